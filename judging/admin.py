@@ -11,11 +11,13 @@ from judging.endpoints.hosts import UnresolvedHost
 from judging.endpoints.services import CHANGEABLE, check_host, clean_settings
 from judging.models import (
     AspectSet,
+    AuditAnswer,
     Completion,
     Embedding,
     Endpoint,
     GenerationRun,
     Judge,
+    JudgeAudit,
     JudgeRun,
     Judgment,
     PromptFile,
@@ -115,7 +117,7 @@ class JudgeAdmin(AnyModelAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Judge | None = None) -> list[str]:
         """Lock the settings that decided stored verdicts."""
-        if obj is None or not obj.runs.exists():
+        if obj is None or not (obj.runs.exists() or obj.audits.exists()):
             return []
         return ["name", *DECIDING]
 
@@ -170,6 +172,20 @@ register(
     list_filter=["status", "question", "order", "negated"],
     list_select_related=["run__judge", "run__study", "run__batch", "pair"],
     raw_id_fields=["completions"],
+)
+register(
+    JudgeAudit,
+    RecordAdmin,
+    list_display=["judge", "study", "kind", "wave", "model", "cost", "created_at", "ended_at"],
+    list_filter=["kind", "judge", "study"],
+    list_select_related=["judge", "study"],
+)
+register(
+    AuditAnswer,
+    RecordAdmin,
+    list_display=["pk", "audit", "pair", "change", "order", "side", "status", "verdict"],
+    list_filter=["change", "status"],
+    list_select_related=["audit", "pair"],
 )
 register(
     ProviderBatch,

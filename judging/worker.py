@@ -18,13 +18,19 @@ from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.separability.queue import requeue_separability
 from annotation.separability.tasks import compute_separability_of
 from judging.aspects.tasks import distil_aspects, requeue_distilling
+from judging.audits.tasks import ask_audit, requeue_audits
 from judging.generation.tasks import generate_texts, requeue_generating
 from judging.jobs.stopping import WORKER_STOP
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, requeue_runs
 
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
-STOPPABLE_TASKS = (execute_run.module_path, distil_aspects.module_path, generate_texts.module_path)
+STOPPABLE_TASKS = (
+    execute_run.module_path,
+    distil_aspects.module_path,
+    generate_texts.module_path,
+    ask_audit.module_path,
+)
 OWN_RULES = (*STOPPABLE_TASKS, compute_separability_of.module_path)  # by heartbeats, for when a worker is dead
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 
@@ -78,6 +84,7 @@ def requeue_and_release() -> None:
     requeue_runs()
     requeue_distilling()
     requeue_generating()
+    requeue_audits()
     requeue_orphans(others_than=OWN_RULES)
     while release_expired(at=timezone.now()):
         pass

@@ -23,6 +23,10 @@ OTHER = {
     "longest cut left_out left_out_count message created_at counted_until heartbeat_at ended_at software_version",
     "judging.JudgeRun": "study judge batch pair_filter filter_key questions tables_as status way in_flight max_cost message "
     "created_at started_at finished_at software_version",
+    "judging.JudgeAudit": "study judge kind question dataset pairs seed changes wave settings_key model calls cached prompt_tokens "
+    "completion_tokens cost currency message found created_at counted_until heartbeat_at ended_at software_version",
+    "judging.AuditAnswer": "audit pair change order side text status verdict p_b rationale failure prompt_version parser_version "
+    "judged_at",
     "judging.RunWorker": "run executor started_at heartbeat_at in_flight reserved",
     "judging.ProviderBatch": "run input_file provider_id status requests keys message created_at ended_at",
     "judging.Completion": "cache_key base_url request sample kind text finish_reason response prompt_tokens "

@@ -13,7 +13,7 @@ from annotation.importing.generations import store_generations
 from judging.calls.cases import CallState, Case, Usage, add_counts
 from judging.core.errors import RunStopped
 from judging.generation.sampled_text import SHOWN, SampledText
-from judging.models import GenerationRun
+from judging.models import GenerationRun, JudgeAudit
 
 NAMED = 1000  # instances left out that are stored with the reason
 
@@ -93,7 +93,7 @@ def store_texts(
         texts = {pk: [drawn.text for drawn in one.texts] for pk, one in whole.items()}
         stored = store_generations(study=run.study, system=run.name, texts=texts, name=run.name) if texts else set()
         cut = sum(drawn.cut for pk in stored for drawn in whole[pk].texts)
-        _bill(row, *bill)
+        add_usage(row, *bill)
         row.longest = max(filter(None, (row.longest, longest)), default=None)
         row.counted_until, row.cut = at, row.cut + cut
         free_places = max(0, NAMED - len(row.left_out))
@@ -108,7 +108,8 @@ def store_texts(
     totals.left_out |= lost
 
 
-def _bill(row: GenerationRun, calls: int, cached: int, usage: Usage) -> None:
+def add_usage(row: GenerationRun | JudgeAudit, calls: int, cached: int, usage: Usage) -> None:
+    """Add calls and their usage to a row, which the caller saves."""
     row.calls, row.cached = row.calls + calls, row.cached + cached
     row.prompt_tokens = add_counts(row.prompt_tokens, usage.prompt_tokens)
     row.completion_tokens = add_counts(row.completion_tokens, usage.completion_tokens)

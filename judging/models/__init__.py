@@ -4,6 +4,7 @@ May use no other room.
 """
 
 from judging.models.aspects import AspectSet
+from judging.models.audits import AuditAnswer, JudgeAudit
 from judging.models.embeddings import Embedding
 from judging.models.endpoints import Endpoint
 from judging.models.generation import GenerationRun
@@ -14,11 +15,13 @@ from judging.models.wordings import PromptFile
 
 __all__ = [
     "AspectSet",
+    "AuditAnswer",
     "Completion",
     "Embedding",
     "Endpoint",
     "GenerationRun",
     "Judge",
+    "JudgeAudit",
     "JudgeRun",
     "Judgment",
     "PromptFile",

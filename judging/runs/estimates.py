@@ -26,7 +26,7 @@ from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_
 from judging.calls.requests import Requests, setting_of
 from judging.core.errors import BadSettings
 from judging.core.pricing import cost_of
-from judging.methods import AskingMethod, find_method
+from judging.methods import AskingMethod, Presentation, find_method
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
 from judging.runs.services import ONLY_MAIN, check, pairs_of, repeats_and_questions, stored_questions
@@ -125,11 +125,41 @@ def estimate(
         return RunEstimate(presentations, pending, 0, 0, 0, 0, Decimal(0), "", pending, 0, ())
     if judge.endpoint is None:
         raise BadSettings(f"judge {judge} has no endpoint")
-    lessons = learn(judge, judge.endpoint)
     asked = [study.questions[number] for number in numbers]
     share = (sample or SAMPLE) / max(1, presentations)
     cells = sample_of_cells(judge, run, pairs, asked, share=share)[: pending or None]
-    setting, pool = setting_of(judge), DryPool(Requests(judge, method), lengths=lessons.lengths)
+    return estimate_of_cells(
+        judge,
+        cells,
+        Requests(judge, method),
+        presentations=presentations,
+        pending=pending,
+        way=way,
+        shared=shared,
+        spent=usage_of(run.judgments.of_every_question(), judge.endpoint.currency).priced if run else Decimal(0),
+    )
+
+
+def estimate_of_cells(
+    judge: Judge,
+    cells: Sequence[tuple[int, Presentation]],
+    requests: Requests,
+    *,
+    presentations: int,
+    pending: int,
+    way: str = JudgeRun.Way.CALLS,
+    shared: SharedCalls | None = None,
+    spent: Decimal = Decimal(0),
+) -> RunEstimate:
+    """Estimate the calls of a judge's `pending` presentations from a part of them, each with its repeat.
+
+    Raises: BadSettings for a judge that asks no model
+    """
+    method, endpoint = find_method(judge.method), judge.endpoint
+    if not isinstance(method, AskingMethod) or endpoint is None:
+        raise BadSettings(f"judge {judge} has no endpoint")
+    lessons, setting = learn(judge, endpoint), setting_of(judge)
+    pool = DryPool(requests, lengths=lessons.lengths)
     found = pool.dry_run(Case(Cell(0, repeat=repeat), method.ask(shown, setting)) for repeat, shown in cells)
     scale = pending / len(cells) if cells else 0.0
     kinds = estimates_by_kind(list(found.values()) if shared is None else shared.new(found), lessons, scale=scale)
@@ -141,12 +171,12 @@ def estimate(
         cached=sum(kind.cached for kind in kinds),
         prompt_tokens=prompt,
         completion_tokens=completion,
-        cost=cost_of(judge.endpoint, prompt, completion, batch=way == JudgeRun.Way.BATCH),
-        currency=judge.endpoint.currency,
+        cost=cost_of(endpoint, prompt, completion, batch=way == JudgeRun.Way.BATCH),
+        currency=endpoint.currency,
         sampled=min(len(cells), pending),
         learned_from=lessons.count,
         kinds=kinds,
-        spent=usage_of(run.judgments.of_every_question(), judge.endpoint.currency).priced if run else Decimal(0),
+        spent=spent,
     )
 
 

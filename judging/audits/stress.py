@@ -1,0 +1,196 @@
+"""What a stress test asks: the pairs, which text of each is changed and how, and the judge that is asked."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+
+from analysis.perturbations import PERTURBATIONS
+from annotation.core.version import VERSION
+from annotation.models import Pair, Study
+from annotation.questions.questions import MAIN
+from judging.calls.cases import Cell
+from judging.calls.presentations import AB, BA, IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
+from judging.core.bulk_sql import chunked
+from judging.core.errors import BadSettings
+from judging.methods import AskingMethod, Presentation, find_method
+from judging.models import AuditAnswer, Endpoint, Judge, JudgeAudit, Judgment
+from judging.runs.pair_filters import PairFilter
+from judging.runs.services import check, pairs_of, stored_questions
+
+PLAIN = "plain"  # nothing is changed: what the others are compared with
+POSITION, AGAIN, IDENTICAL = "position", "again", "identical"
+CHANGES = (POSITION, AGAIN, *PERTURBATIONS, IDENTICAL)
+AGAIN_REPEAT = 999  # beyond any judge's repeats
+TEXT_FIELDS = ("generation_a__text", "generation_b__text")
+Status = Judgment.Status
+PairRow = tuple[Any, ...]  # primary key, IDENTITY_FIELDS, TEXT_FIELDS
+
+
+@dataclass(frozen=True)
+class StressTest:
+    """What is to be tested.
+
+    changes  : names of `CHANGES`
+    dataset  : only its pairs; all when empty
+    pairs    : how many are drawn; None: all
+    seed     : draws them, and what is changed; more pairs with the same seed include the fewer
+    question : of the study, by number
+    """
+
+    study: Study
+    judge: Judge
+    changes: Sequence[str] = CHANGES
+    dataset: str = ""
+    pairs: int | None = None
+    seed: int = 0
+    question: int = MAIN
+
+    def as_audit(self, kind: str = JudgeAudit.Kind.STRESS) -> JudgeAudit:
+        """Return the audit's row, not stored.
+
+        Raises: BadSettings for a change that does not exist, none at all, or a judge that can't be asked
+        """
+        if unknown := [name for name in self.changes if name not in CHANGES]:
+            raise BadSettings(f"there is no change {', '.join(unknown)}; there are: {', '.join(CHANGES)}")
+        if not self.changes:
+            raise BadSettings(f"a stress test makes at least one change; there are: {', '.join(CHANGES)}")
+        if self.pairs is not None and self.pairs < 1:
+            raise BadSettings(f"a stress test is about 1 pair or more, got {self.pairs}")
+        endpoint = endpoint_of(self.judge)
+        check(self.study, self.judge, stored_questions(self.study, [self.question]))
+        audit = JudgeAudit(
+            study=self.study,
+            judge=self.judge,
+            kind=kind,
+            question=self.question,
+            dataset=self.dataset,
+            pairs=self.pairs,
+            seed=self.seed,
+            changes=[name for name in CHANGES if name in self.changes],
+            model=endpoint.model,
+            currency=endpoint.currency,
+            software_version=VERSION,
+        )
+        deciding = [audit.question, audit.dataset, audit.pairs, audit.seed, audit.changes]
+        audit.settings_key = hashlib.sha256(json.dumps(deciding).encode()).hexdigest()
+        return audit
+
+
+def endpoint_of(judge: Judge) -> Endpoint:
+    """Return the endpoint that a judge asks.
+
+    Raises: BadSettings for one that asks no model: a baseline, a jury, verdicts made elsewhere
+    """
+    if not isinstance(find_method(judge.method), AskingMethod) or judge.endpoint is None:
+        raise BadSettings(
+            f"judge {judge} can't be audited: method {judge.method} asks no model, so there is nothing to show changed texts to"
+        )
+    return judge.endpoint
+
+
+def draw_pairs(audit: JudgeAudit) -> list[PairRow]:
+    """Return the pairs of an audit, in the order in which they were drawn.
+
+    Raises: BadSettings if there is none; UnknownName for a data set
+    """
+    found = pairs_of(audit.study, None, PairFilter(dataset=audit.dataset)).order_by("pk")
+    names = (*IDENTITY_FIELDS, *TEXT_FIELDS)
+    rows = sorted(found.values_list("pk", *names), key=lambda row: _digest(audit.seed, "draw", identity(row)))
+    if not rows:
+        raise BadSettings(f"{audit.dataset or audit.study} has no pairs to ask judge {audit.judge} about")
+    return rows[: audit.pairs]
+
+
+def identity(row: PairRow) -> str:
+    """Return the name of a drawn pair, which is the same in any database."""
+    return identity_of(*row[1 : 1 + len(IDENTITY_FIELDS)])
+
+
+def planned_answers(audit: JudgeAudit, rows: Iterable[PairRow]) -> Iterator[AuditAnswer]:
+    """Yield the answers to be given: each pair as it is, then with each change that can be made to it.
+
+    One text of a pair is changed, drawn for each change; all are shown in the order in which the judge's runs show the pair.
+    """
+    for row in rows:
+        name, texts = identity(row), dict(zip("ab", row[-2:], strict=True))
+        order = order_of(audit, name)
+        shown_first = "a" if order == AB else "b"
+        about: dict[str, Any] = {"audit": audit, "pair_id": row[0]}
+        yield AuditAnswer(**about, change=PLAIN, order=order, side=shown_first)
+        for change in audit.changes:
+            if change == POSITION:  # the text that is shown first now
+                yield AuditAnswer(
+                    **about, change=change, order=BA if order == AB else AB, side="b" if order == AB else "a"
+                )
+                continue
+            rng = np.random.default_rng(int.from_bytes(_digest(audit.seed, change, name)[:8]))
+            side = "ab"[rng.integers(2)]
+            if change in PERTURBATIONS:
+                text = PERTURBATIONS[change](texts[side], rng)
+            else:
+                text = texts["b" if side == "a" else "a"] if change == IDENTICAL else ""
+            if text is not None:
+                yield AuditAnswer(**about, change=change, order=order, side=side, text=text)
+
+
+def order_of(audit: JudgeAudit, name: str) -> str:
+    """Return the order in which an audit shows a pair; drawn for a judge that is asked in both."""
+    orders = orders_for(audit.judge, name)
+    return orders[_digest(audit.seed, "order", name)[0] % len(orders)]
+
+
+@transaction.atomic
+def start_stress(test: StressTest) -> JudgeAudit:
+    """Return the audit of a test with its answers to be given, new or as it is; those that ended in an error are opened.
+
+    One of all pairs gets those that the study has got since.
+    Raises: as `StressTest.as_audit` and `draw_pairs`
+    """
+    wanted = test.as_audit()
+    Study.objects.select_for_update().get(pk=test.study.pk)
+    audit = stored_like(wanted)
+    if audit is None:
+        wanted.save()
+        audit = wanted
+    else:
+        audit.answers.filter(status=Status.ERROR).update(status=Status.PENDING, failure="", judged_at=None)
+    if audit is wanted or audit.pairs is None:
+        plan(audit, draw_pairs(audit))
+    return audit
+
+
+def stored_like(audit: JudgeAudit) -> JudgeAudit | None:
+    """Return the stored audit with the same settings, the last one of several checks of drift."""
+    same = JudgeAudit.objects.filter(
+        study=audit.study, judge=audit.judge, kind=audit.kind, settings_key=audit.settings_key
+    )
+    return same.select_related("study", "judge__endpoint", "judge__prompt_file").order_by("wave").last()
+
+
+def plan(audit: JudgeAudit, rows: Iterable[PairRow]) -> None:
+    """Store the answers to be given on drawn pairs; those that are there stay."""
+    AuditAnswer.objects.bulk_create(planned_answers(audit, rows), batch_size=500, ignore_conflicts=True)
+
+
+def cells_of(audit: JudgeAudit, answers: Sequence[AuditAnswer]) -> Iterator[Cell]:
+    """Yield the cells of some answers: what is shown, and which sample of the endpoint's answers is taken."""
+    asked = audit.study.questions[audit.question]
+    fields = (*IDENTITY_FIELDS, *SHOWN_FIELDS)
+    rows: dict[int, tuple[Any, ...]] = {}
+    for part in chunked(sorted({one.pair_id for one in answers})):
+        rows |= {pk: tuple(row) for pk, *row in Pair.objects.filter(pk__in=part).values_list("pk", *fields)}
+    for one in answers:
+        named, shown = rows[one.pair_id][: len(IDENTITY_FIELDS)], rows[one.pair_id][len(IDENTITY_FIELDS) :]
+        if one.change in PERTURBATIONS or one.change == IDENTICAL:
+            shown = (*shown[:-2], *((one.text, shown[-1]) if one.side == "a" else (shown[-2], one.text)))
+        presentation: Presentation = present(audit.judge, named, shown, asked=asked, order=one.order)
+        yield Cell(one.pk or 0, one.order, AGAIN_REPEAT if one.change == AGAIN else 0, presentation)
+
+
+def _digest(*parts: object) -> bytes:
+    return hashlib.sha256("\x00".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()

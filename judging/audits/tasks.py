@@ -1,0 +1,78 @@
+"""Audits in a worker process: the task, queueing it, and its status."""
+
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django_tasks import task
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
+
+from annotation.core.errors import AnnotationError
+from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
+from annotation.models import Study
+from judging.core.pricing import check_cap
+from judging.jobs import leases
+from judging.jobs.stopping import WORKER_STOP
+from judging.models import JudgeAudit
+
+
+@task()
+def ask_audit(study_id: int, audit_id: int, in_flight: int, max_cost: str | None) -> dict[str, Any]:
+    """Ask for the missing answers of an audit. Doing it again repeats no answered call.
+
+    study_id : finds the tasks of a study
+    """
+    # Web processes import this module to enqueue, and must not load the `openai` client.
+    from judging.audits.asking import ask
+    from judging.audits.drift import conclude
+    from judging.calls.adhoc_runner import Interrupted
+
+    related = JudgeAudit.objects.select_related("study", "judge__endpoint", "judge__prompt_file")
+    audit = related.get(pk=audit_id)
+    try:
+        ask(
+            audit,
+            in_flight=in_flight,
+            max_cost=None if max_cost is None else Decimal(max_cost),
+            stop=WORKER_STOP,
+        )
+    except Interrupted:
+        raise SystemExit(0) from None
+    except AnnotationError as error:
+        return {"error": str(error)}
+    conclude(audit)
+    return {"calls": audit.calls}
+
+
+@transaction.atomic
+def queue_audit(audit: JudgeAudit, *, in_flight: int, max_cost: Decimal | None = None) -> bool:
+    """Queue the asking of an audit; False if that is queued or running.
+
+    Raises: BadSettings for a cap that can't be enforced
+    """
+    check_cap(max_cost, audit.judge.endpoint)
+    last = last_task(ask_audit.module_path, args__1=audit.pk)
+    if last is not None and last.status in UNDER_WAY and not is_dead(last):
+        return False
+    ask_audit.enqueue(audit.study_id, audit.pk, in_flight, None if max_cost is None else str(max_cost))
+    return True
+
+
+def status_by_audit(study: Study) -> dict[int, TaskStatus]:
+    """Return the status of the last task of each of a study's audits, by the audit's primary key."""
+    tasks = DBTaskResult.objects.filter(task_path=ask_audit.module_path, args_kwargs__args__0=study.pk)
+    return {task.args_kwargs["args"][1]: status_of(task) for task in tasks.order_by("enqueued_at")}
+
+
+def is_dead(task: QueuedTask) -> bool:
+    """Tell whether a running task's lease and its audit's heartbeat have expired."""
+    if task.status != TaskResultStatus.RUNNING or task.started_at is None or not leases.lease_expired(task.started_at):
+        return False
+    audit = JudgeAudit.objects.filter(pk=task.args_kwargs["args"][1]).first()
+    return audit is None or audit.heartbeat_at is None or leases.lease_expired(audit.heartbeat_at)
+
+
+def requeue_audits() -> int:
+    """Requeue tasks whose worker is dead; returns how many. No answered call is repeated."""
+    return requeue_dead(ask_audit.module_path, is_dead)

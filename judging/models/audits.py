@@ -1,0 +1,96 @@
+"""Stress tests of a judge, checks of its drift, and its answers to what these ask."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Pair, Study
+from annotation.questions.questions import MAIN
+from judging.models.runs import Judge, Judgment
+
+
+class JudgeAudit(models.Model):
+    """One judge asked about changed texts of pairs (a stress test), or about the same pairs again (a check of its drift).
+
+    Its answers are rows of their own, which no reader of judgments sees.
+    """
+
+    class Kind(models.TextChoices):
+        STRESS = "stress", _("Stress test")
+        DRIFT = "drift", _("Check of drift")
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_audits")
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="audits")
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.STRESS)
+    question = models.PositiveSmallIntegerField(default=MAIN, help_text="Of the study; 0 is the main one.")
+    dataset = models.CharField(max_length=200, blank=True, help_text="Only pairs of this data set; empty: all.")
+    pairs = models.PositiveIntegerField(null=True, blank=True, help_text="How many were drawn; empty: all.")
+    seed = models.PositiveIntegerField(default=0)
+    changes = models.JSONField(default=list, help_text="What is done to the texts, by name.")
+    wave = models.PositiveIntegerField(default=0, help_text="Of a drift's checks; the first one draws the pairs.")
+    settings_key = models.CharField(max_length=64, help_text="SHA-256 of all that decides what is asked.")
+    model = models.CharField(max_length=200, help_text="The endpoint's when the audit began.")
+    calls = models.PositiveIntegerField(default=0)
+    cached = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.BigIntegerField(null=True, default=0)
+    completion_tokens = models.BigIntegerField(null=True, default=0)
+    cost = models.DecimalField(max_digits=16, decimal_places=8, null=True, default=0)
+    currency = models.CharField(max_length=3, default="USD")
+    message = models.TextField(blank=True, help_text="Why the last execution stopped early.")
+    found = models.JSONField(null=True, blank=True, help_text="A drift's change since the check before.")
+    created_at = models.DateTimeField(default=timezone.now)
+    counted_until = models.DateTimeField(default=timezone.now, help_text="Answers since then are not counted yet.")
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="When its last question was answered.")
+    software_version = models.CharField(max_length=40)
+
+    class Meta:
+        ordering = ["study", "judge", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "judge", "kind", "settings_key", "wave"], name="judge_audit_once_per_settings"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} of {self.judge_id} on {self.study_id}"
+
+
+class AuditAnswer(models.Model):
+    """A judge's answer about a pair of which one text was changed, or none."""
+
+    class Side(models.TextChoices):
+        A = "a", _("System A")
+        B = "b", _("System B")
+
+    audit = models.ForeignKey(JudgeAudit, on_delete=models.CASCADE, related_name="answers")
+    pair = models.ForeignKey(Pair, on_delete=models.CASCADE, related_name="audit_answers")
+    change = models.CharField(max_length=20)
+    order = models.CharField(max_length=2, choices=Judgment.Order.choices)
+    side = models.CharField(max_length=1, choices=Side.choices, help_text="Whose text was changed.")
+    text = models.TextField(blank=True, help_text="The changed text, where the change makes one.")
+    status = models.CharField(max_length=10, choices=Judgment.Status.choices, default=Judgment.Status.PENDING)
+    verdict = models.SmallIntegerField(
+        null=True, blank=True, help_text="Study order: −1 is system A; empty unless parsed."
+    )
+    p_b = models.FloatField(null=True, blank=True)
+    rationale = models.TextField(blank=True)
+    failure = models.TextField(blank=True)
+    prompt_version = models.CharField(max_length=160, blank=True)
+    parser_version = models.CharField(max_length=40, blank=True)
+    judged_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["audit", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["audit", "pair", "change"], name="audit_answer_once_per_pair_and_change"),
+            models.CheckConstraint(
+                condition=(Q(status="parsed") & Q(verdict__in=[-1, 0, 1])) | (~Q(status="parsed") & Q(verdict=None)),
+                name="audit_answer_has_verdict_only_when_parsed",
+            ),
+        ]
+        indexes = [models.Index(fields=["audit", "status"], name="audit_answer_status")]
+
+    def __str__(self) -> str:
+        return f"{self.audit_id}/{self.pair_id}/{self.change}"

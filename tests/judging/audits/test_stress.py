@@ -1,0 +1,249 @@
+"""Stress tests: what is asked, that nothing is asked twice, and that each change finds the judge that falls for it."""
+
+import re
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from analysis.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS
+from annotation.core.errors import UnknownName
+from annotation.models import Generation, Pair, Study
+from judging.audits.asking import ask
+from judging.audits.drift import start_check
+from judging.audits.estimates import estimate_check, estimate_stress
+from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, start_stress
+from judging.audits.tasks import ask_audit, queue_audit, requeue_audits, status_by_audit
+from judging.calls.adhoc_runner import Interrupted
+from judging.core.errors import BadSettings, CapReached, RunBusy
+from judging.jobs.stopping import StopFlag
+from judging.models import AuditAnswer, Completion, Judge, JudgeAudit, Judgment
+from tests.factories import add_instances, make_batch
+from tests.judging.audits.readers import Bias, Reader, client_of, study_of_facts
+from tests.judging.builders import judge_with, make_endpoint, make_judge
+from tests.standin.process import StandInProcess
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+PRICES = {"price_prompt": Decimal(1000), "price_completion": Decimal(10_000)}
+
+
+@pytest.fixture
+def study() -> Study:
+    return study_of_facts()
+
+
+@pytest.fixture
+def judge() -> Judge:
+    return make_judge(params={"ties": True})
+
+
+def asked(test: StressTest, reader: Reader, **more: Any) -> JudgeAudit:
+    audit = start_stress(test)
+    ask(audit, make_client=client_of(reader), **more)
+    return audit
+
+
+def towards_changed(audit: JudgeAudit, change: str) -> Counter[str]:
+    """Count what became of the verdicts of a change, as seen from the changed text."""
+    plain = dict(audit.answers.filter(change=PLAIN).values_list("pair_id", "verdict"))
+    found: Counter[str] = Counter()
+    for answer in audit.answers.filter(change=change):
+        sign = -1 if answer.side == "a" else 1
+        before, after = sign * plain[answer.pair_id], sign * answer.verdict
+        found["kept" if before == after else {1: "towards", 0: "tie", -1: "away"}[after]] += 1
+    return found
+
+
+def has_any(sentences: tuple[str, ...]) -> Bias:
+    return lambda text: any(one in text for one in sentences)
+
+
+def facts_of(text: str) -> list[str]:
+    return re.findall(r"thing\d", text)
+
+
+BIASES: dict[str, Bias] = {
+    "padding": has_any(PADDING),
+    "list": lambda text: text.startswith("- "),
+    "bold": lambda text: BOLD in text,
+    "repetition": lambda text: len(set(facts_of(text))) < len(facts_of(text)),
+    "authority": has_any(AUTHORITY),
+    "instruction": has_any(INSTRUCTIONS),
+    "model-name": has_any(NAMES),
+    "empty": lambda text: not text,
+    "truncated": lambda text: 0 < len(text) < 60,
+    "sentence-order": lambda text: facts_of(text) != sorted(facts_of(text)),
+}
+
+
+@pytest.mark.parametrize("change", PERTURBATIONS)
+def test_each_change_finds_the_judge_that_falls_for_it_and_only_that(change: str, study: Study, judge: Judge) -> None:
+    audit = asked(StressTest(study, judge, (change,)), Reader(BIASES[change]))
+    assert {(one.side, one.verdict) for one in audit.answers.filter(change=change)} == {("a", -1), ("b", 1)}
+    assert towards_changed(audit, change)["towards"] >= 3  # the others were preferred before
+    Completion.objects.all().delete()
+    fair = towards_changed(asked(StressTest(study, judge, (change,), seed=1), Reader()), change)
+    assert fair["towards"] == 0
+    if change in ("empty", "truncated"):  # as it should be
+        assert fair["away"] >= 4
+    else:
+        assert fair["away"] == fair["tie"] == 0
+
+
+def test_position_chance_and_identical_texts(study: Study, judge: Judge) -> None:
+    changes = (POSITION, AGAIN, IDENTICAL)
+    fair = asked(StressTest(study, judge, changes), Reader())
+    assert [towards_changed(fair, change) for change in (POSITION, AGAIN)] == [{"kept": 16}, {"kept": 16}]
+    assert set(fair.answers.filter(change=IDENTICAL).values_list("verdict", flat=True)) == {0}
+    Completion.objects.all().delete()
+    first = asked(StressTest(study, judge, changes, seed=1), Reader(first=True))
+    assert towards_changed(first, POSITION) == {"towards": 16}
+    assert towards_changed(first, AGAIN) == {"kept": 16}
+    assert {(one.order, one.verdict) for one in first.answers.filter(change=IDENTICAL)} == {("ab", -1)}
+    Completion.objects.all().delete()
+    restless = asked(StressTest(study, judge, changes, seed=2), Reader(by_seed=True))
+    turned = towards_changed(restless, AGAIN)
+    assert turned["towards"] > 0 < turned["away"]
+    assert turned["kept"] > 0 == turned["tie"]
+
+
+def test_answers_are_planned_for_each_pair_and_change_that_can_be_made(study: Study, judge: Judge) -> None:
+    Generation.objects.filter(pk=Pair.objects.earliest("pk").generation_a_id).update(text=" ")
+    audit = start_stress(StressTest(study, judge))
+    counts = Counter(audit.answers.values_list("change", flat=True))
+    assert set(counts) == {PLAIN, *CHANGES}
+    assert counts[PLAIN] == counts[POSITION] == counts[AGAIN] == counts[IDENTICAL] == 16
+    assert min(counts.values()) >= 15
+    assert start_stress(StressTest(study, judge)).pk == audit.pk
+    assert AuditAnswer.objects.count() == sum(counts.values())
+    sides = Counter(audit.answers.filter(change="padding").values_list("side", flat=True))
+    assert min(sides.values()) >= 3
+    texts = set(Generation.objects.values_list("text", flat=True))
+    made = audit.answers.exclude(change__in=[PLAIN, POSITION, AGAIN, IDENTICAL])
+    assert not texts & set(made.values_list("text", flat=True))
+    assert set(audit.answers.filter(change=IDENTICAL).values_list("text", flat=True)) <= texts
+    add_instances(study, instances=1, prefix="late")
+    start_stress(StressTest(study, judge))
+    assert audit.answers.filter(change=PLAIN).count() == 18
+
+
+def test_more_pairs_include_the_fewer_and_another_seed_draws_others(study: Study, judge: Judge) -> None:
+    def drawn(pairs: int, seed: int) -> set[int]:
+        audit = start_stress(StressTest(study, judge, ("bold",), pairs=pairs, seed=seed))
+        return set(audit.answers.values_list("pair_id", flat=True))
+
+    assert len(drawn(5, 0)) == 5
+    assert drawn(5, 0) < drawn(9, 0)
+    assert drawn(5, 1) != drawn(5, 0)
+
+
+def test_pairs_on_hits_only_as_in_runs_and_of_a_data_set(study: Study, judge: Judge) -> None:
+    make_batch(study, pairs=1)
+    assert start_stress(StressTest(study, judge, ("bold",))).answers.filter(change=PLAIN).count() == 8
+    with pytest.raises(UnknownName, match="no data set poems"):
+        start_stress(StressTest(study, judge, dataset="poems"))
+
+
+def test_a_run_of_the_judge_and_its_test_share_answers_and_judgments_stay_apart(study: Study, judge: Judge) -> None:
+    reader = Reader()
+    judge_with(reader, study, judge)
+    assert len(reader.bodies) == 16
+    before = list(Judgment.objects.of_every_question().values())
+    test = StressTest(study, judge, ("bold", AGAIN))
+    assert (estimate_stress(test).calls, estimate_stress(test).cached) == (32, 16)
+    audit = asked(test, reader)
+    assert (audit.calls, audit.cached, len(reader.bodies)) == (32, 16, 48)
+    assert audit.ended_at is not None
+    assert {one.status for one in audit.answers.all()} == {"parsed"}
+    assert audit.answers.exclude(prompt_version="").exclude(parser_version="").count() == 48
+    assert list(Judgment.objects.of_every_question().values()) == before
+    assert (estimate_stress(test).pending, estimate_stress(test).calls) == (0, 0)
+    assert asked(test, reader).calls == 32
+    assert len(reader.bodies) == 48
+
+
+def test_a_test_that_was_stopped_resumes_without_repeating_a_call(study: Study) -> None:
+    judge = make_judge(params={"ties": True}, endpoint=make_endpoint(**PRICES))
+    test, stop = StressTest(study, judge, ("bold",)), StopFlag()
+
+    class Stopping(Reader):
+        async def complete(self, body: Any) -> Any:
+            if len(self.bodies) == 6:
+                stop.set()
+            return await super().complete(body)
+
+    with pytest.raises(Interrupted):
+        asked(test, Stopping(), in_flight=1, stop=stop)
+    audit = JudgeAudit.objects.get()
+    assert (audit.calls, audit.ended_at, audit.heartbeat_at) == (7, None, None)
+    assert "stopped on request" in audit.message
+    expected = estimate_stress(test)
+    assert (expected.pending, expected.calls, expected.spent) == (25, 25, audit.cost)
+    with pytest.raises(CapReached):
+        asked(test, Reader(), max_cost=audit.cost + Decimal("0.2"))
+    reader = Reader()
+    audit = asked(test, reader)
+    assert audit.calls == Completion.objects.count() == 32
+    assert audit.cost == sum(Completion.objects.values_list("cost", flat=True))
+    assert (audit.message, audit.prompt_tokens) == ("", 32 * 11)
+
+
+def test_another_process_that_asks_is_not_joined(study: Study, judge: Judge) -> None:
+    audit = start_stress(StressTest(study, judge, ("bold",)))
+    JudgeAudit.objects.update(heartbeat_at=audit.created_at)
+    with pytest.raises(RunBusy, match="try again in 30 seconds"):
+        ask(audit, make_client=client_of(Reader()))
+
+
+def test_unread_answers_are_stored_as_such(study: Study, judge: Judge) -> None:
+    audit = asked(StressTest(study, judge, ("bold",)), Reader(unread=BIASES["bold"]))
+    assert Counter(audit.answers.values_list("change", "status")) == {("plain", "parsed"): 16, ("bold", "unparsed"): 16}
+    assert audit.answers.filter(change="bold", failure="").count() == 0
+
+
+@pytest.mark.parametrize("method", ["longer", "imported"])
+def test_a_judge_that_asks_no_model_is_refused(method: str, study: Study) -> None:
+    judge = make_judge(method)
+    for refused in (start_stress, estimate_stress, start_check, estimate_check):
+        with pytest.raises(BadSettings, match=f"judge judy can't be audited: method {method} asks no model"):
+            refused(StressTest(study, judge))
+    assert not JudgeAudit.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        pytest.param({"changes": ("bold", "loud")}, "no change loud; there are: position, again", id="unknown"),
+        pytest.param({"changes": ()}, "at least one change", id="none"),
+        pytest.param({"pairs": 0}, "1 pair or more, got 0", id="no pairs"),
+        pytest.param({"dataset": "news", "study": "empty"}, "has no", id="empty study"),
+        pytest.param({"question": 3}, "asks 1 questions", id="question"),
+    ],
+)
+def test_bad_settings_are_refused(more: dict[str, Any], message: str, study: Study, judge: Judge) -> None:
+    if more.pop("study", ""):
+        study = study_of_facts(0, slug="empty")
+        more = {}
+        message = "has no pairs to ask judge judy about"
+    for refused in (start_stress, estimate_stress):
+        with pytest.raises(BadSettings, match=message):
+            refused(StressTest(study, judge, **more))
+    assert not JudgeAudit.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_asks_and_a_dead_ones_task_is_requeued(study: Study, standin: StandInProcess, settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    judge = make_judge(endpoint=make_endpoint(standin.base_url))
+    audit = start_stress(StressTest(study, judge, ("bold",), pairs=3))
+    assert queue_audit(audit, in_flight=2)
+    assert not queue_audit(audit, in_flight=2)
+    assert status_by_audit(study)[audit.pk].waiting
+    assert requeue_audits() == 0
+    assert ask_audit.func(study.pk, audit.pk, 2, None) == {"calls": 6}
+    audit.refresh_from_db()
+    assert audit.ended_at is not None
+    with pytest.raises(BadSettings, match="prices of endpoint stand-in are unknown"):
+        queue_audit(audit, in_flight=2, max_cost=Decimal(1))
+    assert "unknown" in ask_audit.func(study.pk, audit.pk, 2, "1")["error"]
