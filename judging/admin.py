@@ -117,7 +117,7 @@ class JudgeAdmin(AnyModelAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Judge | None = None) -> list[str]:
         """Lock the settings that decided stored verdicts."""
-        if obj is None or not (obj.runs.exists() or obj.audits.exists()):
+        if obj is None or not (obj.runs.exists() or JudgeAudit.objects.filter(judge=obj).exists()):
             return []
         return ["name", *DECIDING]
 
