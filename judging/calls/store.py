@@ -16,6 +16,7 @@ from judging.calls.requests import cache_key
 from judging.calls.results import Reading
 from judging.core.bulk_sql import chunked, insert_rows, update_rows
 from judging.endpoints.chat_answers import UNUSABLE
+from judging.jobs import leases
 from judging.methods import Method, Reply, Setting
 from judging.models import Completion, JudgeRun, Judgment
 
@@ -75,7 +76,7 @@ class PendingWrites:
 class Stamp:
     """What all results of a run have in common.
 
-    worker : only its cells are written to; `None`: any
+    worker : only its cells are written to, while it has its lease; `None`: any
     tables : where tables that are made are published; `None`: they aren't
     """
 
@@ -95,9 +96,14 @@ def stamp_of(
 
 
 def write(writes: PendingWrites, stamp: Stamp) -> None:
-    """Store pending writes: answers first, since results refer to them."""
+    """Store pending writes: answers first, since results refer to them.
+
+    Of a worker that lost its lease only the answers are stored, without a cell to bear their cost.
+    """
     with transaction.atomic():
         write_answers(writes.answers, stamp.base_url)
+        if stamp.worker is not None and not leases.lock_worker(stamp.worker):
+            return  # another worker may have taken over the cells, with the usage that they had
         write_results(writes.results, stamp)
         bills = ([calls, *usage_row(usage), pk] for pk, (calls, usage) in writes.bills.items())
         update_rows(Judgment, ("calls", *USAGE_FIELDS), bills)

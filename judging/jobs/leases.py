@@ -142,8 +142,15 @@ def reap_dead_workers(run: JudgeRun) -> None:
             remove_worker(worker)
 
 
+def lock_worker(pk: int) -> bool:
+    """Lock a worker's row until the end of the transaction; tell whether it has one, and with it its cells."""
+    return RunWorker.objects.select_for_update().filter(pk=pk).values_list("pk").first() is not None
+
+
+@transaction.atomic
 def remove_worker(worker: RunWorker) -> None:
-    """Delete a worker and release its open cells."""
+    """Delete a worker and release its open cells, once it has written what it is writing."""
+    lock_worker(worker.pk)
     Judgment.objects.of_every_question().filter(worker=worker.pk).update(worker=None)
     worker.delete()
 

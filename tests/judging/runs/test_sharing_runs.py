@@ -11,7 +11,7 @@ from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from analysis.types import Verdict
-from judging.calls.cases import StoredAnswer
+from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.requests import Request
 from judging.calls.results import parsed
 from judging.calls.store import PendingWrites, Result, Stamp, write, write_answers
@@ -331,3 +331,20 @@ def test_result_is_written_only_into_cells_that_the_worker_holds(run: JudgeRun) 
     write(writes, Stamp("", "", worker=mine.pk))
     assert Judgment.objects.of_every_question().values_list("verdict", "worker").get(pk=held) == (1, None)
     assert Judgment.objects.of_every_question().values_list("verdict", "worker").get(pk=lost) == (None, theirs.pk)
+
+
+def test_worker_that_lost_its_lease_stores_its_answers_and_nothing_about_cells(run: JudgeRun) -> None:
+    sleeper, other = join(run), join(run)
+    [cell] = claim(run, sleeper, limit=1)
+    stamp = Stamp("https://models.example/v1", "", worker=sleeper.pk)
+    leases.remove_worker(sleeper)
+    assert claim(run, other, limit=1) == [cell]
+    spent = Usage(10, 2, Decimal("0.5"))
+    write(PendingWrites(bills={cell: (1, spent)}), Stamp("", "", worker=other.pk))
+    late = StoredAnswer("k" * 64, Reply("A"), request=Request("k" * 64, {"model": "small"}, 0, "verdict", 10))
+    late_bill = {cell: (7, Usage(70, 7, Decimal(7)))}
+    write(PendingWrites(answers=[late], bills=late_bill, links=[(cell, late)]), stamp)
+    judgment = Judgment.objects.of_every_question().get(pk=cell)
+    assert (judgment.calls, judgment.prompt_tokens, judgment.cost) == (1, 10, Decimal("0.5"))
+    assert not judgment.completions.exists()
+    assert Completion.objects.get().text == "A"  # for the other worker, if it has not asked yet
