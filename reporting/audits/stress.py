@@ -1,0 +1,147 @@
+"""What changed texts do to a judge's verdicts: the share that turns and towards what, overall and where people agree or not."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from analysis.stress import turn_sums, unanimity
+from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.models import Hit, Study
+from annotation.studies.votes import read_votes
+from judging.audits.stress import IDENTICAL, PLAIN
+from judging.models import JudgeAudit, Judgment
+from reporting.core.estimates import Basis, IntervalSettings, share_estimate
+
+TIE_IS_VERDICT = "a tie is a verdict"
+NO_VERDICTS = "no pair has a verdict before and after"
+NO_BEFORE = "identical texts have no verdict before"
+STAYS, AWAY, EITHER, NONE = "stays", "goes to the other text", "stays, or goes to the other text", "has no preference"
+SOUND = {
+    "empty": AWAY,
+    "truncated": AWAY,
+    "sentence-order": EITHER,
+    IDENTICAL: NONE,
+}  # what a sound judge does; else it stays
+PARTS = ("all", "people_agree", "people_disagree")
+STATUS = Judgment.Status
+Found = dict[str, Any]
+
+
+def stress_tests(study: Study) -> list[JudgeAudit]:
+    """Return the stress tests of a study's judges, the latest first."""
+    found = JudgeAudit.objects.filter(study=study, kind=JudgeAudit.Kind.STRESS).select_related(
+        "judge__endpoint", "study"
+    )
+    return list(found.order_by("-created_at", "-pk"))
+
+
+def stress_findings(audit: JudgeAudit) -> Found:
+    """Return the shares of each change, with what is left out and why.
+
+    unread    : answers without a verdict, by status; `open`: those that are not given yet
+    not_made  : pairs whose text can't be changed so
+    """
+    settings = IntervalSettings()
+    names = ("pair_id", "change", "order", "side", "status", "verdict", "pair__matchup__instance_id")
+    rows = list(audit.answers.values_list(*names))
+    plain = {pair: (order, verdict) for pair, change, order, _, _, verdict, _ in rows if change == PLAIN}
+    pairs = sorted(plain)
+    unanimous = dict(zip(pairs, people_unanimity(audit.study, pairs, audit.question).tolist(), strict=True))
+    return {
+        "study": audit.study.slug,
+        "judge": audit.judge.name,
+        "question": audit.study.questions[audit.question].key,
+        "model": audit.model,
+        "dataset": audit.dataset,
+        "seed": audit.seed,
+        "level": settings.level,
+        "pairs": len(pairs),
+        "instances": len({row[-1] for row in rows}),
+        "people": {
+            "agree": sum(value == 1 for value in unanimous.values()),
+            "disagree": sum(value == 0 for value in unanimous.values()),
+            "fewer_than_two_votes": sum(map(math.isnan, unanimous.values())),
+        },
+        "answers": len(rows),
+        "open": sum(row[4] == STATUS.PENDING for row in rows),
+        "unread": {
+            str(status): sum(row[4] == status for row in rows)
+            for status in (STATUS.UNPARSED, STATUS.REFUSED, STATUS.ERROR)
+        },
+        "calls": audit.calls,
+        "cached": audit.cached,
+        "cost": None if audit.cost is None else float(audit.cost),
+        "currency": audit.currency,
+        "software_version": audit.software_version,
+        "changes": [
+            _change(name, [row for row in rows if row[1] == name], plain, unanimous, settings) for name in audit.changes
+        ],
+    }
+
+
+def people_unanimity(study: Study, pairs: list[int], question: int) -> FloatArray:
+    """Tell for each pair whether the people who voted on it agree, by their first counted vote; NaN below two votes."""
+    batches = list(study.batches.for_rating().values_list("pk", flat=True))
+    hits = Hit.objects.filter(batch__in=batches).order_by()
+    given = read_votes(study, hits, batches, stage="first", question=study.questions[question])
+    place = {pair: number for number, pair in enumerate(pairs)}
+    votes = {
+        (place[pair], person): verdict
+        for pair, person, verdict in zip(
+            given.pair.tolist()[::-1], given.person.tolist()[::-1], given.verdict.tolist()[::-1], strict=True
+        )
+        if pair in place
+    }
+    unit = np.array([pair for pair, _ in votes], dtype=np.int64)
+    return unanimity(unit, np.array(list(votes.values()), dtype=np.float64), len(pairs))
+
+
+def _change(
+    name: str,
+    rows: list[Any],
+    plain: dict[int, tuple[str, int | None]],
+    unanimous: dict[int, float],
+    settings: IntervalSettings,
+) -> Found:
+    asked = [row for row in rows if row[4] != STATUS.PENDING]
+    before = np.array([_before(name, row, plain) for row in asked], dtype=np.float64)
+    after = np.array([_for_changed(name, row[2], row[3], row[5]) for row in asked], dtype=np.float64)
+    agree = np.array([unanimous[row[0]] for row in asked], dtype=np.float64)
+    instance = np.unique([row[-1] for row in asked], return_inverse=True)[1].astype(np.int64)
+    parts = {"all": np.ones(len(asked), dtype=bool), "people_agree": agree == 1, "people_disagree": agree == 0}
+    return {
+        "change": name,
+        "sound": SOUND.get(name, STAYS),
+        "asked": len(asked),
+        "open": len(rows) - len(asked),
+        "not_made": len(plain) - len(rows),
+        **{part: _shares(name, before, after, instance, chosen, settings) for part, chosen in parts.items()},
+    }
+
+
+def _before(name: str, row: Any, plain: dict[int, tuple[str, int | None]]) -> float:
+    return 0.0 if name == IDENTICAL else _for_changed(name, row[2], row[3], plain[row[0]][1])
+
+
+def _for_changed(name: str, order: str, side: str, verdict: int | None) -> float:
+    """Turn a verdict in study order: +1 for the changed text, of identical ones for that shown first."""
+    if verdict is None:
+        return np.nan
+    towards_a = order == Judgment.Order.AB if name == IDENTICAL else side == "a"
+    return float(-verdict if towards_a else verdict)
+
+
+def _shares(
+    name: str, before: FloatArray, after: FloatArray, instance: IntArray, chosen: BoolArray, settings: IntervalSettings
+) -> Found:
+    found = {}
+    for turn, sums in turn_sums(before[chosen], after[chosen]).items():
+        undefined = name == IDENTICAL and turn == "to_tie"
+        rows = sums[:0] if undefined else sums[sums[:, 1] > 0]
+        where = instance[chosen][:0] if undefined else instance[chosen][sums[:, 1] > 0]
+        basis = Basis(
+            len(rows), "pairs", TIE_IS_VERDICT, len(sums) - len(rows), NO_BEFORE if undefined else NO_VERDICTS
+        )
+        found[turn] = share_estimate(rows, where, basis, settings)
+    return found
