@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-export stress lint-deploy image-check ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-export stress lint-deploy image-check ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,10 @@ messages: .venv/dev ## collect the texts of the pages, update the translations i
 
 messages-check: .venv/dev ## fail when a translation is missing, uncertain, wrong or not compiled
 	$(PY) tools/messages.py --check
+
+docs: ## make the site of the documentation in var/docs/html, and fail when a link leads nowhere
+	@sh tools/venv.sh base docs
+	$(PY) tools/docs.py
 
 lock: .venv/dev ## write requirements/*.txt from pyproject.toml, keeping locked versions where it can
 	@sh tools/lock.sh

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from tools.docs import PAGES as GENERATED
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 OWN = {name for name, app in get_commands().items() if app in ("annotation", "judging", "reporting")}
@@ -15,11 +17,42 @@ def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and the site form them."""
+    outside = re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))
+    heads = re.findall(r"(?m)^#+ (.+)$", outside)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
-    missing = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
+    missing = []
+    for target in re.findall(r"\]\(([^)\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        name, _, anchor = target.partition("#")
+        file = page.parent / name if name else page
+        if "://" not in target and not (file.exists() and (not anchor or anchor in anchors(file))):
+            missing.append(target)
     assert missing == []
+
+
+def test_every_page_is_in_the_contents_of_the_site() -> None:
+    contents = re.findall(r"(?m)^   (\w[\w/*]+)$", text_of("docs/index.rst"))
+    named = {path for entry in contents for path in ROOT.glob(f"docs/{entry}.md")}
+    assert sorted(page for page in PAGES if page.is_relative_to(ROOT / "docs") and page not in named) == []
+    assert {entry for entry in contents if not list(ROOT.glob(f"docs/{entry}.md"))} == {
+        f"reference/{name}" for name in GENERATED
+    }
+
+
+def test_generated_pages_hold_what_the_program_has() -> None:
+    commands = GENERATED["commands"]()
+    assert sorted(name for name in OWN if f"\n### {name}\n" not in commands) == []
+    assert "| `DATABASE_URL` | SQLite" in GENERATED["settings"]()
+    assert "| `pairs_per_hit` | Pairs per HIT (N) | `5` |" in GENERATED["study_settings"]()
+    assert "| `prepair` | 3 |" in GENERATED["methods"]()
+    assert "| `rouge1` | nothing |" in GENERATED["similarities"]()
+    assert "| `pair_index` | integer |" in GENERATED["export_columns"]()
+    assert "| `GET /api/v1/ratings/` |" in GENERATED["api_paths"]()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

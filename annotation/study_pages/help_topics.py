@@ -1,7 +1,8 @@
 """Which page of the documentation helps with which page of the program."""
 
 TOPICS = {
-    "howto/set_up_a_study.md": "studies new-study study study-settings copy-study study-log archive",
+    "tutorial/first_study.md": "studies",
+    "howto/set_up_a_study.md": "new-study study study-settings copy-study study-log archive",
     "howto/make_a_batch.md": "new-batch batch-choice extend-batch copy-batch batch-preview",
     "howto/watch_a_batch.md": "batch batch-idle batch-message rater reports",
     "howto/recruit.md": "channels new-channel channel links",

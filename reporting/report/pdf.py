@@ -25,7 +25,7 @@ def write_pdf(page: Path, target: Path) -> bool:
     with tempfile.TemporaryDirectory() as profile:
         command = [program, "--headless", "--disable-gpu", "--no-pdf-header-footer", f"--user-data-dir={profile}"]
         command += ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses to run as root
-        command += [f"--print-to-pdf={target}", page.as_uri()]
+        command += [f"--print-to-pdf={target}", page.resolve().as_uri()]
         try:
             subprocess.run(command, capture_output=True, timeout=SECONDS, check=True)
         except (OSError, subprocess.SubprocessError) as error:
