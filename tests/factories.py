@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from annotation.allocation.claims import claim_hit
 from annotation.annotators.consent import answer_consent
@@ -15,9 +16,11 @@ from annotation.batches.services import create_batch
 from annotation.importing.content import store_instances
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.members.accounts import annotator_for
+from annotation.members.tokens import make_token
 from annotation.models import Annotator, Assignment, Batch, RoleGrant, Study
 from annotation.models.members import main_group
 from annotation.models.studies import TaskKind
+from annotation.models.tokens import Scope
 from annotation.rating.votes import save_vote, submit_assignment
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
@@ -182,3 +185,8 @@ def ask_more(study: Study, *further: str | Mapping[str, Any], **settings: Any) -
     study.clean()
     study.save()
     return study
+
+
+def token_of(user: Any, *scopes: str, **settings: Any) -> str:
+    """Make a token of a user, with every scope unless some are named, and return its key."""
+    return make_token(user=user, name="test", scopes=scopes or Scope.values, at=timezone.now(), **settings)[1]

@@ -18,6 +18,7 @@ from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS, find_study
 from annotation.models import Batch, Channel, Study
+from annotation.models.tokens import Scope
 from annotation.recruitment.channels import (
     change_channel,
     invitation_channel,
@@ -139,7 +140,7 @@ class ChannelSetup(GenericViewSet[Any]):
         return Response(self._told(channel))
 
     @extend_schema(responses={200: LinkSerializer(many=True), **refusals()}, filters=False)
-    @action(detail=True, pagination_class=None, filter_backends=[])
+    @action(detail=True, pagination_class=None, filter_backends=[], read_scope=Scope.MANAGE)
     def links(self, request: Request, key: str) -> Response:
         """List the links that can still be used."""
         return _links(open_links(channel=self._managed(), base_url=_base(request), at=timezone.now()))
@@ -171,7 +172,7 @@ class StudyInvitations(GenericViewSet[Any]):
     """Inviting raters without making a channel first."""
 
     @extend_schema(request=StudyInviteSerializer, responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], write_scope=Scope.MANAGE)
     @transaction.atomic  # a refused request leaves no channel behind
     def invitations(self, request: Request, slug: str) -> Response:
         """Make nameless raters, and a one-time link for each, as `manage.py invite` does."""

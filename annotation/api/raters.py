@@ -17,6 +17,7 @@ from annotation.annotators.payments import payment_rows, payments_of
 from annotation.api.bodies import read, require_manager, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Annotator, Assignment, Study
+from annotation.models.tokens import Scope
 from annotation.privacy.erasing import erase_rater
 from annotation.privacy.own_data import data_of
 from annotation.quality import exclusion
@@ -144,7 +145,7 @@ class RaterDecisions(_Decisions):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
-    @action(detail=True, pagination_class=None)
+    @action(detail=True, pagination_class=None, read_scope=Scope.PERSONAL)
     def data(self, request: Request, pk: str) -> Response:
         """Return all that is held about a rater in this study, to be handed to them, as `manage.py export_rater` does."""
         return Response(data_of([self.managed()], None))
@@ -199,7 +200,7 @@ class StudyPayments(GenericViewSet[Any]):
     """What the raters of a study are owed; names of accounts are personal data."""
 
     @extend_schema(responses={200: PaymentSerializer(many=True), **refusals()}, filters=False)
-    @action(detail=True, pagination_class=None, filter_backends=[])
+    @action(detail=True, pagination_class=None, filter_backends=[], read_scope=Scope.PERSONAL)
     def payments(self, request: Request, slug: str) -> Response:
         """Return the pay due to each rater, those whom a platform pays included."""
         study: Study = self.get_object()

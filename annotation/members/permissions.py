@@ -113,8 +113,10 @@ def _view_of(find: Callable[..., Any], roles: Sequence[str], methods: Sequence[s
 def groups_of_new_study(user: User) -> list[ResearchGroup]:
     """Return the groups in which `user` may create a study, the default first.
 
-    Raises: PermissionDenied if there is none.
+    Raises: PermissionDenied if there is none, or for a token that is limited to some studies.
     """
+    if getattr(user, "limited_to", None) is not None:
+        raise PermissionDenied("this token is limited to some studies, and can't make another")
     first = group_of_new_study(user)
     if user.is_superuser:
         others = ResearchGroup.objects.all()

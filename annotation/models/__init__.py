@@ -13,10 +13,12 @@ from annotation.models.rating import Assignment, Display, Flag, Rating, VoteChan
 from annotation.models.recruitment import Channel, Invitation, Participant, PlatformAction, Submission, WebhookEvent
 from annotation.models.separability import Alignment, SeparabilityJob, SeparabilityRun, StagedAlignment, TextVector
 from annotation.models.studies import Event, ImportRecord, Study
+from annotation.models.tokens import ApiToken
 
 __all__ = [
     "Alignment",
     "Annotator",
+    "ApiToken",
     "ArmDraw",
     "Assignment",
     "AuditEntry",

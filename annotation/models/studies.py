@@ -88,14 +88,19 @@ class StudyQuerySet(models.QuerySet["Study"]):
     """Studies by permission and state."""
 
     def visible_to(self, user: "AbstractBaseUser | AnonymousUser", *roles: str) -> "StudyQuerySet":
-        """Return studies in which `user` holds one of `roles`; all of them for a site admin."""
+        """Return studies in which `user` holds one of `roles`; all of them for a site admin.
+
+        `limited_to`, of a user in whose name a token is used, are the ids of the only studies that it opens.
+        """
+        limit = getattr(user, "limited_to", None)
+        within = self if limit is None else self.filter(pk__in=limit)
         if getattr(user, "is_superuser", False):
-            return self
+            return within
         if not user.is_authenticated:
             return self.none()
         grants = user.role_grants.filter(role__in=roles).order_by()  # type: ignore[attr-defined]
         in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
-        return self.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
+        return within.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
 
     def active(self) -> "StudyQuerySet":
         """Return studies that are not in the archive."""

@@ -17,7 +17,6 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import ProtectedError, Q, Sum
 from django.utils.translation import gettext as _
-from rest_framework.authtoken.models import Token
 
 from annotation.annotators.consent import withdraw
 from annotation.annotators.participants import ERASED, pseudonym
@@ -263,7 +262,7 @@ def _erase_account(user: User, everywhere: bool) -> bool:
         user.set_unusable_password()
         user.save()
         user.annotators.update(user=None)
-        Token.objects.filter(user=user).delete()
+        user.api_tokens.all().delete()
     return True
 
 

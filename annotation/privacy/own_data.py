@@ -13,7 +13,6 @@ from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.forms.models import model_to_dict
-from rest_framework.authtoken.models import Token
 
 from annotation.hits.displays import attach_votes
 from annotation.models import (
@@ -64,7 +63,10 @@ def _account(user: User) -> Json:
             {"role": grant.role, "since": _time(grant.granted_at), **_place(grant)}
             for grant in user.role_grants.select_related("study", "group").order_by("pk")
         ],
-        "api_tokens": [_time(made) for made in Token.objects.filter(user=user).values_list("created", flat=True)],
+        "api_tokens": [
+            {"name": one.name, "made_at": _time(one.created_at), "last_used_at": _time(one.last_used_at)}
+            for one in user.api_tokens.order_by("pk")
+        ],
         "failed_sign_ins": [
             {"last_at": _time(one.attempt_time), "address": one.ip_address, "browser": one.user_agent}
             for one in attempts

@@ -46,7 +46,15 @@ PERSONAL = (
         Fate.DELETED,
         "unless the account has other roles, or rates elsewhere",
     ),
-    Entry("authtoken.Token", "key user created", "the API", Fate.DELETED, "with the account"),
+    Entry("authtoken.Token", "key user created", "not used since version 0.2", Fate.DELETED, "with the account"),
+    Entry(
+        "annotation.ApiToken",
+        "user name digest scopes limited created_at expires_at last_used_at",
+        "the API; of the key a hash",
+        Fate.DELETED,
+        "with the account",
+    ),
+    Entry("annotation.ApiToken_studies", "apitoken study", "the studies of a token", Fate.DELETED, "with the account"),
     Entry(
         "annotation.RoleGrant", "user role study group granted_at", "who may do what", Fate.DELETED, "an annotator's"
     ),

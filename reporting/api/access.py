@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Model, Q, QuerySet
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -29,6 +30,7 @@ from annotation.models import (
     VoteChange,
 )
 from judging.models import Completion, JudgeRun, Judgment
+from reporting.api.authentication import needed_scope
 
 # Lookup from a row to its study. A completion may serve several studies, and is visible with any of them.
 STUDY_PATHS: dict[type[Model], str] = {
@@ -62,6 +64,16 @@ ANNOTATOR_PATHS: dict[type[Model], str] = {
 }
 
 
+class InScope(BasePermission):
+    """Requests within the scopes of their token; a session has all."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Refuse a token that lacks the scope, naming it."""
+        if lacking := needed_scope(request, view):
+            raise PermissionDenied(f"This token lacks the scope {lacking}; make one that has it on /api/v1/token/.")
+        return True
+
+
 class IsReader(BasePermission):
     """Researchers and study admins of any study, and site admins; annotators are refused."""
 
@@ -73,13 +85,13 @@ class IsReader(BasePermission):
 
 
 class IsSiteAdmin(BasePermission):
-    """Site admins only."""
+    """Site admins only, and no token that is limited to some studies."""
 
     message = "only site admins may see endpoints"
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         """Tell whether the user is a site admin."""
-        return bool(request.user.is_superuser)
+        return bool(request.user.is_superuser) and getattr(request.user, "limited_to", None) is None
 
 
 def visible_to(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -1,23 +1,60 @@
-"""Token authentication of the API, with full and read-only tokens."""
+"""Authentication by a personal token, within its scopes and its studies."""
 
 from typing import Any
 
+from django.contrib.auth.models import User
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication
-from rest_framework.exceptions import PermissionDenied
-from rest_framework.permissions import SAFE_METHODS
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from reporting.api.tokens import is_read_only
+from annotation.members.tokens import find_token
+from annotation.models import ApiToken
+
+KEYWORDS = ("token", "bearer")
 
 
-class TokenAuthentication(authentication.TokenAuthentication):
-    """Refuses a read-only token for every unsafe method."""
+class TokenAuthentication(authentication.BaseAuthentication):
+    """Reads `Authorization: Token KEY`; `Bearer` means the same."""
 
-    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
-        """Return the user and the token, or None when the request has no token."""
-        found = super().authenticate(request)
-        if found is not None and is_read_only(found[1]) and request.method not in SAFE_METHODS:
-            raise PermissionDenied(
-                f"This token is read-only, and {request.method} may change something. Make a full token on /api/v1/token/."
-            )
-        return found
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        """Return the token's owner and the token, or None when the request has none.
+
+        Raises: AuthenticationFailed for a key that opens nothing.
+        """
+        keyword, _space, key = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        if keyword.lower() not in KEYWORDS:
+            return None
+        token = find_token(key=key.strip(), at=timezone.now())
+        if token is None or not token.user.is_active:
+            raise AuthenticationFailed("There is no such token, or it has expired.")
+        if token.limited:
+            limit = frozenset(token.studies.values_list("pk", flat=True))
+            token.user.limited_to = limit  # type: ignore[attr-defined]  # read by `visible_to`
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """Name what a 401 asks for."""
+        return "Token"
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """Describes tokens in the schema."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """Return the header."""
+        about = "`Token KEY`; keys are made at /api/v1/token/."
+        return {"type": "apiKey", "in": "header", "name": "Authorization", "description": about}
+
+
+def needed_scope(request: Request, view: Any) -> str | None:
+    """Return the scope that a request needs and its token lacks; None for one that has it, and for a session."""
+    if not isinstance(request.auth, ApiToken):
+        return None
+    safe = request.method in ("GET", "HEAD", "OPTIONS")
+    needed: str = view.read_scope if safe else view.write_scope
+    return None if needed in request.auth.scopes else needed

@@ -11,8 +11,9 @@ from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from annotation.api.pages import PAGED, refuse_unknown
 from annotation.api.study_serializers import refusals
+from annotation.models.tokens import Scope
 from reporting.api import filters
-from reporting.api.access import IsReader, visible_to
+from reporting.api.access import InScope, IsReader, visible_to
 
 View = TypeVar("View", bound=type[ReadOnlyModelViewSet[Any]])
 KEY = r"[A-Za-z0-9_-]+"
@@ -32,9 +33,12 @@ def documented(view: View) -> View:
 class Rows(ReadOnlyModelViewSet[Any]):
     """Rows as JSON; refuses parameters that an address does not take."""
 
-    permission_classes: list[Any] = [IsReader]
+    permission_classes: list[Any] = [IsReader, InScope]
     filterset_class: Any = None
-    parameters: Collection[OpenApiParameter] = ()  # of an action
+    # Of an action: its parameters, and the scopes that a token needs for it.
+    parameters: Collection[OpenApiParameter] = ()
+    read_scope: str = Scope.READ
+    write_scope: str = Scope.CONFIGURE
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -1,46 +1,83 @@
-"""The page of a user's own API token."""
+"""The page of a user's own API tokens."""
 
+from datetime import timedelta
+from typing import Any
+
+from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
-from rest_framework.authtoken.models import Token
 
-from annotation.members.permissions import MANAGERS, READERS, has_any_role
-from reporting.api import tokens
+from annotation.core.http import attempt
+from annotation.members.permissions import MANAGERS, READERS, account_of, has_any_role
+from annotation.members.tokens import end_token, make_token
+from annotation.models import Study
+from annotation.models.tokens import Scope
 
-SESSION_KEY = "api_token_made"  # holds a new token until it is shown, once
-KINDS = {"read-only": True, "full": False}
+SESSION_KEY = "api_token_made"  # holds a new key until it is shown, once
+
+
+class TokenForm(forms.Form):
+    """A token to be made."""
+
+    name = forms.CharField(max_length=100, label=_("Name"), help_text=_("What it is for; you see it in the list."))
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices, initial=[Scope.READ], widget=forms.CheckboxSelectMultiple, label=_("It may")
+    )
+    studies = forms.ModelMultipleChoiceField(
+        Study.objects.none(),
+        required=False,
+        label=_("Only in these studies"),
+        help_text=_("None chosen: in all of yours, later ones too."),
+    )
+    days = forms.TypedChoiceField(
+        choices=[(30, _("30 days")), (90, _("90 days")), (365, _("a year")), ("", _("no end"))],
+        coerce=int,
+        empty_value=None,
+        required=False,
+        initial=90,
+        label=_("It is valid for"),
+    )
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        studies: Any = self.fields["studies"]
+        studies.queryset = Study.objects.visible_to(user, *READERS).order_by("slug")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
 def token(request: HttpRequest) -> HttpResponse:
-    """Show whether the user has a token, and of which kind; a POST creates or revokes it."""
-    if not has_any_role(request.user, *READERS):
+    """List the user's tokens; a POST makes or ends one."""
+    user = account_of(request)
+    if not has_any_role(user, *READERS):
         raise PermissionDenied("only researchers and admins may use the API")
-    kind = request.POST.get("make", "")
-    if "revoke" in request.POST:
-        tokens.revoke_token(user=request.user)
-    elif kind in KINDS:
-        request.session[SESSION_KEY] = tokens.rotate_token(user=request.user, read_only=KINDS[kind])
-    else:
-        return _page(request)
-    return redirect("reporting:token")  # a reload must not create another token
-
-
-def _page(request: HttpRequest) -> HttpResponse:
-    existing = Token.objects.filter(user=request.user.pk).first()
-    unclear = request.method == "POST"
+    if (ended := request.POST.get("end", "")).isdecimal():
+        end_token(user=user, token_id=int(ended[:18]))
+        return redirect("reporting:token")
+    form = TokenForm(request.POST if request.method == "POST" else None, user=user)
+    if form.is_valid() and (key := attempt(form, lambda: _make(request, form.cleaned_data))):
+        request.session[SESSION_KEY] = key
+        return redirect("reporting:token")  # a reload must not make another token
     context = {
+        "form": form,
         "made": request.session.pop(SESSION_KEY, None),  # shown once
-        "existing": existing,
-        "read_only": existing is not None and tokens.is_read_only(existing),
-        "manages": has_any_role(request.user, *MANAGERS),
-        "unclear": unclear,
+        "tokens": user.api_tokens.prefetch_related("studies"),
+        "labels": dict(Scope.choices),
+        "now": timezone.now(),
+        "manages": has_any_role(user, *MANAGERS),
     }
-    return TemplateResponse(request, "reporting/api/token.html", context, status=422 if unclear else 200)
+    return TemplateResponse(request, "reporting/api/token.html", context, status=422 if form.is_bound else 200)
+
+
+def _make(request: HttpRequest, chosen: dict[str, Any]) -> str:
+    now, days = timezone.now(), chosen.pop("days")
+    expires_at = now + timedelta(days=days) if days else None
+    return make_token(user=account_of(request), **chosen, expires_at=expires_at, at=now)[1]

@@ -31,10 +31,11 @@ from annotation.models import (
     System,
     VoteChange,
 )
+from annotation.models.tokens import Scope
 from judging.core.visibility import judges_seen_by
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from reporting.api import filters, serializers
-from reporting.api.access import IsSiteAdmin
+from reporting.api.access import InScope, IsSiteAdmin
 from reporting.api.endpoint_setup import EndpointSetup
 from reporting.api.rows import KEY, REFUSALS, Rows, StudyRows
 from reporting.api.run_setup import JudgeSetup, RunSetup
@@ -102,6 +103,7 @@ class PairViewSet(StudyRows):
 class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
     """Batches of HITs."""
 
+    write_scope = Scope.MANAGE
     queryset = Batch.objects.select_related("study", "system_a", "system_b")
     serializer_class = BatchSerializer
     filterset_class = filters.BatchFilter
@@ -120,6 +122,7 @@ class HitViewSet(StudyRows):
 class AssignmentViewSet(AssignmentDecisions, StudyRows):
     """Claims on HITs, by key."""
 
+    write_scope = Scope.MANAGE
     queryset = Assignment.objects.select_related("hit__batch__study", "annotator", "repeat_of")
     serializer_class = serializers.AssignmentSerializer
     filterset_class = filters.AssignmentFilter
@@ -156,6 +159,7 @@ class FlagViewSet(StudyRows):
 class AnnotatorViewSet(RaterDecisions, StudyRows):
     """Annotators, by the code that stands for them; those who have withdrawn are not listed."""
 
+    write_scope = Scope.MANAGE
     queryset = Annotator.objects.select_related("study")
     serializer_class = serializers.AnnotatorSerializer
 
@@ -163,6 +167,7 @@ class AnnotatorViewSet(RaterDecisions, StudyRows):
 class ChannelViewSet(ChannelSetup, StudyRows):
     """Ways into studies, by key."""
 
+    write_scope = Scope.MANAGE
     queryset = Channel.objects.select_related("study", "batch")
     serializer_class = ChannelSerializer
     lookup_field = "key"
@@ -199,7 +204,7 @@ class JudgeViewSet(JudgeSetup, Rows):
 class EndpointViewSet(EndpointSetup, Rows):
     """Endpoints that judges ask, by name; for site admins."""
 
-    permission_classes = [IsSiteAdmin]
+    permission_classes = [IsSiteAdmin, InScope]
     queryset = Endpoint.objects.order_by("name")
     serializer_class = serializers.EndpointSerializer
     lookup_field = "name"

@@ -6,9 +6,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from annotation.models import Batch, Event, Hit, Study
-from reporting.api import tokens
 from tests.annotation.batches.test_batches import chosen, separate
-from tests.factories import add_instances, make_batch, make_study, make_user
+from tests.factories import add_instances, make_batch, make_study, make_user, token_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 BATCHES = "/api/v1/batches/"
@@ -16,7 +15,7 @@ BATCHES = "/api/v1/batches/"
 
 def client_of(user: Any) -> APIClient:
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {tokens.rotate_token(user=user, read_only=False)}")
+    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
     return client
 
 

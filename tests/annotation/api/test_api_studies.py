@@ -9,8 +9,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from annotation.models import Event, ResearchGroup, RoleGrant, Study
-from reporting.api import tokens
-from tests.factories import claim, json_lines, make_annotator, make_batch, make_study, make_user, study_line
+from tests.factories import claim, json_lines, make_annotator, make_batch, make_study, make_user, study_line, token_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -26,7 +25,7 @@ WRITES = [
 
 def client_of(user: User) -> APIClient:
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {tokens.rotate_token(user=user, read_only=False)}")
+    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
     return client
 
 
@@ -76,7 +75,7 @@ def test_researchers_change_nothing(study: Study, researcher: APIClient, method:
 def test_sessions_need_their_csrf_token_and_tokens_need_none(study: Study) -> None:
     user = make_user("manager", "study-admin", study=study)
     with_token = APIClient(enforce_csrf_checks=True)
-    with_token.credentials(HTTP_AUTHORIZATION=f"Token {tokens.rotate_token(user=user, read_only=False)}")
+    with_token.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
     assert with_token.patch(MINE, {"title": "By token"}, format="json").status_code == 200
 
     session = Client(enforce_csrf_checks=True)

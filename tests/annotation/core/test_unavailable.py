@@ -11,8 +11,7 @@ from django.test import Client
 
 from annotation.core.unavailable import RETRY_SECONDS
 from annotation.models import Assignment, Rating, Study, VoteChange
-from reporting.api import tokens
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, token_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine]
 
@@ -97,7 +96,7 @@ def test_the_page_speaks_the_reader_s_language(client: Client, assignment: Assig
 def test_the_api_says_it_in_json(assignment: Assignment) -> None:
     study = assignment.hit.batch.study
     manager = make_user("manager", "study-admin", study=study)
-    token = {"authorization": f"Token {tokens.rotate_token(user=manager, read_only=False)}"}
+    token = {"authorization": f"Token {token_of(manager)}"}
     with another_writer():
         response = Client().patch(
             f"/api/v1/studies/{study.slug}/", {"title": "Other"}, content_type="application/json", headers=token

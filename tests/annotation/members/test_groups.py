@@ -17,8 +17,7 @@ from annotation.members.groups import add_member, create_group, move_study, new_
 from annotation.models import Assignment, ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role, main_group
 from judging.models import Completion, Judge
-from reporting.api import tokens as reporting_services
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, token_of
 from tests.routes import Route, ask, body_of, outcome, routes, session_of
 from tests.whole_study import ROLES, Whole, build_whole_study, member
 
@@ -106,7 +105,7 @@ def test_what_two_groups_asked_alike_doesnt_tell_of_the_other(mine: Whole, their
     shared = Completion.objects.filter(judgments__run=mine.run).earliest("pk")
     theirs.run.judgments.of_every_question().earliest("pk").completions.add(shared)
     api = APIClient()
-    token = reporting_services.rotate_token(user=mine.people[Role.RESEARCHER], read_only=False)
+    token = token_of(mine.people[Role.RESEARCHER])
     api.credentials(HTTP_AUTHORIZATION=f"Token {token}")
 
     assert api.get("/api/v1/completions/", {"study": theirs.study.slug}).json()["count"] == 0
@@ -187,7 +186,7 @@ def test_a_role_in_one_study_opens_that_study_only(group: ResearchGroup, study: 
 def test_a_revoked_role_ends_access_with_the_next_request(group: ResearchGroup, study: Study) -> None:
     reader = member("rea", Role.RESEARCHER, group=group)
     browser, api = browser_of(reader), APIClient()
-    api.credentials(HTTP_AUTHORIZATION=f"Token {reporting_services.rotate_token(user=reader, read_only=False)}")
+    api.credentials(HTTP_AUTHORIZATION=f"Token {token_of(reader)}")
     pages = [reverse("annotation:study", args=["cnndm"]), reverse("reporting:findings", args=["cnndm"])]
     assert [browser.get(page).status_code for page in pages] == [200, 200]
     assert api.get("/api/v1/studies/cnndm/").status_code == 200

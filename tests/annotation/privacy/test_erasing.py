@@ -12,7 +12,6 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db.models import F
 from django.test import Client
-from rest_framework.authtoken.models import Token
 
 from annotation.allocation.claims import claim_hit
 from annotation.annotators.messages import send_message
@@ -51,7 +50,7 @@ from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
 from tests.annotation.recruitment.prolific.setup import study as study
 from tests.annotation.recruitment.prolific.test_webhook import body_of, post
-from tests.factories import claim, make_annotator, make_batch, make_study, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, rate, token_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 WORDS = ("ada.lovelace", "ada@example.org", "Ada King", "my own words", "a line for Ada", "203.0.113.77")
@@ -75,7 +74,7 @@ def ada(study: Study) -> Annotator:
     """Make a rater with an account under her name, who has done and said everything that a rater can."""
     annotator = make_annotator(study, "ada.lovelace")
     User.objects.filter(pk=annotator.user_id).update(first_name="Ada King", email="ada@example.org", last_login=NOON)
-    Token.objects.create(user=annotator.user)
+    token_of(annotator.user)
     AccessAttempt.objects.create(
         username="ada.lovelace", ip_address="203.0.113.77", failures_since_start=1, user_agent="", get_data="",
         post_data="", http_accept="", path_info="",

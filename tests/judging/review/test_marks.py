@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from annotation.core.errors import Unacceptable
-from annotation.models import Pair, Study
+from annotation.models import ApiToken, Pair, Study
 from annotation.privacy.erasing import erase_rater
 from judging.models import Judge, JudgeRun, Judgment, RationaleMark
 from judging.review.marks import mark_rationale, remove_mark
-from tests.factories import make_annotator, make_study, make_user
+from tests.factories import make_annotator, make_study, make_user, token_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
@@ -160,9 +159,9 @@ def test_queries_do_not_grow_with_marks(judgment: Judgment, django_assert_max_nu
 def test_an_account_that_stays_for_its_marks_is_stripped_of_its_name_and_token(judgment: Judgment) -> None:
     rater = make_annotator(judgment.run.study, "ann")
     mark_rationale(judgment=judgment, marker=rater.user, sound=True, at=NOON)
-    Token.objects.create(user=rater.user)
+    token_of(rater.user)
     assert erase_rater(annotator=rater, by=None, at=NOON).account
     marker = RationaleMark.objects.get().marker
     assert marker.username.startswith("erased-")
     assert not marker.is_active
-    assert not Token.objects.exists()
+    assert not ApiToken.objects.exists()

@@ -8,12 +8,13 @@ from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from annotation.members.tokens import end_token
 from annotation.models import Annotator, ComparisonTable, Display, Flag, VoteChange
 from annotation.recruitment.channels import invitation_channel
 from judging.models import Completion, Endpoint, Judge, Judgment, TableCheck, TableMaking
-from reporting.api import tokens
 from reporting.exports.files import export_lines
 from reporting.findings.study_findings import findings
+from tests.factories import token_of
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -65,7 +66,7 @@ def other(mine: Built) -> Built:
 
 def client_of(user: Any) -> APIClient:
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {tokens.rotate_token(user=user, read_only=False)}")
+    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
     return client
 
 
@@ -196,7 +197,7 @@ def test_ended_token_opens_nothing(mine: Built) -> None:
     user = build_user("reader", "researcher", mine.study)
     client = client_of(user)
     assert client.get("/api/v1/studies/").status_code == 200
-    assert tokens.revoke_token(user=user)
+    assert end_token(user=user, token_id=user.api_tokens.get().pk)
     assert client.get("/api/v1/studies/").status_code == 401
 
 

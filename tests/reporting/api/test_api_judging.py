@@ -8,8 +8,7 @@ from django.contrib.auth import get_user_model
 from rest_framework.test import APIClient
 
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, RunWorker
-from reporting.api import tokens
-from tests.factories import ask_more
+from tests.factories import ask_more, token_of
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -17,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 def client_of(user: Any) -> APIClient:
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {tokens.rotate_token(user=user, read_only=False)}")
+    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
     return client
 
 

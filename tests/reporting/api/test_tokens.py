@@ -1,26 +1,31 @@
-"""API tokens: a person chooses what theirs may do, a read-only one changes nothing, and the page says what is so."""
+"""API tokens: what a token may do, in which studies and until when; keys are shown once, and stored as hashes."""
 
 import re
+from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 from django.utils.html import escape
 from rest_framework.authtoken.models import Token
 from rest_framework.test import APIClient
 
-from annotation.models import Study
+from annotation.core.errors import BadFields
+from annotation.members.tokens import digest_of, make_token
+from annotation.models import ApiToken, Study
 from annotation.models.members import Role
-from reporting.api import tokens
-from tests.factories import make_study, make_user
+from tests.factories import add_instances, make_annotator, make_study, make_user, token_of
 from tests.routes import Route, ask, body_of, routes
 from tests.whole_study import Whole, build_whole_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PAGE = "/api/v1/token/"
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
-REFUSED = "This token is read-only"
 
 
 def api_routes() -> list[Route]:
@@ -28,8 +33,8 @@ def api_routes() -> list[Route]:
     return [one for one in routes() if one.address.startswith("/api/v1/") and hasattr(one.callback, "cls")]
 
 
-def header_of(user: User, *, read_only: bool) -> dict[str, str]:
-    return {"Authorization": f"Token {tokens.rotate_token(user=user, read_only=read_only)}"}
+def header_of(user: User, *scopes: str, **settings: Any) -> dict[str, str]:
+    return {"Authorization": f"Token {token_of(user, *scopes, **settings)}"}
 
 
 def browser_of(user: User) -> Client:
@@ -43,89 +48,159 @@ def whole() -> Whole:
     return build_whole_study("mine")
 
 
-def test_a_read_only_token_is_refused_by_every_route_for_every_unsafe_method(client: Client, whole: Whole) -> None:
-    header = header_of(User.objects.create_superuser("root", password="a long enough one"), read_only=True)
-    asked = 0
-    for route in api_routes():
-        for method in UNSAFE:
-            answer: Any = ask(client, route, method, whole, "", headers=header)
-            if not route.callback.cls.authentication_classes:  # without authentication, so it may change nothing
-                assert answer.status_code == 405, (method, route.name)
-                continue
-            assert answer.status_code == 403, (method, route.name)
-            assert REFUSED in body_of(answer), (method, route.name)
-            asked += 1
-    assert asked > 100
-
-
-def test_a_read_only_token_reads_what_a_full_one_reads(client: Client, whole: Whole) -> None:
+def test_each_scope_opens_its_own_requests_and_no_others(client: Client, whole: Whole) -> None:
     root = User.objects.create_superuser("root", password="a long enough one")
-    read = [route for route in api_routes() if "GET" in route.methods]
-    seen = []
-    for read_only in (False, True):
-        header = header_of(root, read_only=read_only)
-        seen.append([ask(client, route, "GET", whole, "", headers=header).status_code for route in read])
-    assert seen[0] == seen[1]
-    assert seen[0].count(200) > 40
+    headers = {scope: header_of(root, scope) for scope in ("read", "manage", "configure", "personal")}
+    opened: dict[str, set[tuple[str, str]]] = {scope: set() for scope in headers}
+    for route in api_routes():
+        for method in ("GET", *UNSAFE):
+            if method == "GET" and "GET" not in route.methods:
+                continue
+            for scope, header in headers.items():
+                answer: Any = ask(client, route, method, whole, "", headers=header)
+                if not route.callback.cls.authentication_classes or route.name == "api:api-root":
+                    assert method == "GET" or answer.status_code == 405, (method, route.name)
+                elif answer.status_code != 403:
+                    opened[scope].add((method, route.name))
+                else:
+                    assert "This token lacks the scope" in body_of(answer), (method, route.name)
+    assert {method for method, _ in opened["read"]} == {"GET"}
+    assert len(opened["read"]) > 40
+    assert opened["personal"] == {("GET", "api:study-payments"), ("GET", "api:annotator-data")}
+    assert {("GET", "api:channel-links"), ("POST", "api:annotator-exclude"), ("POST", "api:batch-list")} <= opened[
+        "manage"
+    ]
+    assert {("POST", "api:judgerun-list"), ("PATCH", "api:study-detail")} <= opened["configure"]
+    all_of_them = sum(map(len, opened.values()))
+    assert all_of_them == len(set.union(*opened.values())), "a request that two scopes open"
 
 
-def test_a_token_from_before_there_were_kinds_may_do_all_that_its_owner_may() -> None:
+def test_a_token_of_some_studies_opens_no_other_and_makes_none() -> None:
+    one, other = (add_instances(make_study(slug, instances=0)) for slug in ("one", "other"))
+    for owner in (make_user("boss", Role.STUDY_ADMIN), User.objects.create_superuser("root")):
+        api = APIClient(headers=header_of(owner, studies=[one]))
+        assert [row["slug"] for row in api.get("/api/v1/studies/").json()["results"]] == ["one"]
+        assert {row["study"] for row in api.get("/api/v1/instances/").json()["results"]} == {"one"}
+        assert api.get("/api/v1/studies/other/findings/").status_code == 404
+        assert api.post("/api/v1/studies/other/archive/").status_code == 404
+        assert api.post("/api/v1/studies/one/archive/").status_code == 200
+        assert api.post("/api/v1/studies/", {"slug": "third"}, format="json").status_code == 403
+        assert api.get("/api/v1/endpoints/").status_code == 403
+    Study.objects.filter(slug="one").delete()
+    assert api.get("/api/v1/studies/").json()["results"] == []
+    assert Study.objects.get() == other
+
+
+def test_an_expired_token_and_that_of_a_closed_account_open_nothing() -> None:
     make_study("talks", instances=0)
-    Token.objects.create(user=make_user("boss", Role.STUDY_ADMIN), key="9944b09199c62bcf9418ad846dd0e4bbdfc6ee4b")
-    api = APIClient(headers={"Authorization": "Token 9944b09199c62bcf9418ad846dd0e4bbdfc6ee4b"})
-    assert api.post("/api/v1/studies/talks/archive/").status_code == 200
-    assert Study.objects.get().archived_at is not None
-
-
-def test_a_read_only_token_without_its_mark_is_no_token() -> None:
-    key = tokens.rotate_token(user=make_user("boss", Role.STUDY_ADMIN), read_only=True)
-    bare = key.removeprefix(tokens.READ_ONLY)
-    assert bare != key
-    assert APIClient().get("/api/v1/studies/", headers={"Authorization": f"Token {bare}"}).status_code == 401
-
-
-@pytest.mark.parametrize("kind", ["read-only", "full"])
-def test_the_page_makes_the_kind_that_was_chosen_and_says_which_it_is(kind: str) -> None:
-    make_study("talks", instances=0)
-    browser = browser_of(make_user("boss", Role.STUDY_ADMIN))
-
-    made = browser.post(PAGE, {"make": kind}, follow=True).text
-
-    key = re.search(r"<code data-token>([^<]+)</code>", made)
-    assert key is not None
-    said = "You have a read-only token" if kind == "read-only" else "You have a full token"
-    assert said in made
-    again = browser.get(PAGE).text
-    assert said in again
-    assert key[1] not in again
-    archived = APIClient().post("/api/v1/studies/talks/archive/", headers={"Authorization": f"Token {key[1]}"})
-    assert archived.status_code == (403 if kind == "read-only" else 200)
-
-
-@pytest.mark.parametrize("sent", [{}, {"make": "everything"}])
-def test_no_token_is_made_until_its_kind_is_chosen(sent: dict[str, str]) -> None:
-    boss = make_user("boss", Role.STUDY_ADMIN)
-    key = tokens.rotate_token(user=boss, read_only=True)
-    answer = browser_of(boss).post(PAGE, sent)
-    assert answer.status_code == 422
-    assert "Please choose" in answer.text
-    assert Token.objects.get().key == key
-
-
-SETS_UP = "launch, pause, extend and close batches"
+    boss, now = make_user("boss", Role.STUDY_ADMIN), timezone.now()
+    key = token_of(boss, expires_at=now + timedelta(hours=1))
+    api = APIClient(headers={"Authorization": f"Bearer {key}"})
+    assert api.get("/api/v1/studies/").status_code == 200
+    used = ApiToken.objects.get().last_used_at
+    assert used is not None
+    ApiToken.objects.update(expires_at=now)
+    refused = api.get("/api/v1/studies/")
+    assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, "Token")
+    ApiToken.objects.update(expires_at=None)
+    User.objects.update(is_active=False)
+    assert api.get("/api/v1/studies/").status_code == 401
+    for wrong in ("Token", "Token ", f"Token {key}x", f"Token {digest_of(key)}", f"Token {key} more"):
+        assert APIClient(headers={"Authorization": wrong}).get("/api/v1/studies/").status_code == 401, wrong
 
 
 @pytest.mark.parametrize(
-    ("role", "said", "not_said"),
+    ("change", "field"),
     [
-        pytest.param(Role.RESEARCHER, "make and copy studies", SETS_UP, id="researcher"),
-        pytest.param(Role.STUDY_ADMIN, SETS_UP, "in every study", id="study admin"),
-        pytest.param(Role.ADMIN, "in every study", "where you are study admin", id="site admin"),
+        pytest.param({"name": " "}, "name", id="no name"),
+        pytest.param({"scopes": []}, "scopes", id="no scope"),
+        pytest.param({"scopes": ["all"]}, "scopes", id="unknown scope"),
+        pytest.param({"expires_at": timezone.now()}, "expires_at", id="expired"),
+        pytest.param({"studies": "hidden"}, "studies", id="study of others"),
     ],
 )
-def test_the_page_says_what_a_full_token_may_do_in_each_role(role: Role, said: str, not_said: str) -> None:
+def test_a_token_that_cannot_be_is_refused(change: dict[str, Any], field: str) -> None:
+    reader = make_user("rea", Role.RESEARCHER, study=make_study("seen", instances=0))
+    if "studies" in change:
+        change = {"studies": [make_study("hidden", instances=0)]}
+    with pytest.raises(BadFields) as refused:
+        make_token(**{"user": reader, "name": "mine", "scopes": ["read"], "at": timezone.now(), **change})
+    assert list(refused.value.fields) == [field]
+    assert not ApiToken.objects.exists()
+
+
+def test_tokens_of_version_0_2_stay_valid_and_only_their_hashes_are_kept() -> None:
+    make_study("talks", instances=0)
+    keys = {"full": "9944b09199c62bcf9418ad846dd0e4bbdfc6ee4b", "read": "read-1b09199c62bcf9418ad846dd0e4bbdfc6e"}
+    for name, key in keys.items():
+        Token.objects.create(user=make_user(name, Role.STUDY_ADMIN), key=key)
+    import_module("annotation.migrations.0023_hash_api_tokens").hash_tokens(apps, None)
+    assert not Token.objects.exists()
+    assert not set(keys.values()) & set(ApiToken.objects.values_list("digest", flat=True))
+    statuses = [
+        APIClient(headers={"Authorization": f"Token {keys[name]}"}).post("/api/v1/studies/talks/archive/").status_code
+        for name in ("read", "full")
+    ]
+    assert statuses == [403, 200]
+
+
+def test_the_page_makes_a_token_that_it_shows_once_lists_and_ends() -> None:
+    study = make_study("talks", instances=0)
+    browser = browser_of(make_user("boss", Role.STUDY_ADMIN))
+    assert "You have no token" in browser.get(PAGE).text
+    chosen = {"name": "nightly", "scopes": ["read", "configure"], "studies": [study.pk], "days": "30"}
+
+    made = browser.post(PAGE, chosen, follow=True).text
+
+    key = re.search(r"<code data-token>([^<]+)</code>", made)
+    assert key is not None
+    again = browser.get(PAGE).text
+    assert key[1] not in again
+    assert "nightly" in again
+    token = ApiToken.objects.get()
+    assert (token.scopes, token.limited, list(token.studies.all())) == (["read", "configure"], True, [study])
+    assert token.expires_at is not None
+    assert (token.expires_at - token.created_at).days == 30
+    api = APIClient(headers={"Authorization": f"Token {key[1]}"})
+    assert api.post("/api/v1/studies/talks/archive/").status_code == 200
+    assert "Last used" in browser.get(PAGE).text
+    browser_of(make_user("rea", Role.RESEARCHER)).post(PAGE, {"end": token.pk})
+    assert ApiToken.objects.filter(pk=token.pk).exists()
+    browser.post(PAGE, {"end": token.pk})
+    assert not ApiToken.objects.exists()
+    for wrong in ({}, {**chosen, "scopes": []}, {**chosen, "scopes": ["all"]}, {**chosen, "days": "7"}):
+        assert browser.post(PAGE, wrong).status_code == 422
+    assert not ApiToken.objects.exists()
+
+
+def test_annotators_get_no_token_and_forged_posts_are_refused() -> None:
+    annotator = make_annotator(make_study("talks", instances=0))
+    assert annotator.user is not None
+    assert browser_of(annotator.user).post(PAGE, {"name": "x", "scopes": ["read"]}).status_code == 403
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(make_user("boss", Role.STUDY_ADMIN), backend="django.contrib.auth.backends.ModelBackend")
+    assert client.post(PAGE, {"name": "x", "scopes": ["read"]}).status_code == 403
+    assert not ApiToken.objects.exists()
+
+
+MANAGES = "exclude, message and erase them"
+
+
+@pytest.mark.parametrize(("role", "said"), [(Role.RESEARCHER, False), (Role.STUDY_ADMIN, True), (Role.ADMIN, True)])
+def test_the_page_says_what_a_token_may_do_in_each_role(role: Role, said: bool) -> None:
     user = User.objects.create_superuser("root") if role == Role.ADMIN else make_user("ann", role)
     page = " ".join(browser_of(user).get(PAGE).text.split())
-    assert escape(said) in page
-    assert escape(not_said) not in page
-    assert "is read-only and shows what you may see here" not in page
+    assert (escape(MANAGES) in page) == said
+
+
+def test_the_command_prints_a_token(capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_study("talks", instances=0)
+    make_user("boss", Role.STUDY_ADMIN)
+    call_command("create_token", "boss", "--scope", "read", "--scope", "manage", "--study", "talks", "--days", "9")
+    key = capsys.readouterr().out.strip()
+    token = ApiToken.objects.get()
+    assert (token.scopes, list(token.studies.all()), token.user.username) == (["read", "manage"], [study], "boss")
+    assert APIClient(headers={"Authorization": f"Token {key}"}).get("/api/v1/studies/").status_code == 200
+    for wrong in (("nobody", "--scope", "read"), ("boss", "--scope", "read", "--days", "0")):
+        with pytest.raises(CommandError):
+            call_command("create_token", *wrong)

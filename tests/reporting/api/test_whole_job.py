@@ -11,11 +11,10 @@ from rest_framework.test import APIClient
 from annotation.models import Annotator, Assignment, Channel, Message
 from annotation.models.members import Role
 from judging.models import Endpoint, Judge, JudgeRun
-from reporting.api import tokens
 from reporting.downloads.jobs import make_file
 from reporting.exports.files import export_lines
 from reporting.models import MadeFile
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, token_of
 from tests.judging.builders import make_endpoint
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -26,7 +25,7 @@ class Client:
 
     def __init__(self, user: Any) -> None:
         self.api = APIClient()
-        self.api.credentials(HTTP_AUTHORIZATION=f"Token {tokens.rotate_token(user=user, read_only=False)}")
+        self.api.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
 
     def get(self, path: str, **query: str) -> Any:
         return self.api.get(f"/api/v1/{path}", query)

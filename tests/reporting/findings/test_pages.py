@@ -11,7 +11,6 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from annotation.models import Study
 from reporting.core.scripted import SCRIPTED
@@ -261,27 +260,6 @@ def test_queries_of_the_page_do_not_grow_with_ratings(built: Built, django_asser
         rate(built, 1, code, [1, 0])
     with django_assert_max_num_queries(len(few)):
         client.get("/studies/shown/findings/")
-
-
-def test_token_is_shown_once_and_rotated(built: Built) -> None:
-    client = signed_in(study=built.study)
-    assert "You have no token" in body(client.get("/api/v1/token/"))
-    first = Token.objects.count()
-    made = body(client.post("/api/v1/token/", {"make": "full"}, follow=True))
-    key = Token.objects.get().key
-    assert first == 0
-    assert key in made
-    assert key not in body(client.get("/api/v1/token/"))
-    client.post("/api/v1/token/", {"make": "full"})
-    assert Token.objects.get().key != key
-    client.post("/api/v1/token/", {"revoke": "1"})
-    assert not Token.objects.exists()
-
-
-def test_annotators_get_no_token(built: Built) -> None:
-    client = signed_in("annotator", built.study)
-    assert client.post("/api/v1/token/", {"make": "full"}).status_code == 403
-    assert not Token.objects.exists()
 
 
 def test_token_page_refuses_forged_posts(built: Built) -> None:

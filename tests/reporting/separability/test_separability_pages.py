@@ -15,7 +15,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from analysis.similarity import get
 from annotation.core.errors import UnknownName
@@ -31,7 +30,7 @@ from reporting.separability.distributions import MAX_BARS, distinguishable, dist
 from reporting.separability.instance_list import PAGE_SIZE
 from reporting.separability.stability import stability_of
 from tests.annotation.separability.separability_studies import FakeModel
-from tests.factories import make_user
+from tests.factories import make_user, token_of
 from tests.reporting.builders import Built, build_configuration, build_golden, build_study, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -772,9 +771,9 @@ def test_similarity_that_is_asked_for_is_shown_however_many_came_later(built: Bu
 def test_json_api_and_command_give_the_same(built: Built, reader: Client, capsys: Any) -> None:
     document = distinguishable(built.study)
     assert reader.get(reverse("reporting:separability-json", args=["tried"])).json() == document
-    token = Token.objects.create(user=make_user("program", "researcher"))
+    token = token_of(make_user("program", "researcher"))
     path = "/api/v1/studies/tried/distinguishable/"
-    assert Client().get(path, HTTP_AUTHORIZATION=f"Token {token.key}").json() == document
+    assert Client().get(path, HTTP_AUTHORIZATION=f"Token {token}").json() == document
     call_command("separability_advice", "tried", "--format", "json")
     assert json.loads(capsys.readouterr().out) == document
 

@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rest_framework.authtoken.models import Token
 
 from analysis.revision import Decisions
 from annotation.core.errors import UnknownName
@@ -39,7 +38,7 @@ from reporting.table_effect.effects import (
 )
 from reporting.table_effect.text import as_text
 from reporting.templatetags.numbers import decimals
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, token_of
 from tests.reporting.builders import Built, build_batch, build_configuration, build_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -713,7 +712,7 @@ def test_command_page_and_api_have_the_same_numbers(decided: Built, capsys: pyte
     client = Client()
     client.force_login(user)
     assert client.get("/studies/tried/table-effect.json").json() == found
-    headers = {"HTTP_AUTHORIZATION": f"Token {Token.objects.create(user=user)}"}
+    headers = {"HTTP_AUTHORIZATION": f"Token {token_of(user)}"}
     assert Client().get("/api/v1/studies/tried/table-effect/?dataset=news", **headers).json()["decisions"] == 8
 
 

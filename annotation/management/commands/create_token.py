@@ -1,0 +1,44 @@
+"""`create_token USER --scope SCOPE … [--study STUDY …] [--name NAME] [--days N]`."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.members.tokens import make_token
+from annotation.models.tokens import Scope
+from annotation.studies.services import find_study
+
+
+class Command(TandemCommand):
+    help = (
+        "Make an API token of a user and print it; it can't be printed again. Their page of tokens lists and ends it."
+    )
+
+    arguments = (
+        argument("user", metavar="USER", help="the account's name"),
+        argument("--scope", action="append", required=True, choices=Scope.values, help="again for another one"),
+        argument("--study", action="append", default=[], metavar="STUDY", help="only in this one; again for another"),
+        argument("--name", default="from the command line", help="by which the user knows it"),
+        argument("--days", type=int, metavar="N", help="how long it is valid (default: without end)"),
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        user = User.objects.filter(username=options["user"]).first()
+        if user is None:
+            raise CommandError(f"there is no account {options['user']}")
+        now, days = timezone.now(), options["days"]
+        if days is not None and not 1 <= days <= 3650:
+            raise CommandError(f"--days must be from 1 to 3650, got {days}")
+        _token, key = make_token(
+            user=user,
+            name=options["name"],
+            scopes=options["scope"],
+            studies=[find_study(slug) for slug in options["study"]],
+            expires_at=now + timedelta(days=days) if days else None,
+            at=now,
+        )
+        self.say(key)
