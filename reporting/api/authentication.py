@@ -39,7 +39,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         return "Token"
 
 
-class TokenScheme(OpenApiAuthenticationExtension):
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """Describes tokens in the schema."""
 
     target_class = TokenAuthentication
