@@ -68,10 +68,10 @@ def findings_of_a_study() -> None:
         command = [sys.executable, "-m", "bench._findings_study", str(RATINGS // RATINGS_OF_INSTANCE)]
         database = {**os.environ, "DATABASE_URL": f"sqlite:///{folder}/bench.sqlite3"}
         output = subprocess.run(command, env=database, check=True, capture_output=True, text=True).stdout
-    ratings, reading, estimating, computing, megabytes = json.loads(output)
+    ratings, reading, estimating, reading_all, computing, megabytes = json.loads(output)
     print(
-        f"  findings of {ratings:,} ratings: {reading:.1f} s of reading, {estimating:.1f} s for estimates, {computing:.1f} s for all; "
-        f"{megabytes:.0f} MB at most"
+        f"  findings of {ratings:,} ratings: {reading:.1f} s of reading and {estimating:.1f} s for estimates, "
+        f"{reading_all:.1f} and {computing:.1f} s for all; {megabytes:.0f} MB at most"
     )
 
 

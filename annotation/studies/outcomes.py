@@ -209,10 +209,11 @@ def human_answers_on_each(
     stage: str = "first",
     question: int = MAIN,
     whose: Whose = EVERYONE,
+    timed: bool = True,
 ) -> list[Answers]:
-    """Return `human_answers` on several selections of a study."""
+    """Return `human_answers` on several selections of a study; `timed` as for `read_votes`."""
     hits = Hit.objects.filter(batch__study=study)
-    return _answers(study, hits, selections, batches, stage=stage, question=question, whose=whose)
+    return _answers(study, hits, selections, batches, stage=stage, question=question, whose=whose, timed=timed)
 
 
 def _answers(
@@ -224,12 +225,13 @@ def _answers(
     stage: str,
     question: int,
     whose: Whose = EVERYONE,
+    timed: bool = True,
 ) -> list[Answers]:
     chosen = [batch.pk for batch in (study.batches.for_rating() if batches is None else batches)]
     if batches is not None:
         hits = hits.filter(batch__in=chosen)
     asked = study.questions[question]
-    votes = read_votes(study, hits.order_by(), chosen, stage=stage, question=asked, whose=whose)
+    votes = read_votes(study, hits.order_by(), chosen, stage=stage, question=asked, whose=whose, timed=timed)
     rated = [_rated(votes, rows.selected()) for rows in rows_on_each(selections, votes.pair)]
     if asked.strength or asked.tie_kinds:
         rated = [replace(one, asked=asked) for one in rated]

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Exists, OuterRef, Q, QuerySet, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet, SmallIntegerField, Value
 
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.database.columns import code_of, number_columns, places, places_of_two
@@ -35,8 +35,10 @@ class Whose:
 
 EVERYONE = Whose()
 
-# Columns of an answer that are read; and the strength and kind of a tie where a question asks for them.
-OF_ANSWER = ("verdict", code_of({1: Q(display__a_is_left=True)}), "active_seconds", "display__position")
+# Columns of an answer that are read: always, of its time, and where a question asks for more than a verdict.
+OF_ANSWER = ("verdict", code_of({1: Q(display__a_is_left=True)}))
+OF_TIME = ("active_seconds", "display__position")
+OF_DEGREE = ("strength", code_of({GOOD: Q(tie_kind="good"), BAD: Q(tie_kind="bad")}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +51,8 @@ class HumanVotes:
     verdict    : (n,) -1 A, 0, +1 B; NaN for a pair of the HIT without an answer
     first_is_a : (n,) whether A's text was shown first
     chance     : (n,) inclusion probability that the HIT records; NaN where none is
-    seconds    : (n,) active seconds on the pair; NaN where not recorded
-    shown      : (n,) ascends in the order in which a person was shown the pairs; NaN for a pair without an answer
+    seconds    : (n,) active seconds on the pair; NaN where not recorded or not read
+    shown      : (n,) ascends in the order in which a person was shown the pairs; NaN for a pair without an answer, or not read
     strength   : (n,) 1 slightly, 2 much; NaN where not known. Read where the question asks for more than a verdict
     tie_kind   : (n,) `GOOD`, `BAD`; 0 where not known. Likewise
     left_out   : (n_left,) primary keys of the pairs of answers that are left out
@@ -92,17 +94,19 @@ def read_votes(
     stage: str,
     question: Question,
     whose: Whose = EVERYONE,
+    timed: bool = True,
 ) -> HumanVotes:
     """Read the answers on some HITs of a study, of counted assignments only (see `AssignmentQuerySet.counted`).
 
     batches : primary keys of the batches whose answers count
+    timed   : whether `seconds` and `shown` are read
     """
     given = _assignments(study, hits, batches, whose)
-    kinds = code_of({GOOD: Q(tie_kind="good"), BAD: Q(tie_kind="bad")})
-    whole = ("strength", kinds) if question.strength or question.tie_kinds else ()
+    has_degree = question.strength or question.tie_kinds
+    times, degrees = OF_TIME if timed else (), OF_DEGREE if has_degree else ()
     of_pair = ("display__assignment_id", "display__pair_id")
     stored = Rating.objects.of_question(question.number).filter(stage=stage, display__assignment__hit__in=hits)
-    answers = number_columns(stored.order_by(), *of_pair, *OF_ANSWER, *whole)
+    answers = number_columns(stored.order_by(), *of_pair, *OF_ANSWER, *degrees, *times)
     row, pair = places(given.key, answers[0]), answers[1].astype(np.int64)
     out = given.is_wanted[row] & ~given.is_counted[row] & given.reasons[:, row].any(axis=0)
 
@@ -115,12 +119,13 @@ def read_votes(
     of, asked, chance, answer = of[kept], asked[kept], chance[kept], answer[kept]
     # The row after the last is that of pairs without an answer.
     values = np.append(answers[2:], np.full((len(answers) - 2, 1), np.nan), axis=1)[:, answer]
-    seconds = values[2]
-    if question.number != MAIN:  # the times on a pair are kept with the main question
-        timed = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__in=hits)
-        times = number_columns(timed.order_by(), *of_pair, "active_seconds")
-        found = places_of_two((places(given.key, times[0]), times[1].astype(np.int64)), (of, asked))
-        seconds = np.append(times[2], np.nan)[found]
+    unknown = np.full(len(of), np.nan)
+    seconds, position = values[-2:] if timed else (unknown, unknown)
+    if timed and question.number != MAIN:  # the times on a pair are kept with the main question
+        recorded = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__in=hits)
+        spent = number_columns(recorded.order_by(), *of_pair, "active_seconds")
+        found = places_of_two((places(given.key, spent[0]), spent[1].astype(np.int64)), (of, asked))
+        seconds = np.append(spent[2], np.nan)[found]
     return HumanVotes(
         codes=given.codes,
         pair=asked,
@@ -129,9 +134,9 @@ def read_votes(
         first_is_a=values[1] != 0,
         chance=chance,
         seconds=seconds,
-        shown=of * (1 + np.max(values[3], initial=0, where=~np.isnan(values[3]))) + values[3],
-        strength=values[4] if whole else np.full(len(of), np.nan),
-        tie_kind=np.where(answer >= 0, values[5], 0.0) if whole else np.zeros(len(of)),
+        shown=of * (1 + np.max(position, initial=0, where=~np.isnan(position))) + position,
+        strength=values[2] if has_degree else unknown,
+        tie_kind=np.where(answer >= 0, values[3], 0.0) if has_degree else np.zeros(len(of)),
         left_out=pair[out],
         reason=given.reasons[:, row[out]].argmax(axis=0),
     )
@@ -149,7 +154,7 @@ def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], wh
         code_of({1: ~Q(purpose=Assignment.Purpose.RATING)}),
         code_of({1: ~Q(state=Assignment.State.SUBMITTED)}),
         code_of({1: Q(slot=None)}),
-        Value(1) if whose.arms is None else code_of({1: _in_arms(whose.arms)}),
+        Value(1, SmallIntegerField()) if whose.arms is None else code_of({1: _in_arms(whose.arms)}),
     )
     person = places(keys, annotator)
     excluded, check, not_submitted, surplus, wanted = (flag > 0 for flag in flags)

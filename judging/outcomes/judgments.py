@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, SmallIntegerField, Value
 from django.db.models.functions import Length
 
 from analysis.grouping import groups
@@ -109,14 +109,14 @@ def judgments(selection: Selection, judge: Judge | JudgeRun, *, question: int = 
     """
     judge, one = judge.judge if isinstance(judge, JudgeRun) else judge, selection.configuration
     rows = _rows(one.study, question).filter(run__judge=judge, pair__matchup__in=one.matchups().order_by())
-    return _judged([selection], judge, _presented(rows).get(judge.pk, NOTHING))[0]
+    return _judged([selection], judge, _presented(rows, [judge]).get(judge.pk, NOTHING))[0]
 
 
 def judgments_on_each(
     study: Study, selections: Sequence[Selection], judges: Sequence[Judge], *, question: int = MAIN
 ) -> list[list[Judged]]:
     """Return the answers of each judge on each selection of a study, as `judgments` would."""
-    found = _presented(_rows(study, question).filter(run__judge__in=judges))
+    found = _presented(_rows(study, question).filter(run__judge__in=judges), judges)
     return [_judged(selections, judge, found.get(judge.pk, NOTHING)) for judge in judges]
 
 
@@ -128,7 +128,7 @@ def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question:
     rows = _rows(study, question).filter(run__judge=judge)
     if dataset:
         rows = rows.filter(pair__matchup__instance__dataset=dataset)
-    asked = _presented(rows).get(judge.pk, NOTHING).asked()
+    asked = _presented(rows, [judge]).get(judge.pk, NOTHING).asked()
     pairs = asked.pair[asked.begins()].tolist()
     verdicts = _one_verdict_each(asked, judge).tolist()
     return {pair: None if np.isnan(verdict) else int(verdict) for pair, verdict in zip(pairs, verdicts, strict=True)}
@@ -139,12 +139,16 @@ def _rows(study: Study, question: int) -> QuerySet[Judgment]:
     return Judgment.objects.of_question(question).filter(run__study=study, repeat=0, negated=False)
 
 
-def _presented(rows: QuerySet[Judgment]) -> dict[int, Presented]:
-    """Read presentations, by judge; of each the latest run's outcome, which an open cell doesn't replace."""
+def _presented(rows: QuerySet[Judgment], judges: Iterable[Judge]) -> dict[int, Presented]:
+    """Read presentations, by judge; of each the latest run's outcome, which an open cell doesn't replace.
+
+    Probabilities are read where they decide a verdict of one of these judges.
+    """
     status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
-    run, pair, is_a, code, verdict, p_b = number_columns(
+    p_b = "p_b" if any(map(_averages, judges)) else Value(None, SmallIntegerField())
+    run, pair, is_a, code, verdict, probability = number_columns(
         rows.order_by(),
-        *("run_id", "pair_id", code_of({1: Q(order=Judgment.Order.AB)}), status, "verdict", "p_b"),
+        *("run_id", "pair_id", code_of({1: Q(order=Judgment.Order.AB)}), status, "verdict", p_b),
     )
     runs, place = groups(run.astype(np.int64))
     found = JudgeRun.objects.filter(pk__in=runs.tolist()).order_by("created_at", "pk").values_list("pk", "judge_id")
@@ -155,7 +159,7 @@ def _presented(rows: QuerySet[Judgment]) -> dict[int, Presented]:
     last = np.append(np.diff(np.stack([judge, pair, is_a])[:, order]).any(axis=0), True)[: len(order)]
     latest = order[last]
     whose = judge[latest]
-    everything = Presented(pair.astype(np.int64), is_a > 0, code.astype(np.int64), verdict, p_b)
+    everything = Presented(pair.astype(np.int64), is_a > 0, code.astype(np.int64), verdict, probability)
     return {int(one): everything.at(latest[whose == one]) for one in np.unique(whose).tolist()}
 
 
@@ -191,12 +195,17 @@ def _rated(selection: Selection, judge: Judge, rows: Rows, verdict: FloatArray, 
     )
 
 
+def _averages(judge: Judge) -> bool:
+    """Tell whether a judge's verdict is its mean probability over both orders."""
+    return judge.order == Judge.OrderPolicy.BOTH and judge.combine == Judge.Combine.PROBABILITY
+
+
 def _one_verdict_each(here: Presented, judge: Judge) -> FloatArray:
     """Combine each pair's presentations, in one or both orders, into a verdict; NaN where one is missing."""
     first = np.flatnonzero(here.begins())
     in_both = np.append(np.diff(first), len(here.pair) - first[-1:]) == 2
     second = np.where(in_both, first + 1, first)
-    if judge.order == Judge.OrderPolicy.BOTH and judge.combine == Judge.Combine.PROBABILITY:
+    if _averages(judge):
         p_b = np.where(here.status == PARSED_CODE, here.p_b, np.nan)
         return averaged_verdict(np.where(in_both, p_b[first], np.nan), np.where(in_both, p_b[second], np.nan))
     one, other = here.verdict[first], here.verdict[second]

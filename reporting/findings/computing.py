@@ -26,7 +26,7 @@ from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
 
-BEING_COMPUTED = "intervals, tests, verdicts on judges, raters one by one"
+BEING_COMPUTED = "intervals, tests, Elo ratings, verdicts on judges, raters one by one"
 # What a first pass leaves out, by its keys.
 LATER: dict[str, Any] = {
     "raters": [],

@@ -8,7 +8,7 @@ intervals, which it has in a fraction of the time.
 import hashlib
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -98,18 +98,19 @@ def is_small(study: Study) -> bool:
     return sum(counts) <= SMALL
 
 
-def _compute(
-    study: Study, query: str, filters: Filters, state: State, read_at: datetime, *, in_passes: bool = False
-) -> FindingsSnapshot:
+def _compute(study: Study, query: str, filters: Filters, state: State, read_at: datetime) -> FindingsSnapshot:
     """Compute findings and keep them, unless ones of later data are kept already; return what is kept.
 
     state, read_at : of the data, taken before they are read here: a rating that comes meanwhile makes them outdated
-    in_passes      : keep estimates without intervals first
     """
-    data = read_study(study, filters)
-    if in_passes:
-        _keep(study, query, {**state, ESTIMATES: "alone"}, read_at, compute_estimates(data, filters))
-    return _keep(study, query, state, read_at, compute_findings(data, filters))
+    return _keep(study, query, state, read_at, compute_findings(read_study(study, filters), filters))
+
+
+def _estimate(study: Study, query: str, filters: Filters) -> None:
+    """Compute estimates without intervals and keep them; they read less, and wait for no state of all the data."""
+    now, first = timezone.now(), replace(filters, estimates_only=True)
+    state = {ESTIMATES: "alone", DEPARTED: departures(study)}
+    _keep(study, query, state, now, compute_estimates(read_study(study, first), first))
 
 
 @transaction.atomic
@@ -132,17 +133,19 @@ def renew_snapshot(study_id: int, query: str) -> bool:
     study = Study.objects.filter(pk=study_id).first()
     if study is None:
         return False
-    kept, now, state = _kept(study, query).first(), timezone.now(), state_of(study)
-    if kept is not None and kept.state == state:
-        FindingsSnapshot.objects.filter(pk=kept.pk).update(checked_at=now)
-        return False
+    kept = _kept(study, query).first()
     try:
         filters = filters_of(study, QueryDict(query))
+        if kept is None:
+            _estimate(study, query, filters)
+        now, state = timezone.now(), state_of(study)
+        if kept is not None and kept.state == state:
+            FindingsSnapshot.objects.filter(pk=kept.pk).update(checked_at=now)
+            return False
+        _compute(study, query, filters, state, now)
     except UnknownName:  # what it names is gone
         _kept(study, query).delete()
         return False
-    try:
-        _compute(study, query, filters, state, now, in_passes=kept is None)
     except Study.DoesNotExist:  # deleted meanwhile
         return False
     return True

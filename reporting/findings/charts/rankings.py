@@ -77,17 +77,18 @@ def ratings(found: Findings, theme: str) -> Spec:
     named = {one["measure"]: one for one in found["rankings"] if one["rater"] == PEOPLE and one["measure"] in WAYS}
     if not named:
         return nothing(title, _("two systems have no ratings but their win rate"), theme)
+    ways = {measure: name for measure, name in WAYS.items() if measure in named}  # a first pass has no Elo
     rated = [
-        (one["system"], WAYS[measure], row)
+        (one["system"], ways[measure], row)
         for one in named["bradley_terry"]["systems"]
-        for measure in WAYS
+        for measure in ways
         for row in named[measure]["systems"]
         if row["system"] == one["system"] and row["value"] is not None
     ]
     rows, separated = _bounded(rated)
     if not rows:
         return nothing(title, _("no comparison yet"), theme)
-    body, about_rows = dot_rows(rows, list(WAYS.values()), _("Rating on Elo’s scale"), theme)
+    body, about_rows = dot_rows(rows, list(ways.values()), _("Rating on Elo’s scale"), theme)
     notes = [
         *interval_notes(found, rows),
         _("SEP: weighted by separability"),
@@ -95,7 +96,7 @@ def ratings(found: Findings, theme: str) -> Spec:
         *about_rows,
         *study_notes(found),
     ]
-    return column_spec(body, [title], notes, theme, legend=list(WAYS.values()))
+    return column_spec(body, [title], notes, theme, legend=list(ways.values()))
 
 
 def win_matrix(found: Findings, theme: str) -> Spec:

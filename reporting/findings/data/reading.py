@@ -17,7 +17,6 @@ from annotation.studies.outcomes import (
     batches_for_rating,
     batches_named,
     human_answers_on_each,
-    rows_on_each,
     select_each,
     select_unplaced,
 )
@@ -47,6 +46,8 @@ Key = tuple[str, int, int]  # of a configuration
 def read_study(study: Study, filters: Filters) -> StudyData:
     """Read a study's configurations, as far as the filters cover them, with all verdicts on them.
 
+    A first pass reads neither times nor lengths of texts, which nothing in it shows.
+
     Raises: UnknownName for an unknown batch.
     """
     batches = None if filters.batches is None else batches_named(study, filters.batches)
@@ -55,7 +56,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     if batches is not None:
         covered = [one for one in covered if any(map(_is_of(one), batches))]
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
-    pairs, separabilities = _pairs(study, selections), _separabilities(selections, runs, filters)
+    pairs, separabilities = _pairs(study, selections, filters), _separabilities(selections, runs, filters)
     people = _people(study, selections, batches, filters)
     judges, judged_only = _judges(study, selections, batches, filters)
     return StudyData(
@@ -103,7 +104,13 @@ def _people(
 ) -> list[Rater]:
     whose = Whose(filters.raters, filters.arms, filters.with_excluded)
     found = human_answers_on_each(
-        study, selections, batches, stage=filters.stage, question=filters.question_number, whose=whose
+        study,
+        selections,
+        batches,
+        stage=filters.stage,
+        question=filters.question_number,
+        whose=whose,
+        timed=not filters.estimates_only,
     )
     return [rater_of_people(one, drop_incomplete=filters.drop_incomplete) for one in found]
 
@@ -145,21 +152,23 @@ def _wholly_selected(
     return [one.configuration for one in selections if whole.get(one.configuration.key)]
 
 
-def _pairs(study: Study, selections: Sequence[Selection]) -> list[Pairs]:
-    """Read the selected pairs, with the lengths of their texts and the gold of their instances."""
-    stored = Pair.objects.filter(matchup__instance__study=study).order_by()
-    key, *lengths = number_columns(stored, "pk", Length("generation_a__text"), Length("generation_b__text"))
+def _pairs(study: Study, selections: Sequence[Selection], filters: Filters) -> list[Pairs]:
+    """Read the lengths of the selected pairs' texts, and the gold of their instances."""
+    stored = Pair.objects.none() if filters.estimates_only else Pair.objects.filter(matchup__instance__study=study)
+    lengths = (Length("generation_a__text"), Length("generation_b__text"))
+    key, *known = number_columns(stored.order_by("pk"), "pk", *lengths)
     golden = Matchup.objects.filter(instance__study=study, instance__gold__isnull=False).order_by()
     gold_of = dict(golden.values_list("pk", "instance__gold"))
     found = []
-    for selection, rows in zip(selections, rows_on_each(selections, key.astype(np.int64)), strict=True):
-        chosen = rows.selected()
-        chosen = chosen.among(np.lexsort((chosen.index, chosen.instance)))
+    for selection in selections:
+        chosen = np.flatnonzero(selection.instance >= 0)
+        chosen = chosen[np.lexsort((selection.index[chosen], selection.instance[chosen]))]
+        instance, at = selection.instance[chosen], places(key.astype(np.int64), selection.pair[chosen])
         named = [system.name for system in (selection.configuration.system_a, selection.configuration.system_b)]
         gold = [gold_verdict(gold_of.get(pk), *named) for pk in selection.matchup_ids]
         of_instance = np.array([np.nan if one is None else one for one in gold], dtype=np.float64)
-        length_a, length_b = (length[chosen.at] for length in lengths)
-        found.append(Pairs(chosen.instance, chosen.index, length_a, length_b, of_instance[chosen.instance]))
+        length_a, length_b = (np.append(length, np.nan)[at] for length in known)
+        found.append(Pairs(instance, selection.index[chosen], length_a, length_b, of_instance[instance]))
     return found
 
 

@@ -170,39 +170,35 @@ def elo_rankings(
 ) -> list[dict[str, Any]]:
     """Return the ranking by Elo for each of these weights: the mean of rounds that each take one comparison of every matchup, in random order.
 
-    Intervals are percentiles of as many rounds that draw instances with replacement.
+    Intervals are percentiles of as many rounds that draw instances with replacement. A first pass has no rounds, and no ranking.
     """
+    if filters.estimates_only:
+        return []
     matchups, many = about.matchups, about.instances >= MIN_FOR_BOOTSTRAP
     rounds = max(LEAST_ROUNDS, min(filters.rounds, UPDATES // max(1, int(matchups.sum()) // 2)))
-    settings, n = filters.intervals, len(about.names)
+    level, n = filters.intervals.level, len(about.names)
     rows = sampled_rows(about.matchup, rng=np.random.default_rng([filters.seed, 0]), rounds=rounds)
-    if settings.made:
-        rng, clusters = np.random.default_rng([filters.seed, 1]), about.outcomes.instance
-        resampled = sampled_rows(about.matchup, rng=rng, rounds=rounds, clusters=clusters)
-        short = resampled.shape[1] - rows.shape[1]
-        rows = np.concatenate([np.pad(rows, ((0, 0), (0, short)), constant_values=len(about.outcomes)), resampled])
+    rng, clusters = np.random.default_rng([filters.seed, 1]), about.outcomes.instance
+    resampled = sampled_rows(about.matchup, rng=rng, rounds=rounds, clusters=clusters)
+    short = resampled.shape[1] - rows.shape[1]
+    rows = np.concatenate([np.pad(rows, ((0, 0), (0, short)), constant_values=len(about.outcomes)), resampled])
     few = too_few("instances", MIN_FOR_BOOTSTRAP)
     why = [
-        NEVER_COMPARED if not met else BEING_COMPUTED if not settings.made else "" if enough else few
+        NEVER_COMPARED if not met else "" if enough else few
         for met, enough in zip(about.instances.tolist(), many.tolist(), strict=True)
     ]
     found = []
     for one, ratings in zip(weights, elo_of_rows(*about.columns, rows, n_systems=n, k=K, weights=weights), strict=True):
         value = np.where(about.instances > 0, ratings[:rounds].mean(axis=0), np.nan)
-        limits, covariance = np.full((2, n), np.nan), np.full((n, n), np.nan)
-        if settings.made:
-            drawn, level = ratings[rounds:], settings.level
-            limits = np.where(many, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
-            covariance = np.cov(drawn.T)
-        estimates = _estimates(
-            (value, *limits), why, matchups, "matchups", TIES["half"], about.excluded, settings.level
-        )
-        tests = differences(value, covariance, about.instances, about.component, least=MIN_FOR_BOOTSTRAP)
+        drawn = ratings[rounds:]
+        limits = np.where(many, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
+        estimates = _estimates((value, *limits), why, matchups, "matchups", TIES["half"], about.excluded, level)
+        tests = differences(value, np.cov(drawn.T), about.instances, about.component, least=MIN_FOR_BOOTSTRAP)
         standing = Standing(value, about.component, tests, MIN_FOR_BOOTSTRAP)
         measure, factors = ("elo", {}) if one is None else ("sep_elo", WEIGHT)
         found.append(
             {
-                **ranking(about, measure, TIES["half"], estimates, standing, settings),
+                **ranking(about, measure, TIES["half"], estimates, standing, filters.intervals),
                 "caution": ELO_CAUTION,
                 "settings": {"k": K, **factors, "seed": filters.seed, "rounds": rounds},
             }
@@ -229,12 +225,13 @@ def elo_and_weighted_rankings(about: RaterComparisons, filters: Filters, why: st
     )
     left_out = {"comparisons": int((~known).sum()), "instances": len(np.unique(about.outcomes.instance[~known]))}
     weights = sep_elo_weight(chosen.delta, **WEIGHT)
-    if known.all():  # the same rounds
-        elo, sep_elo = elo_rankings(about, filters, [None, weights])
-    else:
-        [elo], [sep_elo] = elo_rankings(about, filters), elo_rankings(chosen, filters, [weights])
     sep_bradley_terry = bradley_terry_ranking(fit_strengths(chosen, filters, weights=weights), filters)
-    return [elo, *({**one, "without_separability": left_out} for one in (sep_bradley_terry, sep_elo))]
+    if known.all():  # the same rounds
+        both = elo_rankings(about, filters, [None, weights])
+        elo, sep_elo = both[:1], both[1:]
+    else:
+        elo, sep_elo = elo_rankings(about, filters), elo_rankings(chosen, filters, [weights])
+    return [*elo, *({**one, "without_separability": left_out} for one in (sep_bradley_terry, *sep_elo))]
 
 
 def _refused(about: RaterComparisons, measure: str, why: str, settings: IntervalSettings) -> dict[str, Any]:
