@@ -20,7 +20,7 @@ from annotation.separability.tasks import compute_separability_of
 from judging.aspects.tasks import distil_aspects, requeue_distilling
 from judging.audits.tasks import ask_audit, requeue_audits
 from judging.generation.tasks import generate_texts, requeue_generating
-from judging.jobs.stopping import WORKER_STOP
+from judging.jobs.stopping import STOPPABLE_ABOVE, WORKER_STOP
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, requeue_runs
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class TandemWorker(Worker):
         """Stop; a second signal ends the process at once."""
         WORKER_STOP.set()
         self.running = False
-        if self.running_task and self.current and self.current.task_path in STOPPABLE_TASKS:
+        if self.running_task and self.current and self.current.task_path in (*STOPPABLE_TASKS, *STOPPABLE_ABOVE):
             self.reset_signals()
             return  # a run also releases its lease
         raise SystemExit(0)

@@ -4,6 +4,7 @@ from django.apps import AppConfig
 
 from annotation.privacy.personal_data import FORGET_RESULTS
 from annotation.study_pages.later_steps import LATER
+from judging.jobs.stopping import STOPPABLE_ABOVE
 
 
 class ReportingConfig(AppConfig):
@@ -13,9 +14,10 @@ class ReportingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have privacy forget snapshots and files with the raters whom they name; add a step to a study's page."""
+        """Have privacy forget snapshots and files with the raters whom they name; add a step to a study's page, and a task that can be stopped."""
         from reporting.downloads.jobs import remove_files  # needs the models, which are loaded by now
 
         FORGET_RESULTS.append(lambda study: study.findings_snapshots.all().delete())
         FORGET_RESULTS.append(remove_files)
         LATER.append("reporting.findings.study_step.findings_step")
+        STOPPABLE_ABOVE.append("reporting.system_ranking.jobs.ask_for_ranking")

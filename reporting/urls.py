@@ -12,6 +12,7 @@ ROOMS = (
     "ablation",
     "logic",
     "leaderboard",
+    "system_ranking",
     "separability",
     "exports",
     "downloads",

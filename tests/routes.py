@@ -16,7 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from reporting.api.access import in_study
 from reporting.downloads.jobs import path_of
 from reporting.findings.data.data_state import departures
-from reporting.models import MadeFile
+from reporting.models import MadeFile, SystemRanking
 from tests.whole_study import Whole
 
 ADMIN = "admin:index"  # one row stands for all of Django's admin, which is guarded in one place
@@ -129,6 +129,12 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:table-effect-chart": {"form": "svg"},
         "reporting:separability-chart": {"name": "histograms", "form": "svg"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
+        **{
+            f"reporting:{name}-system-ranking": {"ranking_id": _ranking(whole, "queued").pk}
+            for name in ("stop", "continue")
+        },
+        "reporting:system-ranking-file": {"ranking_id": _ranking(whole, "done").pk, "form": "csv"},
+        **{f"api:systemranking-{name}": {"pk": _ranking(whole, "done").pk} for name in ("detail", "stop")},
         "reporting:made-file": {"key": _made_file(whole).key},
         "api:judge-detail": {"name": whole.judge.name},
         "api:study-exports": {"kind": "ratings"},
@@ -145,6 +151,19 @@ def _made_file(whole: Whole) -> MadeFile:
     path_of(made).parent.mkdir(exist_ok=True)
     path_of(made).write_bytes(b"")
     return made
+
+
+def _ranking(whole: Whole, status: str) -> SystemRanking:
+    known = SystemRanking.objects.filter(study=whole.study, status=status).first()
+    options = {"design": "all"}
+    return known or SystemRanking.objects.create(
+        study=whole.study,
+        judge=whole.judge,
+        status=status,
+        options=options,
+        most=1,
+        found={"stopped": "budget", "systems": []},
+    )
 
 
 def sent_to(route: Route, whole: Whole, method: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""A run whose presentations are added as a ranking needs them, and the judge that answers them."""
+"""A run whose presentations are added as a ranking needs them, the judge that answers them, and what it takes at most."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
 
 from django.db import transaction
@@ -12,12 +13,10 @@ from judging.core.bulk_sql import chunked, insert_rows
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
-from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs.stopping import StopFlag
 from judging.methods import AskingMethod, Baseline, find_method
 from judging.models import Judge, JudgeRun, Judgment
 from judging.runs.claims import free_cells
-from judging.runs.execution import ExecutionResult, execute
+from judging.runs.estimates import RunEstimate, estimate
 from judging.runs.judges import add_judge
 from judging.runs.pair_filters import PairFilter
 from judging.runs.services import NEW_CELL_FIELDS, NEW_CELL_VALUES, check, lock_run, open_failed
@@ -39,6 +38,24 @@ def asker(judge: Judge) -> Judge:
         raise BadSettings(f"judge {judge} can't be asked: verdicts of method {method.name} are made elsewhere")
     settings = {name: getattr(judge, name) for name in (*SHARED, "prompt_file", "params")}
     return Judge(name=f"{judge.name[:LONGEST]}-rank", order=Judge.OrderPolicy.BOTH, **settings)
+
+
+def estimate_on_demand(study: Study, judge: Judge, most: int, *, question: int = MAIN) -> RunEstimate:
+    """Estimate so many presentations of any pairs, in proportion to all pairs of the study; no call is made."""
+    like = asker(judge)
+    stored = Judge.objects.select_related("endpoint", "prompt_file").filter(name=like.name).first()
+    every = estimate(study=study, judge=stored or like, only=PairFilter(off_hits=True), questions=[question])
+    share = most / max(1, every.presentations)
+    counts = ("calls", "cached", "prompt_tokens", "completion_tokens")
+    return replace(
+        every,
+        presentations=most,
+        pending=most,
+        sampled=min(every.sampled, most - 1),  # never exact: it is a bound
+        kinds=(),
+        cost=None if every.cost is None else every.cost * Decimal(share),
+        **{name: round(share * getattr(every, name)) for name in counts},
+    )
 
 
 @transaction.atomic
@@ -89,27 +106,6 @@ def add_presentations(run: JudgeRun, asked: Iterable[Asked]) -> None:
     JudgeRun.objects.filter(pk=run.pk).exclude(status=JudgeRun.Status.RUNNING).update(
         status=JudgeRun.Status.QUEUED, message=""
     )
-
-
-def ask_missing(
-    run: JudgeRun,
-    asked: Collection[Asked],
-    *,
-    stop: StopFlag,
-    limit: int | None = None,
-    make_client: MakeClient = retrying_client,
-) -> tuple[Found, ExecutionResult | None]:
-    """Return a run's judgments of these presentations, and how asking for the missing ones ended; None where there were none.
-
-    limit : presentations to ask this time
-    """
-    missing = sorted(set(asked) - answers_to(run, asked).keys())
-    ended = None
-    if missing:
-        add_presentations(run, missing)
-        paused = JudgeRun.Status.PAUSED
-        ended = execute(run.pk, stop=stop, when_stopped=paused, make_client=make_client, limit=limit)
-    return answers_to(run, asked), ended
 
 
 def answers_to(run: JudgeRun, asked: Iterable[Asked]) -> Found:

@@ -31,6 +31,7 @@ from annotation.models import (
 )
 from judging.models import Completion, JudgeRun, Judgment
 from reporting.api.authentication import needed_scope
+from reporting.models import SystemRanking
 
 # Lookup from a row to its study. A completion may serve several studies, and is visible with any of them.
 STUDY_PATHS: dict[type[Model], str] = {
@@ -52,6 +53,7 @@ STUDY_PATHS: dict[type[Model], str] = {
     ComparisonTable: "study",
     JudgeRun: "study",
     Judgment: "run__study",
+    SystemRanking: "study",
     Completion: "judgments__run__study",
 }
 # Lookup from a row to its annotator: rows of annotators who withdrew consent are in no list.

@@ -1,19 +1,18 @@
 """Rankings that ask a judge for each comparison that they lack: many sorts side by side, within a budget."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import dataclass
 from itertools import chain, islice, product
 
 from annotation.models import Study
 from annotation.questions.questions import MAIN
-from judging.audits.on_demand import ask_missing, asker
+from judging.audits.asking_on_demand import ask_missing
+from judging.audits.on_demand import estimate_on_demand
 from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.jobs.stopping import StopFlag
 from judging.models import Judge, JudgeRun, Judgment
-from judging.runs.estimates import RunEstimate, estimate
+from judging.runs.estimates import RunEstimate
 from judging.runs.execution import ExecutionResult
-from judging.runs.pair_filters import PairFilter
 from reporting.logic.ranking import Known, Shown, Sort, drawn_order
 from reporting.logic.text_sets import Pairs, TextSet, presentation_of
 
@@ -116,25 +115,7 @@ def estimate_rankings(
         n = len(one.texts)
         by_methods = both * seeds * sum(most_comparisons(name, n) for name in methods)
         most += min(by_methods, n * (n - 1))
-    return estimate_presentations(study, judge, most, question=question)
-
-
-def estimate_presentations(study: Study, judge: Judge, most: int, *, question: int = MAIN) -> RunEstimate:
-    """Estimate so many presentations of any pairs, in proportion to all pairs of the study; no call is made."""
-    like = asker(judge)
-    stored = Judge.objects.select_related("endpoint", "prompt_file").filter(name=like.name).first()
-    every = estimate(study=study, judge=stored or like, only=PairFilter(off_hits=True), questions=[question])
-    share = most / max(1, every.presentations)
-    counts = ("calls", "cached", "prompt_tokens", "completion_tokens")
-    return replace(
-        every,
-        presentations=most,
-        pending=most,
-        sampled=min(every.sampled, most - 1),  # never exact: it is a bound
-        kinds=(),
-        cost=None if every.cost is None else every.cost * Decimal(share),
-        **{name: round(share * getattr(every, name)) for name in counts},
-    )
+    return estimate_on_demand(study, judge, most, question=question)
 
 
 def most_comparisons(method: str, n: int) -> int:

@@ -3,13 +3,13 @@
 [--both-orders] [--seed S] [--dataset NAME] [--sample N] [--question KEY] [--in-flight W] [--max-cost X] [--limit N] [--format text|json]
 """
 
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from analysis.adaptive import STEP
 from annotation.management.commands._base import argument, group, one_of
-from annotation.models import Study
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from judging.audits.on_demand import start_on_demand
@@ -17,21 +17,9 @@ from judging.jobs.stopping import StopFlag
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money, stopping_on_signals
-from judging.models import Judge
 from judging.runs.judges import find_judge
-from judging.runs.usage import usage_of
-from reporting.logic.live_ranking import estimate_presentations
-from reporting.logic.live_systems import (
-    DESIGNS,
-    Field,
-    Spent,
-    as_text,
-    ask_systems,
-    design_settings,
-    most_presentations,
-    read_field,
-    standing_of,
-)
+from reporting.system_ranking.asking import Spent, ask_for
+from reporting.system_ranking.designs import DESIGNS, OPTIONS, Wanted, as_text, estimate_ranking
 
 LEAST = {"settle": 0, "budget": 1, "step": 1, "seed": 0, "sample": 1, "limit": 1}
 
@@ -75,46 +63,37 @@ class Command(RunJudge):
         for name, least in LEAST.items():
             if options[name] is not None and options[name] < least:
                 raise CommandError(f"--{name} must be {least} or more, got {options[name]}")
-        study, judge, cap = find_study(slug), find_judge(options["judge"]), parse_money(options["max_cost"])
-        design = design_settings(options["design"])
-        field = read_field(study, **{name: options[name] for name in ("dataset", "sample", "seed")})
-        question = find_question(study, options["question"]).number
-        if options["run"]:
-            self.ask(study, judge, field, design, question, options)
-            return
-        most = most_presentations(
-            field, both_orders=options["both_orders"], budget=options["budget"], per_instance=design.get("per_instance")
+        study, cap = find_study(slug), parse_money(options["max_cost"])
+        wanted = Wanted(
+            study=study,
+            judge=find_judge(options["judge"]),
+            question=find_question(study, options["question"]).number,
+            **{name: options[name] for name in OPTIONS},
         )
-        expected = estimate_presentations(study, judge, most, question=question)
-        values = {"study": study.slug, "judge": judge.name, **expected.as_dict()}
+        if options["run"]:
+            self.ask(wanted, cap, options)
+            return
+        expected = estimate_ranking(wanted)
+        values = {"study": study.slug, "judge": wanted.judge.name, **expected.as_dict()}
         self.say_result(["at most:", *lines(expected, cap)], values, options)
 
-    def ask(
-        self, study: Study, judge: Judge, field: Field, design: dict[str, Any], question: int, options: dict[str, Any]
-    ) -> None:
+    def ask(self, wanted: Wanted, cap: Decimal | None, options: dict[str, Any]) -> None:
         """Ask step by step, and print the ranking."""
-        cap = parse_money(options["max_cost"])
-        run = start_on_demand(study=study, judge=judge, question=question, in_flight=options["in_flight"], max_cost=cap)
+        run = start_on_demand(
+            study=wanted.study,
+            judge=wanted.judge,
+            question=wanted.question,
+            in_flight=options["in_flight"],
+            max_cost=cap,
+        )
         stop = StopFlag()
-        own = {name: options[name] for name in ("seed", "both_orders", "settle", "budget", "step", "limit")}
 
-        def say(spent: Spent) -> None:
+        def say(spent: Spent) -> bool:
             self.stderr.write(f"{spent.asked} presentations asked")
+            return True
 
         with stopping_on_signals(stop):
-            ranked, spent = ask_systems(run, field, stop=stop, on_step=say, **own, **design)
-        endpoint = run.judge.endpoint
-        cost = usage_of(run.judgments.of_every_question(), endpoint.currency if endpoint else "").cost
-        found = {
-            "study": study.slug,
-            "judge": run.judge.name,
-            **{name: options[name] for name in ("design", "seed", "settle", "budget", "step", "both_orders")},
-            **standing_of(field, ranked),
-            "asked": spent.asked,
-            "calls": spent.calls,
-            "cost": None if cost is None else str(cost),
-            "message": spent.ended.message if spent.ended else "",
-        }
+            found, spent = ask_for(wanted, run, stop=stop, limit=options["limit"], on_step=say)
         self.say_numbers(found, options["format"], as_text)
         if spent.ended:
             self.conclude(run, spent.ended)

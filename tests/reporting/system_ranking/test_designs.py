@@ -1,6 +1,7 @@
 """Systems ranked by a judge that is asked step by step: what is asked, when it stops, that it resumes, and the command."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,16 +18,16 @@ from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
 from judging.models import Judge, JudgeRun
-from reporting.logic.live_systems import (
+from reporting.system_ranking import asking
+from reporting.system_ranking.asking import Spent, ask_systems
+from reporting.system_ranking.designs import (
     Field,
-    Spent,
-    ask_systems,
+    Wanted,
     design_settings,
     most_presentations,
     read_field,
     standing_of,
 )
-from reporting.management.commands import rank_systems
 from tests.judging.builders import no_sleep
 from tests.reporting.builders import build_configuration, build_study
 from tests.reporting.logic.test_live_ranking import PRICES, InOrder, presentations, reachable
@@ -45,15 +46,15 @@ def ask(
     judge: Judge,
     client: InOrder,
     *,
-    design: str = "adaptive",
     max_cost: Decimal | None = None,
+    limit: int | None = None,
     **more: Any,
 ) -> tuple[Field, Ranked, Spent, JudgeRun]:
     run = start_on_demand(study=study, judge=judge, question=MAIN, in_flight=1, max_cost=max_cost)
-    field = read_field(study)
-    settings: dict[str, Any] = {"seed": 1, "both_orders": False, "settle": 4, **more, **design_settings(design)}
+    wanted = Wanted(study, judge, **{"seed": 1, "settle": 4, **more})
+    field = wanted.field
     ranked, spent = ask_systems(
-        run, field, stop=StopFlag(), make_client=lambda _: RetryingClient(client, sleep=no_sleep), **settings
+        wanted, field, run, stop=StopFlag(), limit=limit, make_client=lambda _: RetryingClient(client, sleep=no_sleep)
     )
     return field, ranked, spent, run
 
@@ -123,8 +124,9 @@ def test_field_has_the_first_pair_of_each_instance_and_draws_a_sample(study: Stu
     assert drawn.pairs.shape == (5, 6)
     assert set(drawn.pairs.ravel()) < set(field.pairs.ravel())
     assert set(Pair.objects.filter(pk__in=field.pairs.ravel().tolist()).values_list("index", flat=True)) == {0}
-    assert most_presentations(field, both_orders=True, budget=None, per_instance=2) == 120
-    assert most_presentations(field, both_orders=False, budget=50, per_instance=None) == 50
+    wanted = Wanted(study, reachable(), design="balanced:2", both_orders=True)
+    assert most_presentations(wanted, field) == 120
+    assert most_presentations(replace(wanted, design="adaptive", both_orders=False, budget=50), field) == 50
 
 
 def test_two_systems_and_unknown_designs_are_refused() -> None:
@@ -143,7 +145,7 @@ def test_command_estimates_and_ranks(
     def scripted(*given: Any, **named: Any) -> Any:
         return ask_systems(*given, **named, make_client=lambda _: RetryingClient(InOrder(), sleep=no_sleep))
 
-    monkeypatch.setattr(rank_systems, "ask_systems", scripted)
+    monkeypatch.setattr(asking, "ask_systems", scripted)
     reachable(**PRICES)
     call_command("rank_systems", study.slug, "--judge", "judy", "--estimate", "--budget", "40", "--format", "json")
     expected = json.loads(capsys.readouterr().out)

@@ -1,23 +1,22 @@
-"""A ranking of a study's systems that asks a judge step by step, by a design, until places are settled or a budget is used."""
+"""What a ranking of a study's systems asks a judge: the design, what can be compared, the most that it takes, and its result."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from analysis.adaptive import Cell, Ranked, Replies, rank_systems
+from analysis.adaptive import STEP, Ranked
 from analysis.ranking import rating
 from analysis.types import BoolArray, IntArray
 from annotation.models import Pair, Study
-from judging.audits.on_demand import Asked, Found, ask_missing
+from annotation.questions.questions import MAIN
+from judging.audits.on_demand import estimate_on_demand
 from judging.audits.services import place_in_draw
 from judging.core.errors import BadSettings
-from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs.stopping import StopFlag
-from judging.models import JudgeRun, Judgment
-from judging.runs.execution import ExecutionResult
+from judging.models import Judge
+from judging.runs.estimates import RunEstimate
 from reporting.core.estimates import number
 from reporting.core.text import printable
 
@@ -43,13 +42,43 @@ class Field:
         return self.pairs >= 0
 
 
-@dataclass
-class Spent:
-    """What was asked this time: presentations, and calls made for them. `ended`: how the last step ended, if any was made."""
+@dataclass(frozen=True)
+class Wanted:
+    """A ranking that is wanted.
 
-    asked: int = 0
-    calls: int = 0
-    ended: ExecutionResult | None = None
+    design  : one of `DESIGNS`; settle, budget, step, seed: as for `analysis.adaptive.rank_systems`
+    both_orders : whether each comparison is asked in both orders; else one is drawn
+    dataset : only its instances; sample: so many of them, drawn by the seed; None: all
+    question: of the study, by number
+    """
+
+    study: Study
+    judge: Judge
+    question: int = MAIN
+    design: str = "adaptive"
+    settle: int = 1
+    budget: int | None = None
+    step: int = STEP
+    both_orders: bool = False
+    seed: int = 0
+    dataset: str = ""
+    sample: int | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All but study, judge and question, as JSON."""
+        return {name: getattr(self, name) for name in OPTIONS}
+
+    @property
+    def field(self) -> "Field":
+        """What can be compared.
+
+        Raises: BadSettings
+        """
+        return read_field(self.study, dataset=self.dataset, sample=self.sample, seed=self.seed)
+
+
+OPTIONS = ("design", "settle", "budget", "step", "both_orders", "seed", "dataset", "sample")
 
 
 def design_settings(text: str) -> dict[str, Any]:
@@ -95,58 +124,24 @@ def read_field(study: Study, *, dataset: str = "", sample: int | None = None, se
     return Field(tuple(systems), np.array(columns, dtype=np.int64), pairs)
 
 
-def ask_systems(
-    run: JudgeRun,
-    field: Field,
-    *,
-    seed: int,
-    both_orders: bool,
-    stop: StopFlag,
-    limit: int | None = None,
-    make_client: MakeClient = retrying_client,
-    on_step: Callable[[Spent], object] = lambda _: None,
-    **design: Any,
-) -> tuple[Ranked, Spent]:
-    """Rank the systems by a design (`design` as for `rank_systems`), asking the run's judge what is not stored.
+def most_presentations(wanted: Wanted, field: Field) -> int:
+    """Return how many presentations a design asks at most.
 
-    Ends early with the run's cap, or with `limit` presentations of this time; the same call resumes with the stored answers, and
-    asks nothing twice. Which text is shown first is drawn by the seed, or both orders are asked: two different answers are a tie.
+    Raises: BadSettings
     """
-    rng, spent = np.random.default_rng(seed), Spent()
-    turned = rng.random(field.pairs.shape) < 0.5
-
-    def ask(cells: list[Cell]) -> Replies:
-        shown = [_presentations(int(field.pairs[cell]), bool(turned[cell]), both=both_orders) for cell in cells]
-        left = None if limit is None else limit - spent.asked
-        every = {one for ones in shown for one in ones}
-        answers, ended = ask_missing(run, every, stop=stop, limit=left, make_client=make_client)
-        if ended:
-            spent.ended = ended
-            spent.asked += ended.progress.ended.total()
-            spent.calls += ended.progress.calls
-        on_step(spent)
-        return Replies([_score(ones, answers) for ones in shown], not ended or ended.status == JudgeRun.Status.DONE)
-
-    return rank_systems(ask, field.available, field.ends, rng, **design), spent
-
-
-def _presentations(pair: int, turned: bool, *, both: bool) -> list[Asked]:
-    orders = [Judgment.Order.BA, Judgment.Order.AB] if turned else [Judgment.Order.AB, Judgment.Order.BA]
-    return [(pair, str(order)) for order in orders[: 1 + both]]
-
-
-def _score(shown: Sequence[Asked], answers: Found) -> float:
-    """Return 1 where the first system is preferred, ½ for a tie, 0, or NaN where an answer lacks or was not read."""
-    verdicts = [answers[one].verdict if one in answers else None for one in shown]
-    known = [verdict for verdict in verdicts if verdict is not None]
-    return (1 - float(np.sign(sum(known)))) / 2 if len(known) == len(verdicts) else float("nan")
-
-
-def most_presentations(field: Field, *, both_orders: bool, budget: int | None, per_instance: int | None) -> int:
-    """Return how many presentations a design asks at most."""
+    per_instance = design_settings(wanted.design).get("per_instance")
     on_each = field.available.sum(axis=1)
     cells = int((on_each if per_instance is None else np.minimum(on_each, per_instance)).sum())
-    return (2 if both_orders else 1) * (cells if budget is None else min(cells, budget))
+    return (2 if wanted.both_orders else 1) * (cells if wanted.budget is None else min(cells, wanted.budget))
+
+
+def estimate_ranking(wanted: Wanted) -> RunEstimate:
+    """Estimate the most that a ranking takes; no call is made.
+
+    Raises: BadSettings
+    """
+    most = most_presentations(wanted, wanted.field)
+    return estimate_on_demand(wanted.study, wanted.judge, most, question=wanted.question)
 
 
 def standing_of(field: Field, found: Ranked) -> dict[str, Any]:
@@ -174,6 +169,15 @@ def standing_of(field: Field, found: Ranked) -> dict[str, Any]:
         "systems": systems,
         "caution": PEEKING,
     }
+
+
+COLUMNS = ("system", "rank", "rank_low", "rank_high", "value", "strength")
+
+
+def as_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a row of CSV for each system, the best first."""
+    for row in found["systems"]:
+        yield {name: "" if row[name] is None else row[name] for name in COLUMNS}
 
 
 def as_text(found: dict[str, Any]) -> str:
