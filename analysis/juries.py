@@ -1,5 +1,6 @@
 """Juries: one verdict for each unit of several judges' verdicts, and how many independent votes these are worth."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,6 +62,31 @@ class JuryUnits:
     def without(self, member: int) -> "JuryUnits":
         """Return the units before a jury that lacks one member."""
         return replace(self, votes=np.delete(self.votes, member, axis=1))
+
+
+def member_table(keys: Sequence[IntArray], verdicts: Sequence[FloatArray]) -> tuple[IntArray, FloatArray]:
+    """Lay the verdicts of members, each on units of its own, side by side.
+
+    keys     : for each member (n,) codes of units, each once; verdicts : for each member (n,)
+    returns  : (n_units,) all codes, ascending; (n_units, n_members) verdicts, NaN where a member has none
+    """
+    units = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *keys]))
+    table = np.full((len(units), len(keys)), np.nan)
+    for column, (key, verdict) in enumerate(zip(keys, verdicts, strict=True)):
+        table[np.searchsorted(units, key), column] = verdict
+    return units, table
+
+
+def vote_counts(units: IntArray, key: IntArray, verdict: FloatArray) -> FloatArray:
+    """Count people's votes on each unit.
+
+    units   : (n_units,) codes, ascending; key, verdict : (n_votes,) code of the unit and vote; votes elsewhere count nowhere
+    returns : (n_units, 3) numbers of votes for -1, 0, +1
+    """
+    counts = np.zeros((len(units), 3))
+    known = np.isin(key, units)
+    np.add.at(counts, (np.searchsorted(units, key[known]), (verdict[known] + 1).astype(np.int64)), 1)
+    return counts
 
 
 def jury_verdicts(units: JuryUnits, rule: str) -> FloatArray:

@@ -75,6 +75,8 @@ def start_on_demand(
     """
     if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
         raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
+    if judge.is_jury:
+        raise BadSettings(f"{judge.name} is a jury, which asks nothing: rank with one of its members")
     like = asker(judge)
     fields = (*SHARED, "name", "order", "prompt_file", "params")
     asked, _ = add_judge(**{name: getattr(like, name) for name in fields})

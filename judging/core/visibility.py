@@ -15,7 +15,7 @@ def judges_seen_by(user: Any) -> QuerySet[Judge]:
     """Return the judges that ran in a group of which `user` reads a study, and those that never ran; all for site admins.
 
     Judges of other groups stay hidden, since names and settings may reveal what a group works on; so do judges that
-    never ran but use another group's prompt file.
+    never ran but use another group's prompt file, and juries that never ran but name a judge that is hidden.
     """
     judges = Judge.objects.select_related("endpoint")
     if user.is_superuser:
@@ -23,7 +23,10 @@ def judges_seen_by(user: Any) -> QuerySet[Judge]:
     runs = JudgeRun.objects.filter(judge=OuterRef("pk")).order_by()
     groups = Study.objects.visible_to(user, *READERS).order_by().values("group")
     unused = ~Exists(runs) & (Q(prompt_file__group=None) | Q(prompt_file__group__in=groups))
-    return judges.filter(Exists(runs.filter(study__group__in=groups)) | unused)
+    seen = judges.filter(Exists(runs.filter(study__group__in=groups)) | unused & ~Q(method=Judge.JURY))
+    names = set(seen.values_list("name", flat=True))
+    juries = [jury.pk for jury in judges.filter(unused, method=Judge.JURY) if names.issuperset(jury.members)]
+    return judges.filter(Q(pk__in=seen.order_by().values("pk")) | Q(pk__in=juries)) if juries else seen
 
 
 def prompt_files_of(group: ResearchGroup) -> QuerySet[PromptFile]:

@@ -11,7 +11,7 @@ from annotation.core.files.spreadsheet import restore
 from judging.importing import columns
 from judging.importing.cells import LONGEST_FAMILY, Cells, JudgmentRow, PairReference
 from judging.importing.long_form import LongCells, latest
-from judging.models import Judgment
+from judging.models import Judge, Judgment
 
 PLAIN = ("instance", "pair", "judge", "order", "verdict")
 OPTIONAL = (
@@ -50,6 +50,8 @@ def parse_judgments(data: bytes, name: str) -> JudgmentFile:
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
+        if record.get("method") == Judge.JURY:  # made of the verdicts in other rows
+            continue
         cells = (LongCells if is_long else Cells)(number, record)
         made = _table_rows(cells) if is_table else [cells.row() if isinstance(cells, LongCells) else _plain(cells)]
         bad.extend(BadLine(number, problem) for problem in cells.problems)

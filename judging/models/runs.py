@@ -1,5 +1,7 @@
 """Judges, and a judge's work on a study: the run, its cells, and the raw completions behind them."""
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models import Q, Value
 from django.utils import timezone
@@ -14,7 +16,12 @@ from judging.models.wordings import PromptFile
 
 
 class Judge(models.Model):
-    """An auto-rater: a method with its settings and, where it asks a model, the endpoint."""
+    """An auto-rater: a method with its settings and, where it asks a model, the endpoint.
+
+    A jury asks nothing: its verdicts are made of other judges' when they are read. Its members stand in `params` by name.
+    """
+
+    JURY: ClassVar[str] = "jury"  # the method
 
     class OrderPolicy(models.TextChoices):
         RANDOM = "random", _("Random per pair (seeded)")
@@ -50,6 +57,16 @@ class Judge(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_jury(self) -> bool:
+        """Whether its verdicts are made of other judges'."""
+        return self.method == self.JURY
+
+    @property
+    def members(self) -> list[str]:
+        """The names of a jury's members; none of any other judge."""
+        return list(self.params.get("members", ())) if self.is_jury else []
 
 
 def main_question_only() -> list[int]:

@@ -14,6 +14,7 @@ from annotation.questions.questions import MAIN
 from annotation.studies.gold import gold_verdict
 from annotation.studies.instance_tags import tags_of
 from judging.models import Judge, Judgment, RationaleMark
+from judging.outcomes.judgments import verdicts_by_pair
 
 CHUNK = 2000
 Status = Judgment.Status
@@ -126,6 +127,7 @@ def judged_gold(study: Study, gold: GoldPairs) -> list[JudgedGold]:
             held = cells.setdefault(judge_id, {})
             if cell[1] != Status.PENDING or place not in held:
                 held[place] = tuple(cell)
+    cells |= _jury_cells(study, places)
     spent, marks = _spent(study), _marks(study)
     judges = Judge.objects.select_related("endpoint").filter(pk__in=cells).order_by("name")
     found = (_judged(judge, gold, cells[judge.pk], spent, marks) for judge in judges)
@@ -148,6 +150,26 @@ def _presentations(study: Study) -> Iterable[tuple[Any, ...]]:
         )
         .iterator(chunk_size=CHUNK)
     )
+
+
+def _jury_cells(study: Study, places: dict[int, int]) -> dict[int, dict[tuple[int, int], tuple[Any, ...]]]:
+    """Return the verdicts of juries as cells of the first column; they have no order."""
+    found: dict[int, dict[tuple[int, int], tuple[Any, ...]]] = {}
+    for jury in Judge.objects.filter(runs__study=study, method=Judge.JURY).distinct():
+        said = verdicts_by_pair(study, jury)
+        found[jury.pk] = {
+            (places[pair], A_FIRST): (
+                0,
+                Status.UNPARSED if said[pair] is None else Status.PARSED,
+                said[pair],
+                0,
+                0,
+                None,
+                None,
+            )
+            for pair in said.keys() & places.keys()
+        }
+    return found
 
 
 def _judged(

@@ -1,73 +1,35 @@
 """Rows → arrays: judges' verdicts in the shape of people's; and rows for exports."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from django.db.models import Q, QuerySet, SmallIntegerField, Value
 from django.db.models.functions import Length
 
-from analysis.grouping import groups
-from analysis.logic import averaged_verdict
-from analysis.types import BoolArray, FloatArray, IntArray, Verdict
-from annotation.core.database.columns import code_of, number_columns
+from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.database.columns import number_columns
 from annotation.models import Batch, Pair, Study
-from annotation.questions.questions import MAIN
+from annotation.questions.questions import MAIN, Question
 from annotation.studies.outcomes import Rows, Selection, outcomes_on, rows_on_each
 from annotation.studies.questions import named_questions
 from annotation.studies.rated_pairs import RatedPairs
 from judging.models import Judge, JudgeRun, Judgment
+from judging.outcomes.presented import (
+    COUNTED_AS,
+    NOTHING,
+    OPEN,
+    PENDING,
+    STATUSES,
+    Presented,
+    one_verdict_each,
+    presentations_of,
+)
 
-PENDING = Judgment.Status.PENDING
-PARSED = Judgment.Status.PARSED
 EXPORT_CHUNK = 1000
-COUNTED_AS = {
-    PARSED: "parsed",
-    Judgment.Status.UNPARSED: "unparsed",
-    Judgment.Status.REFUSED: "refused",
-    Judgment.Status.ERROR: "errors",
-    PENDING: "pending",
-}
-STATUSES = (PENDING, PARSED, *(one for one in COUNTED_AS if one not in (PENDING, PARSED)))
-OPEN, PARSED_CODE = 0, 1  # places in `STATUSES`
-GONE = (-1, -1)  # age and judge of a run that was deleted while its judgments were read
-
-
-@dataclass(frozen=True, eq=False)
-class Presented:
-    """A judge's presentations, one row for each pair and order, by pair and then with A first; only the latest outcomes.
-
-    pair       : (n,) primary keys
-    first_is_a : (n,) bool
-    status     : (n,) place in `STATUSES`: `OPEN`, `PARSED_CODE` and so on
-    verdict    : (n,) -1, 0, +1; NaN where there is none
-    p_b        : (n,) probability of B; NaN where there is none
-    """
-
-    pair: IntArray
-    first_is_a: BoolArray
-    status: IntArray
-    verdict: FloatArray
-    p_b: FloatArray
-
-    def at(self, rows: IntArray | BoolArray) -> "Presented":
-        """Return some of the rows."""
-        return Presented(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-    def asked(self) -> "Presented":
-        """Return those that were asked."""
-        return self.at(self.status != OPEN)
-
-    def begins(self) -> BoolArray:
-        """(n,) whether a row is the first of its pair."""
-        return np.append(True, np.diff(self.pair) != 0)[: len(self.pair)]
-
-
-NOTHING = Presented(*(np.empty(0, dtype=kind) for kind in (np.int64, bool, np.int64, float, float)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +70,15 @@ def judgments(selection: Selection, judge: Judge | JudgeRun, *, question: int = 
     A run stands for its judge; of several runs the latest outcome of a presentation counts.
     """
     judge, one = judge.judge if isinstance(judge, JudgeRun) else judge, selection.configuration
-    rows = _rows(one.study, question).filter(run__judge=judge, pair__matchup__in=one.matchups().order_by())
-    return _judged([selection], judge, _presented(rows, [judge]).get(judge.pk, NOTHING))[0]
+    found = presentations_of(one.study, [judge], question=question, among=one.matchups().order_by())
+    return _judged([selection], judge, found.get(judge.pk, NOTHING))[0]
 
 
 def judgments_on_each(
     study: Study, selections: Sequence[Selection], judges: Sequence[Judge], *, question: int = MAIN
 ) -> list[list[Judged]]:
     """Return the answers of each judge on each selection of a study, as `judgments` would."""
-    found = _presented(_rows(study, question).filter(run__judge__in=judges), judges)
+    found = presentations_of(study, judges, question=question)
     return [_judged(selections, judge, found.get(judge.pk, NOTHING)) for judge in judges]
 
 
@@ -125,42 +87,14 @@ def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question:
 
     By the rules of `Judged`; over all configurations, or those of one data set.
     """
-    rows = _rows(study, question).filter(run__judge=judge)
+    presented = presentations_of(study, [judge], question=question).get(judge.pk, NOTHING)
     if dataset:
-        rows = rows.filter(pair__matchup__instance__dataset=dataset)
-    asked = _presented(rows, [judge]).get(judge.pk, NOTHING).asked()
+        here = Pair.objects.filter(matchup__instance__study=study, matchup__instance__dataset=dataset).order_by()
+        presented = presented.at(np.isin(presented.pair, number_columns(here, "pk")[0]))
+    asked = presented.asked()
     pairs = asked.pair[asked.begins()].tolist()
-    verdicts = _one_verdict_each(asked, judge).tolist()
+    verdicts = one_verdict_each(asked, judge).tolist()
     return {pair: None if np.isnan(verdict) else int(verdict) for pair, verdict in zip(pairs, verdicts, strict=True)}
-
-
-def _rows(study: Study, question: int) -> QuerySet[Judgment]:
-    """Return the first repeats of the plain presentations."""
-    return Judgment.objects.of_question(question).filter(run__study=study, repeat=0, negated=False)
-
-
-def _presented(rows: QuerySet[Judgment], judges: Iterable[Judge]) -> dict[int, Presented]:
-    """Read presentations, by judge; of each the latest run's outcome, which an open cell doesn't replace.
-
-    Probabilities are read where they decide a verdict of one of these judges.
-    """
-    status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
-    p_b = "p_b" if any(map(_averages, judges)) else Value(None, SmallIntegerField())
-    run, pair, is_a, code, verdict, probability = number_columns(
-        rows.order_by(),
-        *("run_id", "pair_id", code_of({1: Q(order=Judgment.Order.AB)}), status, "verdict", p_b),
-    )
-    runs, place = groups(run.astype(np.int64))
-    found = JudgeRun.objects.filter(pk__in=runs.tolist()).order_by("created_at", "pk").values_list("pk", "judge_id")
-    age = {pk: (number, judge_id) for number, (pk, judge_id) in enumerate(found)}
-    age_of_run, judge_of_run = np.array([age.get(pk, GONE) for pk in runs.tolist()], dtype=np.int64).reshape(-1, 2).T
-    judge = judge_of_run[place]
-    order = np.lexsort((age_of_run[place], code != OPEN, 1 - is_a, pair, judge))
-    last = np.append(np.diff(np.stack([judge, pair, is_a])[:, order]).any(axis=0), True)[: len(order)]
-    latest = order[last]
-    whose = judge[latest]
-    everything = Presented(pair.astype(np.int64), is_a > 0, code.astype(np.int64), verdict, probability)
-    return {int(one): everything.at(latest[whose == one]) for one in np.unique(whose).tolist()}
 
 
 def _judged(selections: Sequence[Selection], judge: Judge, presented: Presented) -> list[Judged]:
@@ -173,7 +107,7 @@ def _judged(selections: Sequence[Selection], judge: Judge, presented: Presented)
         counts = np.bincount(here.status, minlength=len(STATUSES)).tolist()
         found.append(
             Judged(
-                _rated(selection, judge, rows.among(begins), _one_verdict_each(here, judge), here.first_is_a[begins]),
+                _rated(selection, judge, rows.among(begins), one_verdict_each(here, judge), here.first_is_a[begins]),
                 _rated(selection, judge, rows.among(asked), here.verdict[asked], here.first_is_a[asked]),
                 {"asked": int(asked.sum()), **{name: counts[STATUSES.index(one)] for one, name in COUNTED_AS.items()}},
             )
@@ -193,24 +127,6 @@ def _rated(selection: Selection, judge: Judge, rows: Rows, verdict: FloatArray, 
         strength=unknown,
         tie_kind=np.zeros(len(verdict), dtype=np.int64),
     )
-
-
-def _averages(judge: Judge) -> bool:
-    """Tell whether a judge's verdict is its mean probability over both orders."""
-    return judge.order == Judge.OrderPolicy.BOTH and judge.combine == Judge.Combine.PROBABILITY
-
-
-def _one_verdict_each(here: Presented, judge: Judge) -> FloatArray:
-    """Combine each pair's presentations, in one or both orders, into a verdict; NaN where one is missing."""
-    first = np.flatnonzero(here.begins())
-    in_both = np.append(np.diff(first), len(here.pair) - first[-1:]) == 2
-    second = np.where(in_both, first + 1, first)
-    if _averages(judge):
-        p_b = np.where(here.status == PARSED_CODE, here.p_b, np.nan)
-        return averaged_verdict(np.where(in_both, p_b[first], np.nan), np.where(in_both, p_b[second], np.nan))
-    one, other = here.verdict[first], here.verdict[second]
-    missing = np.isnan(one) | np.isnan(other) | (~in_both if judge.order == Judge.OrderPolicy.BOTH else False)
-    return np.where(missing, np.nan, np.where(one == other, one, float(Verdict.TIE)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,10 +150,14 @@ class RunCells:
 
 
 def cells_of(run: JudgeRun, *, question: int = MAIN) -> RunCells:
-    """Load the cells for a run's figures on a question, in two queries."""
+    """Load the cells for a run's figures on a question, in two queries; a jury's pairs stand as cells with A first."""
     stored = run.judgments.of_question(question).exclude(status=PENDING).order_by()
     rows = list(stored.values_list("pair_id", "repeat", "negated", "order", "verdict"))
     pairs = Pair.objects.filter(pk__in=stored.values("pair_id")).order_by()
+    if run.judge.is_jury:
+        said = verdicts_by_pair(run.study, run.judge, question=question)
+        rows = [(pair, 0, False, Judgment.Order.AB, verdict) for pair, verdict in said.items()]
+        pairs = Pair.objects.filter(matchup__instance__study=run.study).order_by()
     lengths = {
         pk: found
         for pk, *found in pairs.values_list(
@@ -299,6 +219,7 @@ NOT_OF_JUDGES = {
 }
 
 
+_PLACE = ("matchup__instance__position", "matchup__system_a__position", "matchup__system_b__position", "index")
 RECORDS = {"run": "run_id", "pair": "pair_id"}  # primary keys, for rows that name their records
 
 
@@ -308,7 +229,8 @@ def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) 
     `question` is the key of the question, where the study asks several; else it is left out.
     Repeats and negated questions are separate rows; findings use repeat 0 of the plain question. `reason` says why there
     is no verdict. Tokens and milliseconds are summed over the completions behind a row, which rows may share. `cost` was
-    paid for this row alone: the column sums to the total cost.
+    paid for this row alone: the column sums to the total cost. A jury has a row for each pair, without an order, made of its
+    members' when it is read.
 
     more : `RECORDS`, or nothing
     """
@@ -319,9 +241,9 @@ def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) 
         .filter(run__study=study)
         .exclude(status=PENDING)
         .order_by(
-            *("run__judge__name", "run_id", "pair__matchup__instance__position"),
-            *("pair__matchup__system_a__position", "pair__matchup__system_b__position"),
-            *("pair__index", "order", "repeat", "negated", "question"),
+            *("run__judge__name", "run_id"),
+            *(f"pair__{name}" for name in _PLACE),
+            *("order", "repeat", "negated", "question"),
         )
         .values_list(*fields.values())
         .iterator(chunk_size=EXPORT_CHUNK)
@@ -333,6 +255,41 @@ def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) 
             number = row.pop("question")
             named = {"question": asked[number].key} if asked else {}
             yield {**_export_row(row, spent.get(row.pop("id"), [])), **named}
+    yield from _jury_rows(study, fields, asked)
+
+
+def _jury_rows(study: Study, fields: Mapping[str, str], asked: Mapping[int, Question]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of juries: one for each pair that a member was asked about, without an order."""
+    runs = study.judge_runs.filter(judge__method=Judge.JURY).select_related("judge").order_by("judge__name", "pk")
+    places = [name for name, path in fields.items() if path.startswith("pair")]
+    for run, number in ((one, number) for one in runs for number in one.questions):
+        said = verdicts_by_pair(study, run.judge, question=number)
+        stored = Pair.objects.filter(matchup__instance__study=study).order_by(*_PLACE)
+        paths = [fields[name].removeprefix("pair__").replace("pair_id", "pk") for name in places]
+        for pk, *values in stored.values_list("pk", *paths).iterator(chunk_size=EXPORT_CHUNK):
+            if pk in said:
+                verdict = said[pk]
+                row = {
+                    **dict.fromkeys(fields),
+                    **dict(zip(places, values, strict=True)),
+                    **({"run": run.pk} if "run" in fields else {}),
+                    "study": study.slug,
+                    "judge": run.judge.name,
+                    "method": run.judge.method,
+                    "params": run.judge.params,
+                    "software_version": run.software_version,
+                    **dict.fromkeys(("rationale", "prompt_version", "order"), ""),
+                    "repeat": 0,
+                    "negated": False,
+                    "calls": 0,
+                    "rating": verdict,
+                    "verdict": verdict,
+                    "status": (Judgment.Status.PARSED if verdict is not None else Judgment.Status.UNPARSED).value,
+                    "reason": "" if verdict is not None else "no member has a verdict",
+                }
+                named = {"question": asked[number].key} if asked else {}
+                del row["id"], row["question"]
+                yield {**_export_row(row, []), "shown_first": "", **named}
 
 
 def _export_row(row: dict[str, Any], completions: list[dict[str, Any]]) -> dict[str, Any]:

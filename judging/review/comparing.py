@@ -12,11 +12,12 @@ from django.db.models import Prefetch
 
 from analysis.agreement import confusions, kappa_from_confusions, majority, vote_sums
 from analysis.types import FloatArray, IntArray
-from annotation.models import Assignment, Batch, Display, Pair, Rating, Study
+from annotation.models import Assignment, Pair, Rating, Study
 from annotation.questions.questions import MAIN
 from judging.core.proportions import Proportion, proportion, statistic_of
 from judging.models import Judge, Judgment
 from judging.outcomes.judgments import verdicts_by_pair
+from judging.outcomes.people import people_by_pair, rating_batches
 
 PEOPLE = "@people"  # no judge's name: theirs are slugs
 VERDICTS = (-1, 0, 1)
@@ -126,36 +127,10 @@ def compare(study: Study, first: Judge, second: Judge | None, *, dataset: str = 
     )
 
 
-def people_by_pair(study: Study, *, dataset: str = "", question: int = MAIN) -> dict[int, list[int]]:
-    """Return people's first votes on each pair of a study, one per annotator, as findings count them.
-
-    Unsubmitted, excluded and surplus work is left out, as are checks, qualifications and withdrawn annotators.
-    """
-    # Several queries rather than a join of five tables, which is planned badly without statistics.
-    wanted = _rating_batches(study, dataset)
-    counted = Assignment.objects.counted().filter(hit__batch__in=wanted).order_by()
-    rater = dict(counted.values_list("pk", "annotator_id"))
-    shown = Display.objects.filter(assignment__hit__batch__in=wanted).order_by("assignment_id", "pk")
-    verdicts = dict(
-        Rating.objects.of_question(question)
-        .filter(stage=Rating.Stage.FIRST, display__assignment__hit__batch__in=wanted)
-        .order_by()
-        .values_list("display_id", "verdict")
-    )
-    seen: set[tuple[int, int]] = set()
-    votes: dict[int, list[int]] = {}
-    for display, assignment, pair in shown.values_list("pk", "assignment_id", "pair_id"):
-        key = (pair, rater.get(assignment, 0))
-        if assignment in rater and display in verdicts and key not in seen:
-            seen.add(key)
-            votes.setdefault(pair, []).append(verdicts[display])
-    return votes
-
-
 def votes_on(study: Study, pairs: Sequence[int], *, question: int = MAIN) -> dict[int, list[Vote]]:
     """Return the votes that `people_by_pair` counts on a few pairs, with annotator and reason."""
     # Start from the few displays, not the many assignments.
-    counted = Assignment.objects.counted().filter(displays__pair__in=pairs, hit__batch__in=_rating_batches(study))
+    counted = Assignment.objects.counted().filter(displays__pair__in=pairs, hit__batch__in=rating_batches(study))
     ratings = (
         Rating.objects.of_question(question)
         .filter(stage=Rating.Stage.FIRST, display__pair__in=pairs)
@@ -189,13 +164,6 @@ def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int], *,
         .in_bulk()
     )
     return [loaded[pk] for pk in pairs]
-
-
-def _rating_batches(study: Study, dataset: str = "") -> list[int]:
-    batches = Batch.objects.for_rating().filter(study=study).order_by()
-    if dataset:
-        batches = batches.filter(dataset=dataset)
-    return list(batches.values_list("pk", flat=True))
 
 
 def _instances(study: Study, pairs: Sequence[int], dataset: str) -> IntArray:

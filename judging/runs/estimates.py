@@ -28,6 +28,7 @@ from judging.core.errors import BadSettings
 from judging.core.pricing import cost_of
 from judging.methods import AskingMethod, Presentation, find_method
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
+from judging.runs.juries import check_members
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
 from judging.runs.services import ONLY_MAIN, check, pairs_of, repeats_and_questions, stored_questions
 from judging.runs.usage import usage_of
@@ -114,6 +115,9 @@ def estimate(
     """
     method, numbers = find_method(judge.method), stored_questions(study, questions)
     check(study, judge, numbers)
+    if judge.is_jury:
+        check_members(study, judge, numbers)
+        return RunEstimate(0, 0, 0, 0, 0, 0, Decimal(0), "", 0, 0, ())
     pairs = pairs_of(study, batch, only)
     runs = JudgeRun.objects.filter(study=study, judge=judge.pk, batch=batch, filter_key=only.key, questions=numbers)
     run = runs.first() if judge.pk else None

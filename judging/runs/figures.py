@@ -55,7 +55,7 @@ class RunFigures:
     Position and length use the first repeat of the plain question, as findings do.
     """
 
-    first: Proportion
+    first: Proportion | None
     longer: Proportion
     length_bins: tuple[LengthBin, ...]
     orders: Orders | None
@@ -73,7 +73,7 @@ def figures_of(run: JudgeRun, *, question: int = MAIN) -> RunFigures:
     first, longer = first_sums(verdict, cells.first_is_a[counted]), longer_sums(verdict, *lengths)
     instance = cells.instance[counted]
     return RunFigures(
-        first=proportion(first, instance, left_out=parsed - int(first[:, 1].sum())),
+        first=None if run.judge.is_jury else proportion(first, instance, left_out=parsed - int(first[:, 1].sum())),
         longer=proportion(longer, instance, left_out=parsed - int(longer[:, 1].sum())),
         length_bins=_length_bins(longer_by_excess(verdict, *lengths)),
         orders=_orders(cells, counted),

@@ -7,6 +7,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from analysis.juries import DAWID_SKENE, MAJORITY, WEIGHTED
 from annotation.batches.sampling import ids_of
 from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
@@ -121,10 +122,7 @@ class JudgeForm(forms.Form):
 
     def clean_name(self) -> str:
         """Refuse the name of another group's judge."""
-        name = str(self.cleaned_data["name"])
-        if Judge.objects.filter(name=name).exists() and not self.judges.filter(name=name).exists():
-            raise forms.ValidationError(_("This name is taken. Please choose another."))
-        return name
+        return free_name(str(self.cleaned_data["name"]), self.judges)
 
     def clean(self) -> dict[str, Any]:
         """Refuse settings that don't fit together."""
@@ -135,6 +133,45 @@ class JudgeForm(forms.Form):
             except JudgingError as error:
                 self.add_error("endpoint" if data["endpoint"] is None else None, str(error))
         return data
+
+
+class JuryForm(forms.Form):
+    """A new jury of judges that have run on a study."""
+
+    name = forms.SlugField(max_length=80, label=_("Name"), help_text=_("Under which findings list it."))
+    members = forms.MultipleChoiceField(
+        choices=[],
+        label=_("Members"),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": _("Choose two judges or more.")},
+    )
+    rule = forms.ChoiceField(
+        choices=[
+            (MAJORITY, _("Majority: most votes")),
+            (WEIGHTED, _("Weighted by agreement with people on other instances")),
+            (DAWID_SKENE, _("Dawid and Skene’s model (three members or more)")),
+        ],
+        label=_("Rule"),
+        help_text=_("An even split is a tie; a member without a verdict abstains."),
+    )
+
+    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.judges = judges
+        ran = judges.filter(runs__study=study).exclude(method=Judge.JURY).distinct().order_by("name")
+        fields: dict[str, Any] = self.fields
+        fields["members"].choices = [(name, name) for name in ran.values_list("name", flat=True)]
+
+    def clean_name(self) -> str:
+        """Refuse the name of another group's judge."""
+        return free_name(str(self.cleaned_data["name"]), self.judges)
+
+
+def free_name(name: str, judges: QuerySet[Judge]) -> str:
+    """Refuse the name of a judge that is not among these."""
+    if Judge.objects.filter(name=name).exists() and not judges.filter(name=name).exists():
+        raise forms.ValidationError(_("This name is taken. Please choose another."))
+    return name
 
 
 class PairsForm(NarrowingForm):
@@ -219,7 +256,7 @@ class RunForm(PairsForm):
 
     def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["judge"].queryset = judges.filter(method__in=runnable_methods())  # type: ignore[attr-defined]
+        self.fields["judge"].queryset = judges.filter(method__in=[*runnable_methods(), Judge.JURY])  # type: ignore[attr-defined]
         self.asked = self.study.questions
         if len(self.asked) > 1:
             self.fields["questions"] = forms.MultipleChoiceField(

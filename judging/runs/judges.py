@@ -125,6 +125,9 @@ def check_judge(judge: Judge) -> None:
         raise BadSettings(f"there is no task {judge.task}; there are {', '.join(TASKS)}")
     if judge.combine == Judge.Combine.PROBABILITY:
         check_probabilities(judge, method)
+    if judge.is_jury:
+        check_jury(judge)
+        return
     if not isinstance(method, AskingMethod):
         check_baseline(judge)
         return
@@ -144,6 +147,30 @@ def check_judge(judge: Judge) -> None:
     if judge.prompt_file is not None:
         wording = judge.prompt_file
         check_wording(wording.text, wording.parser, version=str(wording), negated=judge.negated)
+
+
+def check_jury(judge: Judge) -> None:
+    """Refuse settings that juries lack, and members that are unknown or juries themselves."""
+    if judge.endpoint or judge.prompt_file or judge.task or judge.negated or judge.repeats > 1:
+        raise BadSettings(
+            "a jury asks nothing: it takes no endpoint, prompt file, task, repeats or negated question, only members and a rule"
+        )
+    if judge.order != Judge.OrderPolicy.RANDOM:
+        raise BadSettings(
+            f"a jury's verdict is on the pair, in whatever order its members saw it: leave out order {judge.order}"
+        )
+    if foreign := set(judge.params) - set(find_method(judge.method).options):
+        raise BadSettings(f"a jury asks nothing: it takes no parameters, got {', '.join(sorted(foreign))}")
+    find_method(judge.method).check("free", setting_of(judge))
+    known = dict(Judge.objects.filter(name__in=judge.members).values_list("name", "method"))
+    if strangers := [name for name in judge.members if name not in known]:
+        raise UnknownJudge(
+            f"jury {judge.name}: there is no judge {', '.join(strangers)}: add it first, or leave it out"
+        )
+    if juries := [name for name, method in known.items() if method == Judge.JURY]:
+        raise BadSettings(
+            f"jury {judge.name}: {', '.join(juries)} is a jury itself, whose votes would count twice; name its members instead"
+        )
 
 
 def check_baseline(judge: Judge) -> None:

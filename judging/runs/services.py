@@ -21,6 +21,7 @@ from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.methods import find_method
 from judging.models import Judge, JudgeRun, Judgment, ProviderBatch
+from judging.runs.juries import seat_jury
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter, filter_of
 from judging.runs.tasks import enqueue_run
 
@@ -67,6 +68,8 @@ def start_run(
         raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
     answered = stored_questions(study, questions)
     check(study, judge, answered)
+    if judge.is_jury:
+        return seat_jury(study=study, jury=judge, questions=answered, is_part=batch is not None or bool(only.key))
     run, _ = JudgeRun.objects.get_or_create(
         study=study,
         judge=judge,

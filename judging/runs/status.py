@@ -1,13 +1,14 @@
 """Outcomes and usage of runs, aggregated in the database."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from annotation.models import Study
 from judging.models import JudgeRun, Judgment
+from judging.outcomes.judgments import verdicts_by_pair
 from judging.runs.usage import CallKindUsage, RunUsage, calls_by_kind, usage_of
 
 Status = Judgment.Status
@@ -92,6 +93,25 @@ def _counts(values: Sequence[int]) -> Counts:
     return Counts(**dict(zip(COUNTED, values, strict=True)))
 
 
+def counts_of_run(run: JudgeRun) -> dict[int, Counts]:
+    """Return the counts of a run by question; a jury's are of its verdicts on pairs."""
+    if not run.judge.is_jury:
+        return counts_by_question(run.judgments.of_every_question())
+    return {number: _of_jury(run, number) for number in run.questions}
+
+
+def _of_jury(run: JudgeRun, question: int) -> Counts:
+    said = list(verdicts_by_pair(run.study, run.judge, question=question).values())
+    a, tie, b, none = (said.count(verdict) for verdict in (-1, 0, 1, None))
+    return Counts(a, tie, b, unparsed=none, refused=0, errors=0, pending=0, first=0, fetched=0, from_cache=0)
+
+
+def together(counts: Iterable[Counts]) -> Counts:
+    """Add up counts."""
+    rows = [astuple(one) for one in counts]
+    return Counts(*(sum(column) for column in zip([0] * len(COUNTED), *rows, strict=True)))
+
+
 def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
     """Return outcomes and usage of some runs of one endpoint for JSON; unknown costs and tokens are `None`.
 
@@ -99,14 +119,15 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
     calls_by_kind : answers behind the runs, each counted once, cached ones included
     """
     judgments = Judgment.objects.of_every_question().filter(run__in=runs)
-    counts = count_judgments(judgments)
+    by_question = _counts_of_runs(runs)
+    counts = together(by_question.values())
     endpoint = runs[0].judge.endpoint
     usage = usage_of(judgments, endpoint.currency if endpoint else "")
     return {
         "method": runs[0].judge.method,
         "status": [run.status for run in runs],
         "messages": [run.message for run in runs if run.message],
-        **_outcomes(judgments, counts, runs[0].study),
+        **_outcomes(by_question, counts, runs[0].study),
         **tokens_and_money(usage, counts.parsed),
         "calls_by_kind": [kind_as_dict(kind) for run in runs for kind in calls_by_kind(run)],
     }
@@ -121,23 +142,31 @@ def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
     found = []
     for (method, currency), members in sorted(groups.items()):
         judgments = Judgment.objects.of_every_question().filter(run__in=members)
-        counts = count_judgments(judgments)
+        by_question = _counts_of_runs(members)
+        counts = together(by_question.values())
         money = tokens_and_money(usage_of(judgments, currency), counts.parsed)
-        outcomes = _outcomes(judgments, counts, members[0].study)
+        outcomes = _outcomes(by_question, counts, members[0].study)
         found.append({"method": method, "judges": len({run.judge_id for run in members}), **outcomes, **money})
     return found
 
 
-def _outcomes(judgments: QuerySet[Judgment], counts: Counts, study: Study) -> dict[str, Any]:
+def _counts_of_runs(runs: Sequence[JudgeRun]) -> dict[int, Counts]:
+    """Return the counts of some runs of one method by question."""
+    if not runs[0].judge.is_jury:
+        return counts_by_question(Judgment.objects.of_every_question().filter(run__in=runs))
+    each = [counts_of_run(run) for run in runs]
+    return {number: together(one[number] for one in each if number in one) for number in sorted(set().union(*each))}
+
+
+def _outcomes(by_question: Mapping[int, Counts], counts: Counts, study: Study) -> dict[str, Any]:
     """Return counts for JSON; where a study asks several questions, the verdicts are counted for each by itself."""
     asked, found = study.questions, counts.as_dict()
     if len(asked) == 1:
         return found
-    by_question = counts_by_question(judgments).items()
     of_verdicts = ("a", "tie", "b", "first")
     return {
         **{name: count for name, count in found.items() if name not in of_verdicts},
-        "questions": [{"question": asked[number].key, **one.as_dict()} for number, one in by_question],
+        "questions": [{"question": asked[number].key, **one.as_dict()} for number, one in by_question.items()],
     }
 
 

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -23,13 +24,15 @@ from judging.core.visibility import judges_seen_by
 from judging.jobs import leases
 from judging.methods import find_method
 from judging.models import Completion, JudgeRun, Judgment
+from judging.review.comparing import PEOPLE
 from judging.runs.estimates import estimate as estimate_run
 from judging.runs.figures import figures_of
-from judging.runs.forms import JudgeForm, JudgmentFilterForm, RunForm
+from judging.runs.forms import JudgeForm, JudgmentFilterForm, JuryForm, RunForm
 from judging.runs.judges import add_judge
+from judging.runs.juries import add_jury
 from judging.runs.method_groups import METHOD_GROUPS, OfferedMethod
 from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, run_again
-from judging.runs.status import count_judgments, count_runs, counts_by_question, pairs_without_source
+from judging.runs.status import count_runs, counts_of_run, pairs_without_source, together
 from judging.runs.usage import calls_by_kind, failures_by_kind, pace_of, usage_by_run, usage_of
 from judging.wordings.prompt_files import read_folder
 
@@ -52,6 +55,16 @@ def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
     made, kept = _("Judge %(judge)s added."), _("Judge %(judge)s is there already, with these settings.")
     messages.success(request, (made if is_new else kept) % {"judge": judge})
     return redirect("judging:judges", study.slug)
+
+
+@study_view(*READERS, methods=POST)
+def new_jury(request: HttpRequest, study: Study) -> HttpResponse:
+    """Add a jury of judges that have run on the study, and show it."""
+    form = JuryForm(request.POST, study=study, judges=judges_seen_by(request.user))
+    if form.is_valid():
+        with errors_on(form):
+            return redirect("judging:run", study.slug, add_jury(study=study, **form.cleaned_data).pk)
+    return _judges_page(request, study, jury_form=form, status=422)
 
 
 @study_view(*READERS, methods=POST)
@@ -86,6 +99,7 @@ def _judges_page(
     *,
     judge_form: JudgeForm | None = None,
     run_form: RunForm | None = None,
+    jury_form: JuryForm | None = None,
     estimate: Any = None,
     status: int = 200,
 ) -> HttpResponse:
@@ -99,6 +113,7 @@ def _judges_page(
         "unused": unused[:MOST_UNUSED],
         "methods": {group: [_method(one) for one in offered] for group, offered in METHOD_GROUPS.items()},
         "judge_form": judge_form or JudgeForm(study=study, judges=seen),
+        "jury_form": jury_form or JuryForm(study=study, judges=seen),
         "run_form": run_form or RunForm(study=study, judges=seen, initial={"judge": request.GET.get("judge")}),
         "estimate": estimate,
     }
@@ -111,6 +126,7 @@ def _rows(study: Study, runs: Sequence[JudgeRun]) -> list[tuple[Any, ...]]:
     Runs have a row for each of their questions; the first one has the usage. A study's only question is not named.
     """
     counts, spent, asked = count_runs(study), usage_by_run(study), named_questions(study)
+    counts |= {(run.pk, number): one for run in runs if run.judge.is_jury for number, one in counts_of_run(run).items()}
     return [
         (run, asked.get(number), counts.get((run.pk, number)), None if place else spent.get(run.pk))
         for run in runs
@@ -175,6 +191,8 @@ def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
 def run_judgments(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     """List a run's judgments, filtered by outcome, order, question or data set."""
     found = _find(study, run_id)
+    if found.judge.is_jury:  # has none of its own: its verdicts stand beside people's
+        return redirect(f"{reverse('judging:compare', args=[study.slug])}?first={found.judge.name}&second={PEOPLE}")
     datasets = sorted(study.instances.order_by().values_list("dataset", flat=True).distinct())
     form = JudgmentFilterForm(request.GET, study=study, datasets=datasets)
     chosen = form.filters()
@@ -196,8 +214,8 @@ def _find(study: Study, run_id: int) -> JudgeRun:
 def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
     """Return a run's progress; the longer that takes, the less often the page polls."""
     began, now = perf_counter(), timezone.now()
-    counts, asked = count_judgments(found.judgments.of_every_question()), named_questions(study)
-    by_question = counts_by_question(found.judgments.of_every_question()) if asked else {MAIN: counts}
+    by_question, asked = counts_of_run(found), named_questions(study)
+    counts = together(by_question.values())
     endpoint = found.judge.endpoint
     at_work = [worker for worker in found.workers.all() if leases.is_alive(worker)]
     active = found.status in UNDER_WAY
@@ -207,7 +225,7 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
         "counts": counts,
         "by_question": [
             (asked.get(number), one, f"&question={asked[number].key}" if asked else "")
-            for number, one in by_question.items()
+            for number, one in (by_question or {MAIN: counts}).items()
         ],
         "spent": usage_of(found.judgments.of_every_question(), endpoint.currency if endpoint else ""),
         "pace": pace_of(found, pending=counts.pending, now=now) if active else None,

@@ -38,7 +38,7 @@ from judging.methods.options import OFFLINE
 from judging.methods.sc2.record import KINDS
 from judging.models import Judge
 from judging.outcomes.gold import GoldPairs, gold_pairs
-from judging.review.comparing import people_by_pair
+from judging.outcomes.people import people_by_pair
 from judging.runs.status import count_runs
 from reporting.accuracy.accuracies import COST_UNKNOWN, NO_ANSWER, NO_GOLD, NO_VERDICT, TIE_IN_ACCURACY, TIE_IN_COST
 from reporting.core.estimates import (

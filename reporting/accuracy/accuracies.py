@@ -130,6 +130,8 @@ def _counts_row(judged: JudgedGold, subset: Subset) -> dict[str, Any]:
     }
 
 
+OF_ORDERS = ("accuracy_ab", "accuracy_ba", "first_position_rate")
+NO_ORDER = "a jury's verdicts are on pairs, which have no order"
 _STATUSES = {"unparsed": "unparsed", "refused": "refused", "error": "errors"}
 MeasureSums = tuple[str, FloatArray, Basis]
 
@@ -139,7 +141,10 @@ def _measures(judged: JudgedGold, pairs: BoolArray, errors: IntArray) -> Iterato
     found = judged.against_gold(pairs)
     for name, sums_of in MEASURES.items():
         sums = sums_of(found)
-        yield name, sums, _BASES[name](found, int(sums[:, 1].sum()), errors)
+        basis = _BASES[name](found, int(sums[:, 1].sum()), errors)
+        if judged.judge.is_jury and name in OF_ORDERS:
+            sums, basis = np.zeros_like(sums), Basis(0, basis.of, basis.tie_rule, why=NO_ORDER)
+        yield name, sums, basis
     verdicts = (~np.isnan(found.verdict)).sum(axis=1)
     for name, column in COSTS.items():
         spent = getattr(judged, column)[pairs]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.juries import JuryUnits, jury_verdicts, member_table, vote_counts
 from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes, Verdict
 from annotation.studies.rated_pairs import RatedPairs
@@ -12,8 +13,9 @@ from reporting.bundle.structure import SelectedRows, Structure, integers
 from reporting.core.raters import JudgeRater, Positions, rater
 from reporting.core.votes import by_position
 
+JURY = "jury"
 STATUSES = {"pending": "pending", "parsed": "parsed", "unparsed": "unparsed", "refused": "refused", "error": "errors"}
-PENDING, PARSED = 0, 1  # places in `STATUSES`
+PENDING, PARSED, UNPARSED = 0, 1, 2  # places in `STATUSES`
 
 
 class JudgeRows:
@@ -32,12 +34,18 @@ class JudgeRows:
             return None
         asked = here[:, status != PENDING]
         counts = np.bincount(status, minlength=len(STATUSES)).tolist()
-        shown = one.instance[integers(asked[1])]
-        positions = Positions(shown, by_position(asked[4], asked[2] > 0))
+        ordered = asked if self.settings["method"] != JURY else asked[:, :0]  # a jury's verdicts are on pairs
+        shown = one.instance[integers(ordered[1])]
+        positions = Positions(shown, by_position(ordered[4], ordered[2] > 0))
         found = rater(self.name, "judge", self.verdicts_on(one, structure), positions, {}, drop_incomplete=False)
         by_name = dict(zip(STATUSES.values(), counts, strict=True))
         pending = by_name.pop("pending")
         return JudgeRater(found, {"asked": asked.shape[1], **by_name, "pending": pending}, self.settings["family"])
+
+    def by_pair(self) -> tuple[IntArray, FloatArray]:
+        """Return the pairs that it was asked about, ascending, and one verdict for each."""
+        first = np.flatnonzero(np.append(True, np.diff(self.cells[1]) != 0)[: self.cells.shape[1]])
+        return integers(self.cells[1][first]), self._one_each(self.cells, first)
 
     def verdicts_on(self, one: SelectedRows, structure: Structure) -> RatedPairs:
         """Return one verdict for each pair of a selection; NaN where a presentation lacks one."""
@@ -74,3 +82,21 @@ class JudgeRows:
         one, other = here[4][first], here[4][second]
         missing = np.isnan(one) | np.isnan(other) | (~in_both if both else False)
         return np.where(missing, np.nan, np.where(one == other, one, float(Verdict.TIE)))
+
+
+def jury_rows(
+    settings: Mapping[str, Any], judges: Mapping[str, JudgeRows], voted: FloatArray, structure: Structure
+) -> JudgeRows:
+    """Return a jury, made of its members; voted : (2, n) place of the pair and verdict of people's first votes."""
+    members = [judges[name] for name in settings["params"]["members"] if name in judges]
+    said = [member.by_pair() for member in members]
+    pair, votes = member_table([key for key, _ in said], [verdict for _, verdict in said])
+    counts = vote_counts(pair, integers(voted[0]), voted[1])
+    matchup = structure.pair_matchup[pair]
+    units = JuryUnits(votes, counts, structure.instance[matchup], structure.key_codes[matchup])
+    verdict = jury_verdicts(units, settings["params"]["rule"])
+    settled = [integers(member.cells[1][member.cells[3] != PENDING]) for member in members]
+    is_settled = np.isin(pair, np.concatenate([np.empty(0, dtype=np.int64), *settled]))
+    status = np.where(~np.isnan(verdict), PARSED, np.where(is_settled, UNPARSED, PENDING))
+    unknown = np.full(len(pair), np.nan)
+    return JudgeRows(settings, np.stack([unknown, pair, np.ones(len(pair)), status, verdict, unknown, unknown]))

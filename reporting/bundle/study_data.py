@@ -16,13 +16,21 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.database.columns import places, places_of_two
 from annotation.questions.questions import MAIN
 from annotation.studies.rated_pairs import RatedPairs
-from reporting.bundle.judge_rows import PENDING, STATUSES, JudgeRows
+from reporting.bundle.judge_rows import JURY, PENDING, STATUSES, JudgeRows, jury_rows
 from reporting.bundle.opening import Bundle
 from reporting.bundle.people_rows import RatingRows, read_ratings, read_work
 from reporting.bundle.structure import SelectedRows, Structure, integers, questions_of
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.votes import by_position
-from reporting.findings.data.inputs import Checks, ConfigurationData, Filters, Selected, StudyAlignments, StudyData
+from reporting.findings.data.inputs import (
+    Checks,
+    ConfigurationData,
+    Filters,
+    JuryMembers,
+    Selected,
+    StudyAlignments,
+    StudyData,
+)
 from reporting.findings.data.separability_bins import NOT_COMPUTED, Separability, SeparabilityMeasure, separability_of
 
 EXCLUSIONS = ("check", "excluded", "not_submitted", "surplus")
@@ -68,6 +76,11 @@ class StudyRows:
             scripted=self.work.scripted,
             checks=self._checks({code for one in people for code in one.rated.raters}),
             amendments=self.bundle.study["amendments"],
+            juries=tuple(
+                JuryMembers.of(one.settings["name"], one.settings["params"])
+                for one in judges
+                if one.settings["method"] == JURY
+            ),
         )
 
     def _instance_ids(self, one: SelectedRows) -> tuple[str, ...]:
@@ -235,13 +248,29 @@ class StudyRows:
             by = np.lexsort((when, mine[3] != PENDING, 1 - mine[2], mine[1]))
             last = np.append(np.diff(mine[1:3, by]).any(axis=0), True)[: len(by)]
             found.append(JudgeRows(settings[pk], mine[:, by[last]]))
-        return found
+        if not any(one.settings["method"] == JURY for one in found):
+            return found
+        by_name, voted = {one.settings["name"]: one for one in found}, self._voted(filters.question_number)
+        return [
+            jury_rows(one.settings, by_name, voted, self.structure) if one.settings["method"] == JURY else one
+            for one in found
+        ]
+
+    def _voted(self, question: int) -> FloatArray:
+        """(2, n) place of the pair and verdict of people's first votes that count, one of a person on a pair."""
+        given = self.ratings
+        rows = given.rows(question, revised=False)
+        rows = rows[self.work.counts[given.assignment[rows]]]
+        rows = rows[np.lexsort((given.position[rows], given.assignment[rows]))]
+        keys = np.stack([given.pair[rows], self.work.person[given.assignment[rows]]])
+        rows = rows[np.unique(keys, axis=1, return_index=True)[1]]
+        return np.stack([given.pair[rows].astype(np.float64), given.verdict[rows]])
 
     @cached_property
     def _cells(self) -> FloatArray:
         """(7, n) run, place of the pair, A first, status, verdict, probability of B, question; the open cells too."""
         codes = {
-            "order": {"ab": 1.0, "ba": 0.0}.__getitem__,
+            "order": {"ab": 1.0, "ba": 0.0, "": 1.0}.__getitem__,  # of juries, which are made again: empty
             "status": {one: float(place) for place, one in enumerate(STATUSES)}.__getitem__,
         }
         numbers = {one.key: float(one.number) for one in questions_of(self.bundle)}

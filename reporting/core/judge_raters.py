@@ -32,7 +32,11 @@ def raters_of_judges(found: Iterable[tuple[Judge, Judged]], *, drop_incomplete: 
 
 def _judge_rater(judge: Judge, judged: Judged, *, drop_incomplete: bool) -> JudgeRater:
     # By presentation, not by pair: a judge asked in both orders that always prefers the first text has only ties by pair.
-    shown = judged.shown
-    positions = Positions(shown.outcomes.instance, by_position(shown.outcomes.verdict, shown.first_is_a))
+    # A jury's verdicts are on pairs, which have no order.
+    shown, ordered = judged.shown, not judge.is_jury
+    positions = Positions(
+        shown.outcomes.instance[: None if ordered else 0],
+        by_position(shown.outcomes.verdict, shown.first_is_a)[: None if ordered else 0],
+    )
     found = rater(f"judge:{judge.name}", "judge", judged.rated, positions, {}, drop_incomplete=drop_incomplete)
     return JudgeRater(found, judged.counts, judge.family)

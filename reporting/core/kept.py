@@ -51,5 +51,6 @@ def version_of(study: Study) -> Hashable:
     work = Assignment.objects.filter(annotator__study=study, state=Assignment.State.SUBMITTED).count()
     judged = Judgment.objects.of_every_question().filter(run__study=study).order_by()
     answers = judged.values_list("run", "status").annotate(n=Count("pk")).order_by("run", "status")
+    runs = study.judge_runs.aggregate(Count("pk"), Max("pk"))  # a jury's run has no judgments
     separability = study.separability_runs.aggregate(at=Max("computed_at"))
-    return (*latest, *people.values(), work, tuple(answers), separability["at"])
+    return (*latest, *people.values(), work, tuple(answers), *runs.values(), separability["at"])

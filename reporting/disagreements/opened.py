@@ -12,6 +12,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.models import Assignment, Batch, Pair, Rating, Study
 from annotation.questions.questions import MAIN
 from judging.models import Judgment
+from judging.outcomes.judgments import judges_of
 from reporting.disagreements.pair_table import OfConfiguration
 
 RELATED = ("matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b")
@@ -71,11 +72,19 @@ def opened(
         (pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name, pair.index): pair
         for pair in pairs
     }
+    juries = _juries(study, question, judges)
     votes = _votes(study, [pair.pk for pair in found.values()], question, batches)
     return [
-        pair and OpenedPair(pair, votes.get(pair.pk, []), grouped((one.run.judge.name, one) for one in pair.said))
+        pair
+        and OpenedPair(pair, votes.get(pair.pk, []), grouped((one.run.judge.name, one) for one in pair.said) | juries)
         for pair in map(found.get, keys)
     ]
+
+
+def _juries(study: Study, question: int, judges: Sequence[str] | None) -> dict[str, list[Judgment]]:
+    """Name the juries of a study, which have no judgments of their own."""
+    names = [run.judge.name for run in judges_of(study, question=question) if run.judge.is_jury]
+    return {name: [] for name in names if judges is None or name in judges}
 
 
 def _is(instance_id: str, system_a: str, system_b: str, index: int) -> Q:

@@ -15,6 +15,7 @@ from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.data.separability_bins import separability_findings
 from reporting.findings.judges.judge_findings import judge_findings
 from reporting.findings.judges.judges_against_people import agreement_by_bin
+from reporting.findings.judges.juries import jury_findings
 from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.measures.confusions import confusion_findings, consistency_of_instances
 from reporting.findings.pooled.agreement import people_agreement
@@ -34,6 +35,7 @@ LATER: dict[str, Any] = {
     "replacement": [],
     "judges_against_people": [],
     "judge_tests": [],
+    "juries": [],
     "self_preference": [],
     "length_adjusted": [],
 }
@@ -53,6 +55,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "raters": raters_table(data, votes, filters),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
         **judge_findings(data.configurations, judged, bins, filters),
+        "juries": jury_findings(data.juries, judged, filters),
     }
     return {**found, "answer": answer(found)}
 

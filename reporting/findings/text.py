@@ -34,6 +34,7 @@ def as_text(found: dict[str, Any]) -> str:
         "tests between judges of their agreement with people, paired by vote; p adjusted by Holm's method": map(
             _judge_test, found["judge_tests"]
         ),
+        "juries: independent votes that they are worth, and what each member adds": chain(*map(_jury, found["juries"])),
         "do judges prefer their own model's family?": chain(*map(_self_preference, found["self_preference"])),
         "raters to look at; none is left out because of it": map(
             _flagged, [one for one in found["raters"] if one["flags"]]
@@ -187,6 +188,17 @@ def _lengths(rater: dict[str, Any]) -> list[str]:
             f"    {_named(one)}: {estimate_text(one['plain'])}; at equal lengths {estimate_text(one['win_rate_a'])}"
             for one in rater["configurations"]
         ),
+    ]
+
+
+def _jury(one: dict[str, Any]) -> list[str]:
+    """Return a jury's independent votes, and its agreement with people less that of the jury without each member."""
+    jury = printable(f"  {one['judge']} ({one['rule']} of {', '.join(one['members'])})")
+    if "why" in one:
+        return [f"{jury}: {one['why']}"]
+    return [
+        f"{jury}: {estimate_text(one['effective_members'])}",
+        *(printable(f"    {each['member']} adds {estimate_text(each['difference'])}") for each in one["without"]),
     ]
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.db.models import Q
 
-from annotation.models import Generation, Study
+from annotation.models import Generation, Pair, Study
 from judging.models import Judge, Judgment
+from judging.outcomes.judgments import verdicts_by_pair
 from reporting.logic.audit import cycles, order_effects, preference_graphs
 from reporting.logic.presentations import PENDING, Presentations
 
@@ -99,6 +100,19 @@ def _answers(
             *("pair__generation_b__system__name", "order", "verdict", "rationale"),
         )
     )
+    return _by_presentation(_of_jury(study, judge, items, question) if judge.is_jury else stored, items)
+
+
+def _of_jury(study: Study, jury: Judge, items: Iterable[int], question: int) -> list[tuple[Any, ...]]:
+    """Return a jury's verdicts on pairs of these texts, as if A were first."""
+    said = verdicts_by_pair(study, jury, question=question)
+    pairs = Pair.objects.filter(generation_a__in=items, generation_b__in=items).order_by()
+    names = ("generation_a_id", "generation_b_id", "generation_a__system__name", "generation_b__system__name")
+    rows = pairs.values_list("pk", *names)
+    return [(*row, Judgment.Order.AB, said[pk], "") for pk, *row in rows if pk in said]
+
+
+def _by_presentation(stored: Iterable[tuple[Any, ...]], items: dict[int, int]) -> dict[tuple[int, int], Answer]:
     found: dict[tuple[int, int], Answer] = {}
     for a, b, system_a, system_b, order, verdict, rationale in stored:
         a_first = order == Judgment.Order.AB

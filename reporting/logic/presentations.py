@@ -8,6 +8,7 @@ from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.models import Instance, Pair, Study
 from annotation.studies.gold import gold_verdict
 from judging.models import Judge, Judgment
+from judging.outcomes.judgments import verdicts_by_pair
 from reporting.logic.preferences import Chosen, Preferences, items_of, read_preferences
 
 PENDING = Judgment.Status.PENDING
@@ -59,6 +60,9 @@ def judge_presentations(study: Study, judge: Judge, target: Target, *, question:
         .values_list("pair_id", "order", "repeat", "negated", "verdict", "p_b")
     )
     latest = {row[:4]: row[4:] for row in stored}
+    if judge.is_jury:  # on pairs, which have no order: as if A were first
+        said = verdicts_by_pair(study, judge, question=question)
+        latest = {(pair, Judgment.Order.AB, 0, False): (verdict, None) for pair, verdict in said.items()}
     pairs = Pair.objects.filter(matchup__instance__study=study).order_by()
     texts = {pk: (a, b) for pk, a, b in pairs.values_list("pk", "generation_a_id", "generation_b_id")}
     rows = []

@@ -1,9 +1,15 @@
-"""add_judge NAME --method METHOD [--endpoint NAME] [--order random|both|ab|ba] [--task T] [--param key=value] …"""
+"""add_judge NAME --method METHOD [--endpoint NAME] [--order random|both|ab|ba] [--task T] [--param key=value] …
+
+add_judge NAME --method jury --members A B C [--rule majority|weighted|dawid-skene]
+"""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
+from analysis.juries import MAJORITY, RULES
 from annotation.management.commands._base import TandemCommand, argument
+from judging.core.errors import BadSettings
 from judging.endpoints.services import find_endpoint
 from judging.management.commands._runs import param
 from judging.methods import find_method, method_names
@@ -67,6 +73,8 @@ class Command(TandemCommand):
             "an option of the method, or else sent with each call, as temperature=0.7; the value is JSON or text; "
             f"null leaves a default out. Options: {options_of_methods()}",
         ),
+        argument("--members", nargs="+", metavar="JUDGE", help="of a jury: the judges whose verdicts it puts together"),
+        argument("--rule", choices=RULES, help=f"of a jury: how it does (default: {MAJORITY})"),
         argument("--seed", type=int, help="draws the orders and the samples (default: random, recorded)"),
     )
 
@@ -76,9 +84,22 @@ class Command(TandemCommand):
             **{name: options[name] for name in same},
             endpoint=find_endpoint(options["endpoint"]) if options["endpoint"] else None,
             prompt_file=prompt_named(options["prompt"]),
-            params=dict(options["param"]),
+            params=dict(options["param"]) | jury_params(options),
         )
         self.stdout.write(f"judge {judge.name} {'added' if is_new else 'unchanged'}: {about(judge)}")
+
+
+def jury_params(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return members and rule of a jury as its parameters.
+
+    Raises: BadSettings where they are named for another method.
+    """
+    given = {name: options[name] for name in ("members", "rule") if options[name] is not None}
+    if options["method"] == Judge.JURY:
+        return {"members": [], "rule": MAJORITY} | given
+    if given:
+        raise BadSettings(f"--{' and --'.join(given)} are of juries: choose --method {Judge.JURY}")
+    return {}
 
 
 def about(judge: Judge) -> str:

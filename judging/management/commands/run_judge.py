@@ -14,7 +14,6 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import Argument, TandemCommand, argument
-from annotation.questions.questions import MAIN
 from annotation.studies.services import find_study
 from judging.core.pricing import money
 from judging.jobs.progress import Progress
@@ -25,7 +24,7 @@ from judging.models import JudgeRun
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.judges import find_judge
 from judging.runs.services import start_run
-from judging.runs.status import Counts, count_judgments, counts_by_question, pairs_without_source
+from judging.runs.status import Counts, counts_of_run, pairs_without_source, together
 
 STOPPED_BY_SIGNAL = 130
 STOPPED_ELSEWHERE = 3
@@ -83,7 +82,7 @@ class Command(TandemCommand):
 
     def conclude(self, run: JudgeRun, ended: ExecutionResult) -> None:
         """Say what stands in the way of the rest, and choose the exit status."""
-        counts = count_judgments(run.judgments.of_every_question())
+        counts = together(counts_of_run(run).values())
         resumes = f"{self.again[0].upper()}{self.again[1:]} resumes without repeating a call."
         if ended.signal:
             self.stderr.write(f"stopped; {self.again} resumes without repeating a call")
@@ -116,11 +115,8 @@ def summary_of(run: JudgeRun, progress: Progress) -> str:
     """Return the last lines of a run: its outcomes, question by question if the study asks several, and its usage."""
     asked = run.study.questions
     if len(asked) == 1:
-        return summary(count_judgments(run.judgments.of_question(MAIN)), progress)
-    found = [
-        f"{asked[number].key}: {_outcomes(counts)}"
-        for number, counts in counts_by_question(run.judgments.of_every_question()).items()
-    ]
+        return summary(together(counts_of_run(run).values()), progress)
+    found = [f"{asked[number].key}: {_outcomes(counts)}" for number, counts in counts_of_run(run).items()]
     return "\n".join([*found, f"cached {progress.cached}, calls {progress.calls}{_cost(progress)}"])
 
 

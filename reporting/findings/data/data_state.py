@@ -148,7 +148,16 @@ def _separability(study: Study) -> object:
 
 
 def _judgments(study: Study) -> object:
-    columns = ("questions", "created_at", "batch", "judge__name", "judge__family", "judge__order", "judge__combine")
+    columns = (
+        "questions",
+        "created_at",
+        "batch",
+        "judge__name",
+        "judge__family",
+        "judge__order",
+        "judge__combine",
+        "judge__params",
+    )
     return [
         _rows(JudgeRun.objects.filter(study=study), "judge", *columns),
         _sums(

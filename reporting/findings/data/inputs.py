@@ -181,6 +181,20 @@ class Checks:
     repeat_same: int
 
 
+@dataclass(frozen=True)
+class JuryMembers:
+    """A jury by the names of its members, and its rule."""
+
+    name: str
+    members: tuple[str, ...]
+    rule: str
+
+    @classmethod
+    def of(cls, name: str, params: Mapping[str, Any]) -> "JuryMembers":
+        """Read them from the jury's parameters."""
+        return cls(name, tuple(params["members"]), params["rule"])
+
+
 @dataclass(frozen=True, eq=False)
 class StudyData:
     """All that findings are computed from.
@@ -189,6 +203,7 @@ class StudyData:
     scripted   : codes of raters that are programs
     checks     : of the people who were given any, by code
     amendments : events that affect the results, see `annotation.studies.log`
+    juries     : the judges that are made of others
     """
 
     slug: str
@@ -197,3 +212,4 @@ class StudyData:
     scripted: frozenset[str]
     checks: Mapping[str, Checks]
     amendments: list[dict[str, str]]
+    juries: tuple[JuryMembers, ...] = ()

@@ -22,6 +22,7 @@ from annotation.studies.outcomes import (
 )
 from annotation.studies.separability_runs import SeparabilityRuns, find_run, runs_by_configuration
 from annotation.studies.votes import Whose
+from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
 from reporting.core.judge_raters import raters_of_judges
 from reporting.core.people import rater_of_people, scripted_codes
@@ -33,6 +34,7 @@ from reporting.findings.data.inputs import (
     ComparedSystem,
     ConfigurationData,
     Filters,
+    JuryMembers,
     Pairs,
     Selected,
     StudyAlignments,
@@ -58,7 +60,8 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
     pairs, separabilities = _pairs(study, selections, filters), _separabilities(selections, runs, filters)
     people = _people(study, selections, batches, filters)
-    judges, judged_only = _judges(study, selections, batches, filters)
+    chosen = _chosen_judges(study, batches, filters)
+    judges, judged_only = _judges(study, selections, batches, filters, chosen)
     return StudyData(
         slug=study.slug,
         configurations=tuple(
@@ -77,6 +80,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         scripted=frozenset(scripted_codes(study)),
         checks=_checks(study, {code for one in people for code in one.rated.raters}),
         amendments=shown_with_results(study),
+        juries=tuple(JuryMembers.of(one.name, one.params) for one in chosen if one.is_jury),
     )
 
 
@@ -115,12 +119,19 @@ def _people(
     return [rater_of_people(one, drop_incomplete=filters.drop_incomplete) for one in found]
 
 
+def _chosen_judges(study: Study, batches: Sequence[Batch] | None, filters: Filters) -> list[Judge]:
+    runs = judges_of(study, batches, question=filters.question_number)
+    return [run.judge for run in runs if filters.judges is None or run.judge.name in filters.judges]
+
+
 def _judges(
-    study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None, filters: Filters
+    study: Study,
+    selections: Sequence[Selection],
+    batches: Sequence[Batch] | None,
+    filters: Filters,
+    judges: Sequence[Judge],
 ) -> tuple[list[tuple[JudgeRater, ...]], dict[Key, dict[str, Outcomes]]]:
     """Read judges on each selection, and by configuration their verdicts on instances that stand on no HIT."""
-    runs = judges_of(study, batches, question=filters.question_number)
-    judges = [run.judge for run in runs if filters.judges is None or run.judge.name in filters.judges]
     unplaced = select_unplaced(study, _wholly_selected(study, selections, batches))
     # First those on no HIT: the other selections know their pairs too, as not selected.
     found = judgments_on_each(study, [*unplaced, *selections], judges, question=filters.question_number)

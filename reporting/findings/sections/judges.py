@@ -42,6 +42,8 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
         "overall": _overall(numbers["judges_against_people"]),
         "by_bin": _by_bin(numbers["judges_against_people"]),
         "tests": _tests(numbers["judge_tests"]),
+        "juries": _juries(numbers["juries"]),
+        "jury_members": _jury_members(numbers["juries"]),
         "self_preference": _self_preference(numbers["self_preference"]),
         "alternative": _alternative(replacement),
         "alternative_people": _alternative_people(replacement),
@@ -89,6 +91,49 @@ def _test_text(test: Findings) -> str:
         return _("no difference by more than chance")
     nearer = test["judge_a"] if difference["value"] > 0 else test["judge_b"]
     return _("%(judge)s agrees more with people") % {"judge": nearer}
+
+
+def _juries(found: list[Findings]) -> Table | None:
+    rows: list[Row] = [
+        (
+            (one["judge"],),
+            [
+                one["rule"],
+                ", ".join(one["members"]),
+                ", ".join(one["absent"]) or None,
+                *((said(one["why"]), None) if "why" in one else (one["effective_members"], one["error_correlation"])),
+            ],
+        )
+        for one in found
+    ]
+    headings = [
+        *(_("Jury"), _("Rule"), _("Members"), _("Of these without verdicts here")),
+        *(_("Independent votes that it is worth"), _("Mean correlation of its members’ errors")),
+    ]
+    return Table("juries", _("Juries: how many independent votes they are worth"), headings, rows) if rows else None
+
+
+def _jury_members(found: list[Findings]) -> Table | None:
+    rows: list[Row] = [
+        ((jury["judge"], one["member"]), [one["difference"], one["changes"], _member_text(one["difference"])])
+        for jury in found
+        for one in jury["without"]
+    ]
+    headings = [
+        *(_("Jury"), _("Member"), _("Agreement with people, less that of the jury without it")),
+        *(_("Verdicts that it changes"), _("What it means")),
+    ]
+    return Table("jury-members", _("What each member adds to its jury"), headings, rows) if rows else None
+
+
+def _member_text(difference: Findings) -> str:
+    if difference["low"] is None:
+        return _("cannot be told")
+    if difference["low"] > 0:
+        return _("adds agreement with people")
+    if difference["high"] < 0:
+        return _("takes agreement with people away")
+    return _("adds nothing by more than chance")
 
 
 def _self_preference(found: list[Findings]) -> Table:

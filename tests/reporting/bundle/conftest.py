@@ -146,6 +146,11 @@ def _judged(everything: list[Built], draw: Random) -> None:
                 if draw.random() < 0.9
             ]
             run = judge(built, name, cells, order=order)
+    for rule in ("majority", "weighted", "dawid-skene"):
+        jury = Judge.objects.create(
+            name=f"jury-{rule}", method="jury", params={"members": ["plain", "twice", "likely"], "rule": rule}
+        )
+        JudgeRun.objects.create(study=run.study, judge=jury, status="done")
     Judge.objects.filter(name="likely").update(combine="probability", family="third")
     for cell in Judgment.objects.of_every_question().filter(run__judge__name="likely", status="parsed"):
         Judgment.objects.of_every_question().filter(pk=cell.pk).update(p_b=draw.random(), rationale="since B says more")

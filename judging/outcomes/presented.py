@@ -1,0 +1,179 @@
+"""Rows → arrays: the presentations of judges, those of juries made of their members', and the verdict on each pair."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from django.db.models import Q, QuerySet, SmallIntegerField, Value
+
+from analysis.grouping import groups
+from analysis.juries import JuryUnits, jury_verdicts, member_table, vote_counts
+from analysis.logic import averaged_verdict
+from analysis.types import BoolArray, FloatArray, IntArray, Verdict
+from annotation.core.database.columns import code_of, number_columns
+from annotation.models import Matchup, Pair, Study
+from annotation.questions.questions import MAIN
+from judging.models import Judge, JudgeRun, Judgment
+from judging.outcomes.people import people_by_pair
+
+PENDING = Judgment.Status.PENDING
+PARSED = Judgment.Status.PARSED
+COUNTED_AS = {
+    PARSED: "parsed",
+    Judgment.Status.UNPARSED: "unparsed",
+    Judgment.Status.REFUSED: "refused",
+    Judgment.Status.ERROR: "errors",
+    PENDING: "pending",
+}
+STATUSES = (PENDING, PARSED, *(one for one in COUNTED_AS if one not in (PENDING, PARSED)))
+OPEN, PARSED_CODE = 0, 1  # places in `STATUSES`
+Places = tuple[IntArray, IntArray, IntArray]
+NO_VERDICT_CODE = STATUSES.index(Judgment.Status.UNPARSED)
+GONE = (-1, -1)  # age and judge of a run that was deleted while its judgments were read
+
+
+@dataclass(frozen=True, eq=False)
+class Presented:
+    """A judge's presentations, one row for each pair and order, by pair and then with A first; only the latest outcomes.
+
+    A jury has one for each pair that a member was asked about, as if A were first: its members may have seen other orders.
+
+    pair       : (n,) primary keys
+    first_is_a : (n,) bool
+    status     : (n,) place in `STATUSES`: `OPEN`, `PARSED_CODE` and so on
+    verdict    : (n,) -1, 0, +1; NaN where there is none
+    p_b        : (n,) probability of B; NaN where there is none
+    """
+
+    pair: IntArray
+    first_is_a: BoolArray
+    status: IntArray
+    verdict: FloatArray
+    p_b: FloatArray
+
+    def at(self, rows: IntArray | BoolArray) -> "Presented":
+        """Return some of the rows."""
+        return Presented(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def asked(self) -> "Presented":
+        """Return those that were asked."""
+        return self.at(self.status != OPEN)
+
+    def begins(self) -> BoolArray:
+        """(n,) whether a row is the first of its pair."""
+        return np.append(True, np.diff(self.pair) != 0)[: len(self.pair)]
+
+
+NOTHING = Presented(*(np.empty(0, dtype=kind) for kind in (np.int64, bool, np.int64, float, float)))
+
+
+def presentations_of(
+    study: Study, judges: Iterable[Judge], *, question: int = MAIN, among: QuerySet[Matchup] | None = None
+) -> dict[int, Presented]:
+    """Read the first repeats of the plain presentations, by the judge's primary key; judges without any are left out.
+
+    A jury's are made of those of its members on the whole study.
+
+    among : only pairs of these matchups, as far as that saves time: a jury's are all there
+    """
+    wanted = list(judges)
+    stored = _rows(study, question)
+    within = stored if among is None else stored.filter(pair__matchup__in=among)
+    plain = [one for one in wanted if not one.is_jury]
+    found = _presented(within.filter(run__judge__in=plain), plain)
+    juries = [one for one in wanted if one.is_jury]
+    return {**found, **(_juries(study, juries, stored, question) if juries else {})}
+
+
+def _juries(study: Study, juries: Sequence[Judge], stored: QuerySet[Judgment], question: int) -> dict[int, Presented]:
+    names = {name for jury in juries for name in jury.members}
+    members = {one.name: one for one in Judge.objects.filter(name__in=names)}
+    found = _presented(stored.filter(run__judge__in=members.values()), members.values())
+    presented = {name: found.get(one.pk, NOTHING) for name, one in members.items()}
+    verdicts = {name: one_verdict_each(presented[name], one) for name, one in members.items()}
+    votes = [(pair, vote) for pair, cast in people_by_pair(study, question=question).items() for vote in cast]
+    voted = np.array(votes, dtype=np.float64).reshape(-1, 2).T
+    places = _places(study)
+    return {
+        jury.pk: _jury(
+            jury,
+            [presented[name] for name in jury.members if name in presented],
+            [verdicts[name] for name in jury.members if name in presented],
+            voted,
+            places,
+        )
+        for jury in juries
+    }
+
+
+def _jury(
+    jury: Judge, members: Sequence[Presented], verdicts: Sequence[FloatArray], voted: FloatArray, places: Places
+) -> Presented:
+    keys = [one.pair[one.begins()] for one in members]
+    pair, votes = member_table(keys, verdicts)
+    known = np.searchsorted(places[0], pair)
+    units = JuryUnits(votes, vote_counts(pair, voted[0].astype(np.int64), voted[1]), places[1][known], places[2][known])
+    verdict = jury_verdicts(units, jury.params["rule"])
+    settled = [one.pair[one.status != OPEN] for one in members]
+    is_settled = np.isin(pair, np.concatenate([np.empty(0, dtype=np.int64), *settled]))
+    status = np.where(~np.isnan(verdict), PARSED_CODE, np.where(is_settled, NO_VERDICT_CODE, OPEN))
+    return Presented(pair, np.ones(len(pair), dtype=bool), status, verdict, np.full(len(pair), np.nan))
+
+
+def _places(study: Study) -> Places:
+    """Return the pairs of a study, ascending, with the instance of each and the number of its configuration."""
+    matchups = Matchup.objects.filter(instance__study=study).order_by("pk")
+    rows = list(matchups.values_list("pk", "instance_id", "instance__dataset", "system_a_id", "system_b_id"))
+    code = {key: place for place, key in enumerate(dict.fromkeys(row[2:] for row in rows))}
+    known = np.array([(row[0], row[1], code[row[2:]]) for row in rows], dtype=np.int64).reshape(-1, 3)
+    pairs = Pair.objects.filter(matchup__instance__study=study).order_by("pk")
+    pair, matchup = number_columns(pairs, "pk", "matchup_id").astype(np.int64)
+    row = np.searchsorted(known[:, 0], matchup)
+    return pair, known[row, 1], known[row, 2]
+
+
+def _rows(study: Study, question: int) -> QuerySet[Judgment]:
+    """Return the first repeats of the plain presentations."""
+    return Judgment.objects.of_question(question).filter(run__study=study, repeat=0, negated=False)
+
+
+def _presented(rows: QuerySet[Judgment], judges: Iterable[Judge]) -> dict[int, Presented]:
+    """Read presentations, by judge; of each the latest run's outcome, which an open cell doesn't replace.
+
+    Probabilities are read where they decide a verdict of one of these judges.
+    """
+    status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
+    p_b = "p_b" if any(map(_averages, judges)) else Value(None, SmallIntegerField())
+    run, pair, is_a, code, verdict, probability = number_columns(
+        rows.order_by(),
+        *("run_id", "pair_id", code_of({1: Q(order=Judgment.Order.AB)}), status, "verdict", p_b),
+    )
+    runs, place = groups(run.astype(np.int64))
+    found = JudgeRun.objects.filter(pk__in=runs.tolist()).order_by("created_at", "pk").values_list("pk", "judge_id")
+    age = {pk: (number, judge_id) for number, (pk, judge_id) in enumerate(found)}
+    age_of_run, judge_of_run = np.array([age.get(pk, GONE) for pk in runs.tolist()], dtype=np.int64).reshape(-1, 2).T
+    judge = judge_of_run[place]
+    order = np.lexsort((age_of_run[place], code != OPEN, 1 - is_a, pair, judge))
+    last = np.append(np.diff(np.stack([judge, pair, is_a])[:, order]).any(axis=0), True)[: len(order)]
+    latest = order[last]
+    whose = judge[latest]
+    everything = Presented(pair.astype(np.int64), is_a > 0, code.astype(np.int64), verdict, probability)
+    return {int(one): everything.at(latest[whose == one]) for one in np.unique(whose).tolist()}
+
+
+def _averages(judge: Judge) -> bool:
+    """Tell whether a judge's verdict is its mean probability over both orders."""
+    return judge.order == Judge.OrderPolicy.BOTH and judge.combine == Judge.Combine.PROBABILITY
+
+
+def one_verdict_each(here: Presented, judge: Judge) -> FloatArray:
+    """Combine each pair's presentations, in one or both orders, into a verdict; NaN where one is missing."""
+    first = np.flatnonzero(here.begins())
+    in_both = np.append(np.diff(first), len(here.pair) - first[-1:]) == 2
+    second = np.where(in_both, first + 1, first)
+    if _averages(judge):
+        p_b = np.where(here.status == PARSED_CODE, here.p_b, np.nan)
+        return averaged_verdict(np.where(in_both, p_b[first], np.nan), np.where(in_both, p_b[second], np.nan))
+    one, other = here.verdict[first], here.verdict[second]
+    missing = np.isnan(one) | np.isnan(other) | (~in_both if judge.order == Judge.OrderPolicy.BOTH else False)
+    return np.where(missing, np.nan, np.where(one == other, one, float(Verdict.TIE)))

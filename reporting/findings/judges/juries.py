@@ -1,0 +1,102 @@
+"""How many independent votes a jury is worth, and what each of its members adds to its agreement with people."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.agreement import VALUES
+from analysis.juries import (
+    JuryUnits,
+    effective_members,
+    error_sums,
+    jury_verdicts,
+    mean_error_correlation,
+    vote_counts,
+)
+from analysis.types import FloatArray
+from reporting.core.estimates import Basis, Estimate, mean_estimate, number, statistic_estimate
+from reporting.findings.data.inputs import Filters, JuryMembers
+from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE
+from reporting.findings.pooled.study_votes import StudyVotes
+
+FEWER_THAN_TWO = "fewer than two members have verdicts here"
+NO_ERRORS_TOGETHER = "no two members both err on some pairs and not on others"
+NO_NUMBER = "errors so opposed have no number of independent votes"
+NO_VOTES = "no pair has a vote and verdicts of the jury with and without the member"
+
+
+def jury_findings(juries: Sequence[JuryMembers], votes: StudyVotes, filters: Filters) -> list[dict[str, Any]]:
+    """Return per jury its independent votes, and its agreement with people less that of the jury without each member.
+
+    Computed on pairs with people's votes, of the members that have verdicts under these filters; `absent` are the others.
+    """
+    return [_jury(one, votes, filters) for one in juries]
+
+
+def _jury(jury: JuryMembers, votes: StudyVotes, filters: Filters) -> dict[str, Any]:
+    given = {name: verdicts for name in jury.members if (verdicts := votes.judges.get(f"judge:{name}")) is not None}
+    members = [name for name, verdicts in given.items() if not np.isnan(verdicts).all()]
+    about = {
+        "judge": jury.name,
+        "rater": f"judge:{jury.name}",
+        "rule": jury.rule,
+        "members": list(jury.members),
+        "absent": [name for name in jury.members if name not in members],
+    }
+    if len(members) < 2:
+        return {**about, "why": FEWER_THAN_TWO, "voting": {}, "without": []}
+    cast = votes.votes
+    units = JuryUnits(
+        np.stack([given[name] for name in members], axis=1),
+        vote_counts(np.arange(cast.n_units), cast.unit, cast.verdict),
+        votes.instance,
+        votes.configuration,
+    )
+    voting, pairs = np.unique((~np.isnan(units.votes)).sum(axis=1), return_counts=True)
+    correlation = _correlation(units, filters)
+    return {
+        **about,
+        "voting": dict(zip(map(str, voting.tolist()), pairs.tolist(), strict=True)),
+        "error_correlation": correlation,
+        "effective_members": _effective(correlation, len(members)),
+        "without": _without(units, members, jury.rule, filters),
+    }
+
+
+def _correlation(units: JuryUnits, filters: Filters) -> Estimate:
+    sums = error_sums(units)
+    n = int(sums[:, range(len(sums[0])), range(len(sums[0])), 0].max(axis=1).sum()) if len(sums) else 0
+    basis = Basis(n, "pairs with a majority", TIE_EQUALS_TIE, len(units.votes) - n, NO_ERRORS_TOGETHER)
+    return statistic_estimate(sums, mean_error_correlation, basis, filters.intervals, ceiling=1.0)
+
+
+def _effective(correlation: Estimate, members: int) -> Estimate:
+    """Convert the correlation and its limits; the number falls as it rises."""
+    value, low, high = (
+        None if at is None else number(effective_members(at, members))
+        for at in (correlation["value"], correlation["high"], correlation["low"])
+    )
+    why = {} if value is not None else {"why": correlation.get("why", NO_NUMBER)}
+    return {**correlation, "value": value, "low": low, "high": high, "members": members, **why}
+
+
+def _without(units: JuryUnits, members: Sequence[str], rule: str, filters: Filters) -> list[dict[str, Any]]:
+    whole = jury_verdicts(units, rule)
+    found = []
+    for place, name in enumerate(members):
+        rest = jury_verdicts(units.without(place), rule)
+        both = ~np.isnan(whole) & ~np.isnan(rest)
+        cast = units.people[both].sum(axis=1)
+        gap = _equal(units.people[both], whole[both]) - _equal(units.people[both], rest[both])
+        basis = Basis(int(cast.sum()), "votes", TIE_EQUALS_TIE, int(units.people[~both].sum()), NO_VOTES)
+        rows = np.stack([gap, cast], axis=1)
+        difference = mean_estimate(rows, units.instance[both], basis, filters.intervals, floor=-1.0)
+        found.append({"member": name, "difference": difference, "changes": int((whole[both] != rest[both]).sum())})
+    return found
+
+
+def _equal(people: FloatArray, verdict: FloatArray) -> FloatArray:
+    """(n,) people's votes that are the verdict."""
+    given: FloatArray = np.where(verdict[:, np.newaxis] == VALUES, people, 0.0).sum(axis=1)
+    return given
