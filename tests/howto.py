@@ -14,7 +14,7 @@ PROGRAM = "./manage.py"
 def blocks(page: str, language: str) -> list[str]:
     """Return the page's fenced blocks of that language; a page is named from the top of the tree."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", text)
+    return [block for marked, block in re.findall(r"(?ms)^ *```(\w*)\n(.*?)^ *```$", text) if marked == language]
 
 
 def commands(page: str) -> list[list[str]]:

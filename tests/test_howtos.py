@@ -1,11 +1,22 @@
 """Every command of every page runs, in the order of the page; a model is a stand-in on this machine."""
 
+import json
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.utils import timezone
 
-from tests.howto import ROOT, blocks, walk
+from annotation.models import Annotator, Batch, ComparisonTable, Event, Participant, Study
+from judging.models import JudgeRun, Judgment
+from tests.annotation.recruitment.prolific.setup import OTHER_PID, OTHER_SESSION, PID, SESSION, come, make_prolific
+from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.factories import claim, criterion, json_lines, make_annotator, make_batch, make_study, rate
+from tests.howto import ROOT, blocks, commands, walk
 from tests.standin.process import StandInProcess, running
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -19,8 +30,9 @@ def standin() -> Iterator[StandInProcess]:
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: object, standin: StandInProcess) -> None:
-    """Be in an empty folder with the examples; judges may ask this machine, and keys are set."""
+    """Be in an empty folder with the examples; judges may ask this machine with the pages' key."""
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]  # type: ignore[attr-defined]
+    monkeypatch.setenv("MY_API_KEY", "sk-of-nobody")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     standin.reset()
@@ -38,3 +50,237 @@ def test_tutorial_leads_to_findings_and_prints_what_it_shows(
     assert [line for line in shown if line not in said] == []
     assert Path("talks-export/judgments.csv").read_text(encoding="utf-8").count("\n") == 241
     assert (Path("talks-report") / "report.html").stat().st_size > 10_000
+
+
+SYSTEMS = ("large", "small", "tiny")
+
+
+def study_of(
+    slug: str,
+    standin: StandInProcess,
+    *,
+    instances: int = 3,
+    texts: int = 2,
+    rated: bool = True,
+    endpoints: tuple[str, ...] = (),
+    judges: tuple[str, ...] = (),
+    **settings: Any,
+) -> Study:
+    """Make a study of three systems that two people have rated, with gold and tags, and the endpoints and judges that pages name."""
+    lines = [
+        {
+            "instance_id": f"n{number}",
+            "dataset": "news",
+            "source": f"Of {number}.",
+            "generations": {
+                system: [f"{system[0] * (3 + index)} of {number}" for index in range(texts)] for system in SYSTEMS
+            },
+            "gold": {"scores": {system: place + 1 for place, system in enumerate(SYSTEMS)}},
+            "metadata": {"tags": ["adversarial" if number % 2 else "hard"]},
+        }
+        for number in range(instances)
+    ]
+    Path("made.jsonl").write_bytes(json_lines(lines))
+    call_command("import_study", "made.jsonl", study=slug, task="summarization")
+    Study.objects.filter(slug=slug).update(**settings)
+    study = Study.objects.get(slug=slug)
+    for first, second in (("large", "small"), ("small", "tiny"), ("large", "tiny")):
+        make_batch(
+            study, name="spring" if second == "small" else f"{first}-{second}", systems=(first, second), pairs=texts
+        )
+    for name in ("ada", "bo") if rated else ():
+        annotator = make_annotator(study, name)
+        for _ in range(3 * instances):
+            rate(claim(annotator, timezone.now()), "left", at=timezone.now())
+    for name in endpoints or ("gpt",) * bool(judges):
+        call_command(
+            "add_endpoint", name, base_url=standin.base_url, model="m", price_prompt="0.1", price_completion="0.1"
+        )
+    for name in judges:
+        call_command("add_judge", name, method="direct", endpoint=(endpoints or ("gpt",))[0], order="both")
+    return study
+
+
+def test_several_questions(standin: StandInProcess) -> None:
+    study = make_study("mine", instances=1)
+    walk("docs/howto/ask_several_questions.md")
+    study.refresh_from_db()
+    assert [one["key"] for one in study.criteria] == ["coherence", "faithfulness"]
+
+
+def test_choosing_instances(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    walk("docs/howto/choose_instances.md")
+    assert Batch.objects.get(name="drawn").hits.count() == 6
+    assert "rank correlation" in capsys.readouterr().out
+
+
+def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    study_of("mine", standin, instances=1, texts=1, judges=("careful",))
+    walk("docs/howto/audit_logic.md")
+    assert "s_tran" in capsys.readouterr().out
+    assert "<svg" in Path("rank.svg").read_text(encoding="utf-8")
+    assert {run.judge.name for run in JudgeRun.objects.select_related("judge")} >= {"careful-audit10", "careful-rank"}
+
+
+def test_stress_tests(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    study_of("mine", standin, judges=("careful",))
+    walk("docs/howto/stress_test_a_judge.md")
+    assert "padding" in capsys.readouterr().out
+
+
+def test_tables(standin: StandInProcess) -> None:
+    study_of("mine", standin, instances=1, endpoints=("local",))
+    [aspects] = blocks("docs/howto/make_comparison_tables.md", "text")
+    Path("aspects.txt").write_text(aspects, encoding="utf-8")
+    walk("docs/howto/make_comparison_tables.md")
+    tables = [json.loads(line) for line in Path("tables.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(tables) == ComparisonTable.objects.count() > 0
+    assert "making" in json.loads(Path("c8.jsonl").read_text(encoding="utf-8").splitlines()[0])
+
+
+def test_repair(standin: StandInProcess) -> None:
+    study_of("mine", standin, judges=("careful",))
+    call_command("run_judge", "mine", judge="careful")
+    walk("docs/howto/repair_preferences.md")
+    assert json.loads(Path("pairs.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert "<svg" in Path("noise.svg").read_text(encoding="utf-8")
+
+
+def test_runs(standin: StandInProcess) -> None:
+    study = study_of("mine", standin, rated=False, judges=("gpt-direct",), criteria=[criterion("coherence")])
+    Path("ids.txt").write_text("n0\nn2\n", encoding="utf-8")
+    standin.behave(rejects=["temperature"])
+    with pytest.raises(CommandError, match="no question got an answer"):
+        call_command("run_judge", "mine", judge="gpt-direct", limit=1)
+    standin.reset()
+    walk("docs/howto/run_judges.md", {"12": str(JudgeRun.objects.get().pk)})
+    assert JudgeRun.objects.filter(study=study).count() == 7
+    assert set(Judgment.objects.of_every_question().values_list("status", flat=True)) == {"parsed"}
+
+
+def test_sampling(standin: StandInProcess) -> None:
+    for name in ("local", "hosted"):
+        call_command(
+            "add_endpoint", name, base_url=standin.base_url, model=name, price_prompt="0.1", price_completion="0.1"
+        )
+    Path("sources.jsonl").write_bytes(json_lines({"instance_id": f"i{n}", "source": f"Of {n}."} for n in range(2)))
+    [template] = blocks("docs/howto/sample_texts.md", "text")
+    Path("mine.txt").write_text(template, encoding="utf-8")
+    walk("docs/howto/sample_texts.md")
+    assert {system.generations.count() for system in Study.objects.get().systems.all()} == {10}
+
+
+def test_endpoints(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    study_of("news", standin)
+    [wording] = blocks("docs/howto/bring_your_own_prompt.md", "text")
+    for ending in ("", "\nBe brief."):
+        Path("my-wording.txt").write_text(wording + ending, encoding="utf-8")
+        call_command("add_prompt", "my-wording.txt")
+    walk("docs/howto/set_up_endpoints.md", {"https://api.example.com/v1": standin.base_url})
+    assert "json_schema: yes" in capsys.readouterr().out
+    assert JudgeRun.objects.get().status == "done"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_backup(standin: StandInProcess, tmp_path: Path) -> None:
+    make_study("kept")
+    assert walk("docs/howto/back_up.md", {"/backups": str(tmp_path)}) == ["backup"]
+    assert zipfile.is_zipfile(tmp_path / "tandem.zip")
+
+
+def test_watching(standin: StandInProcess) -> None:
+    study = make_study("example")
+    make_batch(study, name="main")
+    rater = make_annotator(study)
+    Annotator.objects.filter(pk=rater.pk).update(code="r-0a1b2c3d")
+    rate(claim(rater, timezone.now()), at=timezone.now())
+    walk("docs/howto/watch_a_batch.md")
+    assert [*Event.objects.filter(study=study, annotator=rater).order_by("pk").values_list("kind", flat=True)] == [
+        "excluded",
+        "included",
+    ]
+
+
+def test_pictures(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    study_of("mine", standin, judges=("direct",))
+    call_command("run_judge", "mine", judge="direct")
+    walk("docs/howto/use_pictures.md")
+    printed = capsys.readouterr().out
+    found = json.loads(printed[printed.index("\n{") :])
+    assert found["filters"]["datasets"] == ["news"]
+
+
+def test_personal_data(prolific: Any) -> None:
+    study = make_study("harbour")
+    make_batch(study)
+    come(make_prolific(study, prolific), pid=PID)
+    raters = [make_annotator(study, name) for name in ("ada", "bo")]
+    Annotator.objects.filter(pk=raters[1].pk).update(code="r-1a2b3c4d")
+    walk("docs/privacy.md")
+    study.refresh_from_db()
+    assert study.keep_personal_days == 90
+    assert not User.objects.filter(username="ada").exists()
+    assert User.objects.filter(username="bo").exists()
+    assert not Participant.objects.filter(external_id=PID).exists()
+
+
+def test_prolific(prolific: Any) -> None:
+    study = make_study("talks")
+    make_batch(study, raters=2)
+    channel = make_prolific(study, prolific)
+    for session, pid in ((SESSION, PID), (OTHER_SESSION, OTHER_PID)):
+        come(channel, pid=pid, session=session)
+        prolific.add(session, pid, "AWAITING REVIEW")
+    walk("docs/howto/recruit_prolific.md")
+    assert [prolific.submissions[session]["status"] for session in (SESSION, OTHER_SESSION)] == ["APPROVED", "REJECTED"]
+    assert prolific.paid(SESSION) == [75.0]
+
+
+def test_readme(standin: StandInProcess) -> None:
+    systems = ("system-x", "system-y")
+    Path("mine.jsonl").write_bytes(
+        json_lines(
+            {
+                "instance_id": f"n{number}",
+                "dataset": "news",
+                "source": f"Of {number}.",
+                "generations": {system: [f"{system} {index} {number}" for index in range(5)] for system in systems},
+            }
+            for number in range(50)
+        )
+    )
+    walk("README.md", {"https://api.example.com/v1": standin.base_url})
+    assert Judgment.objects.of_every_question().filter(status="parsed").count() == 500
+    assert Path("mine-export/judgments.csv").exists()
+
+
+# Pages that another module walks, since it looks closer at what they lead to.
+ELSEWHERE = {
+    "docs/howto/bring_your_own_prompt.md": "tests/judging/wordings/test_howto_prompt.py",
+    "docs/howto/compare_ways_of_judging.md": "tests/reporting/ablation/test_ablation.py",
+    "docs/howto/judge_the_judges.md": "tests/reporting/accuracy/test_howto_judges.py",
+    "docs/howto/make_a_batch.md": "tests/annotation/batches/test_howto_batch.py",
+    "docs/howto/plan_a_study.md": "tests/annotation/planning/test_plan_command.py",
+    "docs/howto/rebuild_aligning_with_logic.md": "tests/reporting/logic/test_howto_paper.py",
+    "docs/howto/recruit.md": "tests/annotation/recruitment/test_howto_recruit.py",
+    "docs/howto/recruit_mturk.md": "tests/annotation/recruitment/mturk/test_howto.py",
+    "docs/howto/set_up_a_study.md": "tests/annotation/study_pages/test_study_setup.py",
+    "docs/howto/two_stage_study.md": "tests/annotation/importing/test_howto.py",
+}
+
+
+def test_every_page_with_commands_is_walked() -> None:
+    pages = {page.relative_to(ROOT).as_posix() for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]}
+    here = Path(__file__).read_text(encoding="utf-8")
+    for page in sorted(page for page in pages if commands(page)):
+        walker = ELSEWHERE.get(page)
+        text = here if walker is None else (ROOT / walker).read_text(encoding="utf-8")
+        assert (f'"{page}"' if walker is None else page.rpartition("/")[2]) in text, page
+
+
+def test_no_command_of_a_howto_stands_where_it_is_not_run() -> None:
+    for page in ROOT.glob("docs/howto/*.md"):
+        name = page.relative_to(ROOT).as_posix()
+        unmarked = [block for block in blocks(name, "") if "manage.py" in block]
+        indented = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("    manage.py")]
+        assert (name, unmarked + indented) == (name, [])

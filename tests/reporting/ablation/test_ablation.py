@@ -4,12 +4,9 @@ import csv
 import io
 import json
 import random
-import re
-import shlex
 from collections.abc import Iterator
 from decimal import Decimal
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,11 +26,11 @@ from reporting.ablation.comparison import ablation
 from reporting.ablation.files import COLUMNS, csv_rows, row_name, text
 from tests.factories import add_instances, make_study, make_user
 from tests.fakes import Body, Reply, StandIn
+from tests.howto import walk
 from tests.reporting.builders import build_configuration, build_study, rate
 from tests.standin.tables import table_answer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-HOWTO = Path(__file__).resolve().parent.parent.parent.parent / "docs" / "howto" / "compare_ways_of_judging.md"
 PAGE, START = "reporting:ablation", "reporting:start-ablation"
 GOLD = {"i1": "alpha", "i2": "alpha", "i3": "beta", "i4": "tie", "i5": None}
 PRICES = {"price_prompt": Decimal(1), "price_completion": Decimal(1)}
@@ -496,11 +493,7 @@ def test_command_prints_tables_and_csv(asked: Study, capsys: pytest.CaptureFixtu
 
 def test_howto_can_be_walked_through(stand_in: StandIn, study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     study.instances.exclude(instance_id__in=["i1", "i2"]).delete()
-    commands = re.findall(r"(?m)^    manage\.py (.*)$", HOWTO.read_text(encoding="utf-8"))
-    assert len(commands) == 6
-    for command in commands:
-        name, *arguments = shlex.split(command.partition(" > ")[0].replace(" mine", " side").replace(" local", " near"))
-        call_command(name, *arguments)
+    assert walk("docs/howto/compare_ways_of_judging.md", {"mine": "side", "local": "near"}) == ["sc2_ablation"] * 6
     assert '"difference_to_direct"' in capsys.readouterr().out
     assert JudgeRun.objects.count() == 8  # six methods, and SC² with 1 and 4 tables
 

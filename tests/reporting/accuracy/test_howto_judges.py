@@ -1,20 +1,16 @@
 """The page on judging the judges, walked through: its commands and its file are taken from the page itself."""
 
 import json
-import re
-import shlex
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 
 from annotation.models import Study
 from reporting.accuracy.accuracies import judge_accuracy
 from tests.factories import json_lines
+from tests.howto import blocks, walk
 
-PAGE = (Path(__file__).resolve().parent.parent.parent.parent / "docs" / "howto" / "judge_the_judges.md").read_text(
-    "utf-8"
-)
+PAGE = "docs/howto/judge_the_judges.md"
 
 pytestmark = pytest.mark.django_db
 
@@ -31,14 +27,10 @@ def test_the_page_can_be_walked_through(
     (tmp_path / "helpful.jsonl").write_bytes(
         json_lines([{"prompt": f"Please {n}", "chosen": "Gladly, here it is.", "rejected": "No."} for n in range(4)])
     )
-    (table,) = re.findall(r"```csv\n(.*?)```", PAGE, re.DOTALL)
+    (table,) = blocks(PAGE, "csv")
     (tmp_path / "verdicts.csv").write_text(table)
 
-    commands = re.findall(r"(?m)^    manage\.py (.*)$", PAGE)
-    assert len(commands) == 8
-    for command in commands:
-        name, *arguments = shlex.split(command.partition(" > ")[0])
-        call_command(name, *arguments)
+    assert len(walk(PAGE)) == 8
     assert r"\begin{table}" in capsys.readouterr().out
 
     found = judge_accuracy(Study.objects.get(slug="bar"))

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from annotation.management.commands.mturk import Command
-from annotation.models import Assignment, Channel
+from annotation.models import Assignment
 from annotation.recruitment.mturk.offline_results import ImportCounts
 from tests.annotation.recruitment.mturk.server import MturkServer
 from tests.annotation.recruitment.mturk.setup import make_mturk, mturk
-from tests.factories import csv_file
+from tests.annotation.recruitment.mturk.test_actions import do_work
+from tests.factories import csv_file, make_batch, make_study
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent.parent
 PAGE = (ROOT / "docs" / "howto" / "recruit_mturk.md").read_text(encoding="utf-8")
@@ -77,21 +77,17 @@ def test_every_count_that_is_printed_has_its_line() -> None:
     assert listed == set(vars(ImportCounts())) - {"added"}
 
 
-def test_every_deed_of_the_command_is_shown_and_understood(mturk: MturkServer) -> None:
-    shown = [shlex.split(line)[2] for line in COMMANDS if line.startswith("./manage.py mturk ")]
-    parser = Command().create_parser("manage.py", "mturk")
+def test_every_deed_of_the_command_is_shown_and_runs_in_the_order_of_the_page(mturk: MturkServer) -> None:
+    study = make_study("talks")
+    make_batch(study)
+    channel = make_mturk(mturk, study=study)
+    publish, *others = [line for line in COMMANDS if line.startswith("./manage.py mturk ")]
+    named = re.findall(r"--assignment (\w+)", " ".join(others))
+    walk(publish)
+    done = [do_work(mturk, channel, hit, f"AWORKER{hit}") for hit in list(mturk.hits)[:2]]
+    for line in others:
+        walk(re.sub("|".join(named), lambda found: done[named.index(found[0])], line))
 
-    assert sorted(shown) == sorted(["publish", "sync", "approve", "reject", "bonus", "qualify", "expire"])
-    for line in COMMANDS:
-        if line.startswith("./manage.py mturk "):
-            assert parser.parse_args(shlex.split(line)[2:]).study == "talks"
-
-
-def test_what_needs_no_worker_runs_as_shown(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk)
-    Channel.objects.filter(pk=channel.pk).update(name="MTurk")
-    for line in COMMANDS:
-        if line.split()[1:3] in (["mturk", "publish"], ["mturk", "sync"], ["mturk", "expire"]):
-            walk(line.replace("talks", "study"))
-
-    assert len(mturk.hits) == 3
+    shown = {line.split()[2] for line in [publish, *others]}
+    assert shown == {"publish", "sync", "approve", "reject", "bonus", "qualify", "expire"}
+    assert [mturk.assignments[one]["AssignmentStatus"] for one in done] == ["Rejected", "Approved"]
