@@ -7,13 +7,13 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import mean_rows, ratio
+from analysis.bootstrap import cluster_sums, mean_rows, ratio
 from analysis.errors import ShapeError, UnknownValue
-from analysis.intervals import mean_interval, ratio_spread
-from analysis.jackknife import MIN_CLUSTERS, Bounds, student_quantile
+from analysis.intervals import Spread, mean_interval, ratio_spread
+from analysis.jackknife import MIN_CLUSTERS, ROUNDING, Bounds, student_quantile, student_tail
 from analysis.leave_one_out import Votes, VoteShares, shares_by_instance, shares_elsewhere
 from analysis.refusal import Refusal, too_few
-from analysis.types import IntArray, code_array
+from analysis.types import FloatArray, IntArray, code_array
 
 POWER = 0.8
 MOST_INSTANCES = 100_000  # beyond it a plan is of no use
@@ -25,6 +25,8 @@ class NonInferiority:
 
     difference                       : judge_agreement - people_agreement; low, high its interval, NaN if there is none
     standard_error                   : of the difference, NaN for fewer than two instances
+    skewness                         : of the instances' influences on it, 0 where they are alike
+    p_value                          : one-sided, of H0: difference <= -margin, see `_p_value`; NaN where there is no interval
     judge_agreement, people_agreement: shares on the same votes: equal to the judge's verdict; among the other people, equal
                                        to the vote
     people_by_chance                 : `leave_one_out.shares_elsewhere`, averaged over the same votes
@@ -40,6 +42,8 @@ class NonInferiority:
     high: float
     level: float
     standard_error: float
+    skewness: float
+    p_value: float
     judge_agreement: float
     people_agreement: float
     people_by_chance: float
@@ -128,13 +132,17 @@ def non_inferiority_by_bin(
     return tuple(reversed(found))
 
 
-def instances_to_pass(found: NonInferiority, *, margin: float, power: float = POWER) -> int | None:
+def instances_to_pass(
+    found: NonInferiority, *, margin: float, power: float = POWER, level: float | None = None, skewness: float = 0.0
+) -> int | None:
     """How many instances it takes to pass, were the difference and the spread between instances as they were found.
 
     The least n with (t_{n-1} + z_power) s / √n at most difference + margin, where s² / n is the variance of the difference
     over n instances. Without any spread, as many as bring the limit of equal clusters above -margin.
 
-    power   : chance of passing with so many
+    power    : chance of passing with so many
+    level    : of the interval; that of `found` when left out
+    skewness : of the instances, where the test is Hall's too, as for `p_value`
     returns : at least five; None where the difference is -margin or less (more instances do not help), where it takes more
               than `MOST_INSTANCES`, and where fewer than two instances tell of the spread
     source  : Julious 2004, Sample sizes for clinical trials with normal data, Statistics in Medicine 23, §4, by Student's t;
@@ -143,7 +151,7 @@ def instances_to_pass(found: NonInferiority, *, margin: float, power: float = PO
     room, spread = found.difference + margin, found.standard_error * math.sqrt(found.n_instances)
     if not room > 0 or math.isnan(spread):
         return None
-    upper = (1 + found.level) / 2
+    upper = (1 + (level or found.level)) / 2
     if spread == 0:
         # The share of all instances that may differ is room / (difference + 1).
         n = 0.0 if margin >= 1 else math.log(1 - upper) / math.log(1 - room / (found.difference + 1))
@@ -153,9 +161,41 @@ def instances_to_pass(found: NonInferiority, *, margin: float, power: float = PO
     if least > MOST_INSTANCES:
         return None
     n = max(MIN_CLUSTERS, math.ceil(least))
-    while (student_quantile(upper, n - 1) + wanted) * spread > room * math.sqrt(n):
+    while student_quantile(upper, n - 1) + wanted > _steadied(room / spread, skewness, n):
         n += 1
     return n
+
+
+def _steadied(room: float, skewness: float, n: float) -> float:
+    """Student's t of a mean that lies `room` standard deviations above the tested one, or less by Hall's transformation."""
+    bent = room + skewness * room**2 / 3 + skewness**2 * room**3 / 27 + skewness / (6 * n)
+    return math.sqrt(n) * min(room, bent)
+
+
+def _p_value(gap: Spread, skewness: float, margin: float) -> float:
+    """One-sided p-value of H0: the difference is -margin or less, by Student's t and, where that is less sure, by Hall's transformation of it.
+
+    Few instances that a judge fails on, and fails clearly, make the difference skewed to the left: then Student's t alone
+    claims too often that it is above.
+
+    returns : NaN below five clusters; where all instances are alike that of the limit in `jackknife.mean_bounds`
+    source  : Hall 1992, On the removal of skewness by transformation, Journal of the Royal Statistical Society B 54, eq. 2.1
+    """
+    if gap.clusters < MIN_CLUSTERS or math.isnan(gap.value + gap.error):
+        return math.nan
+    room = gap.value + margin
+    if gap.error == 0:
+        return min(1.0, (max(1 - margin, 0.0) / (1 + gap.value)) ** gap.clusters) if room > 0 else 1.0
+    t = _steadied(room / (gap.error * math.sqrt(gap.clusters)), skewness, gap.clusters)
+    return student_tail(t, max(gap.effective - 1, 1))
+
+
+def _skewness(sums: FloatArray) -> float:
+    """Skewness of each cluster's influence on a ratio of sums, (n_clusters, 2)."""
+    influence = sums[:, 0] - ratio(sums.sum(axis=0)) * sums[:, 1]
+    influence = influence[sums[:, 1] > 0]
+    variance = float(np.mean(influence**2)) if len(influence) else 0.0
+    return float(np.mean(influence**3)) / variance**1.5 if variance > ROUNDING else 0.0
 
 
 def _groups(group: npt.ArrayLike | None, codes: IntArray) -> IntArray:
@@ -176,7 +216,8 @@ def _test(
     instance, person = codes[votes.unit], votes.who
     n_people = len(np.unique(person))
     clusters = person if two_way else None
-    gap = ratio_spread(mean_rows(votes.equal - votes.person), instance, clusters)
+    gaps = mean_rows(votes.equal - votes.person)
+    gap, skewness = ratio_spread(gaps, instance, clusters), _skewness(cluster_sums(gaps, instance))
     expected = shares_elsewhere(votes.verdict, instance, groups[votes.unit])
     by_chance = float(ratio(mean_rows(expected).sum(axis=0)))
     # A vote enters chance twice, as one that meets others and as one that is met.
@@ -194,6 +235,8 @@ def _test(
         high=bounds.high,
         level=level,
         standard_error=gap.error,
+        skewness=skewness,
+        p_value=math.nan if math.isnan(bounds.low) else _p_value(gap, skewness, margin),
         judge_agreement=float(votes.equal.mean()) if len(instance) else np.nan,
         people_agreement=float(votes.person.mean()) if len(instance) else np.nan,
         people_by_chance=by_chance,

@@ -4,8 +4,8 @@ The claims are "people prefer X", "X is first, by more than chance" and "the jud
 have equal systems, or a judge whose agreement with people is exactly ε below theirs with one another (or who answers at
 random). What may come out follows from the coverage that intervals of 95 % have to have (see `bench.coverage`): it is .93 from
 20 instances, .91 from 8, .88 from 5. A preference may be for either side, so that all misses are claims; half of them are where
-a claim has one side, as that a judge may replace people, and as many again where bins of separability are tested beside the
-whole. A cell with more, by three standard errors of the simulation, is marked, and the program ends with 1.
+a claim has one side, as that a judge may replace people, be it over all instances or in some bins of separability. A cell with
+more, by three standard errors of the simulation, is marked, and the program ends with 1.
 """
 
 import os
@@ -79,7 +79,7 @@ def populations() -> Iterator[Population]:
     for name, known in judges.items():
         for binned in (False, True):
             under = ", in five bins" if binned else ""
-            yield Population(f"replace: {name}{under}", partial(_replaces, binned=binned, **known), sides=1 + binned)
+            yield Population(f"replace: {name}{under}", partial(_replaces, binned=binned, **known), sides=1)
 
 
 def right_at_epsilon(people: float) -> float:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from analysis.agreement import votes_agreement
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.jackknife import student_quantile
+from analysis.jackknife import student_quantile, student_tail
 from analysis.leave_one_out import leave_one_out_agreement
 from analysis.non_inferiority import MOST_INSTANCES, instances_to_pass, non_inferiority, non_inferiority_by_bin
 
@@ -317,3 +317,46 @@ def test_equal_instances_pass_with_as_many_as_their_limit_needs(margin):
     needed = instances_to_pass(of(6), margin=margin)
     assert of(needed).low > -margin
     assert needed == 5 or not of(needed - 1).low > -margin
+
+
+def judged_instances(right, n):
+    """Three people who agree on every pair, and a judge that is right on the first `right` of n instances."""
+    judge = np.where(np.arange(n) < right, A, B)
+    return judge, np.full((n, 3), A), np.arange(n)
+
+
+def test_p_value_by_hand_is_halls_where_few_instances_fail_clearly():
+    # Nine differences of 0 and one of -1: mean -0.1, s² = 0.1, s/√n = 0.1; margin 0.3: Student's t = 0.2 / 0.1 = 2.
+    # Skewness of 0 and -1 at 9 to 1: -(0.9 - 0.1) / √0.09 = -8/3; W = 0.2 / √0.1 = 0.6325.
+    # W + γW²/3 + γ²W³/27 + γ/60 = 0.6325 - 0.3556 + 0.0666 - 0.0444 = 0.2991; √10 of it is 0.9458.
+    found = non_inferiority(*judged_instances(9, 10), margin=0.3)
+    assert found.skewness == pytest.approx(-8 / 3)
+    assert found.p_value == pytest.approx(student_tail(0.9458, 9), abs=1e-4)
+    assert found.p_value > student_tail(2, 9)
+
+
+def test_p_value_is_students_where_the_differences_are_not_skewed_to_the_left(rng):
+    found = non_inferiority(*judged_instances(1, 10), margin=0.95)  # one right, nine wrong: skewed to the right
+    assert found.skewness == pytest.approx(8 / 3)
+    assert found.p_value == pytest.approx(student_tail((found.difference + 0.95) / found.standard_error, 9))
+    many = non_inferiority(*crowd(rng, n=200))
+    assert many.p_value >= student_tail((many.difference + 0.1) / many.standard_error, 199)
+
+
+def test_p_value_of_equal_instances_is_that_of_their_limit():
+    for n in (20, 40):
+        found = non_inferiority(*judged_instances(n, n), margin=0.1)
+        assert (found.skewness, found.p_value) == (0.0, pytest.approx(0.9**n))
+        at_limit = non_inferiority(*judged_instances(n, n), margin=0.1, level=1 - 2 * 0.9**n)
+        assert at_limit.low == pytest.approx(-0.1)
+    assert np.isnan(non_inferiority(*judged_instances(4, 4)).p_value)
+    assert non_inferiority(*judged_instances(0, 20)).p_value == 1.0
+
+
+def test_more_instances_are_needed_at_a_stricter_level_and_for_skewed_differences():
+    found = non_inferiority(*judged_instances(9, 10), margin=0.3)
+    plain = instances_to_pass(found, margin=0.3)
+    stricter = instances_to_pass(found, margin=0.3, level=0.975)
+    skewed = instances_to_pass(found, margin=0.3, level=0.975, skewness=found.skewness)
+    assert plain < stricter < skewed
+    assert instances_to_pass(found, margin=0.3, skewness=2.0) == plain

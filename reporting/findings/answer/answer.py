@@ -15,7 +15,7 @@ Sentence = dict[str, Any]
 LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
 MOST_SENTENCES = 6
 # From the best verdict on a judge down; see reporting.findings.judges.verdicts.
-VERDICTS = (*MAY_REPLACE, "open", "few", "chance", "worse", "nothing")
+VERDICTS = (*MAY_REPLACE, "narrow", "open", "few", "chance", "worse", "nothing")
 
 
 def answer(found: Findings) -> list[Sentence]:

@@ -62,7 +62,6 @@ def _judge(
     overall = non_inferiority(*given, **how)
     listed = [] if bins is None else bins.listed()
     by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), **how) if listed else ()
-    summed = [shown(one, overall, low=low, high=high) for one, (low, high, _) in zip(by_bin, listed, strict=True)]
     return {
         "judge": name.removeprefix("judge:"),
         "rater": name,
@@ -71,8 +70,8 @@ def _judge(
         "non_inferiority": {
             "overall": _non_inferiority(overall, shown(overall).needed, settings),
             "bins": [
-                {**described, **_non_inferiority(one, sums.needed, settings)}
-                for described, one, sums in zip(described_bins(bins), by_bin, summed, strict=True)
+                {**described, **_non_inferiority(one, shown(one, overall).needed, settings)}
+                for described, one in zip(described_bins(bins), by_bin, strict=True)
             ],
         },
         "prediction_powered": [
@@ -81,7 +80,7 @@ def _judge(
             for rater in data.raters
             if rater.name == name
         ],
-        "verdict": verdict(overall, summed, alternative, kappa),
+        "verdict": verdict(overall, by_bin, [(low, high) for low, high, _ in listed], alternative, kappa),
     }
 
 
@@ -130,6 +129,7 @@ def _non_inferiority(found: NonInferiority, needed: int | None, settings: Interv
         "people_above_chance": estimate(found.people_above_chance, found.above_chance),
         "n_people": found.n_people,
         "passes": found.passes,
+        "p_value": number(found.p_value),
         "needed": needed,
         **_why(found.refusal),
     }

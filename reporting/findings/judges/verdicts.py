@@ -14,7 +14,7 @@ from analysis.non_inferiority import NonInferiority, instances_to_pass
 from analysis.replacement import MIN_INSTANCES, MIN_PEOPLE, AlternativeAnnotatorTest
 from reporting.core.estimates import number
 
-Status = Literal["nothing", "few", "passes", "worse", "chance", "open"]
+Status = Literal["nothing", "few", "passes", "worse", "chance", "open", "narrow"]
 Values = dict[str, Any]
 MAY_REPLACE = ("everywhere", "from", "overall", "overall_only")
 OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
@@ -34,6 +34,11 @@ RULES = {
     "open": gettext_noop(
         "Not shown that it may replace a single rater: its agreement with people differs from theirs with one another by "
         "%(difference)s [%(low)s, %(high)s], which is not surely above −ε = −%(epsilon)s."
+    ),
+    "narrow": gettext_noop(
+        "Not shown that it may replace a single rater: its agreement with people differs from theirs with one another by "
+        "%(difference)s [%(low)s, %(high)s], which lies above −ε = −%(epsilon)s, but so narrowly that this may be chance "
+        "(p = %(p_value)s; at most %(limit)s would show it)."
     ),
     "chance": gettext_noop(
         "Cannot be told whether it may replace a single rater: people are not shown to agree more than by chance "
@@ -96,11 +101,21 @@ class Shown:
 
 
 def shown(
-    found: NonInferiority, like: NonInferiority | None = None, *, low: float | None = None, high: float | None = None
+    found: NonInferiority,
+    like: NonInferiority | None = None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    limit: float | None = None,
 ) -> Shown:
-    """Sum up a test; below five instances the number needed is taken from the difference and spread of `like`."""
+    """Sum up a test; below five instances the number needed is taken from the difference and spread of `like`.
+
+    limit : the p-value that passes in a verdict; by its interval alone when left out
+    """
     few = found.n_instances < MIN_CLUSTERS
-    needed = instances_to_pass(like if few and like else found, margin=found.margin)
+    source = like if few and like else found
+    stricter = {} if limit is None else {"level": 1 - 2 * limit, "skewness": source.skewness}
+    needed = instances_to_pass(source, margin=found.margin, **stricter)
     status: Status
     if not found.n_votes:
         status = "nothing"
@@ -109,21 +124,47 @@ def shown(
     elif found.refusal is not None and found.refusal.what == "chance":
         status = "chance"
     elif found.low > -found.margin:  # of a bin after one that did not pass too
-        status = "passes"
+        status = "passes" if limit is None or found.p_value <= limit else "narrow"
     else:
         status = "few" if few else "open"
     return Shown(status, found.n_instances, None if status in ("passes", "chance") else needed, low, high)
 
 
+def limits(overall: NonInferiority, bins: Sequence[NonInferiority]) -> tuple[float, float]:
+    """Return the greatest p-values that pass in a verdict: over all instances, and in each bin.
+
+    All instances are one way to a verdict, the bins from the top, which are tested in a fixed sequence, are another. Each has
+    half of the level, and leaves it to the other once it passes entirely.
+
+    source : Bretz, Maurer, Brannath and Posch 2009, A graphical approach to sequentially rejective multiple test procedures,
+             of which Holm's method is another case
+    """
+    whole = (1 - overall.level) / 2
+    asked = [one for one in bins if one.n_votes]
+    if not asked:
+        return whole, whole
+    half = whole / 2
+    all_pass = all(shown(one, limit=half).status == "passes" for one in asked)
+    return whole if all_pass else half, whole if shown(overall, limit=half).status == "passes" else half
+
+
 def verdict(
-    overall: NonInferiority, bins: Sequence[Shown], alternative: AlternativeAnnotatorTest, kappa: Mapping[str, Any]
+    overall: NonInferiority,
+    tested: Sequence[NonInferiority],
+    edges: Sequence[tuple[float, float]],
+    alternative: AlternativeAnnotatorTest,
+    kappa: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return {rule, values, text}: the text in English, and `until`, the instances needed, where that is a number.
 
-    bins  : from the least separable up; empty where there are none
+    tested, edges : the bins, from the least separable up; empty where there are none
     kappa : of the judge with people, on the votes of `overall`; said where its interval does not lie above 0
     """
-    whole = shown(overall)
+    of_whole, of_bins = limits(overall, tested)
+    whole = shown(overall, limit=of_whole)
+    bins = [
+        shown(one, overall, low=low, high=high, limit=of_bins) for one, (low, high) in zip(tested, edges, strict=True)
+    ]
     above = list(takewhile(lambda one: one.status in ("passes", "nothing"), reversed(bins)))
     stop = bins[-1 - len(above)] if len(above) < len(bins) else None
     while above and above[-1].status == "nothing":
@@ -144,7 +185,9 @@ def verdict(
         values["untested"] = [{"low": one.low, "high": one.high} for one in above if one.status == "nothing"]
     if stop is not None and undecided is stop:
         values["next_bin"] = {"status": stop.status, "low": stop.low, "high": stop.high, "instances": stop.n}
-    if undecided is not None and undecided.status in ("few", "open"):
+    if rule == "narrow":
+        values |= {"p_value": number(overall.p_value), "limit": of_whole}
+    if undecided is not None and undecided.status in ("few", "open", "narrow"):
         values["needed"] = undecided.needed
     if rule in MAY_REPLACE and (kappa["low"] is None or kappa["low"] <= 0):
         values["kappa"] = kappa["value"]
@@ -205,5 +248,6 @@ def _shown_values(values: Values) -> Values:
     """Format numbers: two decimals, counts with their noun; a dash where there is none."""
     n = values.get("instances", 0)
     numbers = {name: f"{value:z.2f}" for name, value in values.items() if isinstance(value, float)}
+    numbers |= {name: f"{values[name]:.3g}" for name in ("p_value", "limit") if name in values}
     numbers |= {name: "—" for name, value in values.items() if value is None}
     return {**values, **numbers, "instances": ngettext("%(n)s instance", "%(n)s instances", n) % {"n": n}}

@@ -17,9 +17,18 @@ EDGES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
 
 
 def measured(
-    difference: float = 0.0, low: float = -0.05, high: float = 0.05, n: int = 50, *, above: float = 0.02
+    difference: float = 0.0,
+    low: float = -0.05,
+    high: float = 0.05,
+    n: int = 50,
+    *,
+    above: float = 0.02,
+    p_value: float | None = None,
 ) -> NonInferiority:
-    """Build what a test over n instances found; without an interval below five. `above` is the lower limit above chance."""
+    """Build what a test over n instances found; without an interval below five. `above` is the lower limit above chance.
+
+    p_value : 0.001 where the interval lies above -ε, and 0.5 where it does not, unless given
+    """
     few = n < 5
     chance = above <= 0 and not few
     return NonInferiority(
@@ -29,6 +38,8 @@ def measured(
         high=NAN if few else high,
         level=0.95,
         standard_error=(high - low) / 4 if n > 1 else NAN,
+        skewness=0.0,
+        p_value=NAN if few else p_value or (0.001 if low > -0.1 else 0.5),
         judge_agreement=0.6,
         people_agreement=0.6,
         people_by_chance=0.5,
@@ -75,8 +86,7 @@ def decide(
 ) -> Any:
     """Decide from a test over all and those of bins, the least separable first."""
     edges = EDGES[-len(bins) :] if bins else ()
-    summed = [shown(one, overall, low=low, high=high) for one, (low, high) in zip(bins, edges, strict=True)]
-    return verdict(overall, summed, alternative, dict(zip(("value", "low"), kappa, strict=True)))
+    return verdict(overall, bins, edges, alternative, dict(zip(("value", "low"), kappa, strict=True)))
 
 
 @pytest.mark.parametrize(
@@ -122,13 +132,47 @@ def test_rule(rule: str, overall: NonInferiority, bins: list[NonInferiority]) ->
 
 def test_words_of_a_judge_who_may_replace_from_some_separability_up() -> None:
     found = decide(PASSES, FEW, OPEN, PASSES, PASSES, PASSES)
-    needed = shown(OPEN).needed
+    needed = shown(OPEN, limit=0.025).needed
     assert found["text"] == (
         "May replace a single rater above separability 0.40 (ε = 0.10). "
         f"Below 0.40 it cannot be told: 50 instances, about {needed} would do. "
         "The alternative-annotator test gives no verdict: no person rated more than 22 instances."
     )
     assert (found["values"]["from"], found["until"]) == (0.4, needed)
+
+
+SURE, NEARLY, NARROW = 0.0125, 0.0126, 0.026  # half of 2.5 % passes beside others, 2.5 % alone
+
+
+@pytest.mark.parametrize(
+    ("rule", "overall", "bins"),
+    [
+        ("overall", 0.025, []),
+        ("narrow", NARROW, []),
+        ("overall_only", SURE, [1.0]),
+        ("narrow", NEARLY, [1.0]),
+        ("everywhere", NEARLY, [SURE, SURE]),
+        ("from", NEARLY, [NEARLY, SURE]),
+        ("from", NARROW, [SURE, SURE]),
+        ("narrow", NEARLY, [SURE, NEARLY]),
+        ("everywhere", SURE, [0.025, NEARLY]),
+        ("from", SURE, [NARROW, 0.025]),
+        ("overall_only", SURE, [SURE, NARROW]),
+    ],
+)
+def test_all_instances_and_the_bins_share_the_level(rule: str, overall: float, bins: list[float]) -> None:
+    found = decide(measured(p_value=overall), *(measured(p_value=one) for one in bins))
+    assert found["rule"] == rule
+
+
+def test_words_of_a_judge_that_passes_alone_and_not_beside_the_bins() -> None:
+    alone = measured(0.02, -0.09, 0.13, p_value=0.0183)
+    found, needed = decide(alone, OPEN), shown(alone, limit=0.0125).needed
+    assert found["text"].startswith(
+        "Not shown that it may replace a single rater: its agreement with people differs from theirs with one another by "
+        "0.02 [-0.09, 0.13], which lies above −ε = −0.10, but so narrowly that this may be chance (p = 0.0183; at most 0.0125 "
+        f"would show it). With 50 instances it is open; about {needed} would do."
+    )
 
 
 def test_words_where_people_agree_by_chance() -> None:
@@ -149,11 +193,12 @@ def test_words_where_people_agree_by_chance() -> None:
 @pytest.mark.parametrize(("low", "needed"), [(-0.15, True), (-0.5, False)])
 def test_number_beyond_reach_is_not_named(low: float, needed: bool) -> None:
     wide = measured(-0.03, low, -low - 0.06)
-    words = f"about {shown(wide).needed} would do." if needed else "and it would take over 10 times as many."
-    for found, beginning in (
-        (decide(wide), "With 50 instances it is open"),
-        (decide(OPEN, wide, PASSES), "Below 0.80 it cannot be told: 50 instances"),
+    for found, beginning, limit in (
+        (decide(wide), "With 50 instances it is open", 0.025),
+        (decide(OPEN, wide, PASSES), "Below 0.80 it cannot be told: 50 instances", 0.0125),
     ):
+        least = shown(wide, limit=limit).needed
+        words = f"about {least} would do." if needed else "and it would take over 10 times as many."
         assert beginning in found["text"]
         assert words in found["text"]
         assert ("until" in found) is needed
@@ -162,7 +207,7 @@ def test_number_beyond_reach_is_not_named(low: float, needed: bool) -> None:
 
 def test_too_small_a_bin_is_planned_by_the_spread_of_all() -> None:
     assert shown(FEW, PASSES).needed == shown(PASSES).needed or shown(PASSES).needed is None
-    assert decide(PASSES, FEW, PASSES)["until"] == shown(measured(n=3), measured()).needed
+    assert decide(PASSES, FEW, PASSES)["until"] == shown(measured(n=3), measured(), limit=0.025).needed
     assert "Below 0.80 it cannot be told: 3 instances, about" in decide(PASSES, FEW, PASSES)["text"]
 
 
