@@ -260,6 +260,7 @@ ELSEWHERE = {
     "docs/howto/compare_ways_of_judging.md": "tests/reporting/ablation/test_ablation.py",
     "docs/howto/judge_the_judges.md": "tests/reporting/accuracy/test_howto_judges.py",
     "docs/howto/make_a_batch.md": "tests/annotation/batches/test_howto_batch.py",
+    "docs/howto/make_a_jury.md": "tests/judging/runs/test_howto_jury.py",
     "docs/howto/plan_a_study.md": "tests/annotation/planning/test_plan_command.py",
     "docs/howto/rebuild_aligning_with_logic.md": "tests/reporting/logic/test_howto_paper.py",
     "docs/howto/recruit.md": "tests/annotation/recruitment/test_howto_recruit.py",
