@@ -105,3 +105,21 @@ class SystemRanking(models.Model):
 
     def __str__(self) -> str:
         return f"{self.study_id}: {self.options.get('design')}, {self.status}"
+
+
+class SentRequest(models.Model):
+    """A POST of the API under its sender's key, with its answer, for a day; see `reporting.api.sent_once`."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64, help_text="SHA-256 of the request.")
+    status = models.PositiveSmallIntegerField(default=200)
+    location = models.CharField(max_length=200, blank=True)
+    answer = models.TextField(null=True, blank=True, help_text="JSON; null: not kept.")  # noqa: DJ001  # empty is an answer
+    sent_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="sent_request_once_per_key")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.key}"

@@ -34,7 +34,7 @@ class ChannelSerializer(serializers.ModelSerializer[Channel]):
     """A way into a study, with the settings of its kind; what its adapter keeps besides is left out."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
-    batch = serializers.CharField(source="batch.name", default=None, read_only=True)
+    batch = serializers.CharField(source="batch.name", default=None, allow_null=True, read_only=True)
     kind = serializers.CharField(read_only=True)
     options = serializers.SerializerMethodField()
 
@@ -140,7 +140,7 @@ class ChannelSetup(GenericViewSet[Any]):
         return Response(self._told(channel))
 
     @extend_schema(responses={200: LinkSerializer(many=True), **refusals()}, filters=False)
-    @action(detail=True, pagination_class=None, filter_backends=[], read_scope=Scope.MANAGE)
+    @action(detail=True, pagination_class=None, filter_backends=[], read_scope=Scope.MANAGE, keeps_answer=False)
     def links(self, request: Request, key: str) -> Response:
         """List the links that can still be used."""
         return _links(open_links(channel=self._managed(), base_url=_base(request), at=timezone.now()))
@@ -160,7 +160,7 @@ class ChannelSetup(GenericViewSet[Any]):
         return _links(made, status.HTTP_201_CREATED)
 
     @extend_schema(request=ReissueSerializer, responses={201: LinkSerializer, **refusals(409, 413, 422)})
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], keeps_answer=False)
     def reissue(self, request: Request, key: str) -> Response:
         """Make a new link, good for one day, for a rater who has lost the old way in."""
         channel, code = self._managed(), read(ReissueSerializer, request)["rater"]
@@ -172,7 +172,7 @@ class StudyInvitations(GenericViewSet[Any]):
     """Inviting raters without making a channel first."""
 
     @extend_schema(request=StudyInviteSerializer, responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
-    @action(detail=True, methods=["post"], write_scope=Scope.MANAGE)
+    @action(detail=True, methods=["post"], write_scope=Scope.MANAGE, pagination_class=None, keeps_answer=False)
     @transaction.atomic  # a refused request leaves no channel behind
     def invitations(self, request: Request, slug: str) -> Response:
         """Make nameless raters, and a one-time link for each, as `manage.py invite` does."""

@@ -137,9 +137,9 @@ class UploadedSerializer(serializers.Serializer[Any]):
 class EventSerializer(serializers.ModelSerializer[Event]):
     """One entry of a study's log, with raters by their codes."""
 
-    batch = serializers.CharField(source="batch.name", default=None, read_only=True)
-    annotator = serializers.CharField(source="annotator.code", default=None, read_only=True)
-    assignment = serializers.CharField(source="assignment.key", default=None, read_only=True)
+    batch = serializers.CharField(source="batch.name", default=None, allow_null=True, read_only=True)
+    annotator = serializers.CharField(source="annotator.code", default=None, allow_null=True, read_only=True)
+    assignment = serializers.CharField(source="assignment.key", default=None, allow_null=True, read_only=True)
     changes = serializers.JSONField(read_only=True)
 
     class Meta:

@@ -54,6 +54,13 @@ PERSONAL = (
         Fate.DELETED,
         "with the account",
     ),
+    Entry(
+        "reporting.SentRequest",
+        "user key digest status location answer sent_at",
+        "doing once what a program sends again",
+        Fate.DELETED,
+        "with the account; all of them after a day, with the next",
+    ),
     Entry("annotation.ApiToken_studies", "apitoken study", "the studies of a token", Fate.DELETED, "with the account"),
     Entry(
         "annotation.RoleGrant", "user role study group granted_at", "who may do what", Fate.DELETED, "an annotator's"

@@ -9,6 +9,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
+from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
@@ -76,7 +77,7 @@ class StudyFiles(GenericViewSet[Any]):
         """Stream the rows of one kind, as `manage.py export_study` writes them."""
         form = request.query_params.get("format", "csv")
         if form not in FORMATS:
-            raise BadFields({"format": [f"This must be one of {', '.join(FORMATS)}."]})
+            raise ParseError(f"format must be one of {', '.join(FORMATS)}")
         response: HttpResponseBase = rows_response(self.get_object(), kind, form)
         return response
 

@@ -14,6 +14,7 @@ from annotation.api.study_serializers import refusals
 from annotation.models.tokens import Scope
 from reporting.api import filters
 from reporting.api.access import InScope, IsReader, visible_to
+from reporting.api.sent_once import HEADER, done_once
 
 View = TypeVar("View", bound=type[ReadOnlyModelViewSet[Any]])
 KEY = r"[A-Za-z0-9_-]+"
@@ -39,6 +40,8 @@ class Rows(ReadOnlyModelViewSet[Any]):
     parameters: Collection[OpenApiParameter] = ()
     read_scope: str = Scope.READ
     write_scope: str = Scope.CONFIGURE
+    keeps_answer = True  # for a request that is sent again
+    post: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -46,8 +49,10 @@ class Rows(ReadOnlyModelViewSet[Any]):
             documented(cls)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse unknown parameters of those who may ask."""
+        """Refuse unknown parameters of those who may ask, and do what they send again once."""
         super().initial(request, *args, **kwargs)
+        if request.method == "POST" and (key := request.headers.get(HEADER)) is not None:
+            self.post = done_once(request, key, self.post, keeps_answer=self.keeps_answer)
         listed = self.action == "list" and self.filterset_class is not None
         known = [*self.filterset_class.base_filters] if listed else [one.name for one in self.parameters]
         refuse_unknown(request, [*known, *(PAGED if self.action in ("list", "log") else ())])

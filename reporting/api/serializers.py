@@ -107,7 +107,7 @@ class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
     study = serializers.CharField(source="hit.batch.study.slug", read_only=True)
     hit = serializers.CharField(source="hit.key", read_only=True)
     annotator = serializers.CharField(source="annotator.code", read_only=True)
-    repeat_of = serializers.CharField(source="repeat_of.key", read_only=True, default=None)
+    repeat_of = serializers.CharField(source="repeat_of.key", read_only=True, default=None, allow_null=True)
 
     class Meta:
         model = Assignment
@@ -151,8 +151,8 @@ class RatingSerializer(AnswerSerializer):
     """A vote, in study order: −1 prefers A, +1 B, 0 neither."""
 
     a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
-    table = serializers.CharField(source="table.table_id", read_only=True, default=None)
-    shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None)
+    table = serializers.CharField(source="table.table_id", read_only=True, default=None, allow_null=True)
+    shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None, allow_null=True)
 
     class Meta:
         model = Rating
@@ -167,7 +167,7 @@ class HistorySerializer(AnswerSerializer):
     """A choice as it came in, in study order; the last one of a pair, stage and question is the rating."""
 
     a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
-    shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None)
+    shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None, allow_null=True)
     table_of = serializers.CharField(
         read_only=True,
         help_text="What that table was made of: this pair, other texts of its source, or another source.",
@@ -186,7 +186,7 @@ class HistorySerializer(AnswerSerializer):
 class FlagSerializer(OfDisplaySerializer):
     """What a rater reported about a pair, or about a row (from 0) of the table beside it."""
 
-    table = serializers.CharField(source="table.table_id", read_only=True, default=None)
+    table = serializers.CharField(source="table.table_id", read_only=True, default=None, allow_null=True)
 
     class Meta:
         model = Flag
@@ -267,7 +267,7 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
 class JudgeSerializer(serializers.ModelSerializer[Judge]):
     """An auto-rater and its settings."""
 
-    endpoint = serializers.CharField(source="endpoint.name", read_only=True, default=None)
+    endpoint = serializers.CharField(source="endpoint.name", read_only=True, default=None, allow_null=True)
     prompt_file = serializers.CharField(read_only=True, allow_null=True, help_text="NAME.vVERSION of an own wording.")
     params = serializers.JSONField(read_only=True)
 
@@ -294,7 +294,7 @@ class JudgeRunSerializer(InStudySerializer):
     """
 
     judge = serializers.CharField(source="judge.name", read_only=True)
-    batch = serializers.CharField(source="batch.name", read_only=True, default=None)
+    batch = serializers.CharField(source="batch.name", read_only=True, default=None, allow_null=True)
     filter = serializers.JSONField(source="pair_filter", read_only=True)
     # Not `read_only`, which the schema would have in every row.
     questions = serializers.ListField(

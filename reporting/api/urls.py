@@ -4,6 +4,7 @@ from django.urls import path
 from rest_framework.routers import DefaultRouter
 
 from reporting.api import views
+from reporting.api.docs_views import docs
 from reporting.api.rankings import RankingViewSet
 from reporting.api.study_views import StudyViewSet
 
@@ -34,4 +35,8 @@ router.register("rankings", RankingViewSet)
 router.register("judgments", views.JudgmentViewSet)
 router.register("completions", views.CompletionViewSet)
 
-urlpatterns = [path("schema/", views.SchemaView.as_view(), name="schema"), *router.urls]
+urlpatterns = [
+    path("docs/", docs, name="docs"),
+    path("schema/", views.SchemaView.as_view(), name="schema"),
+    *router.urls,
+]

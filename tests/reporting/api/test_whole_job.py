@@ -3,17 +3,20 @@
 import io
 import json
 import zipfile
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from annotation.models import Annotator, Assignment, Channel, Message
 from annotation.models.members import Role
 from judging.models import Endpoint, Judge, JudgeRun
+from reporting.api.sent_once import KEPT_FOR
 from reporting.downloads.jobs import make_file
 from reporting.exports.files import export_lines
-from reporting.models import MadeFile
+from reporting.models import MadeFile, SentRequest
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, token_of
 from tests.judging.builders import make_endpoint
 
@@ -132,7 +135,7 @@ def test_rows_and_made_files_are_had(
     for form in ("csv", "jsonl"):
         sent = researcher.get("studies/study/exports/ratings/", format=form)
         assert b"".join(sent.streaming_content).decode() == "".join(export_lines(study, "ratings", form))
-    assert researcher.get("studies/study/exports/ratings/", format="xlsx").status_code == 422
+    assert researcher.get("studies/study/exports/ratings/", format="xlsx").status_code == 400
     assert researcher.get("studies/study/exports/everything/").status_code == 404
 
     assert researcher.post("studies/study/files/", kind="report", texts=False).status_code == 422
@@ -206,3 +209,35 @@ def test_raters_and_their_hits_are_decided_about(researcher: Client, admin: Clie
     assert admin.post(f"{rater}erase/").status_code == 422
     assert admin.post(f"{rater}erase/", keep_ratings=False).status_code == 204
     assert admin.get(rater).status_code == 404
+
+
+def test_a_request_that_is_sent_again_is_done_once(researcher: Client, admin: Client) -> None:
+    def post(client: Client, path: str, key: str, **values: Any) -> Any:
+        return client.api.post(f"/api/v1/{path}", values, format="json", headers={"Idempotency-Key": key})
+
+    researcher.post("judges/", name="long", method="longer")
+    asked = {"study": "study", "judge": "long"}
+    first = post(researcher, "runs/", "a", **asked)
+    JudgeRun.objects.update(status=JudgeRun.Status.PAUSED)
+    again = post(researcher, "runs/", "a", **asked)
+    assert (again.status_code, again.content, again.headers["Location"]) == (
+        *(first.status_code, first.content),
+        first.headers["Location"],
+    )
+    assert JudgeRun.objects.get().status == JudgeRun.Status.PAUSED
+    assert post(researcher, "runs/", "a", **asked, in_flight=3).status_code == 422
+    assert post(admin, "runs/", "a", **asked).json()["status"] == "queued"
+    assert post(researcher, "runs/", "", **asked).status_code == 400
+    assert post(researcher, "runs/", "x" * 101, **asked).status_code == 400
+
+    refused = post(researcher, "judges/", "b", name="new", method="none")
+    assert refused.status_code == 409
+    assert post(researcher, "judges/", "b", name="new", method="coin").status_code == 201
+
+    assert len(post(admin, "studies/study/invitations/", "c", count=2).json()) == 2
+    assert post(admin, "studies/study/invitations/", "c", count=2).status_code == 409
+    assert Annotator.objects.count() == 2
+    assert not SentRequest.objects.filter(answer__contains="/join/").exists()
+    SentRequest.objects.update(sent_at=timezone.now() - KEPT_FOR - timedelta(seconds=1))
+    assert len(post(admin, "studies/study/invitations/", "c", count=1).json()) == 1
+    assert SentRequest.objects.count() == 1

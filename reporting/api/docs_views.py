@@ -1,0 +1,108 @@
+"""The API's description as a page, made of its schema."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import override
+from django.views.decorators.http import require_safe
+from drf_spectacular.generators import SchemaGenerator
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A parameter, or a field of a body or an answer."""
+
+    name: str
+    kind: str
+    required: bool
+    about: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One request; `answers` by status, each with its description and fields."""
+
+    method: str
+    path: str
+    about: str
+    parameters: list[Field]
+    body: list[Field]
+    answers: list[tuple[str, str, list[Field]]]
+
+    @property
+    def anchor(self) -> str:
+        """Return a name for links."""
+        return f"{self.method}-{self.path.strip('/').replace('/', '-').replace('{', '').replace('}', '')}"
+
+
+@require_safe
+def docs(request: HttpRequest) -> HttpResponse:
+    """List the requests of the API by what they are about; like the schema, it holds nothing of any study."""
+    return TemplateResponse(request, "reporting/api/docs.html", {"subjects": described()})
+
+
+@cache
+def described() -> dict[str, list[Operation]]:
+    """Return the operations of the schema by subject."""
+    with override("en"):
+        schema: Json = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    found: dict[str, list[Operation]] = defaultdict(list)
+    for path, operations in schema["paths"].items():
+        subject = path.split("/")[3]
+        found[subject] += [_operation(schema, method, path, one) for method, one in operations.items()]
+    return dict(found)
+
+
+def _operation(schema: Json, method: str, path: str, described: Json) -> Operation:
+    parameters = [
+        Field(one["name"], _kind(one["schema"]), one.get("required", False), one.get("description", ""))
+        for one in described.get("parameters", [])
+    ]
+    body = _content(schema, described.get("requestBody", {}))
+    answers = [
+        (status, one.get("description", ""), _content(schema, one) if status.startswith("2") else [])
+        for status, one in sorted(described["responses"].items())
+    ]
+    return Operation(method, path, described.get("description", ""), parameters, body, answers)
+
+
+def _content(schema: Json, described: Json) -> list[Field]:
+    """Return the fields of a body; of a list those of a row, of a choice those of each."""
+    for content in described.get("content", {}).values():
+        return _fields(schema, content["schema"])
+    return []
+
+
+def _fields(schema: Json, of: Json) -> list[Field]:
+    if "$ref" in of:
+        return _fields(schema, schema["components"]["schemas"][of["$ref"].rpartition("/")[2]])
+    for several in ("oneOf", "anyOf"):
+        if several in of:
+            return [field for one in of[several] for field in _fields(schema, one)]
+    if "items" in of:
+        return _fields(schema, of["items"])
+    properties = of.get("properties", {})
+    if "results" in properties:
+        return _fields(schema, properties["results"])
+    required = of.get("required", [])
+    return [Field(name, _kind(one), name in required, one.get("description", "")) for name, one in properties.items()]
+
+
+def _kind(of: Json) -> str:
+    """Name the type of a value, or the values that it can have."""
+    if "enum" in of:
+        return " | ".join(map(str, of["enum"]))
+    if "items" in of:
+        return f"[{_kind(of['items'])}]"
+    for several in ("allOf", "oneOf", "anyOf"):
+        if several in of:
+            return " | ".join(_kind(one) for one in of[several])
+    if "$ref" in of:
+        return str(of["$ref"].rpartition("/")[2])
+    return f"{of.get('format') or of.get('type', 'any')}{' | null' if of.get('nullable') else ''}"

@@ -1,0 +1,76 @@
+"""POST requests that are sent again after an answer was lost: by their `Idempotency-Key` they are done once."""
+
+import hashlib
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import ParseError
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+
+from annotation.core.errors import AnnotationError, Unacceptable
+from reporting.models import SentRequest
+
+HEADER, LONGEST = "Idempotency-Key", 100
+KEPT_FOR = timedelta(days=1)
+Handler = Callable[..., Any]
+
+
+class Schema(AutoSchema):
+    """Describes the header of every POST."""
+
+    def get_override_parameters(self) -> list[Any]:
+        """Return the parameters that no serializer and no filter has."""
+        about = (
+            f"Of the client's choice, up to {LONGEST} characters: sent again within a day, the request is done once."
+        )
+        header = OpenApiParameter(HEADER, str, OpenApiParameter.HEADER, description=about)
+        return [*super().get_override_parameters(), *([header] if self.method == "POST" else [])]
+
+
+def done_once(request: Request, key: str, handler: Handler, *, keeps_answer: bool) -> Handler:
+    """Wrap the handler of a POST: the same request under the same key gets the answer of the first.
+
+    keeps_answer : False for one that holds secrets, which is not stored: the request is refused the second time
+    Raises, when called: ParseError for a key that is too long; Unacceptable for another request's key; AnnotationError
+    for an answer that was not kept. A request that is refused is not remembered.
+    """
+
+    @transaction.atomic
+    def answer(inner: Request, *args: Any, **kwargs: Any) -> Any:
+        if not 1 <= len(key) <= LONGEST:
+            raise ParseError(f"{HEADER} must have 1 to {LONGEST} characters")
+        now = timezone.now()
+        SentRequest.objects.filter(sent_at__lt=now - KEPT_FOR).delete()
+        found, is_new = SentRequest.objects.get_or_create(
+            user=inner.user, key=key, defaults={"digest": digest_of(request), "sent_at": now}
+        )
+        if is_new:
+            response = handler(inner, *args, **kwargs)
+            found.status, found.location = response.status_code, response.headers.get("Location", "")
+            found.answer = JSONRenderer().render(response.data).decode() if keeps_answer else None
+            found.save()
+            return response
+        if found.digest != digest_of(request):
+            raise Unacceptable(f"this {HEADER} was sent with another request")
+        if found.answer is None:
+            raise AnnotationError("this was done before; its answer is not kept")
+        headers = {"Location": found.location} if found.location else {}
+        return HttpResponse(found.answer, status=found.status, content_type="application/json", headers=headers)
+
+    return answer
+
+
+def digest_of(request: Request) -> str:
+    """Return the hash of a request; of a file, or what is too large to be taken, the size counts."""
+    size = int(request.META.get("CONTENT_LENGTH") or 0)
+    whole = request.content_type.startswith("application/json") and size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    body = request._request.body if whole else b""  # noqa: SLF001  # before the parser reads it
+    return hashlib.sha256(f"{request.get_full_path()} {size} ".encode() + body).hexdigest()
