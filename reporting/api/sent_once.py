@@ -15,6 +15,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
+from annotation.api.bodies import user_of
 from annotation.core.errors import AnnotationError, Unacceptable
 from reporting.models import SentRequest
 
@@ -50,7 +51,7 @@ def done_once(request: Request, key: str, handler: Handler, *, keeps_answer: boo
         now = timezone.now()
         SentRequest.objects.filter(sent_at__lt=now - KEPT_FOR).delete()
         found, is_new = SentRequest.objects.get_or_create(
-            user=inner.user, key=key, defaults={"digest": digest_of(request), "sent_at": now}
+            user=user_of(inner), key=key, defaults={"digest": digest_of(request), "sent_at": now}
         )
         if is_new:
             response = handler(inner, *args, **kwargs)
