@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-export stress lint-deploy image-check ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-export stress lint-deploy image-check scan ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -112,6 +112,9 @@ lint-deploy: .venv/dev ## lint Dockerfile and compose.yaml, and have Caddy and n
 
 image-check: .venv/dev ## take the Dockerfile's steps without a container engine, weigh and start the result (as root, with mmdebstrap)
 	$(PY) tools/image_check.py
+
+scan: .venv/dev ## look for known vulnerabilities in the locked packages, and for secrets in the files (asks the package index)
+	@exec sh tools/scan.sh
 
 ci: lint types migrations-check test ## everything that must hold before a change is taken
 

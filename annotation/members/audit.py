@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator
-from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
@@ -12,13 +11,13 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
 from annotation.core.request_ids import current
+from annotation.members.audit_changes import changes as noted_changes
 from annotation.models import AuditEntry, Event
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 # Raters' pages, arrivals, platforms' messages, signing in: those have records of their own.
 NOT_RESEARCHERS = ("/rate/", "/join/", "/mturk/", "/hooks/", "/login/", "/logout/", "/language/")
 
-_changes: ContextVar[list[dict[str, Any]] | None] = ContextVar("audit_changes", default=None)
 logger = logging.getLogger(__name__)
 
 
@@ -26,13 +25,13 @@ class AuditMiddleware(MiddlewareMixin):
     """Adds a row for each request that may change something, except raters'; refused ones too, with their status."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Collect what the request adds to studies' logs."""
-        _changes.set([] if is_audited(request) else None)
+        """Collect what the request changes."""
+        noted_changes.set([] if is_audited(request) else None)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Add the row."""
-        changes = _changes.get()
-        _changes.set(None)
+        changes = noted_changes.get()
+        noted_changes.set(None)
         if changes is None or not request.user.is_authenticated:
             return response
         found = request.resolver_match
@@ -61,7 +60,7 @@ def note_change(*, instance: Event, created: bool, **_signal: Any) -> None:
 
     Erasing a rater empties the log's entries about them; the audit log stays whole.
     """
-    changes = _changes.get()
+    changes = noted_changes.get()
     if changes is None or not created:
         return
     is_about_rater = instance.annotator_id is not None or instance.assignment_id is not None

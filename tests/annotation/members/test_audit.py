@@ -11,9 +11,12 @@ from django.db import DatabaseError
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import AuditEntry, Event, Study
+from annotation.members.audit_changes import MOST, changes
+from annotation.models import AuditEntry, Event, Instance, RoleGrant, Study
 from annotation.privacy.erasing import erase_rater
-from tests.factories import make_annotator, make_study, make_user
+from tests.factories import make_annotator, make_batch, make_study, make_user
+
+TEXTS_OF_USERS = ["password", "username", "first_name", "last_name", "email"]
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +41,9 @@ def logged() -> list[dict[str, Any]]:
 
 def test_who_did_what_when_with_what_result_is_logged_as_keys(boss: Client, study: Study) -> None:
     boss.get(f"/studies/{study.slug}/members/")
-    done = boss.post(f"/studies/{study.slug}/members/", {"username": "ada.lovelace", "role": "researcher"})
+    done = boss.post(
+        f"/studies/{study.slug}/members/", {"username": "ada.lovelace", "role": "researcher", "account": "new"}
+    )
     boss.post("/groups/nowhere/rename/", {"name": "Ada's"})
     first, second = logged()
     assert first == {
@@ -50,8 +55,14 @@ def test_who_did_what_when_with_what_result_is_logged_as_keys(boss: Client, stud
         "about": {"slug": "talks"},
         "status": done.status_code,
         "request_id": done["X-Request-ID"],
-        "changes": [],
+        "changes": first["changes"],
     }
+    user, grant = User.objects.get(username="ada.lovelace"), RoleGrant.objects.get(study=study)
+    added_user, added_grant = first["changes"]
+    assert (added_user["kind"], added_user["model"], added_user["texts"]) == ("added", "auth.user", TEXTS_OF_USERS)
+    assert added_user["changes"]["is_superuser"] == [None, False]
+    assert (added_grant["key"], added_grant["changes"]["user"]) == (grant.pk, [None, user.pk])
+    assert added_grant["changes"]["role"] == [None, "researcher"]
     assert (second["action"], second["status"]) == ("annotation:rename-group", 404)
     assert "ada" not in json.dumps(logged()).lower()
 
@@ -77,6 +88,31 @@ def test_before_and_after_come_from_the_studys_log_without_what_was_written_abou
     assert "Ada" not in json.dumps(entry)
     erase_rater(annotator=rater, by=None, at=timezone.now())
     assert logged() == [entry]
+
+
+def test_values_before_and_after_are_logged_and_texts_by_their_names(boss: Client, study: Study) -> None:
+    user = make_user("ada", "researcher", study=study)
+    grant = RoleGrant.objects.get(user=user)
+    boss.post(f"/studies/{study.slug}/members/revoke/", {"grant": grant.pk, "role": "researcher", "username": "ada"})
+    batch = make_batch(study)
+    assert boss.post(f"/studies/{study.slug}/batches/{batch.pk}/status/", {"status": "paused"}).status_code == 302
+    revoked, edited = (entry["changes"] for entry in logged())
+    assert [(one["kind"], one["model"], one["changes"]["role"]) for one in revoked] == [
+        ("deleted", "annotation.rolegrant", ["researcher", None])
+    ]
+    found = {one["kind"]: one for one in edited}
+    assert (found["changed"]["model"], found["changed"]["key"]) == ("annotation.batch", batch.pk)
+    assert found["changed"]["changes"] == {"status": ["open", "paused"]}
+
+
+def test_what_an_upload_changes_is_bounded(boss: Client, study: Study) -> None:
+    request = changes.set([])
+    for number in range(MOST + 10):
+        Instance.objects.create(study=study, instance_id=f"i{number}", source="Ada's text", position=100 + number)
+    noted = changes.get() or []
+    changes.reset(request)
+    assert (len(noted), noted[-1]) == (MOST, {"kind": "more", "rows": 11})
+    assert "Ada" not in json.dumps(noted)
 
 
 def test_raters_and_strangers_are_not_in_it(study: Study) -> None:

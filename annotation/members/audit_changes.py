@@ -1,0 +1,105 @@
+"""What a request changes in rows, for the audit log: values that are nobody's words, before and after."""
+
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import models
+from django.db.models.signals import post_save, pre_delete, pre_save
+
+from annotation.models import AuditEntry, Event, ResearchGroup, RoleGrant, Study
+
+Change = dict[str, Any]
+changes: ContextVar[list[Change] | None] = ContextVar("audit_changes", default=None)  # None: not an audited request
+
+MOST = 50  # of a request; an upload changes more
+APPS = {"annotation", "auth", "judging", "reporting"}
+APART = (AuditEntry, Event)  # the log itself, and what it gets from studies' logs
+# Receivers of all models' deletions would make each row be read before it is deleted.
+DELETED = (ResearchGroup, RoleGrant, Study, User)
+PLAIN = (
+    models.BooleanField,
+    models.IntegerField,
+    models.FloatField,
+    models.DecimalField,
+    models.DateTimeField,
+    models.ForeignKey,
+)
+UNTOLD = {"last_login"}  # signing in has a log of its own
+
+
+def note_added(*, sender: type[models.Model], instance: models.Model, created: bool, **_signal: Any) -> None:
+    """Note a row that was added (receiver of `post_save`)."""
+    if created and (noted := _noted(sender)) is not None:
+        fields = _fields(sender)
+        _note(noted, instance, "added", fields, None, _values(instance, fields))
+
+
+def note_changed(
+    *, sender: type[models.Model], instance: models.Model, update_fields: Iterable[str] | None, **_signal: Any
+) -> None:
+    """Compare a row that is about to be saved with what is stored (receiver of `pre_save`)."""
+    if instance._state.adding or (noted := _noted(sender)) is None:
+        return
+    fields = _fields(sender)
+    if update_fields is not None:
+        fields = [one for one in fields if {one.name, one.attname} & set(update_fields)]
+    names = [one.attname for one in fields]
+    before = sender._base_manager.filter(pk=instance.pk).values(*names).first() or dict.fromkeys(names)
+    after = _values(instance, fields)
+    if changed := [one for one in fields if before[one.attname] != after[one.attname]]:
+        _note(noted, instance, "changed", changed, before, after)
+
+
+def note_deleted(*, sender: type[models.Model], instance: models.Model, **_signal: Any) -> None:
+    """Note a row that is about to be deleted (receiver of `pre_delete`)."""
+    if (noted := _noted(sender)) is not None:
+        fields = _fields(sender)
+        _note(noted, instance, "deleted", fields, _values(instance, fields), None)
+
+
+def _noted(model: type[models.Model]) -> list[Change] | None:
+    """Return where changes of a model's rows are noted; None for a request or a model that is not audited."""
+    noted = changes.get()
+    return noted if noted is not None and model._meta.app_label in APPS and not issubclass(model, APART) else None
+
+
+def _fields(model: type[models.Model]) -> list[Any]:
+    return [one for one in model._meta.concrete_fields if not one.primary_key and one.name not in UNTOLD]
+
+
+def _values(instance: models.Model, fields: Iterable[Any]) -> dict[str, Any]:
+    return {one.attname: getattr(instance, one.attname) for one in fields}
+
+
+def _note(
+    noted: list[Change],
+    instance: models.Model,
+    kind: str,
+    fields: Sequence[Any],
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+) -> None:
+    """Add a change, with values of plain fields and choices, and the names of others, which may hold what people wrote."""
+    if len(noted) >= MOST:
+        noted[-1] = {"kind": "more", "rows": noted[-1].get("rows", 1) + 1}
+        return
+    plain = [one for one in fields if isinstance(one, PLAIN) or one.choices]
+    values = {
+        one.name: [None if side is None else _text(side[one.attname]) for side in (before, after)] for one in plain
+    }
+    texts = [one.name for one in fields if one not in plain]
+    noted.append(
+        {"kind": kind, "model": instance._meta.label_lower, "key": instance.pk, "changes": values, "texts": texts}
+    )
+
+
+def _text(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+post_save.connect(note_added, dispatch_uid="audit_added")
+pre_save.connect(note_changed, dispatch_uid="audit_changed")
+for _model in DELETED:
+    pre_delete.connect(note_deleted, sender=_model, dispatch_uid="audit_deleted")
