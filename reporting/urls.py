@@ -11,6 +11,7 @@ ROOMS = (
     "table_effect",
     "ablation",
     "logic",
+    "audits",
     "leaderboard",
     "system_ranking",
     "separability",

@@ -13,6 +13,7 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from judging.audits.stress import StressTest, start_stress
 from reporting.api.access import in_study
 from reporting.downloads.jobs import path_of
 from reporting.findings.data.data_state import departures
@@ -126,6 +127,10 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:logic-file": {"form": "csv"},
         "reporting:leaderboard-file": {"form": "csv"},
         "reporting:logic-chart": {"name": "transitivity", "form": "svg"},
+        **{f"reporting:{name}": {"pk": _stress_test(whole)} for name in ("stress-test", "stress-test-file")},
+        "reporting:judge-card": {"name": whole.judge.name},
+        "reporting:judge-card-file": {"name": whole.judge.name, "form": "json"},
+        "reporting:stress-test-chart": {"pk": _stress_test(whole), "form": "svg"},
         "reporting:table-effect-chart": {"form": "svg"},
         "reporting:separability-chart": {"name": "histograms", "form": "svg"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
@@ -144,6 +149,10 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
             for name in ("detail", "test")
         },
     }
+
+
+def _stress_test(whole: Whole) -> int:
+    return start_stress(StressTest(whole.study, whole.judge, ("bold",), pairs=1)).pk
 
 
 def _made_file(whole: Whole) -> MadeFile:

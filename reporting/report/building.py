@@ -58,7 +58,7 @@ def report_page(study: Study, found: dict[str, Any]) -> str:
         "study": study,
         "found": found,
         "made_at": timezone.now(),
-        "style": _style(),
+        "style": report_style(),
         "language": translation.get_language(),
         "figures": by_section(OF_STUDY, lambda name: _figure(name, found)),
         **(page_sections(found) if configurations else {}),
@@ -89,7 +89,8 @@ def _figure(name: str, found: dict[str, Any], one: dict[str, Any] | None = None)
     return {**shown, "light": f"data:image/svg+xml;base64,{drawn}", "dark": "", "links": {}}
 
 
-def _style() -> str:
+def report_style() -> str:
+    """Return the style of a page that stands alone."""
     path = find("css/report.css")
     if not isinstance(path, str):
         raise FileNotFoundError("css/report.css")

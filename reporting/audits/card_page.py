@@ -1,0 +1,98 @@
+"""A judge's card as tables for a page, and as a page that stands alone."""
+
+import base64
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.models import Study
+from judging.models import Judge
+from reporting.audits.card import Card
+from reporting.audits.charts import turned_verdicts
+from reporting.audits.stress_tables import stress_context
+from reporting.audits.words import ROW_NAMES
+from reporting.core.charts import to_svg
+from reporting.report.building import report_style
+
+Table = dict[str, Any]
+TITLES = {
+    "accuracy": gettext_lazy("Accuracy against gold"),
+    "agreement": gettext_lazy("Agreement with people"),
+    "consistency": gettext_lazy("Consistency"),
+    "family": gettext_lazy("Its own family"),
+    "logic": gettext_lazy("Whether it contradicts itself"),
+    "stress": gettext_lazy("Stress test"),
+    "cost": gettext_lazy("Cost"),
+    "drift": gettext_lazy("Drift"),
+}
+
+
+def card_sections(card: Card) -> list[dict[str, Any]]:
+    """Return the parts of a card in order: a title, and tables or the reason why there is none."""
+    return [
+        {
+            "name": name,
+            "title": title,
+            "why": card[name].get("why", ""),
+            "tables": _tables(card[name]) if name != "cost" else [],
+            **({"facts": _costs(card["cost"])} if name == "cost" else {}),
+            **({"drift": card["drift"]} if name == "drift" and "since" in card["drift"] else {}),
+            **({"stress": stress_context(card["stress"]["found"])} if "found" in card[name] else {}),
+        }
+        for name, title in TITLES.items()
+    ]
+
+
+def _tables(part: dict[str, Any]) -> list[Table]:
+    if "configurations" in part:
+        return [
+            {
+                "caption": one["configuration"],
+                "people": True,
+                "rows": [
+                    (ROW_NAMES[name], estimate, one["people"][name]) for name, estimate in one["estimates"].items()
+                ],
+            }
+            for one in part["configurations"]
+        ]
+    rows = [(ROW_NAMES[name], estimate, None) for name, estimate in part.get("estimates", {}).items()]
+    return [{"caption": "", "people": False, "rows": rows}] if rows else []
+
+
+def _costs(cost: dict[str, Any]) -> list[tuple[str, Any]]:
+    tokens = (cost["prompt_tokens"], cost["completion_tokens"])
+    unknown = _("not known")
+
+    def money(value: float | None) -> str:
+        return unknown if value is None else f"{value:.4f} {cost['currency']}"
+
+    return [
+        (_("Verdicts"), cost["verdicts"]),
+        (_("Calls made, and answers from the cache"), f"{cost['calls']}, {cost['cached']}"),
+        (_("Tokens sent and written"), unknown if None in tokens else f"{tokens[0]}, {tokens[1]}"),
+        (_("Cost of its runs"), money(cost["cost"])),
+        (_("Cost of a verdict"), money(cost["per_verdict"])),
+        (_("Calls of its audits, and their cost"), f"{cost['audit_calls']}, {money(cost['audit_cost'])}"),
+    ]
+
+
+def card_alone(study: Study, judge: Judge, card: Card) -> str:
+    """Return a card as a page that needs nothing else: styles and the picture are inside, and there are no scripts."""
+    picture = None
+    if "found" in card["stress"]:
+        drawn = base64.b64encode(to_svg(turned_verdicts(card["stress"]["found"], "light")).encode()).decode()
+        picture = {"light": f"data:image/svg+xml;base64,{drawn}", "dark": "", "alt": _("Verdicts that turn")}
+    context = {
+        "study": study,
+        "judge": judge,
+        "card": card,
+        "sections": card_sections(card),
+        "picture": picture,
+        "style": report_style(),
+        "language": translation.get_language(),
+        "made_at": timezone.now(),
+    }
+    return render_to_string("reporting/audits/card_alone.html", context)

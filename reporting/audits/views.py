@@ -1,0 +1,171 @@
+"""The page of a study's audits with the form that prices and starts one, and the page of a stress test."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.core.http import as_download, is_htmx
+from annotation.core.task_queue import TaskStatus
+from annotation.members.permissions import POST, READERS, study_view
+from annotation.models import Study
+from judging.audits.drift import checks_of, pinned, start_check
+from judging.audits.estimates import estimate_check, estimate_stress
+from judging.audits.stress import start_stress
+from judging.audits.tasks import queue_audit, status_by_audit
+from judging.core.fields import errors_on
+from judging.core.pricing import check_cap
+from judging.core.visibility import judges_seen_by
+from judging.models import AuditAnswer, JudgeAudit, Judgment
+from reporting.audits.charts import turned_verdicts
+from reporting.audits.forms import AuditForm
+from reporting.audits.stress import stress_findings, stress_tests
+from reporting.audits.stress_tables import stress_context
+from reporting.core.pictures import chart_response, picture, theme_of
+
+PAGE, TEST_PAGE = "reporting/audits/audits.html", "reporting/audits/stress_test.html"
+ALT = gettext_lazy(
+    "Points with intervals, three for each change: the shares of verdicts that turn towards the changed text, away from it, and "
+    "to no preference. The numbers are in the table."
+)
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """An audit with its progress and the status of its task."""
+
+    audit: JudgeAudit
+    done: int
+    total: int
+    work: TaskStatus | None
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether it is queued or being asked."""
+        return self.audit.heartbeat_at is not None or (self.work is not None and self.work.under_way)
+
+
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """List a study's audits, and offer to start one."""
+    if is_htmx(request):
+        return TemplateResponse(request, f"{PAGE}#audits", {"study": study, **_listed(study)})
+    initial = {"judge": request.GET.get("judge"), "kind": request.GET.get("kind", JudgeAudit.Kind.STRESS)}
+    return _page(request, study, AuditForm(study=study, judges=judges_seen_by(request.user), initial=initial))
+
+
+@study_view(*READERS, methods=POST)
+def estimate(request: HttpRequest, study: Study) -> HttpResponse:
+    """Estimate an audit, and offer to start it; no call is made and nothing is stored."""
+    form, found = AuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
+    if form.is_valid():
+        with errors_on(form):
+            check_cap(form.cleaned_data["max_cost"], form.cleaned_data["judge"].endpoint)
+            is_drift = form.cleaned_data["kind"] == JudgeAudit.Kind.DRIFT
+            found = (estimate_check if is_drift else estimate_stress)(form.cleaned_data["test"])
+    status = 200 if found else 422
+    if is_htmx(request):
+        context = {"study": study, "form": form, "estimate": found}
+        return TemplateResponse(request, f"{PAGE}#start", context, status=status)
+    return _page(request, study, form, estimate=found, status=status)
+
+
+@study_view(*READERS, methods=POST)
+def start(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue an audit, new or again."""
+    form = AuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
+    if form.is_valid():
+        chosen = form.cleaned_data
+        with errors_on(form):
+            check_cap(chosen["max_cost"], chosen["judge"].endpoint)
+            is_drift = chosen["kind"] == JudgeAudit.Kind.DRIFT
+            audit = (start_check if is_drift else start_stress)(chosen["test"])
+            if queue_audit(audit, in_flight=chosen["in_flight"], max_cost=chosen["max_cost"]):
+                said = _("Judge %(judge)s is asked as soon as a worker takes it up.")
+            else:
+                said = _("A worker asks judge %(judge)s already.")
+            messages.success(request, said % {"judge": audit.judge})
+            return redirect("reporting:audits", study.slug)
+    return _page(request, study, form, status=422)
+
+
+@study_view(*READERS)
+def stress(request: HttpRequest, study: Study, *, pk: int) -> HttpResponse:
+    """Show what a stress test found: a picture, the table of all changes, and both parts of the pairs."""
+    audit = _find(study, pk)
+    found = stress_findings(audit)
+
+    def address(form: str, **query: str) -> str:
+        path = reverse("reporting:stress-test-chart", kwargs={"slug": study.slug, "pk": pk, "form": form})
+        return f"{path}?{urlencode(query)}" if query else path
+
+    context = {
+        "study": study,
+        "audit": audit,
+        **stress_context(found),
+        "picture": {
+            **picture(ALT, address),
+            "links": {form.upper(): address(form) for form in ("svg", "png", "pdf", "csv")},
+        },
+    }
+    return TemplateResponse(request, TEST_PAGE, context)
+
+
+@study_view(*READERS)
+def stress_file(request: HttpRequest, study: Study, *, pk: int) -> HttpResponse:
+    """Return a stress test's numbers as JSON."""
+    audit = _find(study, pk)
+    response = JsonResponse(stress_findings(audit), json_dumps_params={"ensure_ascii": False, "allow_nan": False})
+    return as_download(response, f"{study.slug}-{audit.judge.name}-stress.json")
+
+
+@study_view(*READERS)
+def chart(request: HttpRequest, study: Study, *, pk: int, form: str) -> HttpResponse:
+    """Return the picture of a stress test; `theme` is light or dark."""
+    theme = theme_of(request)
+    return chart_response(turned_verdicts(stress_findings(_find(study, pk)), theme), form)
+
+
+def _find(study: Study, pk: int) -> JudgeAudit:
+    found = JudgeAudit.objects.select_related("study", "judge__endpoint")
+    return get_object_or_404(found, study=study, pk=pk, kind=JudgeAudit.Kind.STRESS)
+
+
+def _listed(study: Study) -> dict[str, Any]:
+    works, checks = status_by_audit(study), checks_of(study)
+    answers = AuditAnswer.objects.filter(audit__study=study).order_by().values("audit_id")
+    counted = answers.annotate(done=Count("pk", filter=~Q(status=Judgment.Status.PENDING)), total=Count("pk"))
+    counts = {audit: (done, total) for audit, done, total in counted.values_list("audit_id", "done", "total")}
+
+    def row_of(audit: JudgeAudit) -> AuditRow:
+        return AuditRow(audit, *counts.get(audit.pk, (0, 0)), works.get(audit.pk))
+
+    tests, last = [row_of(one) for one in stress_tests(study)], pinned(checks)
+    drift = [
+        (
+            one,
+            [
+                row_of(check)
+                for check in checks
+                if (check.judge_id, check.settings_key) == (one.judge_id, one.settings_key)
+            ],
+        )
+        for one in last
+    ]
+    busy = any(row.is_busy for row in [*tests, *(row for _, rows in drift for row in rows)])
+    return {"tests": tests, "drift": drift, "busy": busy}
+
+
+def _page(
+    request: HttpRequest, study: Study, form: AuditForm, *, estimate: Any = None, status: int = 200
+) -> HttpResponse:
+    context = {"study": study, "form": form, "estimate": estimate, **_listed(study)}
+    return TemplateResponse(request, PAGE, context, status=status)

@@ -1,0 +1,154 @@
+"""The pages of audits: what they show, to whom, and what they start."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from annotation.models import Study
+from judging.audits.asking import ask
+from judging.audits.drift import conclude, start_check
+from judging.audits.stress import StressTest, start_stress
+from judging.models import Judge, JudgeAudit
+from tests.judging.audits.readers import Reader, client_of, study_of_facts
+from tests.judging.builders import make_endpoint, make_judge
+from tests.reporting.builders import build_user
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/studies/facts/audits/"
+CHANGES = ("position", "authority", "identical")
+
+
+@pytest.fixture
+def study() -> Study:
+    return study_of_facts(6)
+
+
+@pytest.fixture
+def judge() -> Judge:
+    endpoint = make_endpoint("https://93.184.216.34/v1", price_prompt=1000, price_completion=1000)
+    return make_judge(params={"ties": True}, endpoint=endpoint)
+
+
+@pytest.fixture
+def tested(study: Study, judge: Judge) -> JudgeAudit:
+    audit = start_stress(StressTest(study, judge, CHANGES))
+    ask(audit, make_client=client_of(Reader(first=True)))
+    return audit
+
+
+@pytest.fixture
+def reader(client: Client) -> Client:
+    client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def text_of(client: Client, address: str = ADDRESS, status: int = 200) -> str:
+    response: Any = client.get(address)
+    assert response.status_code == status, response.content.decode()[:500]
+    return " ".join(response.content.decode().split())
+
+
+def filled(**more: Any) -> dict[str, Any]:
+    return {"judge": "judy", "kind": "stress", "pairs": 5, "changes": CHANGES, "in_flight": 4, **more}
+
+
+def test_a_stress_test_has_its_page_table_picture_and_file(tested: JudgeAudit, reader: Client) -> None:
+    page = text_of(reader, f"{ADDRESS}{tested.pk}/")
+    assert "Stress test of" in page
+    position = page.split("Texts change places")[1].split("</tr>")[0]
+    assert "1.000 <small>[" in position
+    assert "n = 12 pairs; 6 instances" in position
+    assert position.rstrip().endswith("stays</td>")
+    assert "identical texts have no verdict before" in page
+    assert "12 have fewer than two votes" in page
+    assert page.count("<table") == 3
+    found = json.loads(reader.get(f"{ADDRESS}{tested.pk}.json").content)
+    assert found["changes"][0]["all"]["towards"]["value"] == 1
+    drawn = json.loads(reader.get(f"{ADDRESS}{tested.pk}/turned.json").content)["data"]["values"]
+    assert {(row["name"], row["series"], row["value"]) for row in drawn if row["value"]} == {
+        ("Texts change places", "Towards the changed text", 1),
+        ("Identical texts", "Towards the changed text", 1),
+    }
+    assert reader.get(f"{ADDRESS}{tested.pk}/turned.svg?theme=dark").content.startswith(b"<svg")
+    assert f'href="{ADDRESS}{tested.pk}/"' in text_of(reader)
+    assert "48 of 48 answers" in text_of(reader)
+
+
+def test_a_check_of_drift_is_listed_with_its_change(study: Study, judge: Judge, reader: Client) -> None:
+    assert "None yet. The first check draws the pairs" in text_of(reader)
+    for model in (Reader(), Reader()):
+        check = start_check(StressTest(study, judge, pairs=11))
+        ask(check, make_client=client_of(model))
+        conclude(check)
+    page = text_of(reader)
+    assert "11 pinned pairs" in page
+    assert "The first check: nothing to compare with" in page
+    assert "No change is shown." in page
+    JudgeAudit.objects.filter(wave=1).update(found={**check.found, "drifted": True})
+    assert "The judge has changed." in text_of(reader)
+    with CaptureQueriesContext(
+        connection,
+    ) as before:
+        text_of(reader)
+    check = start_check(StressTest(study, judge, pairs=11))
+    with CaptureQueriesContext(connection) as after:
+        text_of(reader)
+    assert len(after) <= len(before)
+
+
+def test_the_form_prices_and_starts(study: Study, judge: Judge, reader: Client) -> None:
+    make_judge("longer", name="longer")
+    assert 'value="longer"' not in text_of(reader)
+    response: Any = reader.post(f"{ADDRESS}estimate/", filled(), headers={"HX-Request": "true"})
+    text = " ".join(response.content.decode().split())
+    assert "calls</strong> for 20 presentations; 0 answers are there already." in text
+    assert text.startswith("<article")
+    assert not JudgeAudit.objects.exists()
+    drift: Any = reader.post(f"{ADDRESS}estimate/", filled(kind="drift", changes=[]))
+    assert "for 10 presentations" in " ".join(drift.content.decode().split())
+    assert reader.post(f"{ADDRESS}start/", filled(max_cost="1")).status_code == 302
+    audit = JudgeAudit.objects.get()
+    assert (audit.kind, audit.pairs, audit.changes) == ("stress", 5, list(CHANGES))
+    assert "Waiting for a worker" in text_of(reader)
+    assert "data-poll" in text_of(reader)
+    part: Any = reader.get(ADDRESS, headers={"HX-Request": "true"})
+    assert part.content.decode().strip().startswith('<div id="audits" data-poll')
+    again: Any = reader.post(f"{ADDRESS}start/", filled(max_cost="1"), follow=True)
+    assert "A worker asks judge judy already." in again.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        pytest.param({"changes": []}, "a stress test makes at least one change", id="no change"),
+        pytest.param({"changes": ["loud"]}, "loud", id="unknown change"),
+        pytest.param({"pairs": 0}, "greater than or equal to 1", id="no pairs"),
+        pytest.param({"judge": "longer"}, "not one of the available choices", id="baseline"),
+        pytest.param({"judge": ""}, "This field is required", id="no judge"),
+    ],
+)
+def test_bad_input_is_refused(more: dict[str, Any], message: str, study: Study, judge: Judge, reader: Client) -> None:
+    make_judge("longer", name="longer")
+    for address in ("estimate/", "start/"):
+        response: Any = reader.post(f"{ADDRESS}{address}", filled(**more))
+        assert response.status_code == 422
+        assert message in response.content.decode()
+    assert not JudgeAudit.objects.exists()
+
+
+def test_strangers_find_nothing(tested: JudgeAudit, client: Client) -> None:
+    client.force_login(build_user("stranger"), backend="django.contrib.auth.backends.ModelBackend")
+    for address in ("", f"{tested.pk}/", f"{tested.pk}.json", f"{tested.pk}/turned.svg"):
+        assert client.get(f"{ADDRESS}{address}").status_code == 404
+    for address in ("estimate/", "start/"):
+        assert client.post(f"{ADDRESS}{address}", filled()).status_code == 404
+
+
+def test_a_test_of_another_study_and_unknown_pictures_are_not_found(tested: JudgeAudit, reader: Client) -> None:
+    study_of_facts(1, slug="other")
+    assert reader.get(f"/studies/other/audits/{tested.pk}/").status_code == 404
+    assert reader.get(f"{ADDRESS}{tested.pk}/turned.svg?theme=neon").status_code == 404
