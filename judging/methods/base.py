@@ -43,6 +43,7 @@ class Setting:
     wording : text of a researcher's prompt file; empty for the method's own
     wording_parser : name of its parser
     schema  : the endpoint supports JSON schemas, by its last test
+    texts_first : calls about the same texts begin with these texts, under the same fence
     """
 
     seed: int = 0
@@ -51,6 +52,7 @@ class Setting:
     wording_version: str = ""
     wording_parser: str = ""
     schema: bool = False
+    texts_first: bool = True
 
     def rng(self, *about: object) -> random.Random:
         """Return a random generator seeded by the judge's seed and `about`."""

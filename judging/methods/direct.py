@@ -45,7 +45,7 @@ class WithAspects(PromptedMethod):
         if not is_asked_for(self.option(setting, "aspects")):
             return {}
         texts = {"source": shown.source, "first": shown.first, "second": shown.second}
-        [aspects] = yield [plain_call("aspects", "aspects.v1.txt", shown, texts, read_aspects)]
+        [aspects] = yield [plain_call("aspects", "aspects.v1.txt", shown, setting, texts, read_aspects)]
         return {"aspects": bulleted(aspects)}
 
     def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
@@ -58,7 +58,9 @@ class WithAspects(PromptedMethod):
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Include the version of the aspects prompt if they are generated."""
         asked = is_asked_for(self.option(setting, "aspects"))
-        return (f"{load_prompt('aspects.v1.txt').version}+" if asked else "") + super().prompt_version(task, setting)
+        return (f"{load_prompt('aspects.v1.txt', setting).version}+" if asked else "") + super().prompt_version(
+            task, setting
+        )
 
 
 @register

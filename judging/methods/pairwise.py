@@ -65,7 +65,7 @@ class ReferenceGuided(PromptedMethod):
         if shown.reference.strip():
             return {"reference": shown.reference}
         source = {"source": shown.source}
-        [answer] = yield [plain_call("reference", "answer.v1.txt", shown, source, read_text, reusable=True)]
+        [answer] = yield [plain_call("reference", "answer.v1.txt", shown, setting, source, read_text, reusable=True)]
         return {"reference": answer}
 
 

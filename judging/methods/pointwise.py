@@ -37,7 +37,7 @@ class Pointwise(AskingMethod):
 
     def score_call(self, shown: Presentation, text: str, setting: Setting) -> Call:
         """Return the call about one text, which depends on that text and its source only."""
-        content = load_prompt(self.prompt).render(words_for(shown), {"source": shown.source, "text": text})
+        content = load_prompt(self.prompt, setting).render(words_for(shown), {"source": shown.source, "text": text})
         weighted = bool(setting.options.get("weighted", self.options["weighted"]))
 
         def read(reply: Reply) -> float:
@@ -49,7 +49,7 @@ class Pointwise(AskingMethod):
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the versions of both files."""
-        return f"{load_prompt(self.prompt).version}+{find_task(task).version}"
+        return f"{load_prompt(self.prompt, setting).version}+{find_task(task).version}"
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse unknown options, and prompt files, which show two texts."""

@@ -10,19 +10,20 @@ from judging.methods.prompted import Preparation, PromptedMethod, plain_call
 from judging.methods.scores import read_critique
 
 
-def critique_call(shown: Presentation, text: str, *, criteria: str = "") -> Call:
+def critique_call(shown: Presentation, setting: Setting, text: str, *, criteria: str = "") -> Call:
     """Return the call to assess one text, which depends on that text and its instance only.
 
     It is the same for the negated question.
     """
     prompt = "critique-by-criteria.v1.txt" if criteria else "critique.v1.txt"
     texts = {"source": shown.source, "text": text, "criteria": criteria}
-    return plain_call("critique", prompt, shown, texts, read_critique, reusable=True)
+    return plain_call("critique", prompt, shown, setting, texts, read_critique, reusable=True)
 
 
-def criteria_call(shown: Presentation) -> Call:
+def criteria_call(shown: Presentation, setting: Setting) -> Call:
     """Return the call for the criteria of an instance, which shows neither text."""
-    return plain_call("metrics", "metrics.v1.txt", shown, {"source": shown.source}, read_critique, reusable=True)
+    texts = {"source": shown.source}
+    return plain_call("metrics", "metrics.v1.txt", shown, setting, texts, read_critique, reusable=True)
 
 
 class WithNotes(PromptedMethod):
@@ -45,7 +46,7 @@ class PrePair(WithNotes):
 
     def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
         """Assess each text."""
-        first, second = yield [critique_call(shown, text) for text in (shown.first, shown.second)]
+        first, second = yield [critique_call(shown, setting, text) for text in (shown.first, shown.second)]
         return {"notes_first": first, "notes_second": second}
 
 
@@ -60,7 +61,7 @@ class PrePairSideBySide(WithNotes):
     def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
         """Assess both texts in one call."""
         texts = {"source": shown.source, "first": shown.first, "second": shown.second}
-        [notes] = yield [plain_call("critique", "critiques.v1.txt", shown, texts, read_critique)]
+        [notes] = yield [plain_call("critique", "critiques.v1.txt", shown, setting, texts, read_critique)]
         return {"notes": notes}
 
 
@@ -74,7 +75,7 @@ class SelfGeneratedMetrics(PromptedMethod):
 
     def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
         """Generate the criteria."""
-        [criteria] = yield [criteria_call(shown)]
+        [criteria] = yield [criteria_call(shown, setting)]
         return {"criteria": criteria}
 
     def reasons(self, found: Mapping[str, str]) -> str:
@@ -92,6 +93,8 @@ class PrePairWithMetrics(WithNotes):
 
     def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
         """Generate the criteria, then assess both texts by them."""
-        [criteria] = yield [criteria_call(shown)]
-        first, second = yield [critique_call(shown, text, criteria=criteria) for text in (shown.first, shown.second)]
+        [criteria] = yield [criteria_call(shown, setting)]
+        first, second = yield [
+            critique_call(shown, setting, text, criteria=criteria) for text in (shown.first, shown.second)
+        ]
         return {"criteria": criteria, "notes_first": first, "notes_second": second}

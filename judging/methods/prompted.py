@@ -23,7 +23,13 @@ Preparation = Generator[Sequence[Call], list[Any], Mapping[str, str]]
 
 
 def plain_call(
-    kind: str, prompt: str, shown: Presentation, texts: Mapping[str, str], read: Callable[[Reply], Any], **more: Any
+    kind: str,
+    prompt: str,
+    shown: Presentation,
+    setting: Setting,
+    texts: Mapping[str, str],
+    read: Callable[[Reply], Any],
+    **more: Any,
 ) -> Call:
     """Return a call with the words of the plain question, whose answer thus serves the negated one too.
 
@@ -31,7 +37,7 @@ def plain_call(
     texts  : what it shows, fenced, by placeholder
     more   : further arguments of `Call`
     """
-    content = load_prompt(prompt).render(words_for(replace(shown, negated=False)), texts)
+    content = load_prompt(prompt, setting).render(words_for(replace(shown, negated=False)), texts)
     return Call(kind, [{"role": "user", "content": content}], read, **more)
 
 
@@ -127,8 +133,8 @@ class PromptedMethod(AskingMethod):
     def question(self, shown: Presentation, setting: Setting) -> Prompt:
         """Return the prompt: a researcher's own, or the method's."""
         if not setting.wording:
-            return load_prompt(self.prompt_of(setting))
-        prompt = own_prompt(setting.wording, setting.wording_version)
+            return load_prompt(self.prompt_of(setting), setting)
+        prompt = own_prompt(setting.wording, setting.wording_version, setting.texts_first)
         if shown.negated and not takes_negation(prompt):
             raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
         return prompt
@@ -139,10 +145,12 @@ class PromptedMethod(AskingMethod):
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the versions of all prompt files, as `direct.v1+summarization.v1`; with the parser for an own prompt."""
-        asked = load_prompt(self.prompt_of(setting)).version
+        asked = load_prompt(self.prompt_of(setting), setting).version
         if setting.wording:
             asked = f"{own_prompt(setting.wording, setting.wording_version).version}:{setting.wording_parser}"
-        return "+".join([*(load_prompt(name).version for name in self.further), asked, find_task(task).version])
+        return "+".join(
+            [*(load_prompt(name, setting).version for name in self.further), asked, find_task(task).version]
+        )
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse unknown tasks and options, and invalid prompts."""
@@ -181,12 +189,12 @@ def p_second_in(reply: Reply, said: ParsedAnswer, offer: Offer) -> float | None:
 
 
 @lru_cache(maxsize=64)  # prompts are checked repeatedly while they are edited
-def own_prompt(text: str, version: str) -> Prompt:
+def own_prompt(text: str, version: str, stable_fence: bool = False) -> Prompt:
     """Return a researcher's prompt that shows both texts.
 
     Raises: BadSettings naming missing or unknown placeholders.
     """
-    return make_prompt(version or "own", text, required=PAIR)
+    return replace(make_prompt(version or "own", text, required=PAIR), stable_fence=stable_fence)
 
 
 def takes_negation(prompt: Prompt) -> bool:

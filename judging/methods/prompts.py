@@ -2,17 +2,21 @@
 
 A method's file defines what is shown, what is asked, and the answer format. How a task's texts are called, and what
 makes one better, is in the task's file (`judging.methods.task_files`).
+
+Endpoints keep prefixes of prompts in a cache, so calls about the same texts begin with the same words: version 2 of a
+method's prompt says the same as version 1 and begins with the texts.
 """
 
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from string import Template
 
 from judging.core.errors import BadSettings
+from judging.methods.base import Setting
 
 FOLDER = Path(__file__).resolve().parent.parent / "prompts"
 ABSENT = "(not available)"
@@ -42,6 +46,7 @@ class Prompt:
 
     version: str
     template: Template
+    stable_fence: bool = False  # the source's own, unless another text contains it
 
     @cached_property
     def placeholders(self) -> frozenset[str]:
@@ -53,7 +58,8 @@ class Prompt:
 
         It depends on nothing else, so that a call about one text is the same request in every pair.
         """
-        return fence_for(*(text for name, text in texts.items() if name in self.placeholders), *others)
+        shown = (*(text for name, text in texts.items() if name in self.placeholders), *others)
+        return fence_for(*shown, drawn_from=texts.get("source", "") if self.stable_fence else None)
 
     def render(self, words: Mapping[str, str], texts: Mapping[str, str], *, fence: str = "") -> str:
         """Fill the placeholders in one pass, so that placeholders inside a text stay."""
@@ -65,17 +71,20 @@ class Prompt:
         return without_empty_lines(self.template, words).substitute({**words, **blocks, "fence": fence})
 
 
-def load_prompt(file_name: str) -> Prompt:
-    """Load a method's prompt file.
+def load_prompt(file_name: str, setting: Setting | None = None) -> Prompt:
+    """Load a method's prompt file: for a judge whose texts come first, version 2 of it if there is one, with a stable fence.
 
     Raises: BadSettings naming placeholders that nothing fills.
     """
-    return _load(FOLDER / "methods" / file_name)
+    return _load(FOLDER / "methods" / file_name, setting is not None and setting.texts_first)
 
 
 @cache
-def _load(path: Path) -> Prompt:
-    return make_prompt(path.name.removesuffix(".txt"), path.read_text(encoding="utf-8"))
+def _load(path: Path, texts_first: bool) -> Prompt:
+    second = path.with_name(path.name.replace(".v1.", ".v2."))
+    path = second if texts_first and second.exists() else path
+    prompt = make_prompt(path.name.removesuffix(".txt"), path.read_text(encoding="utf-8"))
+    return replace(prompt, stable_fence=texts_first)
 
 
 def make_prompt(version: str, text: str, *, required: frozenset[str] = frozenset()) -> Prompt:
@@ -103,12 +112,13 @@ def without_empty_lines(template: Template, words: Mapping[str, str]) -> Templat
     return template
 
 
-def fence_for(*texts: str) -> str:
-    """Derive a marker from the texts that occurs in none of them."""
+def fence_for(*texts: str, drawn_from: str | None = None) -> str:
+    """Derive a marker, from one text or from all of them, that occurs in none of the texts."""
     joined = "\x00".join(texts)
+    origin = joined if drawn_from is None else drawn_from
     attempt = 0
     while True:
-        digest = hashlib.sha256(f"{attempt}\x00{joined}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        digest = hashlib.sha256(f"{attempt}\x00{origin}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
         if digest not in joined:
             return digest
         attempt += 1

@@ -36,9 +36,11 @@ def add_judge(
     family: str = "",
     params: Mapping[str, Any] | None = None,
     seed: int | None = None,
+    texts_first: bool = True,
 ) -> tuple[Judge, bool]:
     """Store a judge, unless the same one exists; return it and whether it is new. Without a seed, one is drawn.
 
+    texts_first : of a new judge; one that is there stays as it is
     Parameters that the endpoint rejects by its last test are left out of a new judge's calls, unless they are given.
     Raises: UnknownJudge for an unknown method; BadSettings for settings that don't fit together, or for other settings
     under a used name.
@@ -61,7 +63,7 @@ def add_judge(
     }
     if seed is not None:
         wanted["seed"] = seed
-    judge = Judge(name=name, **{"seed": new_seed(), **wanted})
+    judge = Judge(name=name, texts_first=texts_first, **{"seed": new_seed(), **wanted})
     check_judge(judge)
     if existing is not None:
         require_same(f"judge {name}", existing, wanted)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging.methods.answers import THINKING
-from judging.methods.base import Call, Presentation, Reply
+from judging.methods.base import Call, Presentation, Reply, Setting
 from judging.methods.direct import read_aspects
 from judging.methods.prompted import plain_call
 
@@ -17,13 +17,14 @@ MARKER = re.compile(r"(?im)^[^\w\n]*aspects[^\w\n]*$")
 WORD = re.compile(r"\w+")
 
 
-def aspect_call(shown: Presentation, draw: int, *, optional: bool) -> Call:
+def aspect_call(shown: Presentation, setting: Setting, draw: int, *, optional: bool) -> Call:
     """Return the call for one sample of a pair's aspects, reasons first."""
     texts = {"source": shown.source, "first": shown.first, "second": shown.second}
     return plain_call(
         "aspects",
         PROMPT,
         shown,
+        setting,
         texts,
         read_list,
         params=SAMPLED,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from judging.core.errors import UnparsedVerdict
 from judging.methods.answers import THINKING, VerdictForm
-from judging.methods.base import Call, Presentation, Reply
+from judging.methods.base import Call, Presentation, Reply, Setting
 from judging.methods.prompted import plain_call
 from judging.methods.sc2.bracket import Decision
 from judging.methods.sc2.record import TableRow
@@ -28,7 +28,7 @@ REASON = re.compile(rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?{ED
 
 
 def comparator_call(
-    asked: Presentation, first: Sequence[TableRow], second: Sequence[TableRow], *, draw: int = 0
+    asked: Presentation, setting: Setting, first: Sequence[TableRow], second: Sequence[TableRow], *, draw: int = 0
 ) -> Call:
     """Return the call that shows a pair with two tables and asks which table is more consistent, choice first.
 
@@ -43,7 +43,7 @@ def comparator_call(
     }
     made_up = "Choice: 1\nReason: Nothing that it gives to both comes again under one of the two alone."
     return plain_call(
-        "comparator", PROMPT, asked, texts, read_choice, draw=draw, optional=True, attempts=1, example=made_up
+        "comparator", PROMPT, asked, setting, texts, read_choice, draw=draw, optional=True, attempts=1, example=made_up
     )
 
 

@@ -115,7 +115,7 @@ class StructuredComparison(WithExamples):
         found = yield from self.find_aspects(asked, setting, plan)
         several = plan.samples > 1
         calls = [
-            tables.table_call(asked, found["chosen"], draw, schema=self.uses_schema(setting), optional=several)
+            tables.table_call(asked, setting, found["chosen"], draw, schema=self.uses_schema(setting), optional=several)
             for draw in range(plan.samples)
         ]
         answers = yield [replace(call, read=_or_why_not(call)) if several else call for call in calls]
@@ -131,7 +131,9 @@ class StructuredComparison(WithExamples):
         if not is_asked_for(given):
             return {"how": "fixed", "chosen": list(find_task(asked.task).aspects)}
         several = plan.aspect_calls > 1
-        lists = yield [aspect_lists.aspect_call(asked, draw, optional=several) for draw in range(plan.aspect_calls)]
+        lists = yield [
+            aspect_lists.aspect_call(asked, setting, draw, optional=several) for draw in range(plan.aspect_calls)
+        ]
         read = [place for place, one in enumerate(lists) if one is not None]
         if not read:
             raise UnparsedVerdict(f"none of {len(lists)} lists of aspects could be read")
@@ -150,7 +152,9 @@ class StructuredComparison(WithExamples):
             while True:
                 shown = ((samples[duel.first]["rows"], samples[duel.second]["rows"]) for duel in duels)
                 # Each duel has its own sample number even if tables are equal.
-                decisions = yield [comparator_call(asked, *two, draw=held + more) for more, two in enumerate(shown)]
+                decisions = yield [
+                    comparator_call(asked, setting, *two, draw=held + more) for more, two in enumerate(shown)
+                ]
                 held += len(duels)
                 duels = scheme.send([one or Decision(None) for one in decisions])
         except StopIteration as stop:
@@ -193,7 +197,7 @@ class StructuredComparison(WithExamples):
             *([self.example] if self.shows_examples(setting) else []),
             self.prompt,
         ]
-        return "+".join([*(load_prompt(name).version for name in files), find_task(task).version])
+        return "+".join([*(load_prompt(name, setting).version for name in files), find_task(task).version])
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse contradicting options too."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from judging.core.errors import UnparsedVerdict
 from judging.methods.answers import THINKING
-from judging.methods.base import Call, Presentation, Reply
+from judging.methods.base import Call, Presentation, Reply, Setting
 from judging.methods.prompted import plain_call
 from judging.methods.sc2.aspects import SAMPLED
 from judging.methods.sc2.record import TableRow
@@ -59,7 +59,9 @@ def prompt_of(task: str) -> str:
     return PROMPT_OF_CRITERION if task == CRITERION else PROMPT
 
 
-def table_call(shown: Presentation, aspects: Sequence[str], draw: int, *, schema: bool, optional: bool) -> Call:
+def table_call(
+    shown: Presentation, setting: Setting, aspects: Sequence[str], draw: int, *, schema: bool, optional: bool
+) -> Call:
     """Return the call for one sampled table. The aspects may be model output, so they are fenced."""
     form = format_rows([{"aspect": one, "only_a": "", "both": "", "only_b": ""} for one in aspects])
     texts = {"source": shown.source, "first": shown.first, "second": shown.second, "aspects": form}
@@ -67,6 +69,7 @@ def table_call(shown: Presentation, aspects: Sequence[str], draw: int, *, schema
         "table",
         prompt_of(shown.task),
         shown,
+        setting,
         texts,
         lambda reply: read_table(reply, aspects),
         params={**SAMPLED, **(WITH_SCHEMA if schema else {})},

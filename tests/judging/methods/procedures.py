@@ -62,6 +62,8 @@ def play(
     method: AskingMethod | str,
     answers: Sequence[Reply | str] | Mapping[str, str] | Answer,
     presentation: Presentation | None = None,
+    *,
+    texts_first: bool = True,
     **options: Any,
 ) -> Played:
     """Drive a procedure to its end. Answers come in a row, by the kind of call, or from a function.
@@ -69,7 +71,7 @@ def play(
     Raises: UnparsedVerdict where the engine would ask again and then give up.
     """
     method = asking(method) if isinstance(method, str) else method
-    setting = Setting(seed=7, options=options)
+    setting = Setting(seed=7, options=options, texts_first=texts_first)
     method.check((presentation or shown()).task, setting)
     row = iter(answers) if isinstance(answers, Sequence) else None
     played = Played()

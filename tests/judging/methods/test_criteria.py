@@ -57,8 +57,8 @@ def test_a_table_is_made_for_the_criterion_and_another_one_for_the_main_question
     tables = {task: content(calls[0]) for task, calls in made.items()}
     assert "in this respect" in tables[CRITERION]
     assert CRITERIA not in tables["summarization"]
-    assert "sc2-table-criterion.v1" in find_method("sc2").prompt_version(CRITERION, Setting())
-    assert "sc2-table-criterion.v1" not in find_method("sc2").prompt_version("free", Setting())
+    assert "sc2-table-criterion.v2" in find_method("sc2").prompt_version(CRITERION, Setting())
+    assert "sc2-table-criterion.v2" not in find_method("sc2").prompt_version("free", Setting())
 
 
 def test_examples_keep_the_questions_that_they_answer() -> None:
@@ -86,8 +86,8 @@ def test_version_says_which_words_were_sent() -> None:
     method, setting = find_method("direct"), Setting()
     first, same, other = (prompt_version(method, setting, CRITERION, words) for words in ("One?", "One?", "Other?"))
     assert first == same != other
-    assert first.startswith("direct.v1+criterion.v1+question-")
-    assert prompt_version(method, setting, "free", "One?") == "direct.v1+free.v1"
+    assert first.startswith("direct.v2+criterion.v1+question-")
+    assert prompt_version(method, setting, "free", "One?") == "direct.v2+free.v1"
     assert prompt_version(find_method("coin"), setting, CRITERION, "One?") == ""
 
 

@@ -381,8 +381,8 @@ def test_file_that_asks_for_aspects_is_named_where_it_is_used(name: str) -> None
     def files(**options: Any) -> list[str]:
         return find_method(name).prompt_version("chat", Setting(options=options)).split("+")
 
-    assert "aspects.v1" in files(aspects="asked")
-    assert "aspects.v1" not in files()
+    assert "aspects.v2" in files(aspects="asked")
+    assert "aspects.v2" not in files()
 
 
 @pytest.mark.parametrize("aspects", ["fixed", "asked"])

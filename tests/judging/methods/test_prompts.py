@@ -1,18 +1,35 @@
 """Prompt files: what they must hold, how texts are fenced, and that a text can't break out of its fence."""
 
+import hashlib
 import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product, takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from judging.core.errors import BadSettings
-from judging.methods import Outcome, PromptedMethod, Reply, Setting, find_method, method_names, prompts
+from judging.core.errors import BadSettings, UnparsedVerdict
+from judging.methods import (
+    Call,
+    Outcome,
+    Presentation,
+    PromptedMethod,
+    Reply,
+    Setting,
+    find_method,
+    method_names,
+    prompts,
+)
 from judging.methods.prompted import check_wording
 from judging.methods.prompts import FOLDER, fence_for, load_prompt, make_prompt
 from judging.methods.sc2 import distilling
 from judging.methods.task_files import CRITERION, TASKS, find_task
-from tests.judging.methods.procedures import asking, content, play, shown
+from tests.judging.methods.procedures import Answer, asking, content, play, shown
+from tests.judging.methods.test_sc2 import graded
 
 FILES = sorted((FOLDER / "methods").glob("*.txt"))
 FENCED = [file for file in FILES if not file.name.startswith("example")]
@@ -20,6 +37,37 @@ OWN = [
     name for name in method_names() if isinstance(method := find_method(name), PromptedMethod) and method.own_wording
 ]
 WORDING = "Fence: $fence\n$criterion\n$source\n$label A:\n$first\n$label B:\n$second\n$choice: <$letters>"
+
+
+EARLIER = (
+    *("direct", "cot", "direct-aspects", "cot-1shot", "few-shot", "self-consistency", "pairwise", "pairwise-tie"),
+    *("pairwise-cot", "pros-cons", "reference", "token-preference", "prepair", "prepair-star", "sgm", "sgm-prepair"),
+    *("pointwise", "ranked-list", "ranked-function", "sc2"),
+)
+
+
+def answered(call: Call) -> str:
+    """Answer any call but one for a verdict, which ends a procedure."""
+    return graded(call) if call.kind in ("table", "comparator", "aspects") else "3"
+
+
+def asked_by(name: str, answer: Answer, presentation: Presentation | None = None, **options: Any) -> list[str]:
+    """Return what a method asks until its verdict, which may be unreadable."""
+    sent: list[str] = []
+
+    def note(call: Call) -> Reply | str:
+        sent.append(content(call))
+        return answer(call)
+
+    with suppress(UnparsedVerdict):
+        play(name, note, presentation, **options)
+    return sent
+
+
+def common_start(texts: Sequence[str]) -> str:
+    """Return the beginning that all texts have in common."""
+    same = takewhile(lambda marks: len(set(marks)) == 1, zip(*texts, strict=False))
+    return "".join(marks[0] for marks in same)
 
 
 def prompt_text(name: str = "direct", **given: Any) -> str:
@@ -37,7 +85,7 @@ def test_comparison_is_asked_for_before_the_choice_in_every_task(task: str) -> N
 
 
 def test_wordings_that_were_there_from_the_start_still_say_the_same() -> None:
-    text = prompt_text(task="summarization")
+    text = content(play("direct", ["A"], shown(task="summarization"), texts_first=False).calls[0])
     assert text.startswith(
         "You are comparing two summaries of the same text. Decide which one captures the main points of the text better.\n\n"
         "Everything between a line "
@@ -64,6 +112,48 @@ def test_fence_occurs_in_no_text() -> None:
 def test_fence_depends_on_the_texts_that_are_shown_and_on_no_others() -> None:
     prompt = make_prompt("alone.v1", "$fence $source $text")
     assert prompt.fence_of({"source": "a", "text": "b", "first": "c"}) == fence_for("a", "b")
+    stable = replace(prompt, stable_fence=True)
+    fences = [stable.fence_of({"source": "a", "text": text}) for text in ("b", "c", fence_for("a", drawn_from="a"))]
+    assert fences[0] == fences[1] != fences[2]
+
+
+# Kinds of calls, and where what they share ends.
+SHARED = [
+    pytest.param("sc2", graded, {"aspects": "asked", "samples": 2}, "the first", id="sc2"),
+    pytest.param("prepair", lambda call: "3", {}, "the source", id="prepair"),
+    pytest.param("direct-aspects", lambda call: "- tone", {"aspects": "asked"}, "the first", id="aspects"),
+    pytest.param("sgm-prepair", lambda call: "3", {}, "the source", id="sgm-prepair"),
+]
+
+
+@pytest.mark.parametrize(("name", "answer", "options", "last_shared"), SHARED)
+def test_calls_about_the_same_texts_begin_with_these_texts(
+    name: str, answer: Answer, options: dict[str, Any], last_shared: str
+) -> None:
+    sent = asked_by(name, answer, shown(first="the second", second="the first"), **options)
+    begin = common_start(sent)
+    assert begin.startswith("Everything between a line")
+    assert begin.count(last_shared) == 1
+    before = common_start(asked_by(name, answer, shown(), texts_first=False, **options))
+    assert last_shared not in before
+
+
+def test_pairs_of_an_instance_share_the_beginning_of_their_calls() -> None:
+    other = {"first": "another", "second": "one more"}
+    sent = [
+        prompt_text("direct"),
+        prompt_text("direct", **other),
+        prompt_text("few-shot"),
+        prompt_text("few-shot", **other),
+    ]
+    for one, two in (sent[:2], sent[2:]):
+        assert "the source\n[" in common_start([one, two])
+
+
+def test_judges_that_were_there_ask_in_the_same_words_as_before() -> None:
+    every = [text for name in EARLIER for text in asked_by(name, answered, texts_first=False)]
+    digest = hashlib.sha256("\x00".join(every).encode()).hexdigest()
+    assert (len(every), digest[:16]) == (51, "58dc338491e9b7f4")
 
 
 @pytest.mark.parametrize("place", ["source", "first", "second"])
@@ -96,6 +186,14 @@ def test_every_prompt_file_is_complete_and_named_with_its_version(file: Path) ->
     assert load_prompt(file.name).version == file.name.removesuffix(".txt")
 
 
+@pytest.mark.parametrize("file", [file for file in FILES if ".v2." in file.name], ids=lambda file: file.name)
+def test_second_version_says_the_same_as_the_first_in_another_order(file: Path) -> None:
+    lines = [one.read_text(encoding="utf-8").splitlines() for one in (file, Path(str(file).replace(".v2.", ".v1.")))]
+    new, old = (Counter(line for line in one if not line.startswith("Everything between")) for one in lines)
+    assert new == old
+    assert lines[0][0].startswith("Everything between")
+
+
 @pytest.mark.parametrize("file", FENCED, ids=lambda file: file.name)
 def test_every_prompt_says_what_stands_between_the_fences(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
@@ -109,8 +207,9 @@ def test_every_prompt_file_is_used() -> None:
     for name in method_names():
         for options in ({}, {"aspects": "asked"}, {"shots": 2}):
             if options.keys() <= find_method(name).options.keys():
-                for task in ("free", CRITERION):
-                    used |= set(find_method(name).prompt_version(task, Setting(options=options)).split("+"))
+                for task, texts_first in product(("free", CRITERION), (False, True)):
+                    setting = Setting(options=options, texts_first=texts_first)
+                    used |= set(find_method(name).prompt_version(task, setting).split("+"))
     assert {file.name.removesuffix(".txt") for file in FILES} == used - {"", "free.v1", "criterion.v1"}
 
 

@@ -235,7 +235,7 @@ def test_self_consistency_takes_examples_too_and_is_as_before_without() -> None:
     plain, shown_some = (play("self-consistency", answer, shots=shots) for shots in (0, 3))
     assert content(plain.calls[0]) == content(play("cot", answer).calls[0])
     assert "Example 3." in content(shown_some.calls[0])
-    assert asking("self-consistency").prompt_version("free", Setting()) == "cot.v1+free.v1"
+    assert asking("self-consistency").prompt_version("free", Setting()) == "cot.v2+free.v1"
 
 
 def test_schema_goes_along_where_the_endpoint_keeps_to_one() -> None:

@@ -32,7 +32,7 @@ def test_every_presentation_is_asked_once_and_stored() -> None:
     judgment = Judgment.objects.of_every_question().earliest("pk")
     assert (judgment.rationale, judgment.prompt_version, judgment.parser_version, judgment.calls) == (
         "shorter.",
-        "direct.v1+summarization.v1",
+        "direct.v2+summarization.v1",
         find_method("direct").parser_version,
         1,
     )

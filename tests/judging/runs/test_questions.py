@@ -139,8 +139,8 @@ def test_each_question_is_a_call_of_its_own_with_its_words_and_version(study: St
     judge_with(client, study, judge, questions=[0, 1, 2])
     assert asked_of(client) == {"overall": 2, "coherence": 2, "brevity": 2}
     versions = dict(cells(JudgeRun.objects.get(), "question", "prompt_version"))
-    assert versions[0] == "direct.v1+summarization.v1"
-    assert versions[1].startswith("direct.v1+criterion.v1+question-")
+    assert versions[0] == "direct.v2+summarization.v1"
+    assert versions[1].startswith("direct.v2+criterion.v1+question-")
     assert versions[1] != versions[2]
     assert set(cells(JudgeRun.objects.get(), "status", "verdict")) == {("parsed", -1)}
 
@@ -270,7 +270,7 @@ def test_tables_are_published_for_the_main_question_only(study: Study, standin: 
     shown = TableMaking.objects.exclude(table=None).values_list("judgment__question", flat=True)
     assert (list(shown), TableMaking.objects.count(), ComparisonTable.objects.count()) == ([0, 0], 4, 2)
     assert {one.made_by["prompt_version"] for one in ComparisonTable.objects.all()} == {
-        "sc2-table.v1+sc2-comparator.v1+sc2.v1+summarization.v1"
+        "sc2-table.v2+sc2-comparator.v2+sc2.v2+summarization.v1"
     }
     found = table_figures(run)
     assert (found.pairs, found.tables, found.calls) == (2, 2, {"table": 4, "comparator": 2, "verdict": 2})
