@@ -21,15 +21,10 @@ from judging.runs.services import pairs_of, queue_run, start_run
 REPEATS = 10
 LEAST_MATCHUPS = 3  # of an instance: among fewer there is no cycle
 LONGEST_NAME = 80
-SHARED = (
-    "method",
-    "endpoint",
-    "combine",
-    "task",
-    "family",
-    "seed",
-    "texts_first",
-)  # that a judge's audit shares with it
+SHARED = (  # that a judge's audit shares with it
+    *("method", "endpoint", "combine", "task", "family", "seed"),
+    *("table_variant", "texts_first"),
+)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from annotation.questions.questions import MAIN
 from judging.calls.presentations import AB, IDENTITY_FIELDS, identity_of
 from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings
-from judging.methods.sc2.record import Record, is_record, swap_sides, winning_rows
-from judging.models import JudgeRun, TableMaking
+from judging.methods.sc2.record import Record, TableRow, is_record, swap_sides, winning_rows
+from judging.models import Judge, JudgeRun, TableMaking
 
 Made = tuple[int, str, Mapping[str, Any]]  # a judgment's primary key and order, and the record in screen order
 
@@ -128,6 +128,17 @@ def _table(making: TableMaking, pair: int, table_id: str, publication: TablePubl
         rows=winning_rows(record),
         made_by={**publication.made_by, **told, **samples, **aspects},
     )
+
+
+def tables_shown(judge: Judge, pairs: Iterable[int]) -> dict[int, list[TableRow]]:
+    """Return the stored tables that a judge is shown, by pair; of several of a variant, the first by its id."""
+    if not judge.table_variant:
+        return {}
+    found: dict[int, list[TableRow]] = {}
+    for part in chunked(sorted(set(pairs))):
+        stored = ComparisonTable.objects.filter(pair__in=part, variant=judge.table_variant).order_by("-table_id")
+        found.update(stored.values_list("pair_id", "rows"))
+    return found
 
 
 def table_id_of(variant: str, identity: str) -> str:

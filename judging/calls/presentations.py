@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from analysis.types import Verdict
 from annotation.questions.questions import MAIN, Question
 from judging.methods import Method, Outcome, Presentation, Setting
+from judging.methods.sc2.record import TableRow, swap_row
 from judging.methods.task_files import CRITERION, task_of
 from judging.models import Judge, Judgment
 
@@ -72,8 +74,11 @@ def present(
     order: str,
     repeat: int = 0,
     negated: bool = False,
+    table: Sequence[TableRow] | None = None,
 ) -> Presentation:
     """Return the presentation of a pair, given by its `IDENTITY_FIELDS` and `SHOWN_FIELDS`, in one order.
+
+    table : a stored one of the pair, for a judge that is shown it
 
     Repeats, negated and further questions have identities of their own, so that their random choices are independent.
     """
@@ -94,6 +99,7 @@ def present(
         identity=name,
         negated=negated,
         reference=reference if isinstance(reference, str) else "",
+        table=table if table is None or order == AB else [swap_row(row) for row in table],
     )
 
 

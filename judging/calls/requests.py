@@ -66,6 +66,7 @@ def setting_of(judge: Judge) -> Setting:
         wording=own.text if own else "",
         wording_version=str(own) if own else "",
         wording_parser=own.parser if own else "",
+        table_variant=judge.table_variant,
         texts_first=judge.texts_first,
         schema=bool(judge.endpoint and judge.endpoint.supports.get("json_schema")),
     )

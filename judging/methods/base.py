@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from analysis.types import Verdict
 from judging.core.errors import BadSettings, UnknownJudge
+from judging.methods.sc2.record import TableRow
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Presentation:
     task      : the task whose wording is used, usually the study's kind
     negated   : the question is which text is the *worse* one
     reference : a reference answer of the instance; often empty
+    table     : rows of a stored comparison table of the pair, in screen order; None without one
     identity  : names pair and order independently of the database; used for seeded decisions only
     """
 
@@ -33,6 +35,7 @@ class Presentation:
     identity: str
     negated: bool = False
     reference: str = ""
+    table: Sequence[TableRow] | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Setting:
     wording : text of a researcher's prompt file; empty for the method's own
     wording_parser : name of its parser
     schema  : the endpoint supports JSON schemas, by its last test
+    table_variant : variant of the stored tables that the judge is shown, if it makes none
     texts_first : calls about the same texts begin with these texts, under the same fence
     """
 
@@ -52,6 +56,7 @@ class Setting:
     wording_version: str = ""
     wording_parser: str = ""
     schema: bool = False
+    table_variant: str = ""
     texts_first: bool = True
 
     def rng(self, *about: object) -> random.Random:
@@ -127,6 +132,7 @@ class Method(ABC):
     needs_endpoint: ClassVar[bool]
     parser_version: ClassVar[str]
     options: ClassVar[Mapping[str, Any]] = {}  # names and defaults of the parameters that the method uses itself
+    shows_tables: ClassVar[bool] = False  # also stored ones
     gives_probability: ClassVar[bool] = False  # always, without the option `logprobs`
 
     @abstractmethod

@@ -1,5 +1,3 @@
-"""Judges that are there keep their prompts, and with them the answers that were paid for; new ones show the texts first."""
-
 from typing import Any, ClassVar
 
 from django.db import migrations, models

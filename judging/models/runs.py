@@ -44,6 +44,11 @@ class Judge(models.Model):
     prompt_file = models.ForeignKey(PromptFile, null=True, blank=True, on_delete=models.PROTECT, related_name="judges")
     family = models.CharField(max_length=100, blank=True)
     params = models.JSONField(default=dict, blank=True, help_text="Temperature and the like, sent with each call.")
+    table_variant = models.CharField(
+        max_length=40,
+        blank=True,
+        help_text="SC²: variant of the study's stored tables that it is shown; empty: it makes its own.",
+    )
     texts_first = models.BooleanField(
         default=True, help_text="Calls begin with the texts, under a fence of the instance; off for older judges."
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from annotation.models import Pair
 from judging.calls.cases import Case, Cell, StoredAnswer
+from judging.calls.made_tables import tables_shown
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
 from judging.calls.requests import Requests, setting_of
 from judging.calls.results import marked_refusal, read_reply, worded_refusal
@@ -98,6 +99,7 @@ def shown_in(judgment: Judgment) -> Presentation:
         order=judgment.order,
         repeat=judgment.repeat,
         negated=judgment.negated,
+        table=tables_shown(judgment.run.judge, [judgment.pair_id]).get(judgment.pair_id),
     )
 
 

@@ -9,10 +9,14 @@ from django.db.models import QuerySet
 from annotation.models import Study
 from annotation.questions.questions import Question
 from judging.calls.cases import Cell, Usage
+from judging.calls.made_tables import tables_shown
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
 from judging.models import JudgeRun, Judgment, RunWorker
 
-OWN = ("pk", "question", "order", "repeat", "negated", "calls", "cached", "prompt_tokens", "completion_tokens", "cost")
+OWN = (
+    *("pk", "pair", "question", "order", "repeat", "negated"),
+    *("calls", "cached", "prompt_tokens", "completion_tokens", "cost"),
+)
 FIELDS = (*OWN, *(f"pair__{name}" for name in (*IDENTITY_FIELDS, *SHOWN_FIELDS)))
 SHOWN_FROM = len(OWN) + len(IDENTITY_FIELDS)
 
@@ -38,10 +42,11 @@ def load(run: JudgeRun, ids: Sequence[int]) -> list[Cell]:
     """Load cells of a run in the order of their primary keys."""
     questions = _questions(run)
     rows = list(Judgment.objects.of_every_question().filter(pk__in=ids).order_by("pk").values_list(*FIELDS))
-    paid = paid_for(row[0] for row in rows if row[7:10] != (None, None, None))
+    paid = paid_for(row[0] for row in rows if row[8:11] != (None, None, None))
+    tables = tables_shown(run.judge, (row[1] for row in rows))
     cells = []
     for row in rows:
-        pk, question, order, repeat, negated, calls, cached, *spent = row[: len(OWN)]
+        pk, pair, question, order, repeat, negated, calls, cached, *spent = row[: len(OWN)]
         shown = present(
             run.judge,
             row[len(OWN) : SHOWN_FROM],
@@ -50,6 +55,7 @@ def load(run: JudgeRun, ids: Sequence[int]) -> list[Cell]:
             order=order,
             repeat=repeat,
             negated=negated,
+            table=tables.get(pair),
         )
         held = paid.get(pk, frozenset())
         fetched = calls - cached if calls else len(held)  # calls is 0 for cells that an earlier version left unfinished

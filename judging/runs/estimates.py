@@ -22,6 +22,7 @@ from judging.calls.dry_run import (
     expected_tokens,
     measure_call,
 )
+from judging.calls.made_tables import tables_shown
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests, setting_of
 from judging.core.errors import BadSettings
@@ -207,6 +208,7 @@ def sample_of_cells(
     if run is not None:
         filled = settled_cells(run).filter(pair__in=[row[0] for row in rows]).order_by()
         done = set(filled.values_list("pair_id", "order", "repeat", "negated", "question"))
+    tables = tables_shown(judge, (row[0] for row in rows))
     cells, by_number = [], {question.number: question for question in questions}
     for pk, *fields in rows:
         identity, shown = tuple(fields[: len(IDENTITY_FIELDS)]), tuple(fields[len(IDENTITY_FIELDS) :])
@@ -214,9 +216,8 @@ def sample_of_cells(
             orders_for(judge, identity_of(*identity)), repeats_and_questions(judge, list(by_number))
         ):
             if (pk, order, repeat, negated, number) not in done:
-                asked = by_number[number]
-                presented = present(judge, identity, shown, asked=asked, order=order, repeat=repeat, negated=negated)
-                cells.append((repeat, presented))
+                one: dict[str, Any] = {"asked": by_number[number], "order": order, "repeat": repeat, "negated": negated}
+                cells.append((repeat, present(judge, identity, shown, **one, table=tables.get(pk))))
     return cells
 
 

@@ -83,6 +83,12 @@ class JudgeForm(forms.Form):
     family = forms.CharField(
         max_length=100, required=False, label=_("Family"), help_text=_("The model's family, as on systems.")
     )
+    table_variant = forms.CharField(
+        max_length=40,
+        required=False,
+        label=_("Tables of a variant"),
+        help_text=_("SC²: this study's stored tables are shown, as another model has made them, and none are made."),
+    )
     params = ParametersField(
         help_text=_(
             "key=value, one a line, as temperature=0.7: options of the method, and all else is sent with each call. "

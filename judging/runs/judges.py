@@ -35,11 +35,13 @@ def add_judge(
     prompt_file: PromptFile | None = None,
     family: str = "",
     params: Mapping[str, Any] | None = None,
+    table_variant: str = "",
     seed: int | None = None,
     texts_first: bool = True,
 ) -> tuple[Judge, bool]:
     """Store a judge, unless the same one exists; return it and whether it is new. Without a seed, one is drawn.
 
+    table_variant : of the stored tables that an SC² judge is shown, in place of tables of its own
     texts_first : of a new judge; one that is there stays as it is
     Parameters that the endpoint rejects by its last test are left out of a new judge's calls, unless they are given.
     Raises: UnknownJudge for an unknown method; BadSettings for settings that don't fit together, or for other settings
@@ -59,6 +61,7 @@ def add_judge(
         "task": task,
         "prompt_file": prompt_file,
         "family": family,
+        "table_variant": table_variant,
         "params": with_temperature(find_method(method), fitted, repeats),
     }
     if seed is not None:
@@ -125,6 +128,8 @@ def check_judge(judge: Judge) -> None:
         raise BadSettings(f"repeats must be between 1 and {MOST_REPEATS}, got {judge.repeats}")
     if judge.task and judge.task not in TASKS:
         raise BadSettings(f"there is no task {judge.task}; there are {', '.join(TASKS)}")
+    if judge.table_variant and not method.shows_tables:
+        raise BadSettings(f"method {judge.method} shows no comparison table")
     if judge.combine == Judge.Combine.PROBABILITY:
         check_probabilities(judge, method)
     if judge.is_jury:

@@ -48,6 +48,11 @@ class NewJudgeSerializer(serializers.Serializer[Any]):
     task = serializers.ChoiceField(choices=TaskKind.choices, required=False, help_text="The study's own when left out.")
     prompt_file = serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION of an own wording.")
     family = serializers.CharField(required=False, max_length=100)
+    table_variant = serializers.CharField(
+        required=False,
+        max_length=40,
+        help_text="sc2: of the study's stored tables, shown in place of tables of its own.",
+    )
     params: Any = serializers.DictField(required=False, help_text="Parameters and options of the method.")
     seed = serializers.IntegerField(required=False, min_value=0, max_value=MOST_SEED)
 

@@ -275,7 +275,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
         model = Judge
         fields = [
             *("name", "method", "endpoint", "order", "combine", "repeats", "negated", "task", "prompt_file"),
-            *("family", "params", "texts_first", "seed", "created_at"),
+            *("family", "params", "table_variant", "texts_first", "seed", "created_at"),
         ]
 
 

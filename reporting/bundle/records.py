@@ -194,7 +194,7 @@ TABLES = (
         "runs__study",
         same=(
             *("name", "method", "endpoint", "order", "combine", "repeats", "negated", "task"),
-            *("prompt_file", "family", "params", "texts_first", "seed"),
+            *("prompt_file", "family", "params", "table_variant", "texts_first", "seed"),
         ),
     ),
     _of(JudgeRun, "study"),

@@ -69,6 +69,12 @@ class Command(TandemCommand):
             metavar="NAME[:VERSION]",
             help="a prompt file of your own; the latest version unless one is named",
         ),
+        argument(
+            "--table-variant",
+            default="",
+            metavar="NAME",
+            help="sc2: show the study's stored tables of this variant, as another model has made them (make_tables), and make none",
+        ),
         param(
             "an option of the method, or else sent with each call, as temperature=0.7; the value is JSON or text; "
             f"null leaves a default out. Options: {options_of_methods()}",
@@ -79,7 +85,7 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        same = ("name", "method", "order", "combine", "repeats", "negated", "task", "family", "seed")
+        same = ("name", "method", "order", "combine", "repeats", "negated", "task", "family", "table_variant", "seed")
         judge, is_new = add_judge(
             **{name: options[name] for name in same},
             endpoint=find_endpoint(options["endpoint"]) if options["endpoint"] else None,
@@ -109,6 +115,7 @@ def about(judge: Judge) -> str:
         parts.append(f"combine {judge.combine}")
     parts += [f"task {judge.task}"] * bool(judge.task)
     parts += [f"prompt {judge.prompt_file}"] * (judge.prompt_file is not None)
+    parts += [f"tables {judge.table_variant}"] * bool(judge.table_variant)
     parts += [f"{judge.repeats} repeats"] * (judge.repeats > 1)
     parts += ["negated as well"] * judge.negated
     parts += [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in judge.params.items()]

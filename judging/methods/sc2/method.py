@@ -19,6 +19,7 @@ from judging.methods.sc2.comparator import comparator_call
 from judging.methods.sc2.record import AspectChoice, Record, TableRow, TableSample, swap_sides, winning_rows
 from judging.methods.task_files import find_task
 
+OF_TABLES = ("samples", "scheme", "aspects", "aspect_samples", "budget", "schema")  # options of their making
 MOST_DUELS = 1000  # per verdict: as many as there are sample numbers in a repeat
 FEWEST_LEFT = 2  # readable tables needed where several were drawn, since one alone can't be compared
 
@@ -41,6 +42,7 @@ class StructuredComparison(WithExamples):
     name = "sc2"
     prompt = "sc2.v1.txt"
     example = "example.v1.txt"
+    shows_tables = True
     options: ClassVar[Mapping[str, Any]] = {
         "ties": False,
         "logprobs": False,
@@ -55,13 +57,15 @@ class StructuredComparison(WithExamples):
     }
 
     def ask(self, shown: Presentation, setting: Setting) -> Procedure:
-        """Make the table and ask for the verdict; of several verdicts, take the majority.
+        """Make the table, unless a stored one is shown, and ask for the verdict; of several verdicts, take the majority.
 
-        Raises: UnparsedVerdict if too few tables can be read.
+        Raises: UnparsedVerdict if too few tables can be read, or there is no stored one.
         """
         plan = self.plan(setting)
-        record = yield from self.make(shown, setting, plan)
-        found = {"table": tables.format_table(winning_rows(record))}
+        record = None if setting.table_variant else (yield from self.make(shown, setting, plan))
+        if record is None and not shown.table:
+            raise UnparsedVerdict(f"the pair has no table of variant {setting.table_variant}")
+        found = {"table": tables.format_table(winning_rows(record) if record else shown.table or ())}
         single = plan.verdicts == 1
         calls = [
             replace(self.verdict_call(shown, setting, found, draw=draw, optional=not single), made=record)
@@ -190,18 +194,26 @@ class StructuredComparison(WithExamples):
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the versions of all prompts."""
         online = is_asked_for(self.option(setting, "aspects"))
-        files = [
+        making = [
             *([aspect_lists.PROMPT] if online else []),
             tables.prompt_of(task),
             *([COMPARATOR] if self.option(setting, "scheme") != "random" else []),
+        ]
+        files = [
+            *([] if setting.table_variant else making),
             *([self.example] if self.shows_examples(setting) else []),
             self.prompt,
         ]
-        return "+".join([*(load_prompt(name, setting).version for name in files), find_task(task).version])
+        stored = [f"tables-{setting.table_variant}"] if setting.table_variant else []
+        return "+".join([*stored, *(load_prompt(name, setting).version for name in files), find_task(task).version])
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse contradicting options too."""
         super().check(task, setting)
+        if setting.table_variant and (odd := [name for name in OF_TABLES if name in setting.options]):
+            raise BadSettings(
+                f"the tables of variant {setting.table_variant} are made already: leave out {', '.join(odd)}"
+            )
         if self.option(setting, "budget") is not None and "samples" in setting.options:
             raise BadSettings("give either samples or a budget: the budget says how many samples there are")
         plan = self.plan(setting)

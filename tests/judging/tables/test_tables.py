@@ -280,7 +280,7 @@ def test_exported_row_says_all_that_is_known() -> None:
         "method": "direct",
         "model": "small",
         "params": {"temperature": 0.5},
-        "prompt_version": "direct.v1+summarization.v1",
+        "prompt_version": "direct.v2+summarization.v1",
         "order": "ba",
         "repeat": 0,
         "negated": False,
