@@ -82,10 +82,8 @@ def series_encoding(field: str, title: str | None, names: Sequence[str], theme: 
 
 
 def with_ends(name: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an estimate's value and the ends of its interval, both the value where it has none."""
-    value = estimate["value"]
-    ends = {end: value if estimate[end] is None else estimate[end] for end in ("low", "high")}
-    return {name: value, **ends}
+    """Return an estimate's value and the ends of its interval; without one they are null, and no rule is drawn."""
+    return {name: estimate["value"], "low": estimate["low"], "high": estimate["high"]}
 
 
 def interval_and_point(place: Spec, y: Spec, series: Spec, **mark: Any) -> list[Spec]:

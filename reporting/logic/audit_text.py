@@ -6,22 +6,11 @@ from typing import Any
 from reporting.core.text import UNDEFINED, estimate_text, printable
 from reporting.logic.audit import SIZES
 
+OF_RATER = ("kind", "method", "model", "wording")
 COLUMNS = (
-    *(
-        "rater",
-        "dataset",
-        "measure",
-        "value",
-        "low",
-        "high",
-        "level",
-        "n",
-        "of",
-        "n_instances",
-        "tie_rule",
-        "excluded",
-        "why",
-    ),
+    *("rater", "dataset", "measure"),
+    *("value", "low", "high", "level", "n", "of", "n_instances", "tie_rule", "excluded", "why"),
+    *OF_RATER,
 )
 ALL = "all data sets"
 WITHOUT_SIZE = ("human_agreement", "commutativity", "negation_invariance", "self_agreement", "preferred_first")
@@ -30,9 +19,10 @@ WITHOUT_SIZE = ("human_agreement", "commutativity", "negation_invariance", "self
 def as_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield one row for each rater, data set and measure."""
     for rater in found["raters"]:
+        about = {name: rater.get(name) for name in OF_RATER}
         for dataset, measures in [("", rater), *rater["datasets"].items()]:
             for name, estimate in _named(measures):
-                row = {"rater": rater["rater"], "dataset": dataset, "measure": name, **estimate}
+                row = {**about, "rater": rater["rater"], "dataset": dataset, "measure": name, **estimate}
                 yield {column: row.get(column, "") if row.get(column) is not None else "" for column in COLUMNS}
 
 
@@ -44,13 +34,17 @@ def as_text(found: dict[str, Any]) -> str:
 
 def _table(raters: list[dict[str, Any]]) -> list[str]:
     """Return the paper's table: agreement with people, s_tran(5), s_comm and s_neg by data set, in percent."""
-    lines = [f"{'':<32}{'H':>8}{'s_tran(5)':>11}{'s_comm':>8}{'s_neg':>8}"]
-    for rater in raters:
-        for dataset, one in [(ALL, rater), *(rater["datasets"].items() if len(rater["datasets"]) > 1 else ())]:
-            cells = [one["human_agreement"], one["transitivity"]["5"], one["commutativity"], one["negation_invariance"]]
-            name = printable(f"{rater['rater']}, {dataset}")[:31]
-            shown = [UNDEFINED if cell["value"] is None else f"{100 * cell['value']:.1f}" for cell in cells]
-            lines.append(f"{name:<32}{shown[0]:>8}{shown[1]:>11}{shown[2]:>8}{shown[3]:>8}")
+    rows = [
+        (printable(f"{rater['rater']}, {dataset}"), one)
+        for rater in raters
+        for dataset, one in [(ALL, rater), *(rater["datasets"].items() if len(rater["datasets"]) > 1 else ())]
+    ]
+    width = max((len(name) for name, _ in rows), default=0)
+    lines = [f"{'':<{width}}{'H':>8}{'s_tran(5)':>11}{'s_comm':>8}{'s_neg':>8}"]
+    for name, one in rows:
+        cells = [one["human_agreement"], one["transitivity"]["5"], one["commutativity"], one["negation_invariance"]]
+        shown = [UNDEFINED if cell["value"] is None else f"{100 * cell['value']:.1f}" for cell in cells]
+        lines.append(f"{name:<{width}}{shown[0]:>8}{shown[1]:>11}{shown[2]:>8}{shown[3]:>8}")
     return lines
 
 

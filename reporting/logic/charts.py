@@ -53,7 +53,7 @@ def transitivity_and_self_agreement(found: Found, theme: str) -> Spec:
 
 def commutativity_and_human_agreement(found: Found, theme: str) -> Spec:
     """Point for each judge or wording: agreement with people against commutativity; wordings of one judge share a colour."""
-    names = {one["alike"]: _alike(one) for one in found["raters"] if one["kind"] == "judge"}
+    names = {one["alike"]: _alike(one) for one in found["raters"] if one.get("alike")}
     rows = [
         {**row, "series": names[row["alike"]]}
         for row in _pairs(found, "commutativity", "human_agreement")

@@ -20,8 +20,8 @@ from judging.runs.judges import MOST_REPEATS
 class AuditForm(NarrowingForm):
     """A judge to be audited."""
 
-    NARROWING = ("dataset", "instances", "seed")
-    BESIDE = ("in_flight", "limit")
+    NARROWING = ("dataset", "instances")
+    BESIDE = ("seed", "in_flight", "limit")
 
     judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
     question = forms.ChoiceField(label=_("Question"))

@@ -35,6 +35,7 @@ def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int =
     """
     settings = IntervalSettings()
     target = targets(study, question=question)
+    on_chosen = {run.judge_id for run in judges_of(study, question=question) if run.pair_filter.get("on_demand")}
     raters = []
     for judge in judges:
         asked = (
@@ -43,7 +44,8 @@ def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int =
             else judge_presentations(study, judge, target, question=question)
         )
         listed = contradictions(study, judge, asked, most=most, question=question)
-        raters.append({**_named(judge), **audit(asked, settings), "contradictions": listed})
+        named = _named(judge, on_chosen=judge is not None and judge.pk in on_chosen)
+        raters.append({**named, **audit(asked, settings), "contradictions": listed})
     return {"study": study.slug, "level": settings.level, "raters": raters}
 
 
@@ -58,7 +60,8 @@ def _whole(study: Study, question: int) -> Found:
     return {**found, "wordings": over_wordings(found["raters"])}
 
 
-def _named(judge: Judge | None) -> Found:
+def _named(judge: Judge | None, *, on_chosen: bool) -> Found:
+    """Name a rater; `alike` is the same for judges that differ in their wording only, empty for one asked on chosen pairs."""
     if judge is None:
         return {"rater": PEOPLE, "kind": "person"}
     return {
@@ -67,17 +70,21 @@ def _named(judge: Judge | None) -> Found:
         "method": judge.method,
         "model": judge.endpoint.model if judge.endpoint else "",
         "wording": str(judge.prompt_file) if judge.prompt_file else judge.task,
-        "alike": json.dumps([judge.method, judge.endpoint and judge.endpoint.name, judge.params], sort_keys=True),
+        "alike": "" if on_chosen else _settings_of(judge),
     }
+
+
+def _settings_of(judge: Judge) -> str:
+    return json.dumps([judge.method, judge.endpoint and judge.endpoint.name, judge.params], sort_keys=True)
 
 
 def over_wordings(raters: Sequence[Found]) -> list[Found]:
     """Return the spread of each measure over judges that differ in their wording only.
 
     Of several judges with one wording, the one with the most answers counts. `rank_correlation`: Spearman's, between
-    commutativity and agreement with people, over three wordings or more.
+    commutativity and agreement with people, over three wordings or more. Judges that a ranking asked on chosen pairs are none of them.
     """
-    alike = grouped((one["alike"], one) for one in raters if one["kind"] == "judge" and one["answers"])
+    alike = grouped((one["alike"], one) for one in raters if one.get("alike") and one["answers"])
     return [_over(list(chosen.values())) for rows in alike.values() if len(chosen := _most_asked(rows)) > 1]
 
 

@@ -28,8 +28,8 @@ DESIGN_NAMES = {
 class RankingForm(NarrowingForm):
     """A ranking to be asked for."""
 
-    NARROWING = ("dataset", "sample", "seed")
-    BESIDE = ("step", "in_flight", "limit")
+    NARROWING = ("dataset", "sample")
+    BESIDE = ("seed", "step", "in_flight", "limit")
 
     judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
     question = forms.ChoiceField(label=_("Question"))

@@ -184,10 +184,11 @@ def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.Captur
 def test_the_table_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     let_judge(study, built, in_order())
+    Judge.objects.update(name="one-whose-name-is-rather-long")
     call_command("logic_audit", study.slug)
     text = capsys.readouterr().out
     assert "s_tran(5)" in text
-    assert "judge:fair, all data sets" in text
+    assert "judge:one-whose-name-is-rather-long, all data sets " in text
     call_command("logic_audit", study.slug, format="csv")
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["measure"] for row in rows} >= {"transitivity_3", "transitivity_8", "commutativity", "human_agreement"}

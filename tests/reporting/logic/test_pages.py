@@ -81,8 +81,14 @@ def test_files_and_pictures_have_the_same_numbers(audited: Audited, reader: Clie
     rows = list(csv.DictReader(io.StringIO(reader.get("/studies/tried/logic.csv").content.decode())))
     (row,) = [r for r in rows if (r["rater"], r["dataset"], r["measure"]) == ("judge:fair", "", "transitivity_3")]
     assert (float(row["value"]), row["n_instances"]) == (0.75, "6")
+    assert (row["kind"], row["method"], row["wording"]) == (
+        "judge",
+        Judge.objects.get().method,
+        Judge.objects.get().task,
+    )
     drawn = list(csv.DictReader(io.StringIO(reader.get(f"{ADDRESS}transitivity.csv").content.decode())))
     assert {(r["series"], r["k"], r["y"]) for r in drawn} == {("fair", "3", "0.75"), ("fair", "4", "0.0")}
+    assert all(float(r["low"]) <= float(r["y"]) <= float(r["high"]) for r in drawn)
     svg = reader.get(f"{ADDRESS}commutativity.svg?theme=dark")
     assert svg["Content-Type"] == "image/svg+xml"
     assert "Commutativity and agreement with people" in svg.content.decode()
@@ -152,8 +158,13 @@ def test_wordings_of_one_judge_stand_together_with_their_spread(audited: Audited
             for pair in row
             for order in ("ab", "ba")
         )
+    chosen = Judge.objects.create(name="fair-rank", method=first.method, order="both", params=first.params, task="chat")
+    run = JudgeRun.objects.create(
+        study=study, judge=chosen, status="done", pair_filter={"on_demand": True}, filter_key="x"
+    )
+    Judgment.objects.create(run=run, pair=built["one", "two"].pairs[0][0], order="ab", status="parsed", verdict=1)
     found = json.loads(reader.get("/studies/tried/logic.json").content)
-    (one,) = found["wordings"]
+    (one,) = found["wordings"]  # one that a ranking asked on pairs that it chose is none of them
     assert sorted(one["raters"]) == ["judge:fair", "judge:other-1", "judge:other-2"]
     assert one["commutativity"] == {
         "n": 3,

@@ -369,7 +369,7 @@ def test_temperatures_of_the_same_models_stand_together(built: Built, reader: Cl
     drawn = json.loads(reader.get(chart_path(study, "temperatures", "json")).content)["data"]["values"]
     assert [row["temperatures"] for row in drawn] == ["0.2 · 0.2", "0.8 · 0.8"]
     assert [row["mean"] for row in drawn] == pytest.approx([0.4, 2 * 1 / 3])
-    assert all(row["low"] <= row["mean"] <= row["high"] for row in drawn)
+    assert {(row["low"], row["high"]) for row in drawn} == {(None, None)}  # fewer instances than an interval takes
     assert "temperatures.png" in body(reader, study)
     assert "temperatures.png" not in body(reader, built.study)
     assert distinguishable(built.study)["temperatures"] == []
