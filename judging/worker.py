@@ -22,6 +22,7 @@ from judging.audits.tasks import ask_audit, requeue_audits
 from judging.generation.tasks import generate_texts, requeue_generating
 from judging.jobs.stopping import STOPPABLE_ABOVE, WORKER_STOP
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, requeue_runs
+from judging.tuning.services import requeue_tunings, work_on_tuning
 
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
@@ -30,6 +31,7 @@ STOPPABLE_TASKS = (
     distil_aspects.module_path,
     generate_texts.module_path,
     ask_audit.module_path,
+    work_on_tuning.module_path,
 )
 OWN_RULES = (*STOPPABLE_TASKS, compute_separability_of.module_path)  # by heartbeats, for when a worker is dead
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
@@ -85,6 +87,7 @@ def requeue_and_release() -> None:
     requeue_distilling()
     requeue_generating()
     requeue_audits()
+    requeue_tunings()
     requeue_orphans(others_than=OWN_RULES)
     while release_expired(at=timezone.now()):
         pass

@@ -18,7 +18,7 @@ OTHER = {
     "price_prompt price_completion batch_discount cached_discount currency supports tested_at created_at",
     "judging.PromptFile": "group name version text parser created_at",
     "judging.Judge": "name method endpoint order combine repeats negated task prompt_file family params table_variant texts_first "
-    "seed created_at",
+    "seed tuned created_at",
     "judging.GenerationRun": "study name endpoint base_url model template template_version system_prompt samples "
     "temperature top_p params seed keep_refusals settings_key calls cached prompt_tokens completion_tokens cost currency "
     "longest cut left_out left_out_count message created_at counted_until heartbeat_at ended_at software_version",
@@ -28,6 +28,8 @@ OTHER = {
     "completion_tokens cost currency message found created_at counted_until heartbeat_at ended_at software_version",
     "judging.AuditAnswer": "audit pair change order side text status verdict p_b rationale failure prompt_version parser_version "
     "judged_at",
+    "judging.JudgeTuning": "study judge name question settings plan status message found tuned in_flight max_cost created_at heartbeat_at "
+    "ended_at software_version",
     "judging.RunWorker": "run executor started_at heartbeat_at in_flight reserved",
     "judging.ProviderBatch": "run input_file provider_id status requests keys message created_at ended_at",
     "judging.Completion": "cache_key base_url request sample kind text finish_reason response prompt_tokens "

@@ -8,7 +8,7 @@ import hashlib
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 from analysis.types import Verdict
@@ -119,6 +119,23 @@ class Outcome:
     score_first: float | None = None
     score_second: float | None = None
     made: Mapping[str, Any] | None = None
+
+
+def with_ties(outcome: Outcome, setting: Setting) -> Outcome:
+    """Return an outcome as a tie where it is less clear than the option `tie_below` asks.
+
+    Clear is |2 P - 1| of a probability, from 0 to 1, or the difference of two scores in points; what has neither stays.
+    """
+    least = setting.options.get("tie_below", 0)
+    clear = clearness(outcome.p_second, outcome.score_first, outcome.score_second)
+    return outcome if clear is None or clear >= least else replace(outcome, verdict=Verdict.TIE)
+
+
+def clearness(p: float | None, score: float | None, other: float | None) -> float | None:
+    """Return how clear a verdict is; `None` without a probability or two scores."""
+    if p is not None:
+        return abs(2 * p - 1)
+    return None if score is None or other is None else abs(score - other)
 
 
 # Yields calls that can be made concurrently, is sent their values in the same order, and returns the outcome.

@@ -15,6 +15,7 @@ from judging.methods.prompts import load_prompt
 from judging.methods.task_files import Example, bulleted, find_task, words_for
 
 LONGEST_ASPECT = 200
+PREFERRED = "Most raters prefer {}."
 
 
 @register
@@ -38,7 +39,7 @@ class ChainOfThought(PromptedMethod):
 class WithAspects(PromptedMethod):
     """Compares under aspects: the task's own five, a given list, or aspects that the model generates for the pair."""
 
-    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "aspects": FIXED}
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "aspects": FIXED, "tie_below": 0}
 
     def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
         """Ask for the aspects if they are generated; as model output they are fenced."""
@@ -78,7 +79,9 @@ class WithExamples(PromptedMethod):
 
     def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
         """Return the task's first examples: as many as the option `shots` says, one without this option."""
-        shots = self.option(setting, "shots")
+        shots, given = self.option(setting, "shots"), self.option(setting, "examples")
+        if given:
+            return [Example(**one, comparison=PREFERRED.format(one["better"])) for one in given][:shots]
         return find_task(shown.task).examples[: 1 if shots is None else shots]
 
     def further_texts(self, shown: Presentation, setting: Setting) -> Sequence[str]:
@@ -126,12 +129,21 @@ class ChainOfThoughtOneShot(WithExamples, WithAspects):
 
 @register
 class FewShot(WithExamples):
-    """Is shown up to five examples with their answers, then compares and chooses."""
+    """Is shown up to five examples with their answers, then compares and chooses.
+
+    examples : those to be shown; the task's own when empty
+    """
 
     name = "few-shot"
     prompt = "few-shot.v1.txt"
     example = "example.v1.txt"
-    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "shots": 3}
+    options: ClassVar[Mapping[str, Any]] = {
+        "ties": False,
+        "logprobs": False,
+        "shots": 3,
+        "examples": [],
+        "tie_below": 0,
+    }
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse zero shots."""

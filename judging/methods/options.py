@@ -12,6 +12,8 @@ FIXED, ASKED = "fixed", "asked"
 # The same for tables, in the paper's terms.
 OFFLINE, ONLINE = "offline", "online"
 MOST_BUDGET = 1000
+MOST_APART = 4  # points between the least and the largest score
+EXAMPLE = {"source", "first", "second", "better"}
 Rule = tuple[Callable[[Any], bool], str]  # whether a value fits, and what does in words
 
 
@@ -20,6 +22,16 @@ def is_choice_of_aspects(value: Any) -> bool:
     if isinstance(value, list):
         return 1 <= len(value) <= MOST_ASPECTS and all(isinstance(aspect, str) and aspect.strip() for aspect in value)
     return value in (FIXED, ASKED, OFFLINE, ONLINE)
+
+
+def is_list_of_examples(value: Any) -> bool:
+    """Tell whether a value is a list of pairs with their answers."""
+    return (
+        isinstance(value, list)
+        and len(value) <= MOST_SHOTS
+        and all(isinstance(one, dict) and set(one) == EXAMPLE and one["better"] in ("A", "B") for one in value)
+        and all(isinstance(text, str) for one in value for text in one.values())
+    )
 
 
 def is_asked_for(aspects: object) -> bool:
@@ -50,6 +62,14 @@ RULES: Mapping[str, Rule] = {
         f"a whole number of calls from 1 to {MOST_BUDGET}, or null",
     ),
     "scheme": (lambda value: value in ("tournament", "exact", "random"), "tournament, exact or random"),
+    "tie_below": (
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_APART,
+        f"a number from 0 to {MOST_APART}: a share for probabilities, points for scores",
+    ),
+    "examples": (
+        is_list_of_examples,
+        f"a list of up to {MOST_SHOTS} examples with the texts source, first, second, and better, which is A or B",
+    ),
     "schema": (lambda value: value == "auto" or isinstance(value, bool), "auto, true or false"),
 }
 

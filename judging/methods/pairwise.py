@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from analysis.types import Verdict
 from judging.core.errors import UnparsedVerdict
-from judging.methods.base import Outcome, Presentation, Reply, Setting, register
+from judging.methods.base import Outcome, Presentation, Reply, Setting, register, with_ties
 from judging.methods.logprobs import shares_at, tokens_in
 from judging.methods.parsers import FIRST, SECOND
 from judging.methods.prompted import WITH_LOGPROBS, Preparation, PromptedMethod, plain_call
@@ -20,7 +20,7 @@ class Pairwise(PromptedMethod):
     prompt = "pairwise.v1.txt"
     parser = "letter"
     own_wording = True
-    options: ClassVar[Mapping[str, Any]] = {"logprobs": False}
+    options: ClassVar[Mapping[str, Any]] = {"logprobs": False, "tie_below": 0}
 
 
 @register
@@ -80,7 +80,7 @@ class TokenPreference(PromptedMethod):
     name = "token-preference"
     prompt = "token-preference.v1.txt"
     default_params: ClassVar[Mapping[str, Any]] = {"temperature": 0, "max_tokens": 1}
-    options: ClassVar[Mapping[str, Any]] = {}
+    options: ClassVar[Mapping[str, Any]] = {"tie_below": 0}
     gives_probability = True
 
     def params(self, setting: Setting) -> Mapping[str, Any]:
@@ -98,6 +98,7 @@ class TokenPreference(PromptedMethod):
             if shares is None:
                 raise UnparsedVerdict(f"neither letter among the alternatives of: {reply.text[:200]}")
             p_second = 1 - shares[SECOND] if shown.negated else shares[SECOND]
-            return Outcome(Verdict(round(p_second > 0.5) - round(p_second < 0.5)), p_second=p_second)
+            verdict = Verdict(round(p_second > 0.5) - round(p_second < 0.5))
+            return with_ties(Outcome(verdict, p_second=p_second), setting)
 
         return outcome

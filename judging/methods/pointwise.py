@@ -5,7 +5,17 @@ from typing import Any, ClassVar
 
 from analysis.types import Verdict
 from judging.core.errors import BadSettings
-from judging.methods.base import AskingMethod, Call, Outcome, Presentation, Procedure, Reply, Setting, register
+from judging.methods.base import (
+    AskingMethod,
+    Call,
+    Outcome,
+    Presentation,
+    Procedure,
+    Reply,
+    Setting,
+    register,
+    with_ties,
+)
 from judging.methods.options import check_options
 from judging.methods.parsers import VERSION
 from judging.methods.prompted import WITH_LOGPROBS
@@ -25,15 +35,16 @@ class Pointwise(AskingMethod):
     name = "pointwise"
     prompt = "pointwise.v1.txt"
     parser_version = VERSION
-    options: ClassVar[Mapping[str, Any]] = {"weighted": True}
+    options: ClassVar[Mapping[str, Any]] = {"weighted": True, "tie_below": 0}
 
     def ask(self, shown: Presentation, setting: Setting) -> Procedure:
         """Ask for the scores of both texts."""
         first, second = yield [self.score_call(shown, text, setting) for text in (shown.first, shown.second)]
         verdict = Verdict((second > first) - (second < first))
-        return Outcome(
+        found = Outcome(
             Verdict(-verdict) if shown.negated else verdict, score_first=float(first), score_second=float(second)
         )
+        return with_ties(found, setting)
 
     def score_call(self, shown: Presentation, text: str, setting: Setting) -> Call:
         """Return the call about one text, which depends on that text and its source only."""

@@ -7,7 +7,16 @@ from typing import Any, ClassVar
 
 from analysis.types import Verdict
 from judging.core.errors import BadSettings
-from judging.methods.base import AskingMethod, Call, Outcome, Presentation, Procedure, Reply, Setting
+from judging.methods.base import (
+    AskingMethod,
+    Call,
+    Outcome,
+    Presentation,
+    Procedure,
+    Reply,
+    Setting,
+    with_ties,
+)
 from judging.methods.logprobs import shares_of
 from judging.methods.options import check_options
 from judging.methods.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, ParsedAnswer, find_parser
@@ -55,7 +64,7 @@ class PromptedMethod(AskingMethod):
     parser: ClassVar[str] = "verdict-line"
     own_wording: ClassVar[bool] = False
     parser_version = VERSION
-    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False}
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "tie_below": 0}
 
     def ask(self, shown: Presentation, setting: Setting) -> Procedure:
         """Prepare, and ask for the verdict."""
@@ -126,7 +135,8 @@ class PromptedMethod(AskingMethod):
         def outcome(reply: Reply) -> Outcome:
             said = read(reply, offer)
             p_second = p_second_in(reply, said, offer) if logprobs else None
-            return outcome_of(said.letter, shown.negated, rationale=said.rationale, p_second=p_second)
+            found = outcome_of(said.letter, shown.negated, rationale=said.rationale, p_second=p_second)
+            return with_ties(found, setting)
 
         return outcome
 

@@ -11,6 +11,7 @@ from judging.models.generation import GenerationRun
 from judging.models.review import RationaleMark
 from judging.models.runs import Completion, Judge, JudgeRun, Judgment, ProviderBatch, RunWorker
 from judging.models.tables import TableCheck, TableMaking
+from judging.models.tuning import JudgeTuning
 from judging.models.wordings import PromptFile
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Judge",
     "JudgeAudit",
     "JudgeRun",
+    "JudgeTuning",
     "Judgment",
     "PromptFile",
     "ProviderBatch",

@@ -53,6 +53,9 @@ class Judge(models.Model):
         default=True, help_text="Calls begin with the texts, under a fence of the instance; off for older judges."
     )
     seed = models.PositiveIntegerField(default=new_seed)
+    tuned = models.JSONField(
+        default=dict, blank=True, help_text="How it was made from votes, and the instances used; empty: it was not."
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -65,6 +68,11 @@ class Judge(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether it was only tried while another was tuned: no finding counts it."""
+        return "candidate_of" in self.tuned
 
     @property
     def is_jury(self) -> bool:

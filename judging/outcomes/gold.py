@@ -15,6 +15,7 @@ from annotation.studies.gold import gold_verdict
 from annotation.studies.instance_tags import tags_of
 from judging.models import Judge, Judgment, RationaleMark
 from judging.outcomes.judgments import verdicts_by_pair
+from judging.outcomes.tuned import tuned_pairs
 
 CHUNK = 2000
 Status = Judgment.Status
@@ -129,7 +130,11 @@ def judged_gold(study: Study, gold: GoldPairs) -> list[JudgedGold]:
                 held[place] = tuple(cell)
     cells |= _jury_cells(study, places)
     spent, marks = _spent(study), _marks(study)
-    judges = Judge.objects.select_related("endpoint").filter(pk__in=cells).order_by("name")
+    asked = Judge.objects.select_related("endpoint").filter(pk__in=cells).order_by("name")
+    judges = [one for one in asked if not one.is_candidate]
+    for judge in judges:
+        for pair in set(tuned_pairs(study, judge).tolist()) & places.keys():
+            cells[judge.pk] = {place: cell for place, cell in cells[judge.pk].items() if place[0] != places[pair]}
     found = (_judged(judge, gold, cells[judge.pk], spent, marks) for judge in judges)
     return [one for one in found if (one.status > 0).any()]
 

@@ -52,6 +52,8 @@ class Judged:
 def judges_of(study: Study, batches: Iterable[Batch] | None = None, *, question: int = MAIN) -> list[JudgeRun]:
     """Return the latest run of each judge that answers a question of the study, sorted by the judges' names.
 
+    Judges that were only tried while another was tuned are left out.
+
     batches : only judges that ran on one of them, or on the whole study
     """
     runs = study.judge_runs.select_related("judge__endpoint").order_by("created_at", "pk")
@@ -59,7 +61,9 @@ def judges_of(study: Study, batches: Iterable[Batch] | None = None, *, question:
     latest = {
         run.judge_id: run
         for run in runs
-        if question in run.questions and (wanted is None or run.batch_id is None or run.batch_id in wanted)
+        if question in run.questions
+        and not run.judge.is_candidate
+        and (wanted is None or run.batch_id is None or run.batch_id in wanted)
     }
     return sorted(latest.values(), key=lambda run: run.judge.name)
 

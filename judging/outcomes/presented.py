@@ -15,6 +15,7 @@ from annotation.models import Matchup, Pair, Study
 from annotation.questions.questions import MAIN
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.people import people_by_pair
+from judging.outcomes.tuned import tuned_pairs
 
 PENDING = Judgment.Status.PENDING
 PARSED = Judgment.Status.PARSED
@@ -72,7 +73,8 @@ def presentations_of(
 ) -> dict[int, Presented]:
     """Read the first repeats of the plain presentations, by the judge's primary key; judges without any are left out.
 
-    A jury's are made of those of its members on the whole study.
+    A jury's are made of those of its members on the whole study. What a judge said of instances that it was tuned on is left
+    out.
 
     among : only pairs of these matchups, as far as that saves time: a jury's are all there
     """
@@ -80,15 +82,25 @@ def presentations_of(
     stored = _rows(study, question)
     within = stored if among is None else stored.filter(pair__matchup__in=among)
     plain = [one for one in wanted if not one.is_jury]
-    found = _presented(within.filter(run__judge__in=plain), plain)
+    found = _untuned(study, _presented(within.filter(run__judge__in=plain), plain), plain)
     juries = [one for one in wanted if one.is_jury]
     return {**found, **(_juries(study, juries, stored, question) if juries else {})}
+
+
+def _untuned(study: Study, found: dict[int, Presented], judges: Iterable[Judge]) -> dict[int, Presented]:
+    """Leave out what judges said of the instances that they were tuned on."""
+    for judge in judges:
+        if judge.tuned and judge.pk in found:
+            said = found[judge.pk]
+            found[judge.pk] = said.at(~np.isin(said.pair, tuned_pairs(study, judge)))
+    return found
 
 
 def _juries(study: Study, juries: Sequence[Judge], stored: QuerySet[Judgment], question: int) -> dict[int, Presented]:
     names = {name for jury in juries for name in jury.members}
     members = {one.name: one for one in Judge.objects.filter(name__in=names)}
-    found = _presented(stored.filter(run__judge__in=members.values()), members.values())
+    said = _presented(stored.filter(run__judge__in=members.values()), members.values())
+    found = _untuned(study, said, members.values())
     presented = {name: found.get(one.pk, NOTHING) for name, one in members.items()}
     verdicts = {name: one_verdict_each(presented[name], one) for name, one in members.items()}
     votes = [(pair, vote) for pair, cast in people_by_pair(study, question=question).items() for vote in cast]

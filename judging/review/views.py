@@ -24,7 +24,8 @@ A_PAGE = 20
 @study_view(*READERS)
 def comparison(request: HttpRequest, study: Study) -> HttpResponse:
     """Compare a judge with another one or with people; without a choice, show the form only."""
-    judges = list(Judge.objects.filter(runs__study=study).distinct().order_by("name"))
+    ran = Judge.objects.filter(runs__study=study).distinct().order_by("name")
+    judges = [one for one in ran if not one.is_candidate]
     datasets = sorted(study.instances.order_by().values_list("dataset", flat=True).distinct())
     chosen = "first" in request.GET
     offered: dict[str, Any] = {

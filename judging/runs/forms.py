@@ -164,13 +164,18 @@ class JuryForm(forms.Form):
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.judges = judges
-        ran = judges.filter(runs__study=study).exclude(method=Judge.JURY).distinct().order_by("name")
+        ran = settled(judges).filter(runs__study=study).exclude(method=Judge.JURY).distinct().order_by("name")
         fields: dict[str, Any] = self.fields
         fields["members"].choices = [(name, name) for name in ran.values_list("name", flat=True)]
 
     def clean_name(self) -> str:
         """Refuse the name of another group's judge."""
         return free_name(str(self.cleaned_data["name"]), self.judges)
+
+
+def settled(judges: QuerySet[Judge]) -> QuerySet[Judge]:
+    """Leave out the judges that are only tried while another is tuned."""
+    return judges.exclude(tuned__has_key="candidate_of")
 
 
 def free_name(name: str, judges: QuerySet[Judge]) -> str:
@@ -262,7 +267,7 @@ class RunForm(PairsForm):
 
     def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["judge"].queryset = judges.filter(method__in=[*runnable_methods(), Judge.JURY])  # type: ignore[attr-defined]
+        self.fields["judge"].queryset = settled(judges).filter(method__in=[*runnable_methods(), Judge.JURY])  # type: ignore[attr-defined]
         self.asked = self.study.questions
         if len(self.asked) > 1:
             self.fields["questions"] = forms.MultipleChoiceField(

@@ -105,7 +105,8 @@ def _judges_page(
 ) -> HttpResponse:
     read_folder()  # offers new files too
     seen = judges_seen_by(request.user).select_related("endpoint", "prompt_file")
-    runs = list(study.judge_runs.select_related("judge__endpoint", "judge__prompt_file", "batch"))
+    stored = study.judge_runs.select_related("judge__endpoint", "judge__prompt_file", "batch")
+    runs = [run for run in stored if not run.judge.is_candidate]  # these stand with their tuning
     unused = seen.filter(~Exists(JudgeRun.objects.filter(judge=OuterRef("pk"))))
     context = {
         "study": study,

@@ -76,6 +76,11 @@ class StudyRows:
             scripted=self.work.scripted,
             checks=self._checks({code for one in people for code in one.rated.raters}),
             amendments=self.bundle.study["amendments"],
+            tuned={
+                one.settings["name"]: len(one.settings["tuned"]["instances"])
+                for one in judges
+                if "instances" in one.settings.get("tuned", {})
+            },
             juries=tuple(
                 JuryMembers.of(one.settings["name"], one.settings["params"])
                 for one in judges
@@ -242,9 +247,13 @@ class StudyRows:
         kept = cells[:, cells[6] == filters.question_number]
         judge = np.array([judge_of[run] for run in integers(kept[0]).tolist()], dtype=np.int64)
         order = np.array([rank[run] for run in integers(kept[0]).tolist()], dtype=np.int64)
-        found = []
+        found, of_pair = [], self._instance_of_pair
+        asked = {pk for pk in asked if "candidate_of" not in settings[pk].get("tuned", {})}
         for pk in sorted(asked, key=lambda pk: settings[pk]["name"]):
-            mine, when = kept[:, judge == pk], order[judge == pk]
+            used = {tuple(key) for key in settings[pk].get("tuned", {}).get("instances", ())}
+            free = np.array([key not in used for key in of_pair], dtype=bool)
+            rows = (judge == pk) & free[integers(kept[1])]
+            mine, when = kept[:, rows], order[rows]
             by = np.lexsort((when, mine[3] != PENDING, 1 - mine[2], mine[1]))
             last = np.append(np.diff(mine[1:3, by]).any(axis=0), True)[: len(by)]
             found.append(JudgeRows(settings[pk], mine[:, by[last]]))
@@ -255,6 +264,13 @@ class StudyRows:
             jury_rows(one.settings, by_name, voted, self.structure) if one.settings["method"] == JURY else one
             for one in found
         ]
+
+    @cached_property
+    def _instance_of_pair(self) -> list[tuple[str, str]]:
+        """Data set and id of the instance of each pair."""
+        structure = self.structure
+        of = structure.instance[structure.pair_matchup].tolist()
+        return [(structure.datasets[place], structure.instance_ids[place]) for place in of]
 
     def _voted(self, question: int) -> FloatArray:
         """(2, n) place of the pair and verdict of people's first votes that count, one of a person on a pair."""

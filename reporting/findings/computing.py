@@ -28,6 +28,7 @@ from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
 
 BEING_COMPUTED = "intervals, tests, Elo ratings, verdicts on judges, raters one by one"
+TUNED_NOTE = "tuned on people's votes on these instances, which are left out of all that is said of it"
 # What a first pass leaves out, by its keys.
 LATER: dict[str, Any] = {
     "raters": [],
@@ -36,6 +37,7 @@ LATER: dict[str, Any] = {
     "judges_against_people": [],
     "judge_tests": [],
     "juries": [],
+    "tuned_judges": [],
     "self_preference": [],
     "length_adjusted": [],
 }
@@ -56,6 +58,9 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
         **judge_findings(data.configurations, judged, bins, filters),
         "juries": jury_findings(data.juries, judged, filters),
+        "tuned_judges": [
+            {"judge": name, "instances_left_out": left_out, "note": TUNED_NOTE} for name, left_out in data.tuned.items()
+        ],
     }
     return {**found, "answer": answer(found)}
 

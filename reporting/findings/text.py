@@ -34,6 +34,10 @@ def as_text(found: dict[str, Any]) -> str:
         "tests between judges of their agreement with people, paired by vote; p adjusted by Holm's method": map(
             _judge_test, found["judge_tests"]
         ),
+        "judges tuned on people's votes": (
+            printable(f"  {one['judge']}: {one['instances_left_out']} instances are left out: {one['note']}")
+            for one in found["tuned_judges"]
+        ),
         "juries: independent votes that they are worth, and what each member adds": chain(*map(_jury, found["juries"])),
         "do judges prefer their own model's family?": chain(*map(_self_preference, found["self_preference"])),
         "raters to look at; none is left out because of it": map(

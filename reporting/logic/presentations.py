@@ -9,6 +9,7 @@ from annotation.models import Instance, Pair, Study
 from annotation.studies.gold import gold_verdict
 from judging.models import Judge, Judgment
 from judging.outcomes.judgments import verdicts_by_pair
+from judging.outcomes.tuned import tuned_pairs
 from reporting.logic.preferences import Chosen, Preferences, items_of, read_preferences
 
 PENDING = Judgment.Status.PENDING
@@ -65,8 +66,10 @@ def judge_presentations(study: Study, judge: Judge, target: Target, *, question:
         latest = {(pair, Judgment.Order.AB, 0, False): (verdict, None) for pair, verdict in said.items()}
     pairs = Pair.objects.filter(matchup__instance__study=study).order_by()
     texts = {pk: (a, b) for pk, a, b in pairs.values_list("pk", "generation_a_id", "generation_b_id")}
-    rows = []
+    rows, used = [], set(tuned_pairs(study, judge).tolist())
     for (pair, order, repeat, negated), (verdict, p_b) in latest.items():
+        if pair in used:
+            continue
         a, b = texts[pair]
         place, p = (np.nan if value is None else value for value in (verdict, p_b))
         a_first = order == Judgment.Order.AB

@@ -204,6 +204,7 @@ class StudyData:
     checks     : of the people who were given any, by code
     amendments : events that affect the results, see `annotation.studies.log`
     juries     : the judges that are made of others
+    tuned      : by judge that was tuned on votes, number of the study's instances left out with it
     """
 
     slug: str
@@ -213,3 +214,4 @@ class StudyData:
     checks: Mapping[str, Checks]
     amendments: list[dict[str, str]]
     juries: tuple[JuryMembers, ...] = ()
+    tuned: Mapping[str, int] = field(default_factory=dict)

@@ -80,6 +80,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         scripted=frozenset(scripted_codes(study)),
         checks=_checks(study, {code for one in people for code in one.rated.raters}),
         amendments=shown_with_results(study),
+        tuned={one.name: len(one.tuned["instances"]) for one in chosen if "instances" in one.tuned},
         juries=tuple(JuryMembers.of(one.name, one.params) for one in chosen if one.is_jury),
     )
 

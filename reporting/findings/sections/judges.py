@@ -42,6 +42,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
         "overall": _overall(numbers["judges_against_people"]),
         "by_bin": _by_bin(numbers["judges_against_people"]),
         "tests": _tests(numbers["judge_tests"]),
+        "tuned": [(one["judge"], one["instances_left_out"]) for one in numbers["tuned_judges"]],
         "juries": _juries(numbers["juries"]),
         "jury_members": _jury_members(numbers["juries"]),
         "self_preference": _self_preference(numbers["self_preference"]),

@@ -110,8 +110,8 @@ def test_every_method_option_and_parser_is_on_the_page() -> None:
 @pytest.mark.parametrize("name", ["direct", "few-shot", "self-consistency", "pointwise", "sgm-prepair"])
 def test_options_of_a_method_are_those_of_its_row(name: str) -> None:
     [row] = re.findall(rf"(?m)^\| `{name}` \|[^|]*\| ([^|]*)\|$", TEXT)
-    assert re.findall(r"`([a-z]+)`", row) == list(find_method(name).options)
-    for option, default in re.findall(r"`([a-z]+)` \(([a-z0-9]+)\)", row):
+    assert re.findall(r"`([a-z_]+)`", row) == list(find_method(name).options)
+    for option, default in re.findall(r"`([a-z_]+)` \(([a-z0-9]+)\)", row):
         assert str(find_method(name).options[option]).lower() == default
 
 

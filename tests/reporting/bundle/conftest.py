@@ -151,6 +151,9 @@ def _judged(everything: list[Built], draw: Random) -> None:
             name=f"jury-{rule}", method="jury", params={"members": ["plain", "twice", "likely"], "rule": rule}
         )
         JudgeRun.objects.create(study=run.study, judge=jury, status="done")
+    Judge.objects.filter(name="twice").update(tuned={"instances": [["news", "news-3"], ["talk", "talk-1"]]})
+    tried = judge(everything[0], "tried", [(0, 0, "ab", 1)])
+    Judge.objects.filter(pk=tried.judge_id).update(tuned={"candidate_of": "twice"})
     Judge.objects.filter(name="likely").update(combine="probability", family="third")
     for cell in Judgment.objects.of_every_question().filter(run__judge__name="likely", status="parsed"):
         Judgment.objects.of_every_question().filter(pk=cell.pk).update(p_b=draw.random(), rationale="since B says more")

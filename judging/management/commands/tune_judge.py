@@ -1,0 +1,128 @@
+"""tune_judge STUDY --judge NAME --budget N [--estimate] [--name NEW] [--method M …] [--prompt NAME …] [--shots K …]
+
+[--held-out S] [--question KEY] [--seed N] [--max-cost X] [--in-flight W] [--format text|json]
+"""
+
+import sys
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.studies.questions import find_question
+from annotation.studies.services import find_study
+from judging.core.pricing import cost_line
+from judging.jobs.stopping import StopFlag
+from judging.management.commands.add_judge import prompt_named
+from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
+from judging.management.meter import Meter
+from judging.models import JudgeTuning
+from judging.runs.judges import find_judge
+from judging.tuning.candidates import METHODS, SHOTS
+from judging.tuning.planning import HELD_OUT, TuningEstimate, TuningSettings, estimate_tuning
+from judging.tuning.searching import Search, TuningStopped
+from judging.tuning.services import default_name, start_tuning
+from judging.tuning.text import as_json, lines_of
+
+
+class Command(TandemCommand):
+    help = (
+        "Choose the wording, method, examples and threshold of ties with which a judge agrees best with people, on a part of the "
+        "instances that have votes, and compare it with the untuned judge on the others. The same command again resumes, and "
+        "asks nothing twice; --estimate says what it would take."
+    )
+
+    arguments = (
+        argument("slug", metavar="STUDY", help="the study"),
+        argument("--judge", required=True, metavar="NAME", help="the judge to be tuned, which stays as it is"),
+        argument(
+            "--budget",
+            required=True,
+            type=int,
+            metavar="N",
+            help="presentations to be asked at most, all candidates together",
+        ),
+        argument("--estimate", action="store_true", help="say what it would take, and ask nothing"),
+        argument("--name", default="", metavar="NEW", help="of the judge that is made (default: NAME-tuned)"),
+        argument(
+            "--method",
+            nargs="+",
+            default=list(METHODS),
+            metavar="M",
+            help=f"methods to try (default: {' '.join(METHODS)})",
+        ),
+        argument("--prompt", nargs="+", default=[], metavar="NAME[:VERSION]", help="prompt files of your own to try"),
+        argument(
+            "--shots",
+            nargs="*",
+            type=int,
+            default=list(SHOTS),
+            metavar="K",
+            help="numbers of examples from the votes to try with few-shot (default: 1 3 5)",
+        ),
+        argument("--held-out", type=float, default=HELD_OUT, metavar="S", help=f"share of the instances ({HELD_OUT})"),
+        argument("--question", default="", metavar="KEY", help="of several questions, the one to tune on"),
+        argument("--seed", type=int, default=0, metavar="S", help="draws the split (0)"),
+        argument("--max-cost", metavar="X", help="stop before all of it together has cost more than this"),
+        argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
+
+    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+        asked = tuning_of(slug, options)
+        cap = parse_money(options["max_cost"])
+        if options["estimate"]:
+            found = estimate_tuning(asked)
+            said = [*lines(found), cost_line(found.cost, found.currency, total=found.cost, cap=cap)]
+            self.say_result(said, {"study": slug, "judge": asked.judge.name, **as_json(found)}, options)
+            return
+        name = options["name"] or default_name(asked.judge)
+        tuning = start_tuning(asked, name=name, in_flight=options["in_flight"], max_cost=cap)
+        if tuning.ended_at is None:
+            self.work(tuning)
+        self.say_result(lines_of(tuning), as_json(tuning), options)
+
+    def work(self, tuning: JudgeTuning) -> None:
+        """Work until it is done or stopped, with progress on stderr."""
+        stop, meter = StopFlag(), Meter(self.stderr)
+        with stopping_on_signals(stop):
+            try:
+                Search(tuning, stop, on_progress=meter).work()
+            except TuningStopped as error:
+                if stop.is_set():
+                    self.stderr.write("stopped; the same command resumes without repeating a call")
+                    sys.exit(STOPPED_BY_SIGNAL)
+                raise CommandError(str(error), returncode=STOPPED_ELSEWHERE) from error
+            finally:
+                meter.close()
+
+
+def lines(found: TuningEstimate) -> list[str]:
+    """Format an estimate."""
+    rounds = ", then ".join(f"{candidates} on {instances} instances" for candidates, instances in found.rounds)
+    return [
+        f"candidates: {rounds}, of {found.choosing} to choose on; {found.held_out} are held out",
+        f"presentations: at most {found.presentations:,}; calls: about {found.calls:,}",
+    ]
+
+
+def tuning_of(slug: str, options: dict[str, Any]) -> TuningSettings:
+    """Return what the options ask for.
+
+    Raises: CommandError, UnknownStudy, UnknownJudge, UnknownName
+    """
+    if options["seed"] < 0:
+        raise CommandError(f"--seed must be 0 or more, got {options['seed']}")
+    study = find_study(slug)
+    prompts = [found for name in options["prompt"] if (found := prompt_named(name)) is not None]
+    return TuningSettings(
+        study=study,
+        judge=find_judge(options["judge"]),
+        budget=options["budget"],
+        methods=options["method"],
+        prompts=prompts,
+        shots=options["shots"],
+        held_out=options["held_out"],
+        seed=options["seed"],
+        question=find_question(study, options["question"]).number,
+    )

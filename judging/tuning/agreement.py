@@ -1,0 +1,129 @@
+"""How far a candidate's verdicts agree with people, at each threshold of ties, and beside people among themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from analysis.agreement import VALUES
+from analysis.intervals import mean_interval, ratio_spread
+from analysis.juries import vote_counts
+from analysis.leave_one_out import leave_one_out_sums
+from analysis.types import FloatArray, IntArray
+from annotation.models import Pair
+from judging.core.proportions import LEVEL, mean_proportion, proportion
+from judging.methods.base import clearness
+from judging.models import Judge, JudgeRun, Judgment
+from judging.outcomes.presented import NO_VERDICT_CODE, PARSED_CODE, Presented, one_verdict_each
+from judging.tuning.candidates import THRESHOLDS
+
+Votes = Mapping[int, Sequence[int]]
+FIELDS = ("pair_id", "order", "verdict", "p_b", "score_a", "score_b")
+
+
+def verdicts_at(run: JudgeRun, pairs: IntArray, threshold: float) -> FloatArray:
+    """Return a run's verdict on each pair, unclear ones taken for ties; NaN where there is none.
+
+    pairs : (n,) primary keys, ascending
+    """
+    rows = run.judgments.of_question(run.questions[0]).filter(status=Judgment.Status.PARSED)
+    stored = {(pair, order): said for pair, order, *said in rows.values_list(*FIELDS)}
+    keys = [(pair, order) for pair in pairs.tolist() for order in ("ab", "ba") if (pair, order) in stored]
+    said = [stored[key] for key in keys]
+    clear = [clearness(p_b, *scores) for _verdict, p_b, *scores in said]
+    verdict = [0.0 if at is not None and at < threshold else float(one[0]) for one, at in zip(said, clear, strict=True)]
+    presented = Presented(
+        np.array([pair for pair, _ in keys], dtype=np.int64),
+        np.array([order == "ab" for _, order in keys], dtype=bool),
+        np.array([PARSED_CODE if one is not None else NO_VERDICT_CODE for one in verdict], dtype=np.int64),
+        np.array(verdict, dtype=np.float64),
+        np.array([np.nan if one[1] is None else one[1] for one in said], dtype=np.float64),
+    )
+    found = np.full(len(pairs), np.nan)
+    if keys:
+        found[np.searchsorted(pairs, presented.pair[presented.begins()])] = one_verdict_each(presented, run.judge)
+    return found
+
+
+def thresholds_of(run: JudgeRun) -> tuple[float, ...]:
+    """Return the thresholds to try: none but 0 where verdicts don't tell how clear they are, or averages decide."""
+    parsed = run.judgments.of_question(run.questions[0]).filter(status=Judgment.Status.PARSED)
+    if run.judge.combine == Judge.Combine.PROBABILITY:
+        return (0.0,)
+    if parsed.exclude(p_b=None).exists():
+        return THRESHOLDS["share"]
+    return THRESHOLDS["points"] if parsed.exclude(score_a=None).exists() else (0.0,)
+
+
+def best_threshold(run: JudgeRun, pairs: IntArray, votes: Votes) -> tuple[float, float, int]:
+    """Return the threshold with the most agreement (of equal ones the lowest), the agreement, and the votes behind it.
+
+    A vote on a pair without a verdict is not agreed with: a candidate gains nothing by answers that can't be read.
+    """
+    counts = counts_of(pairs, votes)
+    cast = int(counts.sum())
+    tried = [(float(equal_to(verdicts_at(run, pairs, at), counts).sum()) / cast, -at) for at in thresholds_of(run)]
+    agreement, at = max(tried)
+    return -at + 0.0, agreement, cast
+
+
+def counts_of(pairs: IntArray, votes: Votes) -> FloatArray:
+    """(n, 3) people's votes for -1, 0, +1 on each pair."""
+    given = [(pair, vote) for pair in pairs.tolist() for vote in votes.get(pair, ())]
+    rows = np.array(given, dtype=np.float64).reshape(-1, 2)
+    return vote_counts(pairs, rows[:, 0].astype(np.int64), rows[:, 1])
+
+
+def equal_to(verdict: FloatArray, counts: FloatArray) -> FloatArray:
+    """(n,) votes that are the verdict on their pair."""
+    equal: FloatArray = np.where(verdict[:, np.newaxis] == VALUES, counts, 0.0).sum(axis=1)
+    return equal
+
+
+def compared(tuned: FloatArray, untuned: FloatArray, pairs: IntArray, votes: Votes) -> dict[str, Any]:
+    """Return the comparison on the held-out part: both judges, their difference by vote, and people among themselves.
+
+    A judge's agreement counts votes on pairs with its verdict, the difference those with verdicts of both; people's is the
+    mean over votes of the share of the other people who gave the same. Intervals are over instances.
+    """
+    instance = _instances(pairs)
+    counts = counts_of(pairs, votes)
+    cast = counts.sum(axis=1)
+    people = np.array(
+        [
+            [*votes.get(pair, ()), *[np.nan] * (max(map(len, votes.values())) - len(votes.get(pair, ())))]
+            for pair in pairs.tolist()
+        ]
+    )
+    found: dict[str, Any] = {"instances": len(np.unique(instance)), "pairs": len(pairs), "level": LEVEL}
+    for name, verdict in (("tuned", tuned), ("untuned", untuned)):
+        has = ~np.isnan(verdict)
+        rows = _votes_of(equal_to(verdict, counts)[has], cast[has])
+        found[name] = asdict(proportion(rows[0], instance[has][rows[1]], left_out=int(cast[~has].sum())))
+    both = ~np.isnan(tuned) & ~np.isnan(untuned)
+    gap = equal_to(tuned, counts) - equal_to(untuned, counts)
+    spread = ratio_spread(np.stack([gap[both], cast[both]], axis=1), instance[both])
+    bounds = mean_interval(spread, floor=-1.0, ceiling=1.0, level=LEVEL)
+    found["difference"] = {
+        "value": _number(spread.value), "low": _number(bounds.low), "high": _number(bounds.high), "n": int(cast[both].sum()),
+    }  # fmt: skip
+    sums = leave_one_out_sums(people)
+    found["people"] = asdict(mean_proportion(sums, instance, left_out=int(cast.sum() - sums[:, 1].sum())))
+    return found
+
+
+def _votes_of(equal: FloatArray, cast: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return a row (equal, 1) for each vote, and the place of its pair."""
+    place = np.repeat(np.arange(len(cast)), cast.astype(np.int64))
+    number = np.arange(len(place)) - np.repeat(np.cumsum(cast) - cast, cast.astype(np.int64))
+    return np.stack([(number < equal[place]).astype(np.float64), np.ones(len(place))], axis=1), place
+
+
+def _instances(pairs: IntArray) -> IntArray:
+    known = dict(Pair.objects.filter(pk__in=pairs.tolist()).values_list("pk", "matchup__instance_id"))
+    return np.array([known[pair] for pair in pairs.tolist()], dtype=np.int64)
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value) + 0.0

@@ -1,0 +1,105 @@
+"""What a tuning tries: judges that differ from the untuned one in method, wording, examples and ties."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judging.core.errors import BadSettings, JudgingError
+from judging.methods import AskingMethod, find_method
+from judging.methods.options import MOST_SHOTS
+from judging.models import Judge, PromptFile
+from judging.runs.judges import check_judge
+from judging.wordings.prompt_files import find_prompt
+
+METHODS = ("direct", "pairwise", "pairwise-cot", "few-shot", "pointwise")  # tried besides the judge's own
+SHOTS = (1, 3, 5)
+MOST = 32
+EXAMPLES, LOGPROBS = "examples", "logprobs"
+# Clearness below which a verdict is taken for a tie: shares, and points of scores.
+THRESHOLDS = {"share": (0.0, 0.1, 0.2, 0.4, 0.6, 0.8), "points": (0.0, 0.25, 0.5, 1.0, 2.0)}
+Candidate = dict[str, Any]  # method, prompt (NAME.vN or empty) and params; the first one is the untuned judge
+
+
+def candidates_of(
+    judge: Judge, *, methods: Sequence[str] = METHODS, prompts: Sequence[PromptFile] = (), shots: Sequence[int] = SHOTS
+) -> list[Candidate]:
+    """Return what is tried for a judge: itself, and each method with its own wording and with the prompts that fit it.
+
+    shots : numbers of examples with few-shot, drawn from the votes; the task's own examples are tried too
+    Raises: BadSettings for a judge that asks no model or was tuned itself, for a method that can't be tried, or for too much
+    """
+    method = find_method(judge.method)
+    if not isinstance(method, AskingMethod) or judge.endpoint is None:
+        raise BadSettings(f"judge {judge} can't be tuned: method {judge.method} asks no model")
+    if judge.tuned:
+        raise BadSettings(f"judge {judge} was made by tuning: tune the judge that it was made from")
+    if odd := [number for number in shots if not 1 <= number <= MOST_SHOTS]:
+        raise BadSettings(f"examples shown are 1 to {MOST_SHOTS}, got {odd[0]}")
+    found = [_itself(judge)]
+    for name in methods:
+        tried = find_method(name)
+        if not isinstance(tried, AskingMethod):
+            raise BadSettings(f"method {name} asks no model: it can't be tried")
+        params = _params(judge, tried)
+        wordings = ["", *(map(str, prompts) if getattr(tried, "own_wording", False) else ())]
+        found += [{"method": name, "prompt": wording, "params": params} for wording in wordings]
+        if EXAMPLES in tried.options:
+            found += [
+                {"method": name, "prompt": "", "params": {**params, "shots": number, EXAMPLES: "drawn"}}
+                for number in shots
+            ]
+    unique = [one for place, one in enumerate(found) if one not in found[:place]]
+    if len(unique) < 2:
+        raise BadSettings("there is nothing to choose from: name further methods or prompts")
+    if len(unique) > MOST:
+        raise BadSettings(
+            f"{len(unique)} candidates are too many; at most {MOST}: name fewer methods, prompts or shots"
+        )
+    return unique
+
+
+def _itself(judge: Judge) -> Candidate:
+    return {"method": judge.method, "prompt": str(judge.prompt_file or ""), "params": dict(judge.params)}
+
+
+def _params(judge: Judge, method: AskingMethod) -> dict[str, Any]:
+    """Return a judge's parameters for another method: what is sent stays, options stay where the method has them."""
+    own = find_method(judge.method).options
+    kept = {name: value for name, value in judge.params.items() if name not in own or name in method.options}
+    if LOGPROBS in method.options and judge.endpoint is not None and judge.endpoint.supports.get(LOGPROBS) is True:
+        kept.setdefault(LOGPROBS, True)  # they show how clear a verdict is
+    return kept
+
+
+def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence[Mapping[str, str]] = ()) -> Judge:
+    """Return the judge of a candidate, not stored.
+
+    Raises: BadSettings for settings that don't fit together
+    """
+    params = dict(candidate["params"])
+    if params.get(EXAMPLES) == "drawn":
+        params[EXAMPLES] = [dict(one) for one in examples[: params["shots"]]]
+    shared = {
+        field: getattr(base, field)
+        for field in ("endpoint", "order", "combine", "task", "family", "seed", "texts_first")
+    }
+    judge = Judge(
+        name=name,
+        method=candidate["method"],
+        prompt_file=find_prompt(candidate["prompt"]) if candidate["prompt"] else None,
+        params=params,
+        table_variant=base.table_variant if candidate["method"] == base.method else "",
+        **shared,
+    )
+    try:
+        check_judge(judge)
+    except JudgingError as error:
+        raise BadSettings(f"{described(candidate)} can't be tried: {error}") from error
+    return judge
+
+
+def described(candidate: Candidate) -> str:
+    """Name a candidate in a few words."""
+    params = candidate["params"]
+    shown = {name: value for name, value in params.items() if name not in (EXAMPLES, LOGPROBS)}
+    parts = [candidate["method"], candidate["prompt"], *(f"{name}={value}" for name, value in shown.items())]
+    return ", ".join([*filter(None, parts), *(["examples of the votes"] * (EXAMPLES in params))])

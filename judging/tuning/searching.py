@@ -1,0 +1,211 @@
+"""Working through a tuning: its candidates' runs by the engine of runs, round by round. Doing it again repeats no call."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from analysis.types import IntArray
+from annotation.models import Instance, Pair
+from judging.calls.presentations import IDENTITY_FIELDS
+from judging.core.bulk_sql import insert_rows
+from judging.core.errors import JudgingError, RunBusy, RunStopped
+from judging.endpoints.client_factory import MakeClient, retrying_client
+from judging.jobs import leases
+from judging.jobs.progress import OnProgress, ignore_progress
+from judging.jobs.stopping import StopFlag
+from judging.models import Judge, JudgeRun, JudgeTuning, Judgment
+from judging.outcomes.people import people_by_pair
+from judging.runs.execution import execute
+from judging.runs.judges import add_judge
+from judging.runs.pair_filters import PairFilter
+from judging.runs.services import NEW_CELL_FIELDS, lock_run, missing_cells, open_failed
+from judging.tuning.agreement import Votes, best_threshold, compared, verdicts_at
+from judging.tuning.candidates import as_judge, described
+
+ONLY = PairFilter(on_demand=True)
+Status = JudgeTuning.Status
+
+
+class TuningStopped(RunStopped):
+    """A tuning stopped before its end; the same again continues, and repeats no call."""
+
+
+@dataclass
+class Search:
+    """One process at work on a tuning."""
+
+    tuning: JudgeTuning
+    stop: StopFlag
+    on_progress: OnProgress = ignore_progress
+    make_client: MakeClient = retrying_client
+
+    def work(self) -> JudgeTuning:
+        """Try the candidates, compare the best one with the untuned judge, and make the tuned judge.
+
+        Raises: RunBusy if another process is at it; TuningStopped if a run stopped, at its cap too, or `stop` was set
+        """
+        self._begin()
+        try:
+            self._search()
+        except JudgingError as error:
+            self._end(Status.STOPPED, str(error))
+            raise
+        self._end(Status.DONE, "")
+        return self.tuning
+
+    def _search(self) -> None:
+        plan, votes = self.tuning.plan, self._votes()
+        alive, tried = list(range(len(plan["candidates"]))), {}
+        for candidates, instances in plan["rounds"]:
+            alive = alive[:candidates]
+            pairs = _pairs(plan["choosing"][:instances], votes)
+            for place in alive:
+                run = self._ask(place, pairs)
+                threshold, agreement, n = best_threshold(run, pairs, votes)
+                tried[place] = {"agreement": agreement, "tie_below": threshold, "votes": n, "instances": instances}
+                self._note(tried)
+            alive.sort(key=lambda place: (-tried[place]["agreement"], place))
+        best, held = alive[0], _pairs(plan["held_out"], votes)
+        runs = {place: self._ask(place, held) for place in dict.fromkeys((best, 0))}
+        found = compared(
+            verdicts_at(runs[best], held, tried[best]["tie_below"]), verdicts_at(runs[0], held, 0.0), held, votes
+        )
+        self._note(tried, best=best, held_out=found)
+        self._make(best, tried[best]["tie_below"])
+
+    def _ask(self, place: int, pairs: IntArray) -> JudgeRun:
+        """Have a candidate asked about pairs, as far as it was not, by the engine of runs.
+
+        Raises: TuningStopped
+        """
+        run = self._run(place)
+        with transaction.atomic():
+            run = lock_run(run)
+            there = run.judgments.of_every_question().order_by().values("pair_id")
+            rows = Pair.objects.filter(pk__in=pairs.tolist()).exclude(pk__in=there).order_by("pk")
+            insert_rows(Judgment, NEW_CELL_FIELDS, missing_cells(run, rows.values_list("pk", *IDENTITY_FIELDS)))
+            open_failed(run)
+            run.status, run.message = JudgeRun.Status.QUEUED, ""
+            run.in_flight, run.max_cost = self.tuning.in_flight, self._share_of_cap(run)
+            run.save(update_fields=["status", "message", "in_flight", "max_cost"])
+        ended = execute(
+            run.pk,
+            stop=self.stop,
+            when_stopped=JudgeRun.Status.PAUSED,
+            on_progress=self.on_progress,
+            make_client=self.make_client,
+        )
+        JudgeTuning.objects.filter(pk=self.tuning.pk).update(heartbeat_at=timezone.now())
+        if ended.status != JudgeRun.Status.DONE:
+            raise TuningStopped(
+                ended.message or "stopped on request; the same again continues without repeating a call"
+            )
+        return JudgeRun.objects.select_related("judge__endpoint", "study").get(pk=run.pk)
+
+    def _share_of_cap(self, run: JudgeRun) -> Decimal | None:
+        """Return a run's own cap: what the tuning may spend, less what its other candidates have cost."""
+        if self.tuning.max_cost is None:
+            return None
+        left = self.tuning.max_cost - (cost_of_tuning(self.tuning, but=run) or Decimal(0))
+        if left <= 0:
+            raise TuningStopped(
+                f"the cap of {self.tuning.max_cost} is reached; the same with a higher one continues without repeating a call"
+            )
+        return left
+
+    def _run(self, place: int) -> JudgeRun:
+        plan = self.tuning.plan
+        wanted = as_judge(
+            self.tuning.judge,
+            plan["candidates"][place],
+            name=f"{self.tuning.name}-try{place}",
+            examples=plan["examples"],
+        )
+        judge = _stored(wanted, {"candidate_of": self.tuning.name})
+        run, _ = JudgeRun.objects.get_or_create(
+            study=self.tuning.study,
+            judge=judge,
+            batch=None,
+            filter_key=ONLY.key,
+            questions=[self.tuning.question],
+            defaults={"pair_filter": ONLY.stored, "status": JudgeRun.Status.PAUSED},
+        )
+        return run
+
+    def _make(self, best: int, threshold: float) -> None:
+        """Store the tuned judge with its provenance; it is never changed again."""
+        tuning, plan = self.tuning, self.tuning.plan
+        wanted = as_judge(tuning.judge, plan["candidates"][best], name=tuning.name, examples=plan["examples"])
+        if threshold:
+            wanted.params["tie_below"] = threshold
+        used = [*plan["shown"], *plan["choosing"]]
+        keys = Instance.objects.filter(pk__in=used).order_by("position").values_list("dataset", "instance_id")
+        provenance = {
+            "from": tuning.judge.name,
+            "study": tuning.study.slug,
+            "question": tuning.question,
+            "settings": tuning.settings,
+            "found": tuning.found,
+            "instances": [list(key) for key in keys],
+            "at": timezone.now().isoformat(),
+            "software_version": tuning.software_version,
+        }
+        tuning.tuned = _stored(wanted, provenance)
+        tuning.save(update_fields=["tuned"])
+
+    def _note(self, tried: dict[int, dict[str, Any]], **more: Any) -> None:
+        candidates = self.tuning.plan["candidates"]
+        rows = [
+            {"candidate": described(candidates[place]), "number": place, **one} for place, one in sorted(tried.items())
+        ]
+        self.tuning.found = {"tried": rows, **more}
+        self.tuning.heartbeat_at = timezone.now()
+        self.tuning.save(update_fields=["found", "heartbeat_at"])
+
+    def _votes(self) -> Votes:
+        return people_by_pair(self.tuning.study, question=self.tuning.question)
+
+    def _begin(self) -> None:
+        now, row = timezone.now(), JudgeTuning.objects.filter(pk=self.tuning.pk)
+        free = row.filter(heartbeat_at=None) | row.filter(heartbeat_at__lt=now - leases.LEASE)
+        if not free.update(heartbeat_at=now, status=Status.RUNNING, message=""):
+            raise RunBusy(
+                f"another process is at work on {self.tuning}; if it has died, try again in {leases.LEASE.seconds} seconds"
+            )
+        self.tuning.refresh_from_db()
+
+    def _end(self, status: str, message: str) -> None:
+        self.tuning.status, self.tuning.message, self.tuning.heartbeat_at = status, message, None
+        self.tuning.ended_at = timezone.now() if status == Status.DONE else None
+        self.tuning.save(update_fields=["status", "message", "heartbeat_at", "ended_at"])
+
+
+def cost_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> Decimal | None:
+    """Return the known cost of a tuning's candidates; `None` before the first call with a price."""
+    judged = Judgment.objects.of_every_question().filter(run__judge__tuned__candidate_of=tuning.name)
+    if but is not None:
+        judged = judged.exclude(run=but)
+    found: Decimal | None = judged.aggregate(sum=Sum("cost"))["sum"]
+    return found
+
+
+def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:
+    """Return the pairs with votes of some instances, ascending."""
+    found = Pair.objects.filter(matchup__instance__in=list(instances)).order_by("pk").values_list("pk", flat=True)
+    return np.array([pk for pk in found if pk in votes], dtype=np.int64)
+
+
+def _stored(wanted: Judge, tuned: dict[str, Any]) -> Judge:
+    settings = ("name", "method", "endpoint", "order", "combine", "task", "prompt_file", "family", "params")
+    fields = (*settings, "table_variant", "seed", "texts_first")
+    judge, is_new = add_judge(**{name: getattr(wanted, name) for name in fields})
+    if is_new:
+        judge.tuned = tuned
+        judge.save(update_fields=["tuned"])
+    return judge

@@ -1,0 +1,99 @@
+"""Starting tunings, and queueing them for a worker."""
+
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils.text import slugify
+from django_tasks import task
+from django_tasks.base import TaskResultStatus
+
+from annotation.core.errors import AnnotationError
+from annotation.core.task_queue import UNDER_WAY, QueuedTask, last_task, requeue_dead
+from annotation.core.version import VERSION
+from annotation.models import Study
+from annotation.studies.services import validate
+from judging.core.checks import require_same
+from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.errors import BadSettings
+from judging.core.pricing import check_cap
+from judging.jobs import leases
+from judging.jobs.stopping import WORKER_STOP
+from judging.models import Judge, JudgeTuning
+from judging.tuning.planning import TuningSettings, make_plan
+
+LONGEST_NAME = 70
+
+
+def default_name(judge: Judge) -> str:
+    """Return the name of the judge that comes of tuning another, unless one is given."""
+    return f"{slugify(judge.name)[: LONGEST_NAME - 6]}-tuned"
+
+
+@transaction.atomic
+def start_tuning(
+    asked: TuningSettings, *, name: str = "", in_flight: int | None = None, max_cost: Decimal | None = None
+) -> JudgeTuning:
+    """Return the tuning of these settings under a name, new with its plan or as it was begun; `max_cost` of all of it.
+
+    The split, the examples and the rounds are fixed when it is begun: votes that come later change no part of it.
+    Raises: as `make_plan`; BadSettings for other settings under a used name, or a cap that can't be enforced
+    """
+    name = name or default_name(asked.judge)
+    if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
+        raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
+    check_cap(max_cost, asked.judge.endpoint)
+    Study.objects.select_for_update().get(pk=asked.study.pk)
+    wanted = {"study": asked.study, "judge": asked.judge, "question": asked.question, "settings": asked.as_json()}
+    tuning = JudgeTuning.objects.select_related("study", "judge__endpoint").filter(name=name).first()
+    if tuning is None:
+        if Judge.objects.filter(name=name).exists():
+            raise BadSettings(f"there is a judge {name} already: give the tuned one another name")
+        tuning = JudgeTuning(name=name, software_version=VERSION, plan=make_plan(asked), **wanted)
+        validate(tuning)
+    else:
+        require_same(f"tuning {name}", tuning, wanted)
+    tuning.in_flight = in_flight or tuning.in_flight
+    tuning.max_cost = tuning.max_cost if max_cost is None else max_cost
+    tuning.save()
+    return tuning
+
+
+@task()
+def work_on_tuning(study_id: int, tuning_id: int) -> str:
+    """Work on a tuning until it is done or stopped. Doing it again repeats no answered call; `study_id` finds a study's tasks."""
+    # Web processes import this module to enqueue, and must not load the `openai` client.
+    from judging.tuning.searching import Search
+
+    tuning = JudgeTuning.objects.select_related("study", "judge__endpoint", "judge__prompt_file").get(pk=tuning_id)
+    try:
+        Search(tuning, WORKER_STOP).work()
+    except AnnotationError as error:
+        if WORKER_STOP.is_set():
+            raise SystemExit(0) from None  # the task stays, for the next worker
+        return str(error)
+    return "done"
+
+
+@transaction.atomic
+def queue_tuning(tuning: JudgeTuning) -> bool:
+    """Queue a tuning that has not ended; False if it is queued or at work."""
+    last = last_task(work_on_tuning.module_path, args__1=tuning.pk)
+    if tuning.ended_at is not None or (last is not None and last.status in UNDER_WAY and not is_dead(last)):
+        return False
+    JudgeTuning.objects.filter(pk=tuning.pk).update(status=JudgeTuning.Status.QUEUED, message="")
+    work_on_tuning.enqueue(tuning.study_id, tuning.pk)
+    return True
+
+
+def is_dead(queued: QueuedTask) -> bool:
+    """Tell whether a running task's lease and its tuning's heartbeat have expired."""
+    if queued.status != TaskResultStatus.RUNNING or queued.started_at is None:
+        return False
+    tuning = JudgeTuning.objects.filter(pk=queued.args_kwargs["args"][1]).first()
+    beat = None if tuning is None else tuning.heartbeat_at
+    return leases.lease_expired(queued.started_at) and (beat is None or leases.lease_expired(beat))
+
+
+def requeue_tunings() -> int:
+    """Requeue tasks whose worker is dead; returns how many."""
+    return requeue_dead(work_on_tuning.module_path, is_dead)

@@ -1,0 +1,258 @@
+"""Tuning a judge on votes: what is tried, the held-out comparison, and that no instance serves both."""
+
+import json
+import re
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import Annotator, Assignment, Display, Instance, Rating, Slot, Study
+from judging.core.errors import BadSettings
+from judging.endpoints.chat_answers import ChatAnswer, read_answer
+from judging.endpoints.retrying import RetryingClient
+from judging.jobs.stopping import StopFlag
+from judging.models import Completion, Judge, JudgeTuning, Judgment
+from judging.outcomes.judgments import judges_of, verdicts_by_pair
+from judging.runs.services import start_run
+from judging.tuning.candidates import candidates_of
+from judging.tuning.planning import TuningSettings, estimate_tuning, make_plan
+from judging.tuning.searching import Search, TuningStopped, cost_of_tuning
+from judging.tuning.services import queue_tuning, start_tuning, work_on_tuning
+from judging.tuning.text import lines_of
+from reporting.findings.study_findings import findings
+from tests.fakes import ScriptedClient, chat_completion
+from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, no_sleep, pairs_in
+
+pytestmark = pytest.mark.django_db
+INSTANCES = 40
+
+
+def make_voted_study(instances: int = INSTANCES) -> Study:
+    """Three people on one pair of each instance: heron where the talk's number is even, else wren."""
+    study = make_study(instances=instances, k=1)
+    batch = make_batch(study, pairs_in(study))
+    people = [Annotator.objects.create(study=study, code=code, kind="account") for code in ("ann", "bob", "cem")]
+    for hit in batch.hits.select_related("matchup__instance"):
+        pair = hit.matchup.pairs.get()
+        for number, person in enumerate(people):
+            work = Assignment.objects.create(hit=hit, annotator=person, state="submitted", submitted_at=timezone.now())
+            Slot.objects.create(hit=hit, batch=batch, position=hit.position, number=number, assignment=work)
+            shown = Display.objects.create(assignment=work, pair=pair, position=0, a_is_left=True)
+            Rating.objects.create(
+                display=shown, verdict=preferred(hit.matchup.instance.position), rated_at=timezone.now()
+            )
+    return study
+
+
+def preferred(talk: int) -> int:
+    return -1 if talk % 2 == 0 else 1
+
+
+class Knowing(ScriptedClient):
+    """Knows what people prefer where it is asked for the choice and nothing else; says A wherever it is to compare."""
+
+    async def complete(self, body: Any) -> ChatAnswer:
+        self.bodies.append(body)
+        asked = body["messages"][-1]["content"]
+        letter = "A"
+        if "Comparison:" not in asked:
+            talk = int(re.findall(r"on talk (\d+)", asked)[-1])
+            heron_first = asked.rindex("Heron") < asked.rindex("Wren")
+            letter = "A" if (preferred(talk) == -1) == heron_first else "B"
+        return read_answer(json.dumps(chat_completion(f"Preferred: {letter}")))
+
+
+def asked_for(study: Study, judge: Judge, **more: Any) -> TuningSettings:
+    settings: dict[str, Any] = {"budget": 400, "methods": ("direct", "pairwise"), "shots": ()}
+    return TuningSettings(study=study, judge=judge, **{**settings, **more})
+
+
+def search(tuning: JudgeTuning, client: ScriptedClient | None = None, stop: StopFlag | None = None) -> Search:
+    chosen = client or Knowing()
+    return Search(tuning, stop or StopFlag(), make_client=lambda _endpoint: RetryingClient(chosen, sleep=no_sleep))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_voted_study()
+
+
+@pytest.fixture
+def judge() -> Judge:
+    endpoint = make_endpoint(price_prompt=1, price_completion=1)
+    return make_judge("direct", endpoint=endpoint, order="random", params={"max_tokens": 50})
+
+
+def test_the_settings_that_agree_best_make_a_frozen_judge(study: Study, judge: Judge) -> None:
+    tuning = search(start_tuning(asked_for(study, judge))).work()
+    tuned = tuning.tuned
+    assert tuned is not None
+    assert (tuned.name, tuned.method, tuned.params, tuned.seed) == (
+        "judy-tuned",
+        "pairwise",
+        {"max_tokens": 50},
+        judge.seed,
+    )
+    tried = {one["candidate"]: one for one in tuning.found["tried"]}
+    assert tried["pairwise, max_tokens=50"]["agreement"] == 1.0
+    assert 0.2 < tried["direct, max_tokens=50"]["agreement"] < 0.8
+    assert tried["direct, max_tokens=50"]["votes"] == 60
+    held = tuning.found["held_out"]
+    assert (held["instances"], held["tuned"]["value"], held["people"]["value"]) == (20, 1.0, 1.0)
+    assert (held["tuned"]["n"], held["people"]["n"]) == (60, 60)
+    assert held["difference"]["value"] == pytest.approx(1 - held["untuned"]["value"])
+    assert held["difference"]["low"] > 0
+    # Provenance: what was tried, the seed, the split, and the agreement of each.
+    assert tuned.tuned["found"]["tried"] == tuning.found["tried"]
+    assert tuned.tuned["settings"] == {
+        "methods": ["direct", "pairwise"], "prompts": [], "shots": [], "budget": 400, "held_out": 0.5, "seed": 0,
+    }  # fmt: skip
+    assert tuned.tuned["from"] == "judy"
+    assert len(tuned.tuned["instances"]) == 20
+    assert any("tuned judge agrees with: 1.000" in line for line in lines_of(tuning))
+    judge.refresh_from_db()
+    assert (judge.method, judge.tuned) == ("direct", {})
+
+
+def test_no_instance_used_for_tuning_stands_in_findings(study: Study, judge: Judge) -> None:
+    tuning = search(start_tuning(asked_for(study, judge))).work()
+    used = set(tuning.plan["choosing"]) | set(tuning.plan["shown"])
+    assert used.isdisjoint(tuning.plan["held_out"])
+    assert len(used) + len(tuning.plan["held_out"]) == INSTANCES
+    run = start_run(study=study, judge=tuning.tuned)
+    for cell in run.judgments.of_question(0):
+        Judgment.objects.of_question(0).filter(pk=cell.pk).update(status="parsed", verdict=-1)
+    said = verdicts_by_pair(study, tuning.tuned)
+    pairs = {pair.pk: pair.matchup.instance_id for pair in pairs_in(study)}
+    assert {pairs[pair] for pair in said} == set(tuning.plan["held_out"])
+    assert [one.judge.name for one in judges_of(study)] == ["judy-tuned"]  # no candidate
+    found = findings(study)
+    assert found["tuned_judges"] == [
+        {
+            "judge": "judy-tuned",
+            "instances_left_out": 20,
+            "note": "tuned on people's votes on these instances, which are left out of all that is said of it",
+        }
+    ]
+    [against] = found["judges_against_people"]
+    assert against["overall"]["agreement"]["n"] == 60
+
+
+def test_examples_are_drawn_from_votes_and_choose_nothing(study: Study, judge: Judge) -> None:
+    plan = make_plan(asked_for(study, judge, methods=("few-shot",), shots=(3,), budget=1000))
+    assert [one["params"].get("examples") for one in plan["candidates"]] == [None, None, "drawn"]
+    assert (len(plan["examples"]), len(plan["shown"]), len(plan["choosing"]), len(plan["held_out"])) == (3, 3, 17, 20)
+    for example, pk in zip(plan["examples"], plan["shown"], strict=True):
+        talk = Instance.objects.get(pk=pk).position
+        better = example["first"] if example["better"] == "A" else example["second"]
+        assert example["source"] == f"What was said in talk {talk}."
+        assert better.startswith("Heron" if preferred(talk) == -1 else "Wren")
+    client = Knowing()
+    search(start_tuning(asked_for(study, judge, methods=("few-shot",), shots=(3,), budget=1000)), client).work()
+    shown = [body["messages"][-1]["content"] for body in client.bodies]
+    assert any(plan["examples"][0]["first"] in text and "Most raters prefer" in text for text in shown)
+
+
+def test_unclear_verdicts_become_ties_where_people_see_ties(study: Study) -> None:
+    Rating.objects.of_every_question().update(verdict=0)
+    judge = make_judge("pointwise", endpoint=make_endpoint(), order="random", params={"weighted": False})
+
+    class Scores(ScriptedClient):
+        async def complete(self, body: Any) -> ChatAnswer:
+            asked = body["messages"][-1]["content"]
+            return read_answer(json.dumps(chat_completion("Score: 4" if "Heron" in asked else "Score: 3")))
+
+    tuning = search(start_tuning(asked_for(study, judge, methods=("pairwise",))), Scores(then="Preferred: A")).work()
+    assert tuning.tuned is not None
+    assert (tuning.tuned.method, tuning.tuned.params) == ("pointwise", {"weighted": False, "tie_below": 2.0})
+    assert tuning.found["held_out"]["tuned"]["value"] == 1.0
+    assert tuning.found["held_out"]["untuned"]["value"] == 0.0
+
+
+def test_rounds_halve_the_candidates_within_the_budget(study: Study, judge: Judge) -> None:
+    asked = asked_for(study, judge, methods=("direct", "pairwise", "pairwise-cot", "pros-cons"), budget=100)
+    tuning = search(start_tuning(asked)).work()
+    assert tuning.plan["rounds"] == [[4, 7], [2, 20]]  # 60 presentations: 4 * 7 of 30, then 2 * 13 of 30
+    assert sorted(one["instances"] for one in tuning.found["tried"]) == [7, 7, 20, 20]
+    cells = Judgment.objects.of_every_question().filter(run__judge__tuned__candidate_of="judy-tuned")
+    assert cells.count() <= 100
+    assert tuning.plan["presentations"] <= 100
+
+
+def test_a_cap_that_ends_it_in_the_middle_loses_nothing(study: Study, judge: Judge) -> None:
+    client = Knowing()
+    tuning = start_tuning(asked_for(study, judge), max_cost=Decimal("0.0004"))
+    with pytest.raises(TuningStopped):
+        search(tuning, client).work()
+    tuning.refresh_from_db()
+    assert (tuning.status, tuning.tuned, bool(tuning.message)) == ("stopped", None, True)
+    calls = len(client.bodies)
+    assert 0 < calls < 80
+    again = start_tuning(asked_for(study, judge), max_cost=Decimal(1))
+    assert again.pk == tuning.pk
+    assert search(again, client).work().status == "done"
+    keys = [json.dumps(body, sort_keys=True) for body in client.bodies]
+    assert len(keys) == len(set(keys))  # nothing was asked twice
+    assert Completion.objects.count() == len(keys)
+    assert cost_of_tuning(again) is not None
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        pytest.param({"held_out": 0.0}, "a judge tuned on all instances would have none left for findings", id="all"),
+        pytest.param({"held_out": 1.0}, "one on none learns nothing", id="none"),
+        pytest.param({"held_out": 0.1}, "too few instances with votes: 36 to choose on, 0 for examples, 4 held out", id="held"),
+        pytest.param({"held_out": 0.8}, "too few instances with votes: 8 to choose on", id="chosen"),
+        pytest.param({"budget": 49}, "and 50 in all is the least", id="budget"),
+        pytest.param({"methods": ("coin",)}, "method coin asks no model: it can't be tried", id="baseline"),
+        pytest.param({"methods": ("direct",)}, "there is nothing to choose from", id="itself"),
+        pytest.param({"shots": (9,)}, "examples shown are 1 to 5, got 9", id="shots"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_tuned_is_refused(study: Study, judge: Judge, settings: dict[str, Any], error: str) -> None:
+    assert make_plan(asked_for(study, judge, budget=50))["rounds"] == [[2, 5]]
+    with pytest.raises(BadSettings, match=error):
+        start_tuning(asked_for(study, judge, **settings))
+    assert not JudgeTuning.objects.exists()
+
+
+def test_without_votes_or_a_model_there_is_nothing_to_learn(judge: Judge) -> None:
+    empty = make_study("empty", instances=20)
+    with pytest.raises(BadSettings, match=r"people have voted on no instance of study empty: .* let people rate first"):
+        start_tuning(asked_for(empty, judge))
+    with pytest.raises(BadSettings, match="judge toss can't be tuned: method coin asks no model"):
+        candidates_of(make_judge("coin", name="toss"))
+    judge.tuned = {"from": "x"}
+    with pytest.raises(BadSettings, match="was made by tuning: tune the judge that it was made from"):
+        candidates_of(judge)
+
+
+def test_names_and_settings_are_kept_apart(study: Study, judge: Judge) -> None:
+    start_tuning(asked_for(study, judge))
+    with pytest.raises(BadSettings, match="tuning judy-tuned exists with other settings"):
+        start_tuning(asked_for(study, judge, seed=1))
+    with pytest.raises(BadSettings, match="there is a judge judy already"):
+        start_tuning(asked_for(study, judge), name="judy")
+
+
+def test_an_estimate_makes_no_call_and_stores_nothing(study: Study, judge: Judge) -> None:
+    found = estimate_tuning(asked_for(study, judge))
+    assert (found.candidates, found.rounds, found.choosing, found.held_out) == (2, ((2, 20),), 20, 20)
+    assert (found.presentations, found.calls) == (80, 80)
+    assert found.cost is not None
+    assert found.cost > 0
+    assert not JudgeTuning.objects.exists()
+    assert not Completion.objects.exists()
+
+
+def test_a_queued_tuning_is_worked_on_once(study: Study, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    tuning = start_tuning(asked_for(study, judge))
+    assert queue_tuning(tuning)
+    assert not queue_tuning(tuning)
+    tuning.refresh_from_db()
+    assert tuning.status == "queued"
+    monkeypatch.setattr("judging.tuning.searching.Search._search", lambda self: None)
+    assert work_on_tuning.call(study.pk, tuning.pk) == "done"
