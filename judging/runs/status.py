@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from annotation.models import Study
+from judging.core.drift_warnings import drift_warning
 from judging.models import JudgeRun, Judgment
 from judging.outcomes.judgments import verdicts_by_pair
 from judging.runs.usage import CallKindUsage, RunUsage, calls_by_kind, usage_of
@@ -127,6 +128,7 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
         "method": runs[0].judge.method,
         "status": [run.status for run in runs],
         "messages": [run.message for run in runs if run.message],
+        "warnings": list(filter(None, map(drift_warning, runs))),
         **_outcomes(by_question, counts, runs[0].study),
         **tokens_and_money(usage, counts.parsed),
         "calls_by_kind": [kind_as_dict(kind) for run in runs for kind in calls_by_kind(run)],

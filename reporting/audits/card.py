@@ -24,10 +24,11 @@ NO_DRIFT = "no check of drift was made"
 ONE_CHECK = "one check of drift was made: a second one shows whether the judge has changed"
 NO_LOGIC = "the judge was not asked what shows whether it contradicts itself"
 ACCURACIES = ("accuracy", "accuracy_when_orders_agree", "positional_agreement", "first_position_rate")
-AGREEMENTS = ("agreement", "people_agreement", "difference", "kappa", "accuracy")
+AGREEMENTS = ("agreement", "people_agreement", "difference", "kappa")
 OF_CONFIGURATION = ("mean_consistency", "fully_consistent", "mean_preference_strength", "preferred_first")
+OF_LENGTH = ("plain", "win_rate_a")
 LOGIC = ("transitivity_5", "commutativity", "negation_invariance", "self_agreement", "preferred_first")
-PARTS = ("accuracy", "agreement", "consistency", "family", "logic", "stress", "cost", "drift")
+PARTS = ("accuracy", "agreement", "consistency", "length", "family", "logic", "stress", "cost", "drift")
 
 
 def judge_card(study: Study, judge: Judge, findings: dict[str, Any] | None, *, question: int = MAIN) -> Card:
@@ -46,6 +47,7 @@ def judge_card(study: Study, judge: Judge, findings: dict[str, Any] | None, *, q
         "accuracy": _accuracy(study, judge),
         "agreement": _agreement(judge, findings),
         "consistency": _consistency(judge, findings),
+        "length": _length(judge, findings),
         "family": _family(judge, findings),
         "logic": _logic(study, judge, question),
         "stress": _stress(study, judge, question),
@@ -98,6 +100,7 @@ def _agreement(judge: Judge, findings: dict[str, Any] | None) -> Part:
     return {
         "estimates": {
             **_estimates(row["overall"], AGREEMENTS)["estimates"],
+            "with_majority": row["overall"]["accuracy"],
             **({"non_inferiority": tested} if tested else {}),
         }
     }
@@ -115,13 +118,36 @@ def _consistency(judge: Judge, findings: dict[str, Any] | None) -> Part:
     return {
         "configurations": [
             {
-                "configuration": f"{one['dataset']}: {one['system_a']}, {one['system_b']}",
+                "configuration": _named(one),
                 **_estimates(rater, OF_CONFIGURATION),
                 PEOPLE: _estimates(one["raters"][0], OF_CONFIGURATION)["estimates"],
             }
             for one, rater in rows
         ]
     }
+
+
+def _length(judge: Judge, findings: dict[str, Any] | None) -> Part:
+    adjusted = {one["rater"]: one["configurations"] for one in (findings or {}).get("length_adjusted", [])}
+    rows = adjusted.get(f"judge:{judge.name}")
+    if not rows:
+        return _unknown(NO_RUN if findings else NOT_COMPUTED)
+    people = {_named(one): _estimates(one, OF_LENGTH)["estimates"] for one in adjusted.get(PEOPLE, [])}
+    return {
+        "configurations": [
+            {
+                "configuration": _named(one),
+                **_estimates(one, OF_LENGTH),
+                "length_effect": one["length_effect"],
+                PEOPLE: people.get(_named(one)),
+            }
+            for one in rows
+        ]
+    }
+
+
+def _named(one: dict[str, Any]) -> str:
+    return f"{one['dataset']}: {one['system_a']}, {one['system_b']}"
 
 
 def _family(judge: Judge, findings: dict[str, Any] | None) -> Part:

@@ -1,6 +1,8 @@
 """A judge's card as tables for a page, and as a page that stands alone."""
 
 import base64
+import json
+from decimal import Decimal
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -9,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Study
+from judging.core.pricing import money
 from judging.models import Judge
 from reporting.audits.card import Card
 from reporting.audits.charts import turned_verdicts
@@ -22,6 +25,7 @@ TITLES = {
     "accuracy": gettext_lazy("Accuracy against gold"),
     "agreement": gettext_lazy("Agreement with people"),
     "consistency": gettext_lazy("Consistency"),
+    "length": gettext_lazy("What length adds"),
     "family": gettext_lazy("Its own family"),
     "logic": gettext_lazy("Whether it contradicts itself"),
     "stress": gettext_lazy("Stress test"),
@@ -46,6 +50,17 @@ def card_sections(card: Card) -> list[dict[str, Any]]:
     ]
 
 
+def settings_rows(card: Card) -> list[tuple[str, str]]:
+    """Return a judge's settings as text; what is not set says so."""
+
+    def shown(value: Any) -> str:
+        if value is None or value in ([], {}):
+            return _("none")
+        return ", ".join(value) if isinstance(value, list) else value if isinstance(value, str) else json.dumps(value)
+
+    return [(name, shown(value)) for name, value in card["settings"].items()]
+
+
 def _tables(part: dict[str, Any]) -> list[Table]:
     if "configurations" in part:
         return [
@@ -53,7 +68,8 @@ def _tables(part: dict[str, Any]) -> list[Table]:
                 "caption": one["configuration"],
                 "people": True,
                 "rows": [
-                    (ROW_NAMES[name], estimate, one["people"][name]) for name, estimate in one["estimates"].items()
+                    (ROW_NAMES[name], estimate, one["people"] and one["people"][name])
+                    for name, estimate in one["estimates"].items()
                 ],
             }
             for one in part["configurations"]
@@ -66,16 +82,16 @@ def _costs(cost: dict[str, Any]) -> list[tuple[str, Any]]:
     tokens = (cost["prompt_tokens"], cost["completion_tokens"])
     unknown = _("not known")
 
-    def money(value: float | None) -> str:
-        return unknown if value is None else f"{value:.4f} {cost['currency']}"
+    def amount(value: float | None) -> str:
+        return unknown if value is None else money(Decimal(str(value)), cost["currency"])
 
     return [
         (_("Verdicts"), cost["verdicts"]),
         (_("Calls made, and answers from the cache"), f"{cost['calls']}, {cost['cached']}"),
         (_("Tokens sent and written"), unknown if None in tokens else f"{tokens[0]}, {tokens[1]}"),
-        (_("Cost of its runs"), money(cost["cost"])),
-        (_("Cost of a verdict"), money(cost["per_verdict"])),
-        (_("Calls of its audits, and their cost"), f"{cost['audit_calls']}, {money(cost['audit_cost'])}"),
+        (_("Cost of its runs"), amount(cost["cost"])),
+        (_("Cost of a verdict"), amount(cost["per_verdict"])),
+        (_("Calls of its audits, and their cost"), f"{cost['audit_calls']}, {amount(cost['audit_cost'])}"),
     ]
 
 
@@ -89,6 +105,7 @@ def card_alone(study: Study, judge: Judge, card: Card) -> str:
         "study": study,
         "judge": judge,
         "card": card,
+        "settings": settings_rows(card),
         "sections": card_sections(card),
         "picture": picture,
         "style": report_style(),

@@ -13,7 +13,7 @@ from annotation.studies.questions import find_question
 from judging.core.visibility import judges_seen_by
 from judging.models import Judge
 from reporting.audits.card import about_question, judge_card
-from reporting.audits.card_page import card_alone, card_sections
+from reporting.audits.card_page import card_alone, card_sections, settings_rows
 from reporting.core.pictures import picture
 from reporting.findings.data.inputs import Filters
 from reporting.findings.snapshots import snapshot_of
@@ -35,6 +35,7 @@ def card(request: HttpRequest, study: Study, *, name: str) -> HttpResponse:
         "study": study,
         "judge": judge,
         "card": found,
+        "settings": settings_rows(found),
         "sections": card_sections(found),
         "picture": shown,
         "forms": ("json", "html"),

@@ -15,6 +15,7 @@ from django.core.management.base import CommandError
 
 from annotation.management.commands._base import Argument, TandemCommand, argument
 from annotation.studies.services import find_study
+from judging.core.drift_warnings import drift_warning
 from judging.core.pricing import money
 from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
@@ -73,6 +74,8 @@ class Command(TandemCommand):
         """Work on a run until it is done or stopped, with progress on stderr."""
         if blind := pairs_without_source(run):
             self.stderr.write(f"notice: {blind} pairs have no source text; the judge is told that it is not available")
+        if warning := drift_warning(run):
+            self.stderr.write(f"warning: {warning}")
         stop = StopFlag()
         with stopping_on_signals(stop):
             meter = Meter(self.stderr)

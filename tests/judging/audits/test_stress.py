@@ -202,7 +202,7 @@ def test_unread_answers_are_stored_as_such(study: Study, judge: Judge) -> None:
     assert audit.answers.filter(change="bold", failure="").count() == 0
 
 
-@pytest.mark.parametrize("method", ["longer", "imported"])
+@pytest.mark.parametrize("method", ["longer", "imported", "jury"])
 def test_a_judge_that_asks_no_model_is_refused(method: str, study: Study) -> None:
     judge = make_judge(method)
     for refused in (start_stress, estimate_stress, start_check, estimate_check):

@@ -48,6 +48,7 @@ def test_a_judge_of_which_nothing_is_known_says_so_everywhere(study: Study, judg
         "accuracy": "no pair with a gold label was judged yet",
         "agreement": NO_RUN,
         "consistency": NO_RUN,
+        "length": NO_RUN,
         "family": NO_RUN,
         "logic": "the judge was not asked what shows whether it contradicts itself",
         "stress": NO_STRESS,
