@@ -214,6 +214,12 @@ def judges(reader: Page, address: str) -> None:
     take(reader, "judge-and-people")
 
 
+def components(reader: Page, address: str) -> None:
+    """Take all components of pages."""
+    reader.goto(f"{address}/help/components.md")
+    reader.locator("#components").screenshot(path=IMAGES / "components.png")
+
+
 def table(reader: Page, address: str) -> None:
     """Take one comparison table with the results of its checks."""
     reader.goto(f"{address}/studies/example/tables/")
@@ -234,6 +240,7 @@ def main() -> None:
         take(reader, "findings")
         judges(reader, address)
         table(reader, address)
+        components(reader, address)
         browser.close()
 
 

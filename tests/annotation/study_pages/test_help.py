@@ -1,6 +1,7 @@
 """The frame of a study's pages: where one is, the tabs, and the help that fits the page."""
 
 import re
+from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -12,6 +13,7 @@ from tests.annotation.study_pages.test_study_pages import signed_in
 from tests.factories import make_batch, make_study, make_user
 from tests.routes import routes
 
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.django_db
 
 
@@ -37,6 +39,27 @@ def test_a_page_of_the_documentation_links_to_others() -> None:
     assert 'lang="en"' in text
     assert 'href="recruit_prolific.md"' in text
     assert "<table>" in text
+
+
+def test_page_of_components_shows_every_one_and_pages_use_them() -> None:
+    shown = signed_in(make_user("r", "researcher")).get("/help/components.md").text
+    for mark in (
+        'class="step"',
+        'class="badge"',
+        'class="tiles"',
+        'class="panel"',
+        'class="empty"',
+        "data-search=",
+        'class="timeline"',
+    ):
+        assert mark in shown, mark
+    templates = [path.read_text(encoding="utf-8") for path in (ROOT / "templates").rglob("*.html")]
+    text = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
+    partials = re.findall(r"`((?:annotation|judging|reporting)/[\w/]+\.html)`", text)
+    assert len(partials) >= 7
+    for partial in partials:
+        users = sum(f'{{% include "{partial}"' in template for template in templates)
+        assert users >= 2, f"{partial} is used by no page but that of the components"
 
 
 def test_a_page_shows_where_it_is() -> None:

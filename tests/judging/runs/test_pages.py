@@ -463,7 +463,7 @@ def test_estimate_comes_first_and_makes_nothing(researcher: Client, study: Study
     assert not JudgeRun.objects.exists()
     part = researcher.post(address, {"judge": "judy", "in_flight": 4}, headers={"HX-Request": "true"}).content.decode()
     assert "<strong>12 calls</strong>" in part  # six pairs in both orders
-    assert part.lstrip().startswith("<article")
+    assert part.lstrip().startswith("<details")
     assert "<html" not in part
 
 
