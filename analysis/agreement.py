@@ -264,9 +264,10 @@ def coincidences_of_counts(counts: FloatArray) -> FloatArray:
 
 def majority_of_counts(counts: FloatArray) -> FloatArray:
     """`majority` of units whose votes are counted, (n_units, 3) over -1, 0, +1."""
-    most = counts.max(axis=1, keepdims=True)
-    alone = ((counts == most).sum(axis=1) == 1) & (most[:, 0] > 0)
-    return np.where(alone, VALUES[counts.argmax(axis=1)], np.nan)
+    most = np.maximum(np.maximum(counts[:, 0], counts[:, 1]), counts[:, 2])
+    a, tie, b = (column == most for column in counts.T)
+    alone = (a ^ tie ^ b) & ~(a & tie & b) & (most > 0)
+    return np.where(alone, b.astype(np.float64) - a, np.nan)
 
 
 def _value_counts(ratings: npt.ArrayLike) -> FloatArray:
@@ -276,7 +277,10 @@ def _value_counts(ratings: npt.ArrayLike) -> FloatArray:
 def _counts_of(units: FloatArray, values: FloatArray) -> FloatArray:
     if units.ndim != 2:
         raise ShapeError(f"need (n_units, n_raters) ratings, got shape {units.shape}")
-    return np.stack([(units == value).sum(axis=1) for value in values], axis=1).astype(np.float64)
+    counts = np.zeros((len(values), len(units)))
+    for rater in units.T:  # by rater: sums along the short axis of units would take several times as long
+        counts += rater == values[:, np.newaxis]
+    return np.ascontiguousarray(counts.T)
 
 
 def _alpha(observed: FloatArray, distance: FloatArray) -> FloatArray:

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from analysis.types import IntArray
+from analysis.types import BoolArray, IntArray
 
 CLOSE = 16  # codes whose range is at most so many times their number are counted instead of sorted
+CLOSE_TO_COUNT = 128  # where only the number of distinct ones is asked for, which takes a byte for each possible value
 FEW = 1 << 20  # or that have at most so many possible values
 LARGEST = 1 << 62
 
@@ -18,17 +19,32 @@ def groups(codes: IntArray) -> tuple[IntArray, IntArray]:
     """
     if not len(codes):
         return codes, np.empty(0, dtype=np.int64)
-    low, high = int(codes.min()), int(codes.max())
-    if high - low > max(CLOSE * len(codes), FEW):
+    low = int(codes.min())
+    if (is_there := _present(codes, low, CLOSE)) is None:
         distinct, place = np.unique(codes, return_inverse=True)
         return distinct, place
-    shifted = codes - low
-    is_there = np.zeros(high - low + 1, dtype=bool)
-    is_there[shifted] = True
     distinct = np.flatnonzero(is_there)
     place_of = np.empty(len(is_there), dtype=np.int64)
     place_of[distinct] = np.arange(len(distinct))
-    return distinct + low, place_of[shifted]
+    return distinct + low, place_of[codes - low]
+
+
+def count_groups(codes: IntArray) -> int:
+    """Return the number of distinct codes, (n,) integers."""
+    if not len(codes):
+        return 0
+    is_there = _present(codes, int(codes.min()), CLOSE_TO_COUNT)
+    return len(np.unique(codes)) if is_there is None else int(np.count_nonzero(is_there))
+
+
+def _present(codes: IntArray, low: int, close: int) -> BoolArray | None:
+    """Return for each value from `low` on whether it is among the codes; None where they lie too far apart."""
+    span = int(codes.max()) - low
+    if span > max(close * len(codes), FEW):
+        return None
+    is_there = np.zeros(span + 1, dtype=bool)
+    is_there[codes - low] = True
+    return is_there
 
 
 def joint_codes(*columns: IntArray) -> IntArray:
@@ -58,7 +74,10 @@ def groups_of_rows(*columns: IntArray) -> tuple[tuple[IntArray, ...], IntArray]:
 
 def first_rows(*columns: IntArray) -> IntArray:
     """Return the rows that no earlier one equals, ascending."""
-    distinct, place = groups(joint_codes(*columns))
+    joint = joint_codes(*columns)
+    if count_groups(joint) == len(joint):
+        return np.arange(len(joint))
+    distinct, place = groups(joint)
     return np.sort(_first_of_each(place, len(distinct)))
 
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from analysis.bootstrap import ratio
 from analysis.errors import UnknownValue
+from analysis.grouping import groups
 from analysis.ranking.comparisons import win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes, code_array
 
@@ -80,13 +81,13 @@ def _as_it_is(result: FloatArray) -> FloatArray:
 
 
 def _rates(outcomes: Outcomes, systems: npt.ArrayLike | None, points: Callable[[FloatArray], FloatArray]) -> Rates:
-    met = np.concatenate([outcomes.a, outcomes.b])
-    codes = np.unique(met if systems is None else code_array("systems", systems))
+    met, side = groups(np.concatenate([outcomes.a, outcomes.b]))
+    codes = met if systems is None else np.unique(code_array("systems", systems))
     if strangers := np.setdiff1d(met, codes).tolist():
         raise UnknownValue(f"systems {strangers} of the outcomes are not among {codes.tolist()}")
     known = ~np.isnan(outcomes.verdict)
     # Every verdict is one result for each side: +1 is a win of B and, with the sign turned, a loss of A.
-    side = np.searchsorted(codes, np.concatenate([outcomes.a[known], outcomes.b[known]]))
+    side = np.searchsorted(codes, met)[side[np.tile(known, 2)]]
     result = np.concatenate([-outcomes.verdict[known], outcomes.verdict[known]])
     weight = np.tile(outcomes.weight[known], 2)
     won = np.bincount(side, weights=weight * points(result), minlength=len(codes))

@@ -182,12 +182,14 @@ def _in_arms(arms: Collection[str]) -> Q:
 def _asked(hits: QuerySet[Hit], given: _Assignments) -> tuple[IntArray, IntArray, FloatArray]:
     """Return a row for each pair of each counted assignment: the assignment's row, the pair, the HIT's chance."""
     on_hits = HitPair.objects.filter(hit__in=hits).order_by("hit_id", "position")
-    hit, pair, chance = number_columns(on_hits, "hit_id", "pair_id", "hit__inclusion_probability")
+    hit, pair = number_columns(on_hits, "hit_id", "pair_id")
+    known, chance = number_columns(hits.order_by("pk"), "pk", "inclusion_probability")
     listed, start, size = np.unique(hit.astype(np.int64), return_index=True, return_counts=True)
     counted = np.flatnonzero(given.is_counted)
     at = places(listed, given.hit[counted])
     counted, at = counted[at >= 0], at[at >= 0]
     sizes = size[at]
+    chances = np.append(chance, np.nan)[places(known.astype(np.int64), given.hit[counted])]
     first = np.cumsum(sizes) - sizes
     place = np.arange(sizes.sum()) + np.repeat(start[at] - first, sizes)
-    return np.repeat(counted, sizes), pair[place].astype(np.int64), chance[place]
+    return np.repeat(counted, sizes), pair[place].astype(np.int64), np.repeat(chances, sizes)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.bootstrap import Interval, Statistic, ratio
-from analysis.grouping import groups
+from analysis.grouping import count_groups
 from analysis.intervals import (
     MIN_FOR_BOOTSTRAP,
     MIN_FOR_STATISTIC,
@@ -200,6 +200,14 @@ def number(value: float) -> float | None:
     return None if math.isnan(value) else float(value) + 0.0
 
 
+def numbers(values: FloatArray) -> list[float | None]:
+    """Convert an array as `number` does each value."""
+    found: list[float | None] = (values + 0.0).tolist()
+    for place in np.flatnonzero(np.isnan(values)).tolist():
+        found[place] = None
+    return found
+
+
 def distribution_keys(counts: dict[float, int]) -> dict[str, int]:
     """Convert the values of a distribution to JSON keys such as "0.333333"; in full precision where six digits clash."""
     short = [str(round(value, 6) + 0.0) for value in counts]
@@ -209,8 +217,8 @@ def distribution_keys(counts: dict[float, int]) -> dict[str, int]:
 
 def _ratio_alone(rows: npt.ArrayLike, instance: npt.ArrayLike, basis: Basis, settings: IntervalSettings) -> Estimate:
     table = np.asarray(rows, dtype=np.float64).reshape(-1, 2)
-    instances, _ = groups(code_array("instance", instance)[table[:, 1] > 0])
-    return value_estimate(float(ratio(table.sum(axis=0))), basis, settings, len(instances))
+    instances = count_groups(code_array("instance", instance)[table[:, 1] > 0])
+    return value_estimate(float(ratio(table.sum(axis=0))), basis, settings, instances)
 
 
 def _value(sums: FloatArray, statistic: Statistic) -> float:

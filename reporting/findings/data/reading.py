@@ -177,8 +177,10 @@ def _pairs(study: Study, selections: Sequence[Selection], filters: Filters) -> l
         chosen = chosen[np.lexsort((selection.index[chosen], selection.instance[chosen]))]
         instance, at = selection.instance[chosen], places(key.astype(np.int64), selection.pair[chosen])
         named = [system.name for system in (selection.configuration.system_a, selection.configuration.system_b)]
-        gold = [gold_verdict(gold_of.get(pk), *named) for pk in selection.matchup_ids]
-        of_instance = np.array([np.nan if one is None else one for one in gold], dtype=np.float64)
+        gold = [gold_verdict(gold_of.get(pk), *named) for pk in selection.matchup_ids] if gold_of else []
+        of_instance = np.array(
+            [np.nan if one is None else one for one in gold] or np.full(len(selection.matchup_ids), np.nan)
+        )
         length_a, length_b = (np.append(length, np.nan)[at] for length in known)
         found.append(Pairs(instance, selection.index[chosen], length_a, length_b, of_instance[instance]))
     return found

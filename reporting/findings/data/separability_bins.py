@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
-from reporting.core.estimates import number
+from reporting.core.estimates import numbers
 
 NOT_COMPUTED = "separability has not been computed"
 ALL_UNDEFINED = "no selected instance has a separability: it needs two generations or more of each system"
@@ -101,7 +101,7 @@ def separability_findings(instance_ids: Sequence[str], found: Separability) -> d
         "normalisation": {"group": found.measured.group, "min": found.measured.low, "max": found.measured.high},
         "edges": [] if found.bins is None else found.bins.edges.tolist(),
         "bins": [{"low": low, "high": high, "instances": count} for low, high, count in listed],
-        "values": dict(zip(instance_ids, map(number, found.values.tolist()), strict=True)),
+        "values": dict(zip(instance_ids, numbers(found.values), strict=True)),
         "undefined": missing,
     }
     if missing:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.grouping import first_rows, groups_of_rows
+from analysis.grouping import first_rows, groups_of_rows, joint_codes
 from analysis.ranking import WinMatrix, components, win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes
 from reporting.core.raters import Rater
@@ -74,8 +74,10 @@ class RaterComparisons:
         return found
 
 
-def comparisons_of_raters(everything: Sequence[ConfigurationData], scale: StudyScale) -> list[RaterComparisons]:
-    """Return the comparisons of every rater, people first."""
+def comparisons_of_raters(
+    everything: Sequence[ConfigurationData], scale: StudyScale, *, in_order: bool = True
+) -> list[RaterComparisons]:
+    """Return the comparisons of every rater, people first; those that nothing is drawn from need no order."""
     names = tuple(sorted({name for data in everything for name in data.systems}))
     codes = instance_codes(everything)
     deltas = scale.values or tuple(np.full(len(one), np.nan) for one in codes)
@@ -86,6 +88,7 @@ def comparisons_of_raters(everything: Sequence[ConfigurationData], scale: StudyS
             [everything[place].systems for place, _ in found],
             [codes[place] for place, _ in found],
             [deltas[place] for place, _ in found],
+            in_order=in_order,
         )
         for found in raters_by_name(everything).values()
     ]
@@ -97,6 +100,8 @@ def _comparisons(
     systems: Sequence[tuple[str, str]],
     codes: Sequence[IntArray],
     deltas: Sequence[FloatArray],
+    *,
+    in_order: bool,
 ) -> RaterComparisons:
     """Join what one rater said on several configurations."""
     parts = [rater.rated.outcomes for rater in raters]
@@ -109,8 +114,9 @@ def _comparisons(
     pair, verdict = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pair", "verdict"))
     delta = np.concatenate([own[part.instance] for own, part in zip(deltas, parts, strict=True)])
     lower, upper = np.minimum(a, b), np.maximum(a, b)
-    order = np.lexsort((pair, rater, upper, lower, instance))
-    rows = order[~np.isnan(verdict[order])]
+    rows = np.flatnonzero(~np.isnan(verdict))
+    if in_order:
+        rows = rows[np.argsort(joint_codes(instance, lower, upper, rater, pair)[rows], kind="stable")]
     return RaterComparisons(
         rater=raters[0].name,
         kind=raters[0].kind,

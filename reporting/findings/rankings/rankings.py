@@ -53,7 +53,8 @@ def ranking_findings(
     note = english_note([row for data in everything for row in data.chosen])
     found: dict[str, list[dict[str, Any]]] = {"rankings": [], "win_matrices": [], "system_tests": []}
     raters = raters_by_name(everything).values()
-    for about, sources in zip(comparisons_of_raters(everything, scale), raters, strict=True):
+    comparisons = comparisons_of_raters(everything, scale, in_order=not filters.estimates_only)
+    for about, sources in zip(comparisons, raters, strict=True):
         rankings = rate_rankings(about, filters)
         if len(about.names) > 2:
             strengths = fit_strengths(about, filters)
