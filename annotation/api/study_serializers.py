@@ -5,6 +5,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
+from annotation.importing.forms import UploadForm
 from annotation.models import Event, Study
 from annotation.quality.qualification import too_few_hits
 from annotation.questions.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT
@@ -120,7 +121,7 @@ class ReasonSerializer(serializers.Serializer[Any]):
 class UploadSerializer(serializers.Serializer[Any]):
     """A file to be imported into a study."""
 
-    kind = serializers.ChoiceField(choices=["study", "mturk", "ratings", "tables"])
+    kind = serializers.ChoiceField(choices=[name for name, _label in UploadForm.KINDS])
     file = serializers.FileField()
     dataset = serializers.CharField(required=False)
     system_1 = serializers.CharField(required=False)

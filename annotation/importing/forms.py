@@ -26,6 +26,9 @@ class UploadForm(forms.Form):
         ("mturk", _("MTurk batch results (CSV): instances and ratings")),
         ("ratings", _("Ratings, long form (CSV or JSON Lines)")),
         ("tables", _("Comparison tables (JSON Lines)")),
+        ("alpacaeval", _("AlpacaEval’s annotations by judges (JSON): instances and judgments")),
+        ("battles", _("Arena battles with conversations (JSON): instances and votes")),
+        ("label-studio", _("Label Studio’s pairwise tasks (JSON): instances and votes")),
     ]
 
     kind = forms.ChoiceField(choices=KINDS, label=_("What is in the file"))

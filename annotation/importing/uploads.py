@@ -3,12 +3,14 @@
 from typing import Any
 
 from django.conf import settings as django_settings
+from django.utils.module_loading import import_string
 
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import bound_of_upload
 from annotation.core.files.parquet import as_json_lines
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
+from annotation.importing.further_kinds import FURTHER
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.rating_files import import_ratings
 from annotation.importing.study_files import import_labelled, import_study, summary
@@ -45,6 +47,9 @@ def read_upload(
     if kind == "tables":
         study, added, _ = import_tables(**file)
         return study, _summary(name, f"{added} comparison tables", added)
+    if kind in FURTHER:
+        imported: tuple[Study, str] = import_string(FURTHER[kind])(**file, kind=kind, dataset=dataset, **settings)
+        return imported
     raise AnnotationError(f"{kind!r} is no kind of file")
 
 

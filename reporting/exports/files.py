@@ -88,7 +88,7 @@ def write_export(path: Path, study: Study, kind: str, form: str) -> int:
 
 def write_rows(path: Path, rows: Iterable[Row], columns: Sequence[str], form: str) -> int:
     """Write a file that replaces what is at `path` when it is complete; return the number of rows."""
-    with _replacing(path) as made:
+    with replacing(path) as made:
         if form == PARQUET:
             return write_parquet(made, rows, types_of(columns))
         count = -1 if form == "csv" else 0  # the header is no row
@@ -100,7 +100,7 @@ def write_rows(path: Path, rows: Iterable[Row], columns: Sequence[str], form: st
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """Give a path beside `path`, whose file replaces it on success."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(descriptor)

@@ -23,6 +23,15 @@ class RepairedStudy:
     method: Method
 
     @property
+    def how(self) -> str:
+        """Say how the pairs were made, for the card of a data set."""
+        preferences = int(self.given.decided.sum())
+        return (
+            f"They were implied by a ranking of each\ninstance's texts, which {preferences} preferences gave "
+            f"(REPAIR of Liu et al. 2024, *Aligning with Logic*; scores: {self.method})."
+        )
+
+    @property
     def pairs(self) -> IntArray:
         """(m, 2) items, the better one first, by instance."""
         return self.found.pairs[np.argsort(self.given.instance[self.found.pairs[:, 0]], kind="stable")]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from annotation.models import Generation, Instance
 from reporting.core.text import printable
 from reporting.exports.files import write_rows
 from reporting.logic.preferences import Preferences
-from reporting.logic.repaired import RepairedStudy
 
 CHUNK = 500  # instances whose texts are in memory at a time
 FORMS = ("trl", "instruction", "hf")
@@ -51,8 +50,46 @@ class TrainingPreference:
     worse: str
 
 
+class Training(Protocol):
+    """Preferences, the pairs of items to be written, the better one first and by instance, and how they were made."""
+
+    @property
+    def given(self) -> Preferences: ...
+
+    @property
+    def pairs(self) -> IntArray: ...
+
+    @property
+    def how(self) -> str: ...
+
+
+@dataclass(frozen=True, eq=False)
+class AsGiven:
+    """Preferences as raters gave them."""
+
+    given: Preferences
+
+    @property
+    def pairs(self) -> IntArray:
+        """(m, 2) items, the better one first, by instance."""
+        return self._by_instance(np.stack([self.given.winners, self.given.losers], axis=1))
+
+    @property
+    def ties(self) -> IntArray:
+        """(t, 2) items of which neither was preferred, by instance."""
+        return self._by_instance(self.given.ties)
+
+    @property
+    def how(self) -> str:
+        """Say what the pairs are."""
+        return "Each pair is one preference, as its rater gave it."
+
+    def _by_instance(self, pairs: IntArray) -> IntArray:
+        return pairs[np.argsort(self.given.instance[pairs[:, 0]], kind="stable")]
+
+
 def write_training_data(
-    repaired: RepairedStudy, out: Path, *, title: str, question: str, options: Options
+    repaired: Training, out: Path, *, title: str, question: str, options: Options
 ) -> dict[str, int]:
     """Write the pairs; return the rows of each file by its path.
 
@@ -75,7 +112,16 @@ def write_training_data(
     return written
 
 
-def _parts(repaired: RepairedStudy, options: Options) -> tuple[IntArray, IntArray]:
+def write_ties(given: AsGiven, out: Path) -> int:
+    """Write the pairs of which neither text was preferred; return how many."""
+    rows = (
+        {"prompt": one.source, "text_1": one.better, "text_2": one.worse, "instance_id": one.instance_id}
+        for one in _preferences(given.given, given.ties)
+    )
+    return write_rows(out, rows, ("prompt", "text_1", "text_2", "instance_id"), "jsonl")
+
+
+def _parts(repaired: Training, options: Options) -> tuple[IntArray, IntArray]:
     """Divide the pairs by whole instances, and draw from those that are not held out."""
     rng = np.random.default_rng(options.seed)
     given, pairs = repaired.given, repaired.pairs
@@ -136,12 +182,11 @@ def _instructions(found: Iterator[TrainingPreference], question: str, *, negated
                 }
 
 
-def _card(repaired: RepairedStudy, title: str, written: dict[str, int]) -> str:
+def _card(repaired: Training, title: str, written: dict[str, int]) -> str:
     """Return the data set card: which file is which split, and how the pairs were made."""
     splits = [(Path(path).stem, Path(path).name, rows) for path, rows in written.items()]
     head = "\n".join(f"      - split: {split}\n        path: {name}" for split, name, _ in splits)
     counts = "\n".join(f"- `{split}`: {rows} pairs" for split, _, rows in splits)
-    preferences = int(repaired.given.decided.sum())
     return f"""---
 configs:
   - config_name: default
@@ -153,8 +198,7 @@ tags:
 
 # {printable(title)}
 
-Pairs of texts with the better one as `chosen` and the other as `rejected`, for the source in `prompt`. They were implied by a ranking of each
-instance's texts, which {preferences} preferences gave (REPAIR of Liu et al. 2024, *Aligning with Logic*; scores: {repaired.method}).
+Pairs of texts with the better one as `chosen` and the other as `rejected`, for the source in `prompt`. {repaired.how}
 
 {counts}
 

@@ -41,4 +41,5 @@ def bound_of_upload(kind: str, most: int) -> Bound:
 
 def command_for(kind: str) -> str:
     """Return the command that imports a file of this kind."""
-    return f"import_{kind}" if kind in ("sources", "mturk", "ratings", "tables") else "import_study"
+    own = ("sources", "mturk", "ratings", "tables", "alpacaeval", "battles", "label-studio")
+    return f"import_{kind.replace('-', '_')}" if kind in own else "import_study"

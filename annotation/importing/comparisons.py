@@ -1,0 +1,70 @@
+"""Storing comparisons made elsewhere: their instances, and the votes of people."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+
+from annotation.importing.content import StoredInstances, store_instances
+from annotation.importing.formats.comparisons import Comparison, instances_of
+from annotation.importing.rating_rows import RatingRow, default_batch
+from annotation.importing.ratings import StoredRatings, store_ratings
+from annotation.models import Pair, Study
+from annotation.questions.questions import MAIN
+from annotation.studies.services import ensure_study
+
+PairKey = tuple[str, frozenset[str], int]
+
+
+@transaction.atomic
+def store_comparisons(
+    *, comparisons: Sequence[Comparison], name: str, slug: str, **settings: Any
+) -> tuple[Study, StoredInstances, StoredRatings]:
+    """Store the instances of all comparisons and the ratings of people among them, whole or not at all.
+
+    Raises: BadFile listing the bad lines.
+    """
+    instances = instances_of(comparisons, name)
+    study = ensure_study(slug=slug, **settings)
+    stored = store_instances(study=study, rows=instances, name=name)
+    pairs = pairs_by_systems(study, {row.instance_id for row in instances})
+    asks_tie_kind = study.questions[MAIN].tie_kinds
+    rows = [
+        _rating(one, pairs[one.instance_id, frozenset(one.systems), one.index], asks_tie_kind=asks_tie_kind)
+        for one in comparisons
+        if not one.by_judge and one.verdict is not None
+    ]
+    ratings = store_ratings(study=study, rows=rows, name=name) if rows else StoredRatings(0, 0)
+    return study, stored, ratings
+
+
+def pairs_by_systems(study: Study, wanted: set[str]) -> dict[PairKey, Pair]:
+    """Return the pairs of some instances by instance, systems and index."""
+    related = Pair.objects.filter(matchup__instance__study=study).select_related(
+        "matchup__instance", "matchup__system_a", "matchup__system_b"
+    )
+    found = {}
+    for pair in related.defer("matchup__instance__source").iterator(chunk_size=2000):
+        matchup = pair.matchup
+        if matchup.instance.instance_id in wanted:
+            systems = frozenset((matchup.system_a.name, matchup.system_b.name))
+            found[matchup.instance.instance_id, systems, pair.index] = pair
+    return found
+
+
+def _rating(one: Comparison, pair: Pair, *, asks_tie_kind: bool) -> RatingRow:
+    matchup = pair.matchup
+    a_is_left = matchup.system_a.name == one.systems[0]
+    verdict = one.verdict or 0
+    return RatingRow(
+        number=one.number,
+        batch=default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name),
+        hit=f"{one.instance_id}"[:100] + f"/{matchup.system_a_id}/{matchup.system_b_id}",
+        pair=pair,
+        rater=one.rater,
+        verdict=verdict if a_is_left else -verdict,
+        a_is_left=a_is_left,
+        reason=one.reason,
+        rated_at=one.rated_at,
+        tie_kind=one.tie_kind if asks_tie_kind and verdict == 0 else "",
+    )

@@ -1,0 +1,75 @@
+"""Battles as FastChat and Chatbot Arena write them: two models' conversations, the winner, and who judged."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from annotation.importing.formats.comparisons import Comparison, Fields, Read
+from annotation.importing.formats.study_file import LONGEST_ID, LONGEST_SYSTEM
+
+WINNERS = {"model_a": -1, "model_b": 1, "tie": 0, "tie (bothbad)": 0}
+JUDGE = "judge:"
+ROLES = {"user": "User", "assistant": "Assistant", "system": "System"}
+
+
+def reader(*, dataset: str) -> Read:
+    """Return what reads one battle; a judge given as a list, or as `judge:NAME`, is a model."""
+
+    def read(fields: Fields) -> list[Comparison]:
+        conversations = [_conversation(fields, f"conversation_{side}") for side in "ab"]
+        sources = {source for source, _ in conversations}
+        if len(sources) > 1:
+            fields.problems.append("the conversations begin with different messages of the user")
+        winner = fields.record.get("winner")
+        if winner not in WINNERS:
+            fields.problems.append(f"winner is {winner!r}; it must be one of {', '.join(WINNERS)}")
+        judge: Any = fields.record.get("judge")
+        by_judge = isinstance(judge, list) or (isinstance(judge, str) and judge.startswith(JUDGE))
+        rater = " ".join(map(str, judge)) if isinstance(judge, list) else str(judge or "anonymous").removeprefix(JUDGE)
+        source, turn = conversations[0][0], fields.record.get("turn")
+        named = fields.record.get("question_id")
+        if named is not None and "instance_id" not in fields.record:
+            later = f"-turn-{turn}" if isinstance(turn, int) and turn > 1 else ""
+            fields.record = {**fields.record, "instance_id": f"{named}{later}"[:LONGEST_ID]}
+        return [
+            Comparison(
+                fields.number,
+                **fields.place(source, dataset, "battle"),
+                systems=(
+                    fields.text("model_a", longest=LONGEST_SYSTEM),
+                    fields.text("model_b", longest=LONGEST_SYSTEM),
+                ),
+                texts=(conversations[0][1], conversations[1][1]),
+                rater=rater,
+                by_judge=by_judge,
+                verdict=WINNERS.get(winner) if isinstance(winner, str) else None,
+                tie_kind="bad" if winner == "tie (bothbad)" else "",
+                repeat=fields.whole("repeat"),
+                rated_at=_time(fields.record.get("tstamp")),
+            )
+        ]
+
+    return read
+
+
+def _conversation(fields: Fields, name: str) -> tuple[str, str]:
+    """Return the first message of the user, and what follows: the answer alone, or a transcript of several turns."""
+    messages = fields.record.get(name)
+    if not isinstance(messages, list) or len(messages) < 2 or not all(map(_is_message, messages)):
+        fields.problems.append(f"{name} must be a list of messages, each with a role and a content: texts are needed")
+        return "", ""
+    first, *rest = messages
+    if len(rest) == 1:
+        return str(first["content"]), str(rest[0]["content"])
+    return str(first["content"]), "\n\n".join(
+        f"{ROLES.get(one['role'], one['role'])}: {one['content']}" for one in rest
+    )
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
+
+
+def _time(value: object) -> datetime | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**33:
+        return None
+    return datetime.fromtimestamp(value, UTC)

@@ -1,0 +1,177 @@
+"""Comparisons made elsewhere, each with its two texts: what AlpacaEval's, Arena's and Label Studio's files have in common."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.files import lines
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.lines import text_problem
+from annotation.importing.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
+
+LONGEST_RATER = 190
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two texts for one source, in the order in which they were shown, and what one rater said of them.
+
+    index    : of the pair, where a system has several texts for a source
+    system_a : which of the systems is the study's A; where it is empty, the one that was first in the first comparison
+    verdict  : -1 the first, 0 neither, +1 the second; None: there is no answer that could be read
+    p_second : probability that the judge prefers the second text
+    """
+
+    number: int
+    instance_id: str
+    dataset: str
+    source: str
+    systems: tuple[str, str]
+    texts: tuple[str, str]
+    rater: str
+    by_judge: bool
+    verdict: int | None
+    index: int = 0
+    system_a: str = ""
+    reason: str = ""
+    tie_kind: str = ""
+    rated_at: datetime | None = None
+    p_second: float | None = None
+    repeat: int = 0
+
+
+class Fields:
+    """The fields of one record, and what is wrong with them."""
+
+    def __init__(self, number: int, record: dict[str, Any]) -> None:
+        self.number = number
+        self.record = record
+        self.problems: list[str] = []
+
+    def text(self, name: str, *, longest: int | None = None, may_be_blank: bool = False, default: str = "") -> str:
+        """Return a text; a missing one is a problem unless there is a default."""
+        value = self.record.get(name)
+        if value is None and default:
+            return default
+        if problem := text_problem(value, longest=longest, may_be_blank=may_be_blank):
+            self.problems.append(f"{name} {'is missing' if value is None else problem}")
+            return ""
+        return str(value)
+
+    def whole(self, name: str) -> int:
+        """Return a whole number from 0 on; 0 where there is none."""
+        value = self.record.get(name) or 0
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1000:
+            self.problems.append(f"{name} is {value!r}; it must be a whole number from 0 to 999")
+            return 0
+        return value
+
+    def moment(self, value: Any) -> datetime | None:
+        """Return a time in ISO form, if it is one."""
+        return lines.parse_time(value) if isinstance(value, str) else None
+
+    def place(self, source: str, dataset: str, prefix: str) -> dict[str, Any]:
+        """Return what says which pair it is: as Tandem has written it, or made of the source."""
+        made = f"{prefix}-{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+        return {
+            "instance_id": self.text("instance_id", longest=LONGEST_ID, default=made),
+            "dataset": self.text("dataset", longest=LONGEST_DATASET, default=dataset),
+            "source": source,
+            "index": self.whole("pair_index"),
+            "system_a": self.text("system_a", longest=LONGEST_SYSTEM) if self.record.get("system_a") else "",
+        }
+
+
+Read = Callable[[Fields], list[Comparison]]
+
+
+def read_comparisons(data: bytes, name: str, read: Read, bound: Bound = FOR_COMMANDS) -> list[Comparison]:
+    """Read JSON Lines or a JSON array, a record at a time.
+
+    Raises: BadFile listing the bad lines.
+    """
+    records, bad = lines.read_json(data)
+    found: list[Comparison] = []
+    for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        fields = Fields(number, record)
+        read_here = read(fields)
+        problems = [*fields.problems, *(problem for one in read_here for problem in _problems(one))]
+        bad.extend(BadLine(number, problem) for problem in dict.fromkeys(problems))
+        if not problems:
+            found += read_here
+        bound.refuse_more(name, len(found), "comparisons")
+    if not found and not bad:
+        bad.append(BadLine(1, "the file holds no comparisons"))
+    lines.refuse(name, bad)
+    return found
+
+
+def _problems(one: Comparison) -> list[str]:
+    problems = [
+        f"{what} {problem}"
+        for what, value, longest in (
+            *(("the name of a system", system, LONGEST_SYSTEM) for system in one.systems),
+            ("the rater", one.rater, LONGEST_RATER),
+        )
+        if (problem := text_problem(value, longest=longest))
+    ]
+    if one.systems[0] == one.systems[1]:
+        problems.append(f"both texts are of system {one.systems[0]!r}")
+    if one.system_a and one.system_a not in one.systems:
+        problems.append(f"system_a is {one.system_a!r}, which is not compared")
+    return problems
+
+
+@dataclass
+class _Instance:
+    """What is known of an instance so far."""
+
+    row: InstanceRow
+    texts: dict[str, dict[int, str]] = field(default_factory=dict)
+    matchups: dict[frozenset[str], tuple[str, str]] = field(default_factory=dict)
+
+
+def instances_of(comparisons: Iterable[Comparison], name: str) -> list[InstanceRow]:
+    """Collect the texts of each instance's systems, and which systems are compared, A first.
+
+    Raises: BadFile for another source or text under the same name, and for pairs that are left out between others.
+    """
+    found: dict[str, _Instance] = {}
+    orders: dict[frozenset[str], tuple[str, str]] = {}
+    bad: list[BadLine] = []
+    for one in comparisons:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        row = InstanceRow(one.number, one.instance_id, one.dataset, one.source, {})
+        here = found.setdefault(one.instance_id, _Instance(row))
+        if (here.row.source, here.row.dataset) != (one.source, one.dataset):
+            bad.append(
+                BadLine(one.number, f"{one.instance_id} has another source, or data set, on line {here.row.number}")
+            )
+        for system, text in zip(one.systems, one.texts, strict=True):
+            if here.texts.setdefault(system, {}).setdefault(one.index, text) != text:
+                bad.append(BadLine(one.number, f"system {system!r} has another text on {one.instance_id} before"))
+        both = frozenset(one.systems)
+        a = one.system_a or one.systems[0]
+        order = orders.setdefault(both, (a, *(both - {a})))  # type: ignore[arg-type]  # of two
+        if one.system_a and order[0] != a:
+            bad.append(BadLine(one.number, f"system_a is {a!r}, and {order[0]!r} before"))
+        here.matchups[both] = order
+    for one_instance in found.values():
+        for system, texts in one_instance.texts.items():
+            if set(texts) != set(range(len(texts))):
+                bad.append(BadLine(one_instance.row.number, f"{system!r} lacks texts of pairs between those it has"))
+            one_instance.row.generations[system] = [texts[index] for index in sorted(texts)]
+    lines.refuse(name, bad)
+    return [
+        InstanceRow(
+            here.row.number, here.row.instance_id, here.row.dataset, here.row.source, here.row.generations,
+            matchups=tuple(here.matchups.values()),
+        )
+        for here in found.values()
+    ]  # fmt: skip

@@ -1,0 +1,77 @@
+"""Label Studio's pairwise tasks: two texts, people's annotations (left or right, or a choice `tie`), models' predictions."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from annotation.importing.formats.comparisons import Comparison, Fields, Read
+from annotation.importing.formats.study_file import LONGEST_SYSTEM
+
+SIDES = {"left": -1, "right": 1}
+TIE = "tie"
+# Names in a task's data, by the texts that they hold; others are named when the file is read.
+DATA = {"source": "prompt", "left": "left", "right": "right"}
+NAMES = ("left_system", "right_system")
+
+
+def reader(*, dataset: str, source: str = "", left: str = "", right: str = "") -> Read:
+    """Return what reads one task; the names are those in its data."""
+    names = {"source": source or DATA["source"], "left": left or DATA["left"], "right": right or DATA["right"]}
+
+    def read(fields: Fields) -> list[Comparison]:
+        data = fields.record.get("data")
+        if not isinstance(data, dict):
+            fields.problems.append("data is missing")
+            return []
+        task = Fields(fields.number, data)
+        prompt = task.text(names["source"])
+        texts = (task.text(names["left"], may_be_blank=True), task.text(names["right"], may_be_blank=True))
+        # Where a task does not say whose texts they are, the sides are compared.
+        left_system, right_system = (
+            task.text(name, longest=LONGEST_SYSTEM, default=name.removesuffix("_system")) for name in NAMES
+        )
+        place = task.place(prompt, dataset, "task")
+        fields.problems += task.problems
+        return [
+            Comparison(
+                fields.number, **place, systems=(left_system, right_system), texts=texts, rater=rater,
+                by_judge=by_judge, verdict=verdict, rated_at=fields.moment(one.get("created_at")),
+                repeat=one["repeat"] if isinstance(one.get("repeat"), int) else 0,
+            )
+            for one, rater, by_judge in _answers(fields)
+            for verdict in _verdicts(fields, one)
+        ]  # fmt: skip
+
+    return read
+
+
+def _answers(fields: Fields) -> Iterator[tuple[dict[str, Any], str, bool]]:
+    """Yield people's annotations that were not cancelled, and models' predictions, with who made them."""
+    for kind in ("annotations", "predictions"):
+        answers = fields.record.get(kind) or []
+        if not isinstance(answers, list) or not all(isinstance(one, dict) for one in answers):
+            fields.problems.append(f"{kind} must be a list of objects")
+            continue
+        for one in answers:
+            if kind == "predictions":
+                yield one, str(one.get("model_version") or "model"), True
+            elif not one.get("was_cancelled"):
+                by = one.get("completed_by")
+                named = by.get("id") if isinstance(by, dict) else by
+                yield one, str(one.get("rater") or f"label-studio-{named}"), False
+
+
+def _verdicts(fields: Fields, answer: dict[str, Any]) -> Iterator[int]:
+    """Yield the verdict of an answer, which may hold regions of other kinds; none is a problem."""
+    result = answer.get("result")
+    for region in result if isinstance(result, list) else []:
+        value = region.get("value") if isinstance(region, dict) else None
+        if not isinstance(value, dict):
+            continue
+        if region.get("type") == "pairwise" and value.get("selected") in SIDES:
+            yield SIDES[value["selected"]]
+            return
+        choices = value.get("choices")
+        if isinstance(choices, list) and [str(one).lower() for one in choices] == [TIE]:
+            yield 0
+            return
+    fields.problems.append("an annotation selects neither left nor right, nor the choice “tie”")

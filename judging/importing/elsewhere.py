@@ -1,0 +1,79 @@
+"""Importing comparisons that people and judges made elsewhere: AlpacaEval's annotations, Arena battles, Label Studio's tasks."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.db import transaction
+
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_upload
+from annotation.importing.comparisons import store_comparisons
+from annotation.importing.formats import alpacaeval, arena, label_studio
+from annotation.importing.formats.comparisons import Comparison, read_comparisons
+from annotation.models import Study
+from annotation.studies.services import record_import
+from judging.importing.services import import_judgments
+
+READERS = {"alpacaeval": alpacaeval.reader, "battles": arena.reader, "label-studio": label_studio.reader}
+
+
+def import_elsewhere(
+    *,
+    kind: str,
+    data: bytes,
+    name: str,
+    slug: str,
+    options: dict[str, Any],
+    bound: Bound = FOR_COMMANDS,
+    **settings: Any,
+) -> tuple[Study, str]:
+    """Import a file of comparisons, whole or not at all; return the study and one line on what was added.
+
+    kind    : of READERS; options: its reader's
+    Raises: BadFile listing the bad lines.
+    """
+    comparisons = read_comparisons(data, name, READERS[kind](**options), bound)
+    with transaction.atomic():  # after parsing, since SQLite writes block raters
+        study, stored, ratings = store_comparisons(comparisons=comparisons, name=name, slug=slug, **settings)
+        lines = [json.dumps(line, ensure_ascii=False) for line in _judgments(comparisons)]
+        judged = import_judgments(data="\n".join(lines).encode(), name=name, slug=study.slug)[1].added if lines else 0
+        counts = {**stored.counts, "ratings": ratings.added, "judgments": judged}
+        if stored.added or stored.extended or ratings.added:
+            record_import(study=study, kind=kind, name=name, data=data, counts=counts)
+    added = {"instances": stored.added, "ratings": ratings.added, "judgments": judged}
+    if not any(added.values()):
+        return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
+    parts = ", ".join(f"{count:,} {what}" for what, count in added.items() if count)
+    return study, f"{name}: {parts} added (study {study.slug})"
+
+
+def import_upload(*, kind: str, data: bytes, name: str, slug: str, dataset: str, **settings: Any) -> tuple[Study, str]:
+    """Import an uploaded file with the default options."""
+    options: dict[str, Any] = {"dataset": dataset or kind}
+    options |= {"people": False} if kind == "alpacaeval" else {}
+    bound = bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
+    return import_elsewhere(kind=kind, data=data, name=name, slug=slug, options=options, bound=bound, **settings)
+
+
+def _judgments(comparisons: Iterable[Comparison]) -> Iterator[dict[str, Any]]:
+    """Yield the judgments among comparisons as rows of an export."""
+    for one in comparisons:
+        if not one.by_judge:
+            continue
+        a = one.system_a or one.systems[0]
+        turned = a != one.systems[0]
+        p_b = one.p_second if not turned or one.p_second is None else 1 - one.p_second
+        yield {
+            "instance_id": one.instance_id,
+            "pair_index": one.index,
+            "system_a": a,
+            "system_b": one.systems[0] if turned else one.systems[1],
+            "judge": one.rater,
+            "order": "ba" if turned else "ab",
+            "repeat": one.repeat,
+            "status": "unparsed" if one.verdict is None else "parsed",
+            "verdict": None if one.verdict is None else -one.verdict if turned else one.verdict,
+            "p_b": p_b,
+            "rated_at": one.rated_at.isoformat() if one.rated_at else None,
+        }

@@ -1,0 +1,156 @@
+"""`export_preferences`: files of other tools, read back into a study with the same findings; training data as it was given."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.core.files.parquet import write_parquet
+from annotation.models import Annotator, Generation, Study
+from judging.models import Judge
+from reporting.exports.files import types_of
+from reporting.findings.study_findings import findings
+from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+BOTH = ("--rater", "people", "--rater", "judge:fair")
+IMPORTS = {
+    "alpacaeval": ("import_alpacaeval", "annotations.json"),
+    "arena": ("import_battles", "battles.json"),
+    "label-studio": ("import_label_studio", "tasks.json"),
+}
+# That a judge could not be read is told by AlpacaEval's null alone; what was asked and what it cost is no verdict.
+COMPARED = ("counts", "shown_first", "mean_consistency", "mean_preference_strength", "raw_agreement", "rating_sets")
+
+
+@pytest.fixture
+def built() -> Built:
+    built = build_configuration(build_study("source"), instances=3, pairs=2)
+    rate(built, 0, "ann", [-1, 1], a_is_left=[True, False])
+    rate(built, 1, "ann", [0, 1], a_is_left=[False, False])
+    rate(built, 0, "bob", [1, 1])
+    rate(built, 2, "out", [1, 1])
+    Annotator.objects.filter(code="out").update(excluded=True, exclusion_reason="clicked through")
+    judge(built, "fair", [(0, 0, "ab", -1), (0, 1, "ba", 1), (1, 0, "ba", 0), (1, 1, "ab", "unparsed")])
+    return built
+
+
+def export(form: str, out: Path, *more: str) -> None:
+    call_command("export_preferences", "source", "--as", form, "--out", str(out), *more)
+
+
+def told(study: Study) -> dict[str, dict[str, Any]]:
+    [configuration] = findings(study)["configurations"]
+    return {one["rater"]: {name: one.get(name) for name in COMPARED} for one in configuration["raters"]}
+
+
+@pytest.mark.parametrize("form", IMPORTS)
+def test_what_is_exported_comes_back_with_the_same_findings(form: str, built: Built, tmp_path: Path) -> None:
+    export(form, tmp_path, *BOTH)
+    before = told(built.study)
+    Judge.objects.filter(name="fair").update(name="the-same-in-another-database")
+    command, name = IMPORTS[form]
+    people = ("--people",) if form == "alpacaeval" else ()
+    if people:  # one kind of rater in a file
+        whole = json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        for kind, wanted in (("people", False), ("judges", True)):
+            part = [one for one in whole if (one["annotator"] == "fair") == wanted]
+            (tmp_path / kind).write_text(json.dumps(part), encoding="utf-8")
+        call_command(command, str(tmp_path / "people"), "--study", "copy", "--people")
+        call_command(command, str(tmp_path / "judges"), "--study", "copy")
+    else:
+        call_command(command, str(tmp_path / name), "--study", "copy")
+
+    copy = Study.objects.get(slug="copy")
+    after = told(copy)
+    assert after["people"] == before["people"]
+    assert after["judge:fair"]["counts"] == before["judge:fair"]["counts"]
+    assert after["judge:fair"]["shown_first"] == before["judge:fair"]["shown_first"]
+    count = Annotator.objects.filter(study=copy).count()
+    again = tmp_path / "people" if people else tmp_path / name
+    call_command(command, str(again), "--study", "copy", *people)
+    assert Annotator.objects.filter(study=copy).count() == count == 2
+    assert told(copy) == after
+
+
+def test_the_files_are_those_of_the_tools(built: Built, tmp_path: Path) -> None:
+    for form in IMPORTS:
+        export(form, tmp_path / form, *BOTH)
+    annotations = json.loads((tmp_path / "alpacaeval" / "annotations.json").read_text(encoding="utf-8"))
+    assert len(annotations) == 10
+    assert {one["preference"] for one in annotations if one["annotator"] == "ann"} == {1, 1.5, 2}
+    assert [one["preference"] for one in annotations if one["annotator"] == "fair"] == [1, 2, 1.5, None]
+    assert {one["generator_1"] for one in annotations} == {built.system_a.name}
+    with (tmp_path / "alpacaeval" / "leaderboard.csv").open(encoding="utf-8") as file:
+        [row] = csv.DictReader(file)
+    # Of nine preferences for B six are wins, one (people: -1) and one (judge: -1) losses, two draws: (5 + 2 / 2) / 9.
+    assert (row["n_wins"], row["n_wins_base"], row["n_draws"], row["n_total"]) == ("5", "2", "2", "9")
+    assert float(row["win_rate"]) == pytest.approx(100 * (5 + 1) / 9)
+
+    battles = json.loads((tmp_path / "arena" / "battles.json").read_text(encoding="utf-8"))
+    assert len(battles) == 9
+    first = battles[1]  # ann's second vote: B, whose text was on the left
+    assert (first["model_a"], first["winner"], first["judge"]) == (built.system_b.name, "model_a", "ann")
+    assert [one["role"] for one in first["conversation_a"]] == ["user", "assistant"]
+    assert {one["judge"] for one in battles} == {"ann", "bob", "judge:fair"}
+
+    tasks = json.loads((tmp_path / "label-studio" / "tasks.json").read_text(encoding="utf-8"))
+    results = [one["result"][0] for task in tasks for one in task["annotations"]]
+    assert {one["type"] for one in results} == {"pairwise", "choices"}
+    assert sum(len(task["predictions"]) for task in tasks) == 3
+    assert "system" not in (tmp_path / "label-studio" / "labels.xml").read_text(encoding="utf-8")
+
+
+def test_training_data_are_the_preferences_as_given(built: Built, tmp_path: Path) -> None:
+    for form in ("trl", "instruction", "hf"):
+        export(form, tmp_path / form)
+
+    def rows(path: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (tmp_path / path).read_text(encoding="utf-8").splitlines()]
+
+    pairs = rows("trl/preferences.jsonl")
+    assert len(pairs) == 5
+    one = built.pairs[0][0]
+    texts = {one.generation_a.text, one.generation_b.text}
+    assert [row for row in pairs if {row["chosen"], row["rejected"]} == texts] == [
+        {"prompt": one.matchup.instance.source, "chosen": one.generation_a.text, "rejected": one.generation_b.text},
+        {"prompt": one.matchup.instance.source, "chosen": one.generation_b.text, "rejected": one.generation_a.text},
+    ]
+    [tie] = rows("trl/ties.jsonl")
+    assert tie["instance_id"] == built.matchups[1].instance.instance_id
+    assert len(rows("instruction/instructions.jsonl")) == 10
+    assert {row["instance_id"] for row in rows("hf/train.jsonl")} == {
+        one.instance.instance_id for one in built.matchups[:2]
+    }
+    card = (tmp_path / "hf" / "README.md").read_text(encoding="utf-8")
+    assert "as its rater gave it" in card
+    assert "REPAIR" not in card
+    with pytest.raises(CommandError, match="no ratings by judge:nobody"):
+        export("trl", tmp_path, "--rater", "judge:nobody")
+
+
+def test_a_folder_of_the_hub_is_read_as_one_file(built: Built, tmp_path: Path) -> None:
+    """Data files of several forms, as the hub has them beside a card."""
+    call_command("export_study", "source", "--what", "texts", "--format", "jsonl", "--out", str(tmp_path))
+    rows = [json.loads(line) for line in (tmp_path / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
+    folder = tmp_path / "hub" / "data"
+    folder.mkdir(parents=True)
+    (folder / "train-0.json").write_text(json.dumps(rows[:1], indent=1), encoding="utf-8")
+    write_parquet(folder / "train-1.parquet", rows[1:2], types_of(list(rows[1])))
+    (folder / "train-2.jsonl").write_text(f"{json.dumps(rows[2])}\n", encoding="utf-8")
+    (tmp_path / "hub" / "README.md").write_text("A card.", encoding="utf-8")
+
+    call_command("import_study", str(tmp_path / "hub"), "--study", "copy", "--form", "study")
+
+    def texts(slug: str) -> list[tuple[Any, ...]]:
+        found = Generation.objects.filter(instance__study__slug=slug)
+        return sorted(found.values_list("instance__instance_id", "instance__source", "system__name", "index", "text"))
+
+    assert len(texts("copy")) == 12
+    assert texts("copy") == texts("source")
+    with pytest.raises(CommandError, match="holds no file that ends with"):
+        (tmp_path / "empty").mkdir()
+        call_command("import_study", str(tmp_path / "empty"), "--study", "copy")
