@@ -1,7 +1,7 @@
 """Importing comparisons that people and judges made elsewhere: AlpacaEval's annotations, Arena battles, Label Studio's tasks."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -10,12 +10,16 @@ from django.db import transaction
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_upload
 from annotation.importing.comparisons import store_comparisons
 from annotation.importing.formats import alpacaeval, arena, label_studio
-from annotation.importing.formats.comparisons import Comparison, read_comparisons
+from annotation.importing.formats.comparisons import Comparison, Read, read_comparisons
 from annotation.models import Study
 from annotation.studies.services import record_import
 from judging.importing.services import import_judgments
 
-READERS = {"alpacaeval": alpacaeval.reader, "battles": arena.reader, "label-studio": label_studio.reader}
+READERS: dict[str, Callable[..., Read]] = {
+    "alpacaeval": alpacaeval.reader,
+    "battles": arena.reader,
+    "label-studio": label_studio.reader,
+}
 
 
 def import_elsewhere(

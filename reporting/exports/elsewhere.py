@@ -5,7 +5,7 @@ Each has what its importer needs to make the same pairs and verdicts of it.
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -87,7 +87,9 @@ def verdicts(study: Study, wanted: Wanted) -> Iterator[Said]:
             yield from _said(row, wanted, row["judge"], row["verdict"], first, by_judge=True)
 
 
-def _said(row: Json, wanted: Wanted, rater: str, verdict: int | None, first: str, *, by_judge: bool) -> Iterator[Said]:
+def _said(
+    row: Mapping[str, Any], wanted: Wanted, rater: str, verdict: int | None, first: str, *, by_judge: bool
+) -> Iterator[Said]:
     if wanted.dataset in ("", row["dataset"]):
         yield Said(
             row["instance_id"], row["dataset"], row["pair_index"], (row["system_a"], row["system_b"]),

@@ -151,6 +151,6 @@ def test_a_folder_of_the_hub_is_read_as_one_file(built: Built, tmp_path: Path) -
 
     assert len(texts("copy")) == 12
     assert texts("copy") == texts("source")
+    (tmp_path / "empty").mkdir()
     with pytest.raises(CommandError, match="holds no file that ends with"):
-        (tmp_path / "empty").mkdir()
         call_command("import_study", str(tmp_path / "empty"), "--study", "copy")
