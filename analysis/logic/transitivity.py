@@ -6,7 +6,7 @@ A set has no cycle if one of its items is preferred by none of the others and th
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import comb
+from math import comb, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ def transitivity_curve(
         raise UnknownValue(f"a set has 3 to {MAX_SIZE} items, got {wrong[0]}")
     if max_subsets < 1:
         raise UnknownValue(f"at least one set must be looked at, got max_subsets = {max_subsets}")
-    n, stack = edges.shape[-1], edges.reshape(-1, *edges.shape[-2:])
+    n, stack = edges.shape[-1], edges.reshape(prod(edges.shape[:-2]), *edges.shape[-2:])
     exact = [k for k in sizes if k <= n and comb(n, k) <= max_subsets]
     counts = acyclic_counts(stack, max(exact)) if exact and n <= MAX_EXACT_ITEMS else None
     draws = np.random.default_rng(0) if rng is None else rng

@@ -1,6 +1,7 @@
 """How consistent a rater is with itself among several texts: transitivity, commutativity, negation, repeats, position."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,31 @@ TIES_LEFT_OUT = "ties are left out"
 
 Verdicts = dict[tuple[int, int], float]  # by the items shown first and second: -1 the first is preferred, 0 a tie
 Graphs = list[tuple[IntArray, BoolArray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What a measure is a mean of.
+
+    rows     : (n, 2) sum and weight of each unit
+    instance : (n,) of each unit
+    share    : whether units are 0 or 1
+    """
+
+    rows: FloatArray
+    instance: IntArray
+    basis: Basis
+    share: bool = True
+
+    def estimate(self, settings: IntervalSettings) -> Estimate:
+        """Return the mean over all units."""
+        return (share_estimate if self.share else mean_estimate)(self.rows, self.instance, self.basis, settings)
+
+    def by_instance(self, n_instances: int) -> FloatArray:
+        """(n_instances, 2) mean of the units of each instance, NaN where it has none, and their weight."""
+        sums, weights = (np.bincount(self.instance, column, minlength=n_instances) for column in self.rows.T)
+        values = np.divide(sums, weights, out=np.full(n_instances, np.nan), where=weights > 0)
+        return np.stack([values, weights], axis=1)
 
 
 def audit(asked: Presentations, settings: IntervalSettings, *, sizes: Sequence[int] = SIZES) -> dict[str, Any]:
@@ -38,6 +64,15 @@ def audit(asked: Presentations, settings: IntervalSettings, *, sizes: Sequence[i
             for code, name in enumerate(asked.datasets)
         },
     }
+
+
+def by_instance(asked: Presentations, *, sizes: Sequence[int] = SIZES) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield each instance's place, the name of each measure, and its value there, without an interval."""
+    everything = np.ones(len(asked.instances), dtype=bool)
+    for name, counted in _counted(asked, preference_graphs(asked), everything, sizes).items():
+        for place, (value, n) in enumerate(counted.by_instance(len(asked.instances)).tolist()):
+            known = {"value": value, "why": None} if n else {"value": None, "why": counted.basis.why}
+            yield place, name, {**known, "n": int(n), "of": counted.basis.of, "tie_rule": counted.basis.tie_rule}
 
 
 def preference_graphs(asked: Presentations) -> Graphs:
@@ -97,22 +132,26 @@ def _measures(
     asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Sequence[int], settings: IntervalSettings
 ) -> dict[str, Any]:
     """Return the measures over the wanted instances."""
+    found = {name: counted.estimate(settings) for name, counted in _counted(asked, graphs, wanted, sizes).items()}
+    transitivity = {str(k): found.pop(f"transitivity_{k}") for k in sizes}
+    return {**found, "transitivity": transitivity}
+
+
+def _counted(asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Sequence[int]) -> dict[str, Counted]:
     here = wanted[asked.instance[asked.first]]
     plain, negated = (majorities(asked, here & chosen) for chosen in (~asked.negated, asked.negated))
     return {
-        "human_agreement": _human_agreement(asked, here, settings),
-        "transitivity": _transitivity(asked, graphs, wanted, sizes, settings),
-        "commutativity": _commutativity(asked, plain, settings),
-        "negation_invariance": _negation(asked, plain, negated, settings),
-        "self_agreement": _self_agreement(asked, here, settings),
-        "preferred_first": _preferred_first(asked, here, settings),
+        "human_agreement": _human_agreement(asked, here),
+        **_transitivity(asked, graphs, wanted, sizes),
+        "commutativity": _commutativity(asked, plain),
+        "negation_invariance": _negation(asked, plain, negated),
+        "self_agreement": _self_agreement(asked, here),
+        "preferred_first": _preferred_first(asked, here),
     }
 
 
-def _transitivity(
-    asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Sequence[int], settings: IntervalSettings
-) -> dict[str, Estimate]:
-    """Return the means over sets of compared texts; an instance has one set, or several that nothing compares."""
+def _transitivity(asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Sequence[int]) -> dict[str, Counted]:
+    """Return the sets of compared texts; an instance has one set, or several that nothing compares."""
     by_size: dict[int, list[int]] = {}
     for number, (items, _) in enumerate(graphs):
         by_size.setdefault(len(items), []).append(number)
@@ -127,33 +166,31 @@ def _transitivity(
         rows = np.stack([values[known, column], np.ones(int(known.sum()))], axis=1)
         why = f"no instance has {k} texts that were compared"
         basis = Basis(n, "instances", TIE_IS_NO_EDGE, int(wanted.sum()) - n, why)
-        found[str(k)] = mean_estimate(rows, instance[known], basis, settings)
+        found[f"transitivity_{k}"] = Counted(rows, instance[known], basis, share=False)
     return found
 
 
-def _commutativity(asked: Presentations, plain: Verdicts, settings: IntervalSettings) -> Estimate:
+def _commutativity(asked: Presentations, plain: Verdicts) -> Counted:
     both = _both_orders(plain)
     alone = len(plain) - 2 * len(both)
     basis = Basis(len(both), "pairs", TIE_EQUALS_TIE, alone, "no pair was asked in both orders")
-    return _share(asked, [(pair, plain[pair] == -plain[pair[::-1]]) for pair in both], basis, settings)
+    return _share(asked, [(pair, plain[pair] == -plain[pair[::-1]]) for pair in both], basis)
 
 
-def _negation(asked: Presentations, plain: Verdicts, negated: Verdicts, settings: IntervalSettings) -> Estimate:
+def _negation(asked: Presentations, plain: Verdicts, negated: Verdicts) -> Counted:
     both = [unit for unit in negated if unit in plain]
     alone = len(plain) + len(negated) - 2 * len(both) if negated else 0
     basis = Basis(len(both), "presentations", TIE_EQUALS_TIE, alone, "the negated question was not asked")
-    return _share(asked, [(unit, plain[unit] == negated[unit]) for unit in both], basis, settings)
+    return _share(asked, [(unit, plain[unit] == negated[unit]) for unit in both], basis)
 
 
-def _share(
-    asked: Presentations, found: list[tuple[tuple[int, int], bool]], basis: Basis, settings: IntervalSettings
-) -> Estimate:
+def _share(asked: Presentations, found: list[tuple[tuple[int, int], bool]], basis: Basis) -> Counted:
     rows = np.array([[held, 1] for _, held in found], dtype=np.float64).reshape(-1, 2)
     items = np.array([unit[0] for unit, _ in found], dtype=np.int64)
-    return share_estimate(rows, asked.instance[items], basis, settings)
+    return Counted(rows, asked.instance[items], basis)
 
 
-def _self_agreement(asked: Presentations, here: BoolArray, settings: IntervalSettings) -> Estimate:
+def _self_agreement(asked: Presentations, here: BoolArray) -> Counted:
     chosen = here & ~asked.negated & ~np.isnan(asked.verdict)
     shown = np.stack([asked.first[chosen], asked.second[chosen]], axis=1)
     units, row = np.unique(shown, axis=0, return_inverse=True)
@@ -163,22 +200,22 @@ def _self_agreement(asked: Presentations, here: BoolArray, settings: IntervalSet
     kept = sums[:, 1] > 0
     n = int(sums[:, 1].sum())
     basis = Basis(n, "repeated answers", TIE_EQUALS_TIE, int(chosen.sum()) - n, "nothing was asked twice")
-    return mean_estimate(sums[kept], asked.instance[units[kept, 0]], basis, settings)
+    return Counted(sums[kept], asked.instance[units[kept, 0]], basis, share=False)
 
 
-def _preferred_first(asked: Presentations, here: BoolArray, settings: IntervalSettings) -> Estimate:
+def _preferred_first(asked: Presentations, here: BoolArray) -> Counted:
     chosen = here & ~asked.negated & ~np.isnan(asked.verdict)
     sums = first_sums(asked.verdict[chosen], np.ones(int(chosen.sum()), dtype=bool))
     kept = sums[:, 1] > 0
     n = int(kept.sum())
     basis = Basis(n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, "no answer but ties")
-    return share_estimate(sums[kept], asked.instance[asked.first[chosen]][kept], basis, settings)
+    return Counted(sums[kept], asked.instance[asked.first[chosen]][kept], basis)
 
 
-def _human_agreement(asked: Presentations, here: BoolArray, settings: IntervalSettings) -> Estimate:
+def _human_agreement(asked: Presentations, here: BoolArray) -> Counted:
     known = here & ~asked.negated & (asked.repeat == 0) & ~np.isnan(asked.verdict) & ~np.isnan(asked.target)
     decided = known & (asked.verdict != 0) & (asked.target != 0)
     n = int(decided.sum())
     rows = np.stack([asked.verdict[decided] == asked.target[decided], np.ones(n)], axis=1).astype(np.float64)
     basis = Basis(n, "answers", TIES_LEFT_OUT, int(known.sum()) - n, "no answer stands beside gold or a majority")
-    return share_estimate(rows, asked.instance[asked.first[decided]], basis, settings)
+    return Counted(rows, asked.instance[asked.first[decided]], basis)

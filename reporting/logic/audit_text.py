@@ -12,6 +12,7 @@ COLUMNS = (
     *("value", "low", "high", "level", "n", "of", "n_instances", "tie_rule", "excluded", "why"),
     *OF_RATER,
 )
+OF_INSTANCE = ("rater", "dataset", "instance_id", "measure", "value", "n", "of", "tie_rule", "why")
 ALL = "all data sets"
 WITHOUT_SIZE = ("human_agreement", "commutativity", "negation_invariance", "self_agreement", "preferred_first")
 

@@ -1,22 +1,22 @@
 """The audits of a study's raters side by side, and how far a judge's numbers depend on its wording."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from analysis.rank_correlation import spearman
 from annotation.core.database.aggregates import grouped
-from annotation.models import Study
+from annotation.models import Instance, Study
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of
 from reporting.core.estimates import IntervalSettings
 from reporting.core.kept import Kept, version_of
 from reporting.core.raters import PEOPLE
-from reporting.logic.audit import audit
+from reporting.logic.audit import audit, by_instance
 from reporting.logic.contradictions import contradictions
-from reporting.logic.presentations import judge_presentations, people_presentations, targets
+from reporting.logic.presentations import Presentations, Target, judge_presentations, people_presentations, targets
 
 OVER_WORDINGS = ("human_agreement", "transitivity_5", "commutativity", "negation_invariance")
 Found = dict[str, Any]
@@ -38,15 +38,32 @@ def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int =
     on_chosen = {run.judge_id for run in judges_of(study, question=question) if run.pair_filter.get("on_demand")}
     raters = []
     for judge in judges:
-        asked = (
-            people_presentations(study, question=question)
-            if judge is None
-            else judge_presentations(study, judge, target, question=question)
-        )
+        asked = _asked(study, judge, target, question)
         listed = contradictions(study, judge, asked, most=most, question=question)
         named = _named(judge, on_chosen=judge is not None and judge.pk in on_chosen)
         raters.append({**named, **audit(asked, settings), "contradictions": listed})
     return {"study": study.slug, "level": settings.level, "raters": raters}
+
+
+def instance_rows(study: Study, judges: Sequence[Judge | None], *, question: int = 0) -> Iterator[Found]:
+    """Yield each measure of these judges (None: people) on each instance by itself: values alone, intervals are over instances."""
+    target = targets(study, question=question)
+    ids = dict(Instance.objects.filter(study=study).values_list("pk", "instance_id"))
+    for judge in judges:
+        asked = _asked(study, judge, target, question)
+        rater = PEOPLE if judge is None else f"judge:{judge.name}"
+        for place, name, found in by_instance(asked):
+            about = {
+                "instance_id": ids[int(asked.instances[place])],
+                "dataset": asked.datasets[int(asked.dataset[place])],
+            }
+            yield {"rater": rater, **about, "measure": name, **found}
+
+
+def _asked(study: Study, judge: Judge | None, target: Target, question: int) -> Presentations:
+    if judge is None:
+        return people_presentations(study, question=question)
+    return judge_presentations(study, judge, target, question=question)
 
 
 def kept_audit(study: Study, *, question: int = 0) -> Found:

@@ -27,12 +27,12 @@ from reporting.core.pictures import chart_response, picture, theme_of
 from reporting.core.questions import question_choice
 from reporting.core.raters import PEOPLE
 from reporting.logic.audit import SIZES
-from reporting.logic.audit_text import COLUMNS, as_rows
+from reporting.logic.audit_text import COLUMNS, OF_INSTANCE, as_rows
 from reporting.logic.charts import CHARTS
 from reporting.logic.contradictions import KINDS, found_in, opened
 from reporting.logic.forms import AuditForm
 from reporting.logic.presentations import judge_presentations, people_presentations
-from reporting.logic.study_audit import OVER_WORDINGS, estimate_of, judges_audited, kept_audit
+from reporting.logic.study_audit import OVER_WORDINGS, estimate_of, instance_rows, judges_audited, kept_audit
 
 A_PAGE = 10
 PAGE = "reporting/logic/logic.html"
@@ -107,6 +107,16 @@ def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     else:
         response = HttpResponse("".join(csv_lines(as_rows(found), COLUMNS)), content_type="text/csv; charset=utf-8")
     return as_download(response, f"{study.slug}-logic.{form}")
+
+
+@study_view(*READERS)
+def by_instance(request: HttpRequest, study: Study) -> HttpResponse:
+    """Return each measure of each rater on each instance, as CSV."""
+    question = _asked(request, study)
+    rows = instance_rows(study, [None, *judges_audited(study, question).values()], question=question)
+    said = ({name: "" if row[name] is None else row[name] for name in OF_INSTANCE} for row in rows)
+    response = HttpResponse("".join(csv_lines(said, OF_INSTANCE)), content_type="text/csv; charset=utf-8")
+    return as_download(response, f"{study.slug}-logic-by-instance.csv")
 
 
 @study_view(*READERS)

@@ -107,7 +107,9 @@ def test_what_a_transitive_order_and_a_circle_give() -> None:
 
 
 def test_fewer_items_than_k_have_no_transitivity() -> None:
-    assert np.isnan(transitivity(np.zeros((3, 3), dtype=bool), 4))
+    for n in (0, 1, 3):
+        assert np.isnan(transitivity(np.zeros((n, n), dtype=bool), 4))
+        assert np.isnan(transitivity(np.zeros((2, n, n), dtype=bool), 4)).tolist() == [True, True]
     assert transitivity(np.zeros((0, 5, 5), dtype=bool), 3).shape == (0,)
 
 

@@ -21,7 +21,7 @@ from judging.management.commands.run_judge import parse_money, summary_of
 from judging.models import Judge, JudgeRun
 from judging.runs.judges import find_judge
 from reporting.logic.audit_text import COLUMNS, as_rows, as_text
-from reporting.logic.study_audit import audit_study, judges_audited
+from reporting.logic.study_audit import audit_study, instance_rows, judges_audited
 
 ONLY_WHEN_ASKING = ("sample", "dataset", "repeats", "plain", "prompt", "in_flight", "max_cost", "limit", "batch_api")
 
@@ -96,8 +96,10 @@ class Command(RunJudge):
         found = audit_study(study, judges, question=question, most=options["most"])
         if options["format"] == "csv":
             self.stdout.write("".join(csv_lines(as_rows(found), COLUMNS)), ending="")
-        else:
-            self.say_numbers(found, options["format"], as_text)
+            return
+        if options["format"] == "json":
+            found["by_instance"] = list(instance_rows(study, judges, question=question))
+        self.say_numbers(found, options["format"], as_text)
 
 
 def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:

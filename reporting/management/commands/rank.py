@@ -53,7 +53,7 @@ class Command(RunJudge):
 
     arguments = (
         argument("slug", help="the study"),
-        argument("--judge", required=True, metavar="NAME"),
+        argument("--judge", metavar="NAME", help="may be left out where one judge alone has answers"),
         argument(
             "--method",
             action="append",
@@ -175,11 +175,17 @@ def _wanted(options: dict[str, Any], *, live: bool) -> dict[str, Any]:
     }
 
 
-def _judge(study: Study, name: str, question: int, *, live: bool) -> Judge:
+def _judge(study: Study, name: str | None, question: int, *, live: bool) -> Judge:
     """Find the judge: any that can be asked, or one whose answers are stored."""
-    if live:
+    if live and name:
         return find_judge(name)
     judges = judges_audited(study, question)
+    if name is None:
+        if len(judges) != 1:
+            raise CommandError(
+                f"name the judge with --judge; those that have run on study {study.slug}: {', '.join(judges) or 'none'}"
+            )
+        (name,) = judges
     if name not in judges:
         known = ", ".join(judges) or "none"
         raise CommandError(

@@ -51,7 +51,9 @@ class Command(TandemCommand):
         given = read_preferences(study, Chosen(raters, question.number, options["stage"], options["dataset"]))
         repaired = repair_study(given, method=options["method"], seed=options["seed"])
         if not len(repaired.pairs):
-            raise CommandError(f"{slug} has no preference by {', '.join(raters)} that a ranking could be made of")
+            raise CommandError(
+                f"{slug} has no preference by {', '.join(raters)} that a ranking could be made of; name others with --rater"
+            )
         chosen = Options(
             options["form"], options["negated"], options["down_sample"], options["held_out"], options["seed"]
         )

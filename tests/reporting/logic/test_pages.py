@@ -86,6 +86,13 @@ def test_files_and_pictures_have_the_same_numbers(audited: Audited, reader: Clie
         Judge.objects.get().method,
         Judge.objects.get().task,
     )
+    alone = list(csv.DictReader(io.StringIO(reader.get("/studies/tried/logic-by-instance.csv").content.decode())))
+    assert len(alone) == 2 * 6 * 11  # raters, instances, measures
+    here = {r["measure"]: r for r in alone if (r["rater"], r["instance_id"]) == ("judge:fair", "i3")}
+    assert (here["transitivity_3"]["value"], here["negation_invariance"]["n"]) == ("0.75", "12")
+    assert float(here["negation_invariance"]["value"]) == pytest.approx(5 / 6)
+    assert (here["transitivity_5"]["value"], here["transitivity_5"]["n"]) == ("", "0")
+    assert here["transitivity_5"]["why"] == "no instance has 5 texts that were compared"
     drawn = list(csv.DictReader(io.StringIO(reader.get(f"{ADDRESS}transitivity.csv").content.decode())))
     assert {(r["series"], r["k"], r["y"]) for r in drawn} == {("fair", "3", "0.75"), ("fair", "4", "0.0")}
     assert all(float(r["low"]) <= float(r["y"]) <= float(r["high"]) for r in drawn)

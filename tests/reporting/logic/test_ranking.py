@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from judging.models import Judge, JudgeRun
 from tests.reporting.builders import rate
 from tests.reporting.logic.test_audit import in_order, let_judge
 from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
@@ -39,6 +40,19 @@ def test_every_method_finds_an_order_without_contradictions(capsys: pytest.Captu
     assert found["swiss"]["comparisons"] == 5 * 4
     assert found["pairs"]["comparisons"] < 5 * 6
     assert "Share of all comparisons" in picture.read_text(encoding="utf-8")
+
+
+def test_the_only_judge_need_not_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    with pytest.raises(CommandError, match="name the judge with --judge; those that have run on study tried: none"):
+        call_command("rank", study.slug)
+    let_judge(study, built, in_order())
+    call_command("rank", study.slug, method=["pairs"], format="json")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rater"], found["methods"][0]["mean_ranks"]["one"]) == ("judge:fair", 1)
+    JudgeRun.objects.create(study=study, judge=Judge.objects.create(name="other", method="coin", seed=1), status="done")
+    with pytest.raises(CommandError, match="tried: fair, other"):
+        call_command("rank", study.slug)
 
 
 def test_a_judge_that_takes_the_first_is_helped_by_calibration_only(capsys: pytest.CaptureFixture[str]) -> None:
