@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-export stress lint-deploy image-check scan ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-load bench-export stress fuzz mutants lint-deploy image-check scan ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -101,11 +101,20 @@ bench-judging: .venv/dev ## time judges' runs against a stand-in at 500 ms a cal
 bench-logic: .venv/dev ## time transitivity beside a search for cycles in sampled sets, and the repair of a million preferences (a minute)
 	$(PY) -m bench logic
 
+bench-load: .venv/dev ## rate with 500 raters at once on PostgreSQL, beside a bare view (three minutes; BENCH_SECONDS=600 for a soak)
+	$(PY) -m bench load
+
 bench-export: .venv/dev ## time exports of a million ratings beside the bare rows, and a bundle of 100,000 with its verification (five minutes)
 	$(PY) -m bench export
 
 stress: .venv/dev ## let 50 raters hammer one batch while servers are killed, on SQLite and PostgreSQL (minutes)
 	$(PY) -m tests.stress
+
+fuzz: ## send generated requests to the API as every role, and put hostile texts into every field and page (minutes)
+	@exec sh tools/fuzz.sh
+
+mutants: .venv/dev ## change the measures and the allocation of HITs at 400 drawn places, and see whether a test fails (an hour and more)
+	$(PY) tools/mutants.py
 
 lint-deploy: .venv/dev ## lint Dockerfile and compose.yaml, and have Caddy and nginx read their files (as root, on Debian)
 	@exec sh tools/lint_deploy.sh

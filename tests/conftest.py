@@ -24,12 +24,12 @@ from tests.flush import quick_flush
 from tests.rows import undone_at_the_end
 from tools.find_chromium import find_chromium
 
-# `make test-llm` and `make test-models` name these: they take models of 130 and 100 MB, and minutes.
-collect_ignore = ["llm", "models"]
+# `make test-llm`, `make test-models` and `make fuzz` name these: they take models of 130 and 100 MB, or minutes.
+collect_ignore = ["fuzz", "llm", "models"]
 # Properties try the same examples in each run, and none of them is cut off on a slow day.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
-BROWSER_TESTS = Path(__file__).parent / "browser"
+BROWSER_TESTS, FUZZ_TESTS = (Path(__file__).parent / name for name in ("browser", "fuzz"))
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",  # Chromium refuses to be root's without it; it only ever sees pages of the test server
@@ -266,7 +266,7 @@ def commits(item: pytest.Item) -> bool:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     """Let browser tests, and no others, use the database although Playwright runs an event loop in their thread."""
     with pytest.MonkeyPatch.context() as patch:
-        if item.path.is_relative_to(BROWSER_TESTS):
+        if item.path.is_relative_to(BROWSER_TESTS) or item.path.is_relative_to(FUZZ_TESTS):
             patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         return (yield)
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ def memory() -> Path | None:
 
 
 @contextmanager
-def server(programs: Programs, *, parent: Path | None = None) -> Iterator[str]:
+def server(programs: Programs, *, parent: Path | None = None, settings: Sequence[str] = FAST) -> Iterator[str]:
     """Make a database cluster in `parent`, serve it during the `with` block, then remove it; yields its URL."""
     owner = unprivileged_owner()
     folder = Path(tempfile.mkdtemp(prefix="tandem-postgres-", dir=parent))
@@ -132,7 +132,7 @@ def server(programs: Programs, *, parent: Path | None = None) -> Iterator[str]:
             os.chown(folder, owner.pw_uid, owner.pw_gid)
         password = secrets.token_hex(16)
         make_cluster(programs, folder, password, owner)
-        with serving(programs, folder, owner) as port:
+        with serving(programs, folder, owner, settings) as port:
             yield f"postgres://tandem:{password}@127.0.0.1:{port}/postgres"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -187,14 +187,16 @@ def make_cluster(programs: Programs, folder: Path, password: str, owner: pwd.str
 
 
 @contextmanager
-def serving(programs: Programs, folder: Path, owner: pwd.struct_passwd | None) -> Iterator[int]:
+def serving(
+    programs: Programs, folder: Path, owner: pwd.struct_passwd | None, settings: Sequence[str]
+) -> Iterator[int]:
     """Run the server during the `with` block; yields its port. It ends even if this process is killed."""
     guard = Guard(grace=10.0)
     process = None
     try:
         for _ in range(3):  # another process may take the port before the server does
             port = free_port()
-            process = start(programs, folder, port, owner, guard)
+            process = start(programs, folder, port, owner, guard, settings)
             if is_up(process, folder / "data"):
                 break
             stop(process)
@@ -208,7 +210,12 @@ def serving(programs: Programs, folder: Path, owner: pwd.struct_passwd | None) -
 
 
 def start(
-    programs: Programs, folder: Path, port: int, owner: pwd.struct_passwd | None, guard: Guard
+    programs: Programs,
+    folder: Path,
+    port: int,
+    owner: pwd.struct_passwd | None,
+    guard: Guard,
+    settings: Sequence[str] = FAST,
 ) -> subprocess.Popen[bytes]:
     """Start the server in a separate process group, which a Ctrl-C at the terminal does not reach."""
     command = [
@@ -222,7 +229,7 @@ def start(
         "-k",
         str(folder),
     ]
-    for setting in FAST:
+    for setting in settings:
         command += ["-c", setting]
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(

@@ -1,6 +1,6 @@
 """Files that the worker makes of a study: queueing, making with progress, and removing them."""
 
-import tempfile
+import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -93,11 +93,10 @@ def _make(made: MadeFile, progress: Progress) -> int:
     """Write the folder and pack it under another name, which the file's replaces when it is complete."""
     target = path_of(made)
     try:
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as work:
-            folder = Path(work) / f"{made.study.slug}-{made.kind}"
+        with _work_folder(target) as work:
+            folder = work / f"{made.study.slug}-{made.kind}"
             MAKERS[made.kind](made, folder, progress)
-            packed = Path(work) / "packed.zip"
+            packed = work / "packed.zip"
             with zipfile.ZipFile(packed, "w") as file:  # what is large in it is compressed already
                 for path in sorted(folder.rglob("*")):
                     file.write(path, path.relative_to(folder.parent))
@@ -106,6 +105,18 @@ def _make(made: MadeFile, progress: Progress) -> int:
     except OSError as error:
         raise AnnotationError(f"the file can't be written: {error.strerror}") from None
     return size
+
+
+@contextmanager
+def _work_folder(target: Path) -> Iterator[Path]:
+    """Make an empty folder beside a file; one that a killed worker left goes first."""
+    folder = target.with_name(f".{target.stem}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def files_of(study: Study) -> list[MadeFile]:

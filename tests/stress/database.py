@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -104,16 +105,16 @@ def count() -> dict[str, Any]:
     }
 
 
-COMMANDS = {"fill": fill, "expire": expire, "open_slots": open_slots, "count": count}
+COMMANDS: dict[str, Callable[..., Any]] = {"fill": fill, "expire": expire, "open_slots": open_slots, "count": count}
 
 
-def main() -> None:
+def main(commands: Mapping[str, Callable[..., Any]] = COMMANDS) -> None:
     """Answer commands until standard input ends."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     for line in sys.stdin:
         asked = json.loads(line)
-        answer = COMMANDS[asked.pop("command")](**asked)
+        answer = commands[asked.pop("command")](**asked)
         print(json.dumps(answer), flush=True)
 
 

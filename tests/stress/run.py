@@ -47,6 +47,7 @@ class Plan:
     returns: float = 0.08
     leaves: float = 0.08
     double_submits: float = 0.25
+    unavailable: bool = False  # a database that is away is among the faults: 503 is an answer then
     seed: int = 1
 
 
@@ -72,11 +73,11 @@ class Observations:
 
 
 class DatabaseProcess:
-    """The process `tests.stress.database`, which has the ORM."""
+    """The process `tests.stress.database`, or another with more commands, which has the ORM."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], module: str = "tests.stress.database") -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.stress.database"],
+            [sys.executable, "-m", module],
             cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -158,13 +159,15 @@ class Rater:
             cookie_jar=aiohttp.CookieJar(unsafe=True),
             timeout=aiohttp.ClientTimeout(total=30),
         ) as self.session:
-            page = await self.post(self.link, (await self.get(self.link))[1])
+            page = self.link, ""
             while not done.is_set():
-                if "/consent/" in page[0]:
+                if "/login/" in page[0]:  # the same browser may use its link again
+                    page = await self.post(self.link, (await self.get(self.link))[1])
+                if "/consent/" in page[0] and token(page[1]):
                     page = await self.post(page[0], page[1], answer="accept")
                 elif found := _HIT.search(page[1]):
                     page = await self.rate(found[1], page[1])
-                else:  # nothing free at the moment, or not signed in yet
+                else:  # nothing free at the moment
                     with suppress(asyncio.TimeoutError):
                         await asyncio.wait_for(done.wait(), 0.3)
                     page = await self.get(f"{self.address}/rate/")
@@ -207,6 +210,8 @@ class Rater:
             if answer.status == 200:
                 self.seen.acknowledged[key, pair] = CHOICES[choice]
                 self.seen.unsure.discard((key, pair))
+            elif await self.is_expected(answer.status):
+                continue
             elif answer.status >= 500:
                 self.problem("vote", answer.status, text)
             else:
@@ -234,15 +239,21 @@ class Rater:
                 async with self.session.request(method, url, data=data, headers=headers) as answer:
                     text = await answer.text()
                     self.seen.count_response()
-                    if answer.status >= 500:
+                    if answer.status >= 500 and not await self.is_expected(answer.status):
                         self.problem(method, answer.status, text)
                     return str(answer.url), text
             except _LOST:
                 self.seen.steps["response lost"] += 1
-                if url == self.link:  # the same browser may use its link again
-                    pass
-                elif method == "POST":
+                if method == "POST":
                     method, url, data, headers = "GET", f"{self.address}/rate/", None, None
+
+    async def is_expected(self, status: int) -> bool:
+        """Tell whether the database may be away, and wait a moment then."""
+        if not (self.plan.unavailable and status == 503):
+            return False
+        self.seen.steps["said to be unavailable"] += 1
+        await asyncio.sleep(0.2)
+        return True
 
     def problem(self, what: str, status: int, text: str) -> None:
         """Record a response that must never occur."""

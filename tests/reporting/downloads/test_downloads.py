@@ -134,6 +134,15 @@ def test_a_stopping_worker_leaves_the_file_in_the_queue(study: Study, monkeypatc
     assert MadeFile.objects.get().status == "queued"
 
 
+def test_what_a_killed_worker_left_goes_when_the_file_is_made_again(study: Study) -> None:
+    made, _ = queue_file(study, "bundle", {"texts": True, "completions": False, "reasons": False})
+    left = path_of(made).with_name(f".{made.key}")
+    left.mkdir(parents=True)
+    (left / "half.jsonl").write_text("{", encoding="utf-8")
+    run_tasks()
+    assert [path.name for path in left.parent.iterdir()] == [path_of(made).name]
+
+
 def test_a_report_is_made_in_the_readers_language(
     study: Study, reader: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

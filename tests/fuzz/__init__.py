@@ -1,0 +1,1 @@
+"""Requests and texts that nobody would send, in numbers: `make fuzz`."""
