@@ -7,5 +7,6 @@ urlpatterns = [
     *(path("", include(f"judging.{room}.urls")) for room in ("endpoints", "runs", "review", "tables")),
     path("studies/<slug:slug>/prompts/", include("judging.wordings.urls")),
     path("studies/<slug:slug>/aspects/", include("judging.aspects.urls")),
+    path("studies/<slug:slug>/judges/tuning/", include("judging.tuning.urls")),
     path("studies/<slug:slug>/generate/", include("judging.generation.urls")),
 ]

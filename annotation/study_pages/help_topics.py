@@ -15,6 +15,8 @@ TOPICS = {
     "howto/sample_texts.md": "generate",
     "howto/set_up_endpoints.md": "endpoints endpoint new-endpoint",
     "howto/bring_your_own_prompt.md": "prompts prompt",
+    "howto/make_a_jury.md": "new-jury",
+    "howto/tune_a_judge.md": "tunings estimate-tuning start-tuning",
     "howto/judge_the_judges.md": "judge-accuracy",
     "howto/audit_logic.md": "logic contradictions",
     "howto/compare_ways_of_judging.md": "ablation",

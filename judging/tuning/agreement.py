@@ -107,6 +107,7 @@ def compared(tuned: FloatArray, untuned: FloatArray, pairs: IntArray, votes: Vot
     bounds = mean_interval(spread, floor=-1.0, ceiling=1.0, level=LEVEL)
     found["difference"] = {
         "value": _number(spread.value), "low": _number(bounds.low), "high": _number(bounds.high), "n": int(cast[both].sum()),
+        "left_out": int(cast[~both].sum()),
     }  # fmt: skip
     sums = leave_one_out_sums(people)
     found["people"] = asdict(mean_proportion(sums, instance, left_out=int(cast.sum() - sums[:, 1].sum())))

@@ -100,6 +100,6 @@ def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence
 def described(candidate: Candidate) -> str:
     """Name a candidate in a few words."""
     params = candidate["params"]
-    shown = {name: value for name, value in params.items() if name not in (EXAMPLES, LOGPROBS)}
+    shown = {name: value for name, value in params.items() if name != EXAMPLES}
     parts = [candidate["method"], candidate["prompt"], *(f"{name}={value}" for name, value in shown.items())]
     return ", ".join([*filter(None, parts), *(["examples of the votes"] * (EXAMPLES in params))])

@@ -194,7 +194,7 @@ def _by_instance(asked: TuningSettings, instances: Sequence[int]) -> list[int]:
 
 
 def _per_presentation(asked: TuningSettings, candidate: Candidate, plan: Mapping[str, Any]) -> tuple[float, float]:
-    """Return calls and money for one presentation of a candidate, by a dry run of a few."""
+    """Return calls to be made and money for one presentation of a candidate, by a dry run of a few."""
     judge = as_judge(asked.judge, candidate, name="candidate", examples=plan["examples"])
     method = find_method(judge.method)
     if not isinstance(method, AskingMethod):
@@ -203,7 +203,7 @@ def _per_presentation(asked: TuningSettings, candidate: Candidate, plan: Mapping
     found = estimate_of_cells(
         judge, cells, Requests(judge, method), presentations=len(cells), pending=len(cells), shared=SharedCalls()
     )
-    return (found.calls + found.cached) / len(cells), float(found.cost or 0) / len(cells)
+    return found.calls / len(cells), float(found.cost or 0) / len(cells)
 
 
 def _cells(asked: TuningSettings, judge: Judge, instances: Sequence[int]) -> list[tuple[int, Presentation]]:

@@ -58,6 +58,15 @@ def start_tuning(
     return tuning
 
 
+def raise_cap(tuning: JudgeTuning, max_cost: Decimal | None) -> None:
+    """Set the cap of a tuning that stopped; `None` takes it away.
+
+    Raises: BadSettings for a cap that can't be enforced
+    """
+    check_cap(max_cost, tuning.judge.endpoint)
+    JudgeTuning.objects.filter(pk=tuning.pk, status=JudgeTuning.Status.STOPPED).update(max_cost=max_cost)
+
+
 @task()
 def work_on_tuning(study_id: int, tuning_id: int) -> str:
     """Work on a tuning until it is done or stopped. Doing it again repeats no answered call; `study_id` finds a study's tasks."""

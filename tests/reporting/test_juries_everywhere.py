@@ -16,8 +16,8 @@ from tests.routes import Route, routes
 pytestmark = pytest.mark.slow  # asks for every address of a study
 MEMBERS = ("abel", "berta", "carlo")
 JURY = "the-panel"
-# Pages of what was asked and paid: a jury asks nothing.
-OF_CALLS = {"api:judgment-list"}
+# What was asked, and who can be: a jury asks nothing.
+OF_CALLS = {"api:judgment-list", "judging:tunings", "reporting:system-rankings"}
 
 
 @pytest.fixture(scope="module")

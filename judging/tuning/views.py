@@ -1,0 +1,116 @@
+"""The page of a study's tunings: the price beforehand, progress, results, and the judges that came of them."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from annotation.members.permissions import POST, READERS, study_view
+from annotation.models import Study
+from judging.core.fields import CapField, errors_on
+from judging.core.visibility import judges_seen_by
+from judging.models import JudgeTuning, Judgment
+from judging.tuning.forms import TuningForm
+from judging.tuning.planning import TuningEstimate, estimate_tuning
+from judging.tuning.searching import cost_of_tuning
+from judging.tuning.services import queue_tuning, raise_cap, start_tuning
+
+UNDER_WAY = (JudgeTuning.Status.QUEUED, JudgeTuning.Status.RUNNING)
+
+
+@study_view(*READERS)
+def tunings(request: HttpRequest, study: Study) -> HttpResponse:
+    """List a study's tunings, with a form to begin one."""
+    if request.htmx:  # type: ignore[attr-defined]
+        return TemplateResponse(request, "judging/tuning/tunings.html#work", {"study": study, **_work(study)})
+    return _page(request, study)
+
+
+@study_view(*READERS, methods=POST)
+def estimate(request: HttpRequest, study: Study) -> HttpResponse:
+    """Plan a tuning and say what it would take; no call is made."""
+    form, found = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
+    if form.is_valid():
+        with errors_on(form):
+            found = estimate_tuning(form.settings())
+    status = 200 if found else 422
+    if request.htmx:  # type: ignore[attr-defined]
+        context = {"study": study, "form": form, "estimate": found}
+        return TemplateResponse(request, "judging/tuning/tunings.html#begin", context, status=status)
+    return _page(request, study, form=form, found=found, status=status)
+
+
+@study_view(*READERS, methods=POST)
+def start(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue a tuning: a new one, or one that stopped, with another cap if one is given."""
+    if "resume" in request.POST:
+        tuning = get_object_or_404(study.judge_tunings.select_related("judge__endpoint"), name=request.POST["resume"])
+        raise_cap(tuning, CapField().clean(request.POST.get("max_cost")))
+        return _queued(request, study, tuning)
+    form = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user))
+    if form.is_valid():
+        asking = {name: form.cleaned_data[name] for name in ("name", "in_flight", "max_cost")}
+        with errors_on(form):
+            return _queued(request, study, start_tuning(form.settings(), **asking))
+    return _page(request, study, form=form, status=422)
+
+
+def _queued(request: HttpRequest, study: Study, tuning: JudgeTuning) -> HttpResponse:
+    said = _("A worker will take it up.") if queue_tuning(tuning) else _("It has ended, or a worker is at it already.")
+    messages.success(request, said)
+    return redirect("judging:tunings", study.slug)
+
+
+def _page(
+    request: HttpRequest,
+    study: Study,
+    *,
+    form: TuningForm | None = None,
+    found: TuningEstimate | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "study": study,
+        "form": form or TuningForm(study=study, judges=judges_seen_by(request.user)),
+        "estimate": found,
+        **_work(study),
+    }
+    return TemplateResponse(request, "judging/tuning/tunings.html", context, status=status)
+
+
+def _work(study: Study) -> dict[str, Any]:
+    rows = [_row(one) for one in study.judge_tunings.select_related("judge__endpoint", "tuned")]
+    return {"tunings": rows, "active": any(row["tuning"].status in UNDER_WAY for row in rows)}
+
+
+def _row(tuning: JudgeTuning) -> dict[str, Any]:
+    asked = Judgment.objects.of_every_question().filter(run__judge__tuned__candidate_of=tuning.name)
+    tried = sorted(tuning.found.get("tried", ()), key=lambda one: (-one["instances"], -one["agreement"]))
+    endpoint = tuning.judge.endpoint
+    return {
+        "tuning": tuning,
+        "asked": asked.exclude(status=Judgment.Status.PENDING).count(),
+        "of": tuning.plan["presentations"],
+        "cost": cost_of_tuning(tuning),
+        "currency": endpoint.currency if endpoint else "",
+        "tried": tried,
+        "compared": _compared(tuning.found.get("held_out")),
+        "choosing": len(tuning.plan["choosing"]) + len(tuning.plan["shown"]),
+        "held_out": len(tuning.plan["held_out"]),
+    }
+
+
+def _compared(found: dict[str, Any] | None) -> list[tuple[str, dict[str, Any]]]:
+    """Return the rows of the comparison on the held-out part."""
+    if not found:
+        return []
+    labels = {
+        "tuned": _("The tuned judge agrees with people"),
+        "untuned": _("The untuned judge agrees with people"),
+        "difference": _("Difference, on the same votes"),
+        "people": _("People agree with one another"),
+    }
+    return [(label, found[key]) for key, label in labels.items()]

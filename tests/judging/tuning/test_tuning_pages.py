@@ -1,0 +1,107 @@
+"""The page of tunings: the price beforehand, starting, progress, the result and its provenance."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Study
+from judging.models import Completion, Judge, JudgeTuning
+from tests.judging.builders import make_endpoint, make_judge, make_user
+from tests.judging.tuning.test_tuning import make_voted_study, search
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_voted_study(30)
+
+
+@pytest.fixture
+def judge() -> Judge:
+    return make_judge("direct", endpoint=make_endpoint(price_prompt=1, price_completion=1), order="random")
+
+
+@pytest.fixture
+def researcher(client: Client, study: Study) -> Client:
+    client.force_login(make_user("res", "researcher", study))
+    return client
+
+
+def address(name: str) -> str:
+    return reverse(f"judging:{name}", args=["tea"])
+
+
+def given(**more: Any) -> dict[str, Any]:
+    asked = {
+        "judge": "judy",
+        "budget": 200,
+        "methods": ["direct", "pairwise"],
+        "held_out": 0.5,
+        "seed": 0,
+        "in_flight": 2,
+    }
+    return {**asked, **more}
+
+
+def test_the_price_comes_first_and_nothing_is_stored(researcher: Client, judge: Judge) -> None:
+    page = researcher.get(address("tunings")).content.decode()
+    assert "No judge of this study has been tuned yet." in page
+    card = researcher.post(address("estimate-tuning"), given(), headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in card
+    assert "Round 1: 2 candidates on 15 instances." in card
+    assert "about <strong>60 calls</strong>" in card
+    assert address("start-tuning") in card
+    whole = researcher.post(address("estimate-tuning"), given())
+    assert (whole.status_code, "<html" in whole.content.decode()) == (200, True)
+    small = researcher.post(address("estimate-tuning"), given(budget=10))
+    assert (small.status_code, "a budget of 10 presentations is too small" in small.content.decode()) == (422, True)
+    bad = researcher.post(address("start-tuning"), given(judge="nobody"))
+    assert bad.status_code == 422
+    assert not JudgeTuning.objects.exists()
+    assert not Completion.objects.exists()
+
+
+def test_a_tuning_is_started_shown_and_its_judge_offered(researcher: Client, judge: Judge) -> None:
+    answer = researcher.post(address("start-tuning"), given(max_cost="5"))
+    assert (answer.status_code, answer["Location"]) == (302, address("tunings"))
+    tuning = JudgeTuning.objects.get()
+    assert (tuning.name, tuning.status, tuning.max_cost, tuning.in_flight) == ("judy-tuned", "queued", Decimal(5), 2)
+    waiting = researcher.get(address("tunings")).content.decode()
+    assert 'hx-trigger="every 3s, wake"' in waiting
+    search(tuning).work()
+    done = researcher.get(address("tunings"), headers={"HX-Request": "true"}).content.decode()
+    assert "hx-trigger" not in done
+    for text in (
+        "On the held-out instances alone (15, with 15 pairs)",
+        "100.0 %",
+        "never changes again",
+        "?judge=judy-tuned",
+    ):
+        assert text in done, text
+    assert done.index("On the held-out") < done.index("These numbers are too good")
+    judges = researcher.get(reverse("judging:judges", args=["tea"])).content.decode()
+    assert "judy-tuned-try0" not in judges
+    assert 'value="judy-tuned"' in judges
+
+
+def test_one_that_stopped_continues_with_another_cap(researcher: Client, judge: Judge) -> None:
+    researcher.post(address("start-tuning"), given(max_cost="5"))
+    JudgeTuning.objects.update(status="stopped", message="the cap of 5 is reached <script>")
+    page = researcher.get(address("tunings")).content.decode()
+    assert "the cap of 5 is reached &lt;script&gt;" in page
+    assert 'value="5.000000"' in page
+    answer = researcher.post(address("start-tuning"), {"resume": "judy-tuned", "max_cost": "9"}, follow=True)
+    assert "a worker is at it already" in answer.content.decode()  # the first task still waits
+    assert JudgeTuning.objects.get().max_cost == 9
+    assert researcher.post(address("start-tuning"), {"resume": "other"}).status_code == 404
+
+
+def test_strangers_see_nothing(client: Client, study: Study, judge: Judge) -> None:
+    client.force_login(make_user("stranger"))
+    assert client.get(address("tunings")).status_code == 404
+    assert client.post(address("start-tuning"), given()).status_code == 404
+    assert not JudgeTuning.objects.exists()
