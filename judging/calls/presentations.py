@@ -58,11 +58,16 @@ def wording_of(asked: Question) -> str:
 
 
 def prompt_version(method: Method, setting: Setting, task: str, wording: str) -> str:
-    """Return the version of a prompt; that of a further question says which words it had."""
+    """Return the version of a prompt; that of a further question says which words it had, and so does a system prompt."""
     version = method.prompt_version(task, setting)
-    if task != CRITERION or not version:
+    if not version:
         return version
-    return f"{version}+question-{hashlib.sha256(wording.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    further = {"system": setting.system_prompt, "question": wording if task == CRITERION else ""}
+    return version + "".join(f"+{name}-{_short_hash(text)}" for name, text in further.items() if text)
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def present(

@@ -32,11 +32,14 @@ class Request:
 class Requests:
     """Makes the requests of one judge."""
 
+    system_prompt = ""
+
     def __init__(self, judge: Judge, method: AskingMethod) -> None:
         if judge.endpoint is None:
             raise RunStopped(f"judge {judge} has no endpoint")
         self.base_url = judge.endpoint.base_url
         self.model = judge.endpoint.model
+        self.system_prompt = judge.system_prompt or (judge.prompt_file.system_prompt if judge.prompt_file else "")
         self.seed = judge.seed
         self.defaults = dict(method.default_params)
         self.params = {name: value for name, value in judge.params.items() if name not in method.options}
@@ -53,7 +56,8 @@ class Requests:
         """Return the body of a chat completion request; parameters set to null are left out."""
         params = {**self.defaults, **call.params, "seed": seed, **self.params}
         kept = {name: value for name, value in params.items() if value is not None}
-        return {"model": self.model, "messages": list(call.messages), **kept}
+        first = [{"role": "system", "content": self.system_prompt}] if self.system_prompt else []
+        return {"model": self.model, "messages": [*first, *call.messages], **kept}
 
 
 def setting_of(judge: Judge) -> Setting:
@@ -66,6 +70,7 @@ def setting_of(judge: Judge) -> Setting:
         wording=own.text if own else "",
         wording_version=str(own) if own else "",
         wording_parser=own.parser if own else "",
+        system_prompt=judge.system_prompt,
         table_variant=judge.table_variant,
         texts_first=judge.texts_first,
         schema=bool(judge.endpoint and judge.endpoint.supports.get("json_schema")),

@@ -16,8 +16,8 @@ PERSONAL = (
 OTHER = {
     "judging.Endpoint": "name base_url model key_env timeout_seconds headers requests_per_minute tokens_per_minute "
     "price_prompt price_completion batch_discount cached_discount currency supports tested_at created_at",
-    "judging.PromptFile": "group name version text parser created_at",
-    "judging.Judge": "name method endpoint order combine repeats negated task prompt_file family params table_variant texts_first "
+    "judging.PromptFile": "group name version text system_prompt form parser created_at",
+    "judging.Judge": "name method endpoint order combine repeats negated task prompt_file family params system_prompt table_variant texts_first "
     "seed tuned created_at",
     "judging.GenerationRun": "study name endpoint base_url model template template_version system_prompt samples "
     "temperature top_p params seed keep_refusals settings_key calls cached prompt_tokens completion_tokens cost currency "

@@ -46,6 +46,7 @@ class Setting:
     wording : text of a researcher's prompt file; empty for the method's own
     wording_parser : name of its parser
     schema  : the endpoint supports JSON schemas, by its last test
+    system_prompt : the judge's own, sent with every call; part of the prompt's version
     table_variant : variant of the stored tables that the judge is shown, if it makes none
     texts_first : calls about the same texts begin with these texts, under the same fence
     """
@@ -56,6 +57,7 @@ class Setting:
     wording_version: str = ""
     wording_parser: str = ""
     schema: bool = False
+    system_prompt: str = ""
     table_variant: str = ""
     texts_first: bool = True
 

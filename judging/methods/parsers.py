@@ -26,7 +26,7 @@ from judging.methods.answers import (
 from judging.methods.base import Reply
 from judging.methods.conclusions import Conclusion
 
-VERSION = "answers.5"  # of all of them: another one has stored answers read again, which costs no call
+VERSION = "answers.6"  # of all of them: another one has stored answers read again, which costs no call
 # Nouns before a letter: those of the tasks, and general ones that models use.
 NOUNS = (
     *("summary", "response", "document", "translation", "output", "answer", "event", "text"),
@@ -36,6 +36,8 @@ NOUNS = (
 NEUTRAL = ("verdict", "choice", "answer", "decision")
 FIRST, SECOND, TIE = "A", "B", "C"
 NAMES = {"text_1": FIRST, "text_2": SECOND}
+PUBLISHED_NAMES = {"model_1": FIRST, "model_2": SECOND}  # those of AlpacaEval
+MODELS = {"m": FIRST, "M": SECOND}  # of its shorter form
 FUNCTION = "rank_texts"
 MOST_OBJECTS = 200  # tried in one answer, since each may be long
 LONGEST_LITERAL = 20_000
@@ -190,6 +192,15 @@ def ranked_list(reply: Reply, offer: Offer) -> ParsedAnswer:
     return ParsedAnswer(first_ranked(ranked[-1]))
 
 
+@parser("model-letter")
+def model_letter(reply: Reply, offer: Offer) -> ParsedAnswer:
+    """Nothing but `m` for the first text or `M` for the second, as in AlpacaEval's shorter form."""
+    said = strip_reasoning(reply.text).strip(f" \n.{MARKUP}{QUOTES}")
+    if said not in MODELS:
+        raise no_verdict(reply.text)
+    return ParsedAnswer(MODELS[said])
+
+
 @parser("function")
 def function_call(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The arguments of the last call of the function, or the same as JSON in the text."""
@@ -210,14 +221,15 @@ def unwrap_arguments(value: Any) -> Any:
 
 
 def first_ranked(ranking: Any) -> str:
-    """Return the letter of the text with rank 1; names may be under `model` too, as in AlpacaEval.
+    """Return the letter of the text with rank 1; names may be under `model`, and be `model_1` and `model_2`, as in AlpacaEval.
 
     Raises: UnparsedVerdict unless exactly the two names have the two ranks.
     """
     if isinstance(ranking, list) and all(isinstance(entry, dict) for entry in ranking):
         ranks = {str(entry.get("name", entry.get("model"))): entry.get("rank") for entry in ranking}
-        if len(ranking) == 2 and set(ranks) == set(NAMES) and sorted(map(str, ranks.values())) == ["1", "2"]:
-            return next(NAMES[name] for name, rank in ranks.items() if str(rank) == "1")
+        names = next((names for names in (NAMES, PUBLISHED_NAMES) if set(ranks) == set(names)), None)
+        if names and len(ranking) == 2 and sorted(map(str, ranks.values())) == ["1", "2"]:
+            return next(names[name] for name, rank in ranks.items() if str(rank) == "1")
     raise UnparsedVerdict(f"no ranking of the two texts in: {str(ranking)[:200]}")
 
 

@@ -87,7 +87,8 @@ class PromptedMethod(AskingMethod):
     ) -> Call:
         """Return the call that shows both texts, read as an outcome."""
         prompt = self.question(shown, setting)
-        texts = {"source": shown.source, "first": shown.first, "second": shown.second, **found}
+        given = {"source": shown.source, "first": shown.first, "second": shown.second, "reference": shown.reference}
+        texts = {**given, **found}
         fence = prompt.fence_of(texts, *self.further_texts(shown, setting))
         words = {**words_for(shown), **self.answer_words(setting), **self.words(shown, setting, fence)}
         content = prompt.render(words, texts, fence=fence)
@@ -200,11 +201,12 @@ def p_second_in(reply: Reply, said: ParsedAnswer, offer: Offer) -> float | None:
 
 @lru_cache(maxsize=64)  # prompts are checked repeatedly while they are edited
 def own_prompt(text: str, version: str, stable_fence: bool = False) -> Prompt:
-    """Return a researcher's prompt that shows both texts.
+    """Return a researcher's prompt that shows both texts; without `$fence`, as published prompts are, without fences.
 
     Raises: BadSettings naming missing or unknown placeholders.
     """
-    return replace(make_prompt(version or "own", text, required=PAIR), stable_fence=stable_fence)
+    prompt = make_prompt(version or "own", text, required=PAIR - {"fence"})
+    return replace(prompt, stable_fence=stable_fence, bare="fence" not in prompt.placeholders)
 
 
 def takes_negation(prompt: Prompt) -> bool:
@@ -238,8 +240,9 @@ def check_wording(text: str, parser: str, *, version: str = "", negated: bool = 
         raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
 
 
-# Placeholders of a researcher's prompt: the two texts and the source, and the words of the task.
+# Placeholders of a researcher's prompt: the two texts, their source and reference, and the words of the task.
 OWN_PLACEHOLDERS = PAIR | {
+    "reference",
     *("question", "source_label", "label", "one", "many", "rules"),
     *("intro", "criterion", "choice", "chosen", "offer", "letters"),
 }

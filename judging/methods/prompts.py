@@ -47,6 +47,7 @@ class Prompt:
     version: str
     template: Template
     stable_fence: bool = False  # the source's own, unless another text contains it
+    bare: bool = False  # texts stand without fences, as in a published prompt
 
     @cached_property
     def placeholders(self) -> frozenset[str]:
@@ -66,7 +67,8 @@ class Prompt:
         shown = {name: text for name, text in texts.items() if name in self.placeholders}
         fence = fence or self.fence_of(texts)
         blocks = {
-            name: fenced(text, fence) if text.strip() or name in GENERATIONS else ABSENT for name, text in shown.items()
+            name: (text if self.bare else fenced(text, fence)) if text.strip() or name in GENERATIONS else ABSENT
+            for name, text in shown.items()
         }
         return without_empty_lines(self.template, words).substitute({**words, **blocks, "fence": fence})
 

@@ -44,6 +44,7 @@ class Judge(models.Model):
     prompt_file = models.ForeignKey(PromptFile, null=True, blank=True, on_delete=models.PROTECT, related_name="judges")
     family = models.CharField(max_length=100, blank=True)
     params = models.JSONField(default=dict, blank=True, help_text="Temperature and the like, sent with each call.")
+    system_prompt = models.TextField(blank=True, help_text="Sent before each call, as the system's message.")
     table_variant = models.CharField(
         max_length=40,
         blank=True,

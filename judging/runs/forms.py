@@ -22,6 +22,7 @@ from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
 from judging.runs.judges import check_fit
 from judging.runs.method_groups import RECOMMENDED, method_choices
 from judging.runs.pair_filters import PairFilter
+from judging.wordings.prompt_text import LONGEST
 
 
 def runnable_methods() -> list[str]:
@@ -82,6 +83,13 @@ class JudgeForm(forms.Form):
     )
     family = forms.CharField(
         max_length=100, required=False, label=_("Family"), help_text=_("The model's family, as on systems.")
+    )
+    system_prompt = forms.CharField(
+        max_length=LONGEST,
+        required=False,
+        label=_("System prompt"),
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("Sent before each call, as the system’s message."),
     )
     table_variant = forms.CharField(
         max_length=40,

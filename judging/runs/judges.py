@@ -15,6 +15,7 @@ from judging.methods import AskingMethod, Method, find_method, method_names
 from judging.methods.prompted import check_wording
 from judging.methods.task_files import TASKS
 from judging.models import Endpoint, Judge, PromptFile
+from judging.wordings.prompt_text import unstorable
 
 MOST_REPEATS = 100
 FITTED = ("temperature", "seed")  # left out of a new judge's calls where its endpoint rejects them
@@ -35,6 +36,7 @@ def add_judge(
     prompt_file: PromptFile | None = None,
     family: str = "",
     params: Mapping[str, Any] | None = None,
+    system_prompt: str = "",
     table_variant: str = "",
     seed: int | None = None,
     texts_first: bool = True,
@@ -61,6 +63,7 @@ def add_judge(
         "task": task,
         "prompt_file": prompt_file,
         "family": family,
+        "system_prompt": system_prompt,
         "table_variant": table_variant,
         "params": with_temperature(find_method(method), fitted, repeats),
     }
@@ -151,8 +154,12 @@ def check_judge(judge: Judge) -> None:
     method.check(
         judge.task or "free", setting_of(judge)
     )  # every task offers the same; its own is checked with the study
+    if problems := unstorable(judge.system_prompt):
+        raise BadSettings(f"the system prompt can't be stored: {' '.join(problems)}")
     if judge.prompt_file is not None:
         wording = judge.prompt_file
+        if wording.system_prompt and judge.system_prompt:
+            raise BadSettings(f"prompt {wording} has a system prompt of its own: give no other")
         check_wording(wording.text, wording.parser, version=str(wording), negated=judge.negated)
 
 
@@ -186,8 +193,8 @@ def check_baseline(judge: Judge) -> None:
         raise BadSettings(f"method {judge.method} asks no model: it takes no endpoint")
     if judge.params:
         raise BadSettings(f"method {judge.method} asks no model: it takes no parameters, got {', '.join(judge.params)}")
-    if judge.prompt_file is not None:
-        raise BadSettings(f"method {judge.method} asks no model: it takes no prompt file")
+    if judge.prompt_file is not None or judge.system_prompt:
+        raise BadSettings(f"method {judge.method} asks no model: it takes no prompt file and no system prompt")
 
 
 def check_probabilities(judge: Judge, method: Method) -> None:

@@ -70,6 +70,12 @@ ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
             gettext_lazy("The parser ranked-list reads ranks of text_1 and text_2; the text doesn’t ask for them."),
         )
     ],
+    "model-letter": [
+        (
+            contains_all(r"\bm\b", r"\bM\b"),
+            gettext_lazy("The parser model-letter reads m or M; the text asks for neither."),
+        )
+    ],
     "function": [
         (
             contains_all(*NAMES, "ranking"),
@@ -86,18 +92,22 @@ PARSER_HELP: Mapping[str, Promise] = {
     "sentence": gettext_lazy("the last line like “Text B is better.”"),
     "json": gettext_lazy("the last JSON object with a “verdict”"),
     "ranked-list": gettext_lazy("a list that gives text_1 and text_2 their ranks"),
+    "model-letter": gettext_lazy("nothing but m or M, as AlpacaEval’s shorter form asks for"),
     "function": gettext_lazy("a ranking of text_1 and text_2 as a JSON object"),
 }
 
 
-def problems_of(text: str, parser: str) -> list[str]:
-    """List all problems of a prompt with this parser; empty if it can be used."""
+def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
+    """List all problems of a prompt with this parser; empty if it can be used.
+
+    form : published form that it had, in which texts have no fences and answers are asked for in other words
+    """
     if not text:
         return [_("There is no text.")]
     if problems := unstorable(text):
         return problems
-    problems = [*_parser(parser), *_placeholders(text)]
-    problems += [str(told) for needed, told in ANSWER_FORMS.get(parser, []) if not needed(text)]
+    problems = [*_parser(parser), *_placeholders(text, PAIR - {"fence"} if form else PAIR)]
+    problems += [str(told) for needed, told in ANSWER_FORMS.get(parser, []) if not form and not needed(text)]
     if not problems:
         try:
             check_wording(text, parser)
@@ -115,11 +125,11 @@ def _parser(parser: str) -> list[str]:
     return []
 
 
-def _placeholders(text: str) -> list[str]:
+def _placeholders(text: str, required: frozenset[str]) -> list[str]:
     template = Template(text)
     found = set(template.get_identifiers())
     problems = []
-    if missing := PAIR - found:
+    if missing := required - found:
         problems.append(_("These placeholders are missing: %(names)s.") % {"names": format_placeholders(missing)})
     if unknown := found - OWN_PLACEHOLDERS:
         told = _("Nothing fills %(names)s. There are: %(known)s.")
@@ -143,10 +153,11 @@ def fitting_methods() -> dict[str, PromptedMethod]:
     return {method.name: method for method in methods if isinstance(method, PromptedMethod) and method.own_wording}
 
 
-def preview(text: str, parser: str, shown: Presentation) -> list[dict[str, str]]:
+def preview(text: str, parser: str, shown: Presentation, *, system: str = "") -> list[dict[str, str]]:
     """Return the messages that a judge with this prompt sends about a presentation, the same in all methods.
 
     Raises: BadSettings for an invalid prompt.
     """
     setting = Setting(wording=text, wording_parser=parser)
-    return [dict(message) for message in fitting_methods()["direct"].verdict_call(shown, setting, {}).messages]
+    first = [{"role": "system", "content": system}] if system else []
+    return first + [dict(message) for message in fitting_methods()["direct"].verdict_call(shown, setting, {}).messages]

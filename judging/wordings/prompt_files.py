@@ -1,9 +1,10 @@
 """Adding researchers' prompts as versions, reading them from a folder, and finding them by name."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -39,9 +40,10 @@ def add_prompt(
     Raises: BadPrompt with all its problems, or if the name is another group's.
     """
     name, parser = name or given.name, parser or given.parser
-    if problems := [*_problems_of_name(name), *problems_of(given.text, parser)]:
+    if problems := [*_problems_of_name(name), *problems_of(given.text, parser, form=given.form)]:
         raise BadPrompt(problems)
-    return _next_version(name=name, parser=parser, text=given.text, group=group)
+    wanted = {"group": group, "parser": parser, "text": given.text, "system_prompt": given.system, "form": given.form}
+    return _next_version(name, wanted)
 
 
 def _problems_of_name(name: str) -> list[str]:
@@ -53,15 +55,14 @@ def _problems_of_name(name: str) -> list[str]:
 
 
 @transaction.atomic
-def _next_version(*, name: str, parser: str, text: str, group: ResearchGroup | None) -> tuple[PromptFile, bool]:
+def _next_version(name: str, wanted: Mapping[str, Any]) -> tuple[PromptFile, bool]:
     while True:
         latest = PromptFile.objects.filter(name=name).order_by("version").last()
-        if latest is not None and latest.group != group:
+        if latest is not None and latest.group != wanted["group"]:
             raise BadPrompt([_("The name %(name)s is taken. Please choose another.") % {"name": name}])
-        if latest is not None and (latest.text, latest.parser) == (text, parser):
+        if latest is not None and all(getattr(latest, field) == value for field, value in wanted.items()):
             return latest, False
         version = latest.version + 1 if latest else 1
-        wanted = {"group": group, "parser": parser, "text": text}
         validate(PromptFile(name=name, version=version, **wanted))
         prompt, is_new = PromptFile.objects.get_or_create(name=name, version=version, defaults=wanted)
         if is_new:

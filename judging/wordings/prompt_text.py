@@ -11,16 +11,21 @@ from judging.core.errors import BadPrompt
 LONGEST = 50_000  # characters; each call repeats them
 LONGEST_FILE = 4 * LONGEST  # bytes
 HEAD = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-KEYS = ("name", "parser")
+KEYS = ("name", "parser", "system")
 
 
 @dataclass(frozen=True)
 class PromptText:
-    """A parsed prompt file; name and parser are empty if it doesn't give them."""
+    """A parsed prompt file; name, parser and system prompt are empty if it doesn't give them.
+
+    form : published form in which it was written; empty for our own
+    """
 
     text: str
     name: str = ""
     parser: str = ""
+    system: str = ""
+    form: str = ""
 
 
 def read_prompt(data: bytes) -> PromptText:
@@ -30,16 +35,23 @@ def read_prompt(data: bytes) -> PromptText:
     """
     if len(data) > LONGEST_FILE:
         raise BadPrompt([too_long()])
+    return split_prompt(decode(data))
+
+
+def decode(data: bytes) -> str:
+    """Return a file's text.
+
+    Raises: BadPrompt if it isn't UTF-8
+    """
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BadPrompt([_("Line %(line)d is not UTF-8.") % {"line": line}]) from None
-    return split_prompt(text)
 
 
 def split_prompt(text: str) -> PromptText:
-    """Split off the head: lines `name: …` and `parser: …` between two lines of three dashes.
+    """Split off the head: lines `name: …`, `parser: …` and `system: …` between two lines of three dashes.
 
     Raises: BadPrompt
     """

@@ -16,6 +16,7 @@ from judging.models import Judge, PromptFile
 from judging.wordings.checks import fitting_methods, preview
 from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt, read_folder
+from judging.wordings.prompt_text import PromptText
 
 Messages = list[dict[str, str]]
 
@@ -51,7 +52,7 @@ def _added(request: HttpRequest, study: Study, form: PromptForm) -> PromptFile |
 
 def _checked(request: HttpRequest, study: Study, form: PromptForm, pair: PairForm) -> HttpResponse:
     """Show a prompt's problems, or the messages that a judge would send; nothing is stored."""
-    sent = _sent(form.given.text, form.cleaned_data["parser"], pair) if form.is_valid() else []
+    sent = _sent(form.given, form.cleaned_data["parser"], pair) if form.is_valid() else []
     status = 200 if form.is_valid() and pair.is_valid() else 422
     if request.htmx:  # type: ignore[attr-defined]
         context = {"form": form, "pair_form": pair, "sent": sent, "checked": True}
@@ -68,7 +69,7 @@ def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
         "study": study,
         "prompt": found,
         "pair_form": pair,
-        "sent": _sent(found.text, found.parser, pair),
+        "sent": _sent(PromptText(found.text, system=found.system_prompt), found.parser, pair),
         "versions": PromptFile.objects.filter(name=found.name).order_by("-version"),
         "judges": judges_seen_by(request.user).filter(prompt_file=found),
         "methods": fitting_methods(),
@@ -79,13 +80,14 @@ def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
     )
 
 
-def _sent(text: str, parser: str, form: PairForm) -> Messages:
+def _sent(given: PromptText, parser: str, form: PairForm) -> Messages:
     """Return the messages about the chosen pair, system A first; empty without a pair."""
     if not form.is_valid() or form.pair is None:
         return []
     pair = Pair.objects.filter(pk=form.pair)
     identity, shown = pair.values_list(*IDENTITY_FIELDS).get(), pair.values_list(*SHOWN_FIELDS).get()
-    return preview(text, parser, present(Judge(), identity, shown, asked=form.study.questions[MAIN], order=AB))
+    presented = present(Judge(), identity, shown, asked=form.study.questions[MAIN], order=AB)
+    return preview(given.text, parser, presented, system=given.system)
 
 
 def _page(

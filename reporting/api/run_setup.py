@@ -30,6 +30,7 @@ from judging.runs.pair_filters import PairFilter
 from judging.runs.services import cancel_run, find_batch, pause_run, queue_run, resume_run, run_again
 from judging.runs.status import report_on
 from judging.wordings.prompt_files import VERSIONED
+from judging.wordings.prompt_text import LONGEST
 from reporting.api.serializers import JudgeRunSerializer, JudgeSerializer
 
 MOST_SEED = 2**31 - 1
@@ -48,6 +49,7 @@ class NewJudgeSerializer(serializers.Serializer[Any]):
     task = serializers.ChoiceField(choices=TaskKind.choices, required=False, help_text="The study's own when left out.")
     prompt_file = serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION of an own wording.")
     family = serializers.CharField(required=False, max_length=100)
+    system_prompt = serializers.CharField(required=False, max_length=LONGEST, help_text="Sent before each call.")
     table_variant = serializers.CharField(
         required=False,
         max_length=40,

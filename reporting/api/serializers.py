@@ -275,7 +275,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
         model = Judge
         fields = [
             *("name", "method", "endpoint", "order", "combine", "repeats", "negated", "task", "prompt_file"),
-            *("family", "params", "table_variant", "texts_first", "seed", "created_at"),
+            *("family", "params", "system_prompt", "table_variant", "texts_first", "seed", "created_at"),
         ]
 
 

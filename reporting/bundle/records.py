@@ -188,13 +188,13 @@ TABLES = (
         left=("key_env", "headers", "supports", "tested_at"),
         same=("name", "base_url", "model"),
     ),
-    _used(PromptFile, "judges__runs__study", left=("group",), same=("name", "version", "text", "parser")),
+    _used(PromptFile, "judges__runs__study", left=("group",), same=("name", "version", "text", "system_prompt", "form", "parser")),
     _used(
         Judge,
         "runs__study",
         same=(
             *("name", "method", "endpoint", "order", "combine", "repeats", "negated", "task"),
-            *("prompt_file", "family", "params", "table_variant", "texts_first", "seed"),
+            *("prompt_file", "family", "params", "system_prompt", "table_variant", "texts_first", "seed"),
         ),
     ),
     _of(JudgeRun, "study"),

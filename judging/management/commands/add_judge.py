@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis.juries import MAJORITY, RULES
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import TandemCommand, argument, read_file
 from judging.core.errors import BadSettings
 from judging.endpoints.services import find_endpoint
 from judging.management.commands._runs import param
@@ -17,6 +17,7 @@ from judging.methods.task_files import TASKS
 from judging.models import Judge, PromptFile
 from judging.runs.judges import REPEATED_TEMPERATURE, add_judge
 from judging.wordings.prompt_files import find_prompt
+from judging.wordings.prompt_text import read_prompt
 
 
 def options_of_methods() -> str:
@@ -69,6 +70,7 @@ class Command(TandemCommand):
             metavar="NAME[:VERSION]",
             help="a prompt file of your own; the latest version unless one is named",
         ),
+        argument("--system-prompt", metavar="FILE", help="a text to be sent before each call, as the system's message"),
         argument(
             "--table-variant",
             default="",
@@ -89,6 +91,7 @@ class Command(TandemCommand):
         judge, is_new = add_judge(
             **{name: options[name] for name in same},
             endpoint=find_endpoint(options["endpoint"]) if options["endpoint"] else None,
+            system_prompt=read_prompt(read_file(options["system_prompt"])[0]).text if options["system_prompt"] else "",
             prompt_file=prompt_named(options["prompt"]),
             params=dict(options["param"]) | jury_params(options),
         )
@@ -115,6 +118,7 @@ def about(judge: Judge) -> str:
         parts.append(f"combine {judge.combine}")
     parts += [f"task {judge.task}"] * bool(judge.task)
     parts += [f"prompt {judge.prompt_file}"] * (judge.prompt_file is not None)
+    parts += ["a system prompt"] * bool(judge.system_prompt)
     parts += [f"tables {judge.table_variant}"] * bool(judge.table_variant)
     parts += [f"{judge.repeats} repeats"] * (judge.repeats > 1)
     parts += ["negated as well"] * judge.negated

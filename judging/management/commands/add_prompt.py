@@ -3,11 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+from django.core.management.base import CommandError
+
 from annotation.management.commands._base import TandemCommand, argument, read_file
 from annotation.members.groups import find_group
 from judging.methods.parsers import PARSERS
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.prompt_text import read_prompt
+from judging.wordings.published_forms import FORMS, read_published
 
 
 class Command(TandemCommand):
@@ -17,12 +20,18 @@ class Command(TandemCommand):
         argument("file", metavar="FILE", help="the wording, UTF-8; a head may say name and parser"),
         argument("--name", default="", metavar="NAME", help="default: what the head says, or the file's name"),
         argument("--parser", default="", metavar="P", help=f"what reads the verdict: {', '.join(PARSERS)}"),
+        argument(
+            "--form", choices=list(FORMS), help="the file is another project's, in the form in which it published it"
+        ),
+        argument("--entry", default="", metavar="E", help="which prompt of such a file, where it holds several"),
         argument("--group", default="", metavar="G", help="whose it is (default: for all groups)"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         data, file_name = read_file(options["file"])
-        given = read_prompt(data)
+        if options["entry"] and not options["form"]:
+            raise CommandError("--entry names a prompt of a published file: give its --form")
+        given = read_published(data, options["form"], options["entry"]) if options["form"] else read_prompt(data)
         prompt, is_new = add_prompt(
             given=given,
             name=options["name"] or given.name or Path(file_name).stem,

@@ -118,6 +118,9 @@ TEXTS = [
         id="function: arguments as text within text",
     ),
     pytest.param("function", f'{{"ranking": {BOTH_ONE}}}', None, id="function: both first"),
+    pytest.param("model-letter", "m", "A", id="model-letter: the first"),
+    pytest.param("model-letter", " `M`.\n", "B", id="model-letter: the second"),
+    pytest.param("model-letter", "m or M", None, id="model-letter: both"),
     pytest.param("function", '{"explanation": "x"}', None, id="function: no ranking"),
     pytest.param("function", SECOND_ONE, None, id="function: a bare list"),
 ]

@@ -103,6 +103,7 @@ def test_wording_that_can_be_asked_has_no_problems() -> None:
         pytest.param(WORDING, "json", ["“verdict”"], id="json"),
         pytest.param(WORDING, "ranked-list", ["text_1"], id="list"),
         pytest.param(WORDING, "function", ["text_1"], id="function"),
+        pytest.param(WORDING, "model-letter", ["m or M"], id="model-letter"),
         pytest.param("$sauce", "guess", ["$fence, $first, $second, $source", "$sauce", "guess"], id="all at once"),
     ],
 )
@@ -119,6 +120,7 @@ def test_problems_of_a_wording_are_all_said(text: str, parser: str, told: list[s
         pytest.param("Answer with $offer.", "letter", id="letter"),
         pytest.param("End with [[A]] or [[B]].", "brackets", id="brackets"),
         pytest.param("End with [RESULT] A or [RESULT] B.", "brackets", id="brackets: Prometheus"),
+        pytest.param("Answer m or M.", "model-letter", id="model-letter"),
         pytest.param('End with "Text A is better." or "Text B is better."', "sentence", id="sentence"),
         pytest.param('Answer {"verdict": "A"} or {"verdict": "B"}', "json", id="json"),
         pytest.param('[{"name": "text_1", "rank": 1}, {"name": "text_2", "rank": 2}]', "ranked-list", id="list"),
