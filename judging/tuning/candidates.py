@@ -80,7 +80,7 @@ def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence
         params[EXAMPLES] = [dict(one) for one in examples[: params["shots"]]]
     shared = {
         field: getattr(base, field)
-        for field in ("endpoint", "order", "combine", "task", "family", "seed", "texts_first")
+        for field in ("endpoint", "order", "combine", "task", "family", "seed", "system_prompt", "texts_first")
     }
     judge = Judge(
         name=name,

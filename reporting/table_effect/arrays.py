@@ -29,6 +29,7 @@ class TableEffectFilters:
     """Which part of a study to show, and the bootstrap settings; an empty filter selects all.
 
     systems : one system, or a pair of them in any order
+    complete_only : only pairs that have decisions in every arm, so that all arms are measured on the same ones
     """
 
     dataset: str = ""
@@ -36,6 +37,7 @@ class TableEffectFilters:
     batches: tuple[Batch, ...] | None = None
     rounds: int = 1000
     seed: int = 0
+    complete_only: bool = False
 
     @property
     def intervals(self) -> IntervalSettings:
@@ -51,6 +53,7 @@ class TableEffectFilters:
             "rounds": self.rounds,
             "level": self.intervals.level,
             "seed": self.seed,
+            "complete_only": self.complete_only,
         }
 
     def check(self, study: Study) -> None:
@@ -167,6 +170,8 @@ def second_votes(study: Study, filters: TableEffectFilters) -> SecondVotes:
     filters.check(study)
     pairs = _pairs(study, filters)
     collected = _read(study, filters, pairs)
+    if filters.complete_only:
+        _drop_incomplete(collected)
     revised = Rating.objects.of_question(MAIN).filter(
         stage=Rating.Stage.REVISED, display__pair__matchup__instance__study=study
     )
@@ -251,6 +256,17 @@ def _add(collected: _Collected, pair: int, annotator: int, arm: str, first: _Vot
         collected.excluded["repeated"] += 1
     elif second and first:
         collected.decisions[key] = _Decision(pair, annotator, second.arm or arm or NO_ARM, first, second)
+
+
+def _drop_incomplete(collected: _Collected) -> None:
+    """Leave out the decisions on pairs that lack one in some arm."""
+    arms: dict[int, set[str]] = {}
+    for one in collected.decisions.values():
+        arms.setdefault(one.pair, set()).add(one.arm)
+    every = set().union(*arms.values())
+    kept = {key: one for key, one in collected.decisions.items() if arms[one.pair] == every}
+    collected.excluded["pair_not_in_every_arm"] = len(collected.decisions) - len(kept)
+    collected.decisions = kept
 
 
 def _arrays(study: Study, collected: _Collected, pairs: Mapping[int, tuple[int, int | None]]) -> SecondVotes:

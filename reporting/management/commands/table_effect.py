@@ -22,6 +22,11 @@ class Command(TandemCommand):
         argument("--dataset", default="", help="only this data set"),
         argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"),
         argument("--batch", action="append", default=[], help="only this batch; may be repeated"),
+        argument(
+            "--complete-only",
+            action="store_true",
+            help="only pairs that have decisions in every arm, so that all arms are measured on the same ones",
+        ),
         argument("--reasons", action="store_true", help="also list the reasons that people gave"),
         argument("--format", choices=["text", "json"], default="text"),
         argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
@@ -38,6 +43,7 @@ class Command(TandemCommand):
             systems=tuple(options["systems"]),
             batches=batches_named(study, options["batch"]),
             seed=options["seed"],
+            complete_only=options["complete_only"],
         )
         votes = second_votes(study, filters)
         numbers = effect_of(study, filters, votes)
