@@ -188,7 +188,12 @@ TABLES = (
         left=("key_env", "headers", "supports", "tested_at"),
         same=("name", "base_url", "model"),
     ),
-    _used(PromptFile, "judges__runs__study", left=("group",), same=("name", "version", "text", "system_prompt", "form", "parser")),
+    _used(
+        PromptFile,
+        "judges__runs__study",
+        left=("group",),
+        same=("name", "version", "text", "system_prompt", "form", "parser"),
+    ),
     _used(
         Judge,
         "runs__study",

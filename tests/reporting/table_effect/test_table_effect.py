@@ -407,6 +407,21 @@ def test_data_sets_systems_and_batches_choose_the_decisions(decided: Built) -> N
             n(**filters)
 
 
+def test_complete_only_keeps_the_pairs_that_every_arm_has(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    for code, arm_name, places in (("ann", "none", (0, 1, 2)), ("bob", "table:c8", (1, 2, 3)), ("cy", "none", (1,))):
+        for place in places:
+            decide(built, place, code, arm_name, [(A, B)])
+    found = table_effect(built.study, TableEffectFilters(complete_only=True))
+    assert [(one["arm"], one["pairs"], one["decisions"]) for one in found["arms"]] == [
+        ("none", 2, 3),
+        ("table:c8", 2, 2),
+    ]
+    assert found["excluded"]["pair_not_in_every_arm"] == 2
+    assert "pair_not_in_every_arm" not in table_effect(built.study)["excluded"]
+    call_command("table_effect", built.study.slug, "--complete-only")
+    assert "pair not in every arm 2" in capsys.readouterr().out
+
+
 def test_arms_stand_in_an_order_with_controls_first() -> None:
     arms = ["odd", "table:c16", "placebo:c8", "table:hand", "table:c8", "none", "", "table:c1", "placebo:c1"]
     ordered = ["none", "placebo:c1", "placebo:c8", "table:c1", "table:c8", "table:c16", "table:hand", "", "odd"]
