@@ -4,7 +4,7 @@ PORT ?= 8000
 export PORT
 
 PY := .venv/bin/python
-PACKAGES := analysis annotation judging reporting config
+PACKAGES := analysis annotation judging reporting config tandem
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help

@@ -8,12 +8,15 @@ ENTRIES = {
   title = {Compare without Despair: Reliable Preference Evaluation with Generation Separability},
   author = {Ghosh, Sayan and Srinivasan, Tejas and Swayamdipta, Swabha},
   booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2024},
-  year = {2024}
+  pages = {12787--12805},
+  year = {2024},
+  doi = {10.18653/v1/2024.findings-emnlp.747}
 }""",
     "alternative_annotator": """@inproceedings{calderon2025alternative,
   title = {The Alternative Annotator Test for {LLM}-as-a-Judge: How to Statistically Justify Replacing Human Annotators with {LLMs}},
   author = {Calderon, Nitay and Reichart, Roi and Dror, Rotem},
-  booktitle = {Proceedings of the Association for Computational Linguistics},
+  booktitle = {Proceedings of the 63rd Annual Meeting of the Association for Computational Linguistics (Volume 1: Long Papers)},
+  pages = {16051--16081},
   year = {2025}
 }""",
     "bradley_terry": """@article{bradley1952rank,
@@ -21,8 +24,10 @@ ENTRIES = {
   author = {Bradley, Ralph Allan and Terry, Milton E.},
   journal = {Biometrika},
   volume = {39},
+  number = {3/4},
   pages = {324--345},
-  year = {1952}
+  year = {1952},
+  doi = {10.2307/2334029}
 }""",
     "krippendorff": """@book{krippendorff2018content,
   title = {Content Analysis: An Introduction to Its Methodology},
@@ -36,14 +41,17 @@ ENTRIES = {
   author = {Dawid, A. P. and Skene, A. M.},
   journal = {Journal of the Royal Statistical Society. Series C (Applied Statistics)},
   volume = {28},
+  number = {1},
   pages = {20--28},
-  year = {1979}
+  year = {1979},
+  doi = {10.2307/2346806}
 }""",
     "holm": """@article{holm1979simple,
   title = {A Simple Sequentially Rejective Multiple Test Procedure},
   author = {Holm, Sture},
   journal = {Scandinavian Journal of Statistics},
   volume = {6},
+  number = {2},
   pages = {65--70},
   year = {1979}
 }""",
@@ -63,19 +71,24 @@ ENTRIES = {
   title = {{ROUGE}: A Package for Automatic Evaluation of Summaries},
   author = {Lin, Chin-Yew},
   booktitle = {Text Summarization Branches Out},
+  pages = {74--81},
   year = {2004}
 }""",
     "bleu": """@inproceedings{papineni2002bleu,
-  title = {{BLEU}: a Method for Automatic Evaluation of Machine Translation},
+  title = {{B}leu: a Method for Automatic Evaluation of Machine Translation},
   author = {Papineni, Kishore and Roukos, Salim and Ward, Todd and Zhu, Wei-Jing},
-  booktitle = {Proceedings of the Association for Computational Linguistics},
-  year = {2002}
+  booktitle = {Proceedings of the 40th Annual Meeting of the Association for Computational Linguistics},
+  pages = {311--318},
+  year = {2002},
+  doi = {10.3115/1073083.1073135}
 }""",
     "chrf": """@inproceedings{popovic2015chrf,
-  title = {{chrF}: character n-gram {F}-score for automatic {MT} evaluation},
+  title = {chr{F}: character n-gram {F}-score for automatic {MT} evaluation},
   author = {Popovi{\\'c}, Maja},
   booktitle = {Proceedings of the Tenth Workshop on Statistical Machine Translation},
-  year = {2015}
+  pages = {392--395},
+  year = {2015},
+  doi = {10.18653/v1/W15-3049}
 }""",
     "bertscore": """@inproceedings{zhang2020bertscore,
   title = {{BERTScore}: Evaluating Text Generation with {BERT}},

@@ -1,0 +1,192 @@
+"""A client of the API.
+
+    from tandem.client import Tandem
+
+    with Tandem("https://tandem.example.org", token) as tandem:
+        for rating in tandem.rows("ratings", study="cnndm"):
+            ...
+
+Paths are those of the page /api/v1/docs/, without /api/v1/. A POST is sent again where its answer was lost or the server was busy; it is done
+once, by its `Idempotency-Key`.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+
+Json = dict[str, Any]
+TRIES = 5
+LONGEST_PAUSE = 60.0  # seconds between two tries
+DONE, ENDED = "done", ("done", "failed", "cancelled", "paused")
+
+
+class ApiError(Exception):
+    """A request that was refused: status, the server's reason, and what is wrong with which field or line."""
+
+    def __init__(self, status: int, answer: Mapping[str, Any]) -> None:
+        self.status = status
+        self.fields: dict[str, list[str]] = answer.get("fields", {})
+        self.lines: list[Json] = answer.get("lines", [])
+        super().__init__(f"{status}: {answer.get('detail', answer)}")
+
+
+class Tandem:
+    """A Tandem server, used in the name of a token's owner."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout: float = 60,
+        transport: httpx2.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._http = httpx2.Client(
+            base_url=f"{url.rstrip('/')}/api/v1/",
+            headers={"Authorization": f"Token {token}"},
+            timeout=timeout,
+            transport=transport,
+        )
+        self._sleep = sleep
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def get(self, path: str, **query: Any) -> Any:
+        """Return what is at a path, as JSON."""
+        return self._send("GET", path, params=query).json()
+
+    def post(self, path: str, **values: Any) -> Any:
+        """Send values; return the answer, None where there is none."""
+        answer = self._send("POST", path, json=values, headers={"Idempotency-Key": uuid.uuid4().hex})
+        return answer.json() if answer.content else None
+
+    def patch(self, path: str, **values: Any) -> Any:
+        """Change values; return the answer."""
+        return self._send("PATCH", path, json=values).json()
+
+    def rows(self, path: str, *, page_size: int = 1000, **query: Any) -> Iterator[Json]:
+        """Yield the rows of a list, page by page."""
+        page = self.get(path if path.endswith("/") else f"{path}/", page_size=page_size, **query)
+        yield from page["results"]
+        while page["next"]:
+            page = self._send("GET", page["next"]).json()
+            yield from page["results"]
+
+    def create_study(self, slug: str, **settings: Any) -> Json:
+        """Make a study."""
+        made: Json = self.post("studies/", slug=slug, **settings)
+        return made
+
+    def upload(self, slug: str, file: Path | str, *, kind: str = "study", **names: str) -> str:
+        """Read a file into a study; return what was added."""
+        with Path(file).open("rb") as content:
+            sent = {"file": (Path(file).name, content)}
+            answer = self._send("POST", f"studies/{slug}/import/", data={"kind": kind, **names}, files=sent, tries=1)
+        return str(answer.json()["detail"])
+
+    def create_batch(self, slug: str, name: str, *, dataset: str, systems: tuple[str, str], **settings: Any) -> Json:
+        """Make a batch of a configuration."""
+        made: Json = self.post("batches/", study=slug, name=name, dataset=dataset, systems=list(systems), **settings)
+        return made
+
+    def invite(self, slug: str, count: int, **settings: Any) -> list[Json]:
+        """Make nameless raters, and a one-time link for each."""
+        links: list[Json] = self.post(f"studies/{slug}/invitations/", count=count, **settings)
+        return links
+
+    def estimate(self, slug: str, judge: str, **pairs: Any) -> Json:
+        """Estimate the calls, tokens and cost of a run."""
+        found: Json = self.post("runs/estimate/", study=slug, judge=judge, **pairs)
+        return found
+
+    def run_judge(self, slug: str, judge: str, **settings: Any) -> Json:
+        """Queue a run of a judge for the server's worker; see `wait`."""
+        run: Json = self.post("runs/", study=slug, judge=judge, **settings)
+        return run
+
+    def wait(self, path: str, *, every: float = 2.0, longest: float = 86_400) -> Json:
+        """Return a run or a file once it has ended, by its path; what has failed is returned too.
+
+        Raises: TimeoutError after `longest` seconds.
+        """
+        until = time.monotonic() + longest
+        while True:
+            found: Json = self.get(path)
+            if found["status"] in ENDED:
+                return found
+            if time.monotonic() > until:
+                raise TimeoutError(f"{path} is {found['status']} after {longest:g} seconds")
+            self._sleep(every)
+
+    def findings(self, slug: str, **filters: Any) -> Json:
+        """Return the findings of a study; waits while they are computed for the first time."""
+        found: Json = self.get(f"studies/{slug}/findings/", **filters)
+        return found
+
+    def export(self, slug: str, kind: str, out: Path | str, *, form: str = "jsonl") -> Path:
+        """Save the rows of one kind as a file."""
+        return self._save(f"studies/{slug}/exports/{kind}/", Path(out), format=form)
+
+    def make_file(self, slug: str, kind: str, out: Path | str, **choices: Any) -> Path:
+        """Have a bundle or a report made, wait for it, and save it as a zip file.
+
+        Raises: ApiError if it can't be made.
+        """
+        made = self.post(f"studies/{slug}/files/", kind=kind, **choices)
+        made = self.wait(f"studies/{slug}/files/{made['key']}/")
+        if made["status"] != DONE:
+            raise ApiError(409, {"detail": made["message"]})
+        return self._save(f"studies/{slug}/files/{made['key']}/content/", Path(out))
+
+    def _save(self, path: str, out: Path, **query: str) -> Path:
+        """Save a file under its name once it is complete."""
+        partial = out.with_name(f".{out.name}.part")
+        with self._http.stream("GET", path, params=query) as answer, partial.open("wb") as file:
+            if answer.is_error:
+                answer.read()
+                partial.unlink()
+                raise _refusal(answer)
+            for chunk in answer.iter_bytes():
+                file.write(chunk)
+        return partial.replace(out)
+
+    def _send(self, method: str, path: str, *, tries: int = TRIES, **content: Any) -> httpx2.Response:
+        """Send a request, again while the server is busy or can't be reached; PATCH sets the same values again."""
+        for left in reversed(range(tries)):
+            try:
+                answer = self._http.request(method, path, **content)
+            except httpx2.TransportError:
+                if not left:
+                    raise
+                self._sleep(2.0 ** (tries - left))
+                continue
+            if answer.status_code != 503 or not left:
+                break
+            self._sleep(min(LONGEST_PAUSE, float(answer.headers.get("Retry-After", "2"))))
+        if answer.is_error:
+            raise _refusal(answer)
+        return answer
+
+
+def _refusal(answer: httpx2.Response) -> ApiError:
+    try:
+        told = answer.json()
+    except ValueError:
+        told = {"detail": answer.text[:500]}
+    return ApiError(answer.status_code, told if isinstance(told, dict) else {"detail": told})
