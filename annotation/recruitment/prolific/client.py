@@ -107,6 +107,13 @@ class ProlificClient:
         """
         self._ask("POST", f"/api/v1/bulk-bonus-payments/{bonus_id}/pay/", body={}, pays=True)
 
+    def create_study(self, draft: Json) -> Json:
+        """Make a study as a draft. Not repeated once it may have arrived, as a second draft would be made.
+
+        Raises: ProlificRefused, ProlificUnreachable.
+        """
+        return self._json("POST", "/api/v1/studies/", body=draft, pays=True)
+
     def signing_keys(self) -> list[Json]:
         """Return the public keys for Prolific's signed links."""
         keys = self._json("GET", "/.well-known/study/jwks.json", with_token=False).get("keys")

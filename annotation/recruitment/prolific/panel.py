@@ -16,13 +16,20 @@ from annotation.models import Channel, PlatformAction, Submission
 from annotation.recruitment.counted_work import WorkCount, count_by, submitted_by
 from annotation.recruitment.prolific.actions import RequestResult, approve, bonus, reject
 from annotation.recruitment.prolific.client import ProlificClient
+from annotation.recruitment.prolific.launch import (
+    PLACEHOLDERS,
+    checks,
+    free_places,
+    hits_of_place,
+    make_draft,
+    reward_of,
+)
 from annotation.recruitment.prolific.site import API, CATEGORIES, SHORTEST_REASON, ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser
 from annotation.recruitment.prolific.sync import OTHER_PARTICIPANT, sync
 from annotation.recruitment.prolific.work import Openings
 
 MOST_SHOWN = 200
-PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 State = Submission.State
 _PROBLEMS = {OTHER_PARTICIPANT: gettext_lazy("Prolific says that it is another participant’s")}
 
@@ -36,6 +43,10 @@ def panel_context(channel: Channel) -> dict[str, Any]:
     unanswered = channel.actions.exclude(state=PlatformAction.State.DONE)
     return {
         "given": given,
+        "checks": list(checks(channel)),
+        "places": free_places(channel),
+        "reward": reward_of(channel),
+        "hits_of_place": hits_of_place(channel),
         "has_token": bool(given.token),
         "has_webhook_secret": bool(given.webhook_secret),
         "api_host": urlsplit(given.api).netloc if given.api != API else "",
@@ -108,6 +119,9 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     if action == "sync":
         found = sync(channel=channel, client=client, at=at, most_pages=PAGES_AT_ONCE)
         return _("Prolific lists %(seen)d submissions: %(new)d new here, %(changed)d with news.") % vars(found)
+    if action == "draft":
+        study_id = make_draft(channel=channel, data=data, client=client)
+        return _("The draft %(id)s is at Prolific: set screening there, and publish it.") % {"id": study_id}
     if action not in ("approve", "reject", "bonus", "release"):
         raise Unacceptable(_("This channel has no action %(action)s.") % {"action": action})
     submission = find_submission(channel, data.get("submission", ""))

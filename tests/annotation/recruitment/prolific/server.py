@@ -187,6 +187,8 @@ class ProlificServer:
         asked = (handler.command, parts.path)
         if asked == ("GET", "/api/v1/submissions/"):
             return 200, self._list({name: values[0] for name, values in parse_qs(parts.query).items()})
+        if asked == ("POST", "/api/v1/studies/"):
+            return 201, {"id": "65f0c0ffee0000000000d00d", "status": "UNPUBLISHED"}
         if asked == ("POST", "/api/v1/submissions/bonus-payments/"):
             return 201, self._set_up(body)
         if found := re.fullmatch(r"/api/v1/submissions/(\w+)/", parts.path):

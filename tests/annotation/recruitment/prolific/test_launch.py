@@ -1,0 +1,95 @@
+"""The study at Prolific, made as a draft from the channel's page: what is missing first, then nothing to type there."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.models import Batch, Channel, Study
+from tests.annotation.recruitment.prolific.server import ProlificServer
+from tests.annotation.recruitment.prolific.setup import come, make_prolific, prolific
+from tests.factories import make_batch, make_study, make_user
+
+pytestmark = pytest.mark.django_db
+__all__ = ["prolific"]
+TEXTS = {"act": "draft", "name": "Which summary is better?", "description": "Read a text, compare.", "places": "3"}
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(instances=3, pay_per_hit=Decimal("0.75"), currency="GBP", minutes_per_hit=4)
+    make_batch(study, raters=2)
+    return study
+
+
+@pytest.fixture
+def channel(study: Study, prolific: ProlificServer, settings: Any) -> Channel:
+    settings.BASE_URL = "https://rate.example.org"
+    return make_prolific(study, prolific, study_id="", code_completed="", code_timed_out="", most_hits=2)
+
+
+@pytest.fixture
+def manager(study: Study) -> Client:
+    browser = Client()
+    browser.force_login(make_user("manager", "study-admin", study=study))
+    return browser
+
+
+def press(browser: Client, channel: Channel, **data: str) -> str:
+    address = f"/studies/{channel.study.slug}/channels/{channel.key}/"
+    return browser.post(address, TEXTS | data, follow=True).content.decode()
+
+
+def test_draft_has_address_places_reward_minutes_and_codes_and_lets_participants_in(
+    manager: Client, channel: Channel, prolific: ProlificServer
+) -> None:
+    page = manager.get(f"/studies/study/channels/{channel.key}/").text
+    assert 'value="3"' in page  # six free slots, two HITs a place
+    assert "1.50 GBP" in page
+    assert "65f0c0ffee0000000000d00d is at Prolific" in press(manager, channel)
+
+    [draft] = prolific.asked("/studies/")
+    assert draft["external_study_url"].startswith(f"https://rate.example.org/join/{channel.key}/?PROLIFIC_PID=")
+    assert (draft["total_available_places"], draft["reward"], draft["estimated_completion_time"]) == (3, 150, 8)
+    codes = {one["code"]: one["actions"][0]["action"] for one in draft["completion_codes"]}
+    assert sorted(codes.values()) == ["MANUALLY_REVIEW", *["REQUEST_RETURN"] * 3]
+    channel.refresh_from_db()
+    assert channel.options["study_id"] == "65f0c0ffee0000000000d00d"
+    assert codes[channel.options["code_completed"]] == "MANUALLY_REVIEW"
+    assert "OUT1" in codes  # a code that was there is kept
+    arrived, _browser = come(channel, study="65f0c0ffee0000000000d00d")
+    assert arrived.status_code == 302
+
+    assert "has a study at Prolific already" in press(manager, channel)
+    assert len(prolific.asked("/studies/")) == 1
+
+
+def test_what_is_missing_is_listed_and_makes_no_draft(
+    manager: Client, channel: Channel, prolific: ProlificServer, settings: Any
+) -> None:
+    Study.objects.update(minutes_per_hit=None)
+    Batch.objects.update(status="closed")
+    settings.BASE_URL, settings.ENDPOINT_KEY = "http://localhost:8000", lambda name: None
+    page = manager.get(f"/studies/study/channels/{channel.key}/").text
+    assert page.count(">Missing</span>") == 7
+    assert "BASE_URL is http://localhost:8000." in page
+    assert "Missing: API token, Pay and expected minutes, Places." in press(manager, channel)
+    assert prolific.asked("/studies/") == []
+
+
+@pytest.mark.parametrize("wrong", [{"name": " "}, {"description": ""}, {"places": "0"}, {"places": "many"}])
+def test_draft_without_texts_or_places_is_refused(
+    manager: Client, channel: Channel, prolific: ProlificServer, wrong: dict[str, str]
+) -> None:
+    page = press(manager, channel, **wrong)
+    assert "participants read both" in page or "a whole number" in page
+    assert prolific.asked("/studies/") == []
+
+
+def test_a_reader_makes_no_draft(channel: Channel, study: Study, prolific: ProlificServer) -> None:
+    reader = Client()
+    reader.force_login(make_user("reader", "researcher", study=study))
+    assert 'value="draft"' not in reader.get(f"/studies/study/channels/{channel.key}/").text
+    press(reader, channel)
+    assert prolific.asked("/studies/") == []
