@@ -266,6 +266,7 @@ ELSEWHERE = {
     "docs/howto/recruit.md": "tests/annotation/recruitment/test_howto_recruit.py",
     "docs/howto/recruit_mturk.md": "tests/annotation/recruitment/mturk/test_howto.py",
     "docs/howto/set_up_a_study.md": "tests/annotation/study_pages/test_study_setup.py",
+    "docs/howto/tune_a_judge.md": "tests/judging/tuning/test_howto_tuning.py",
     "docs/howto/two_stage_study.md": "tests/annotation/importing/test_howto.py",
 }
 
