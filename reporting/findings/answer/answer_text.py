@@ -15,50 +15,51 @@ from reporting.findings.judges.verdicts import verdict_text
 
 TEXTS = {
     "scripted": gettext_noop(
-        "Some ratings under “people” are by scripted raters: nothing said of people here is a finding."
+        "Some of the ratings under “people” were made by programs, so that nothing said about people here is a finding."
     ),
     "being_computed": gettext_noop(
         "Which system people prefer, by more than chance or not, and whether a judge may replace people is being computed. "
         "Until then there are estimates without intervals."
     ),
     "no_people": gettext_noop("No person has rated yet."),
-    "too_few": gettext_noop(
-        "Too little data: {instances} with ratings of people, and below {needed} nothing is claimed."
-    ),
+    "too_few": gettext_noop("Too little data: people rated {instances}, and below {needed} nothing is claimed."),
     "preferred": gettext_noop(
         "People prefer {first} to {second}: it wins {rate} of comparisons, a tie counting as half "
         "({level} interval {low} to {high}, {instances})."
     ),
     "no_preference": gettext_noop(
-        "Which of {first} and {second} people like better cannot be told: {first} wins {rate} of comparisons, a tie "
+        "Whether people prefer {first} or {second} cannot be told: {first} wins {rate} of comparisons, a tie "
         "counting as half, and the {level} interval, {low} to {high}, includes one half ({instances})."
     ),
     "first": gettext_noop(
-        "Of {systems} systems people put {first} first, by more than chance (Bradley–Terry rating {rating}, {instances})."
+        "Of {systems} systems, people prefer {first}: it comes first by more than chance (Bradley–Terry rating "
+        "{rating}, {instances})."
     ),
     "leads": gettext_noop(
-        "Of {systems} systems {first} leads with people, but not by more than chance: its rank lies between {rank_low} "
-        "and {rank_high} (Bradley–Terry rating {rating}, {instances})."
+        "Of {systems} systems, {first} comes first with people, but this may be chance: its rank lies between "
+        "{rank_low} and {rank_high} (Bradley–Terry rating {rating}, {instances})."
     ),
     "untested": gettext_noop(
-        "Of {systems} systems {first} leads with people; whether by more than chance cannot be told (Bradley–Terry "
-        "rating {rating}, {instances})."
+        "Of {systems} systems, {first} comes first with people; whether by more than chance cannot be told "
+        "(Bradley–Terry rating {rating}, {instances})."
     ),
-    "unranked": gettext_noop("Which of {systems} systems people like best cannot be told from the comparisons made."),
+    "unranked": gettext_noop("Which of {systems} systems people prefer cannot be told from the comparisons made."),
     "disconnected": gettext_noop(
-        "Which of {systems} systems people like best cannot be told: they form {groups} groups that were never compared "
+        "Which of {systems} systems people prefer cannot be told: they form {groups} groups that were never compared "
         "with one another."
     ),
     "consistency": gettext_noop(
-        "{none} of people's rating sets tell nothing about which system is better: on outputs for the same input the "
-        "rater took both sides, or none. {full} are fully consistent ({rating_sets})."
+        "Of people's rating sets, one person's votes on outputs for one input, {none} do not tell which system is "
+        "better: they prefer now the one, now the other, or neither. {full} prefer the same system every time "
+        "({rating_sets})."
     ),
     "one_pair": gettext_noop(
-        "Each input has one pair of outputs: whether raters would keep to their choice on further outputs cannot be told."
+        "Each input has only one pair of outputs, so that it cannot be told whether raters would prefer the same "
+        "system on other outputs."
     ),
     "rises": gettext_noop(
-        "Where outputs are easy to tell apart, people are more consistent: {most} on average at a separability above "
-        "{above}, {least} below {below}."
+        "People are more consistent where outputs are easy to tell apart: mean consistency is {most} at a "
+        "separability above {above}, and {least} below {below}."
     ),
     "agreement": gettext_noop("Two people who rate the same pair agree {rate} of the time."),
     "agreement_by_chance": gettext_noop(
@@ -85,12 +86,14 @@ TEXTS = {
         "More ratings would hardly settle the preference: at a rate of {rate} it would take over {times} times as many "
         "instances."
     ),
-    "level": gettext_noop("The two are level: no number of further instances can be named that would part them."),
+    "level": gettext_noop(
+        "Both win equally often, so that no number of further instances can be named that would settle the preference."
+    ),
     "more_for_first": gettext_noop(
         "More instances on which {first} meets the systems next to it would tell whether it is first."
     ),
     "no_separability": gettext_noop(
-        "Separability has not been computed: with it these numbers would tell on which inputs the ratings mean something."
+        "Separability has not been computed; it would show on which inputs the ratings can tell the systems apart."
     ),
 }
 Shown = Callable[[Any], str]

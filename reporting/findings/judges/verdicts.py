@@ -28,17 +28,17 @@ RULES = {
         "separable is it shown by itself."
     ),
     "worse": gettext_noop(
-        "May not replace a single rater: its agreement with people differs from theirs with one another by "
-        "%(difference)s [%(low)s, %(high)s], worse than −ε = −%(epsilon)s."
+        "May not replace a single rater: its agreement with people, less theirs with one another, is %(difference)s "
+        "[%(low)s, %(high)s], a greater loss than ε = %(epsilon)s allows."
     ),
     "open": gettext_noop(
-        "Not shown that it may replace a single rater: its agreement with people differs from theirs with one another by "
-        "%(difference)s [%(low)s, %(high)s], which is not surely above −ε = −%(epsilon)s."
+        "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
+        "%(difference)s [%(low)s, %(high)s], which may be a greater loss than ε = %(epsilon)s allows."
     ),
     "narrow": gettext_noop(
-        "Not shown that it may replace a single rater: its agreement with people differs from theirs with one another by "
-        "%(difference)s [%(low)s, %(high)s], which lies above −ε = −%(epsilon)s, but so narrowly that this may be chance "
-        "(p = %(p_value)s; at most %(limit)s would show it)."
+        "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
+        "%(difference)s [%(low)s, %(high)s], a smaller loss than ε = %(epsilon)s, but so narrowly that this may be "
+        "chance (p = %(p_value)s; at most %(limit)s would show it)."
     ),
     "chance": gettext_noop(
         "Cannot be told whether it may replace a single rater: people are not shown to agree more than by chance "

@@ -169,8 +169,8 @@ def test_words_of_a_judge_that_passes_alone_and_not_beside_the_bins() -> None:
     alone = measured(0.02, -0.09, 0.13, p_value=0.0183)
     found, needed = decide(alone, OPEN), shown(alone, limit=0.0125).needed
     assert found["text"].startswith(
-        "Not shown that it may replace a single rater: its agreement with people differs from theirs with one another by "
-        "0.02 [-0.09, 0.13], which lies above −ε = −0.10, but so narrowly that this may be chance (p = 0.0183; at most 0.0125 "
+        "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
+        "0.02 [-0.09, 0.13], a smaller loss than ε = 0.10, but so narrowly that this may be chance (p = 0.0183; at most 0.0125 "
         f"would show it). With 50 instances it is open; about {needed} would do."
     )
 
@@ -225,8 +225,8 @@ def test_difference_beyond_the_margin_is_not_mended_by_more_instances() -> None:
 
 def test_worse_judge_has_its_difference_said() -> None:
     assert decide(WORSE)["text"].startswith(
-        "May not replace a single rater: its agreement with people differs from theirs with one another by -0.30 "
-        "[-0.40, -0.20], worse than −ε = −0.10."
+        "May not replace a single rater: its agreement with people, less theirs with one another, is -0.30 "
+        "[-0.40, -0.20], a greater loss than ε = 0.10 allows."
     )
 
 
