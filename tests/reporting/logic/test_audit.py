@@ -161,6 +161,26 @@ def test_a_judge_asked_in_one_order_of_its_choice_has_the_whole_graph(capsys: py
     assert [answer["preferred"] for answer in cycle["answers"]] == ["one", "two", "three"]
 
 
+def test_repeats_that_contradict_count_by_their_majority_and_an_even_split_as_a_tie(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study, built = build_four_systems()
+    let_judge(study, built, in_order(), repeats=3)
+    answers = Judgment.objects.of_question(0)
+    outvoted = answers.filter(pair=built["one", "three"].pairs[0][0], order="ab", repeat=2)
+    outvoted.update(verdict=1)  # as a majority it would make a cycle of one, two and three
+    (one,) = audited(study, capsys)["raters"]
+    assert one["transitivity"]["3"]["value"] == one["commutativity"]["value"] == 1
+    # Twelve presentations, asked three times each: of 36 answers one is not its majority's.
+    assert one["self_agreement"]["value"] == pytest.approx(35 / 36)
+
+    answers.filter(repeat=0).delete()
+    (split,) = audited(study, capsys)["raters"]
+    assert split["transitivity"]["3"]["value"] == 1  # no preference between one and three is no edge
+    assert split["commutativity"]["value"] == pytest.approx(5 / 6)  # a tie in one order, a preference in the other
+    assert split["contradictions"]["order_effects"]["count"] == 1
+
+
 def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     for (a, b), one in built.items():  # each system's second text meets the other systems' second texts only
