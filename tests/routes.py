@@ -87,7 +87,7 @@ def _model_of(route: Route) -> Any:
     """Return the model of an address of the API whose rows belong to a study."""
     queryset = getattr(getattr(route.callback, "cls", None), "queryset", None)
     name = queryset.model.__name__ if queryset is not None else ""
-    return queryset.model if name and name not in ("Study", "Judge", "Endpoint") else None
+    return queryset.model if name and name not in ("Study", "Judge", "Endpoint", "JudgeAudit") else None
 
 
 @lru_cache(maxsize=2)  # as what a request changes is undone
@@ -128,6 +128,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:leaderboard-file": {"form": "csv"},
         "reporting:logic-chart": {"name": "transitivity", "form": "svg"},
         **{f"reporting:{name}": {"pk": _stress_test(whole)} for name in ("stress-test", "stress-test-file")},
+        "api:judgeaudit-detail": {"pk": _stress_test(whole)},
         "reporting:judge-card": {"name": whole.judge.name},
         "reporting:judge-card-file": {"name": whole.judge.name, "form": "json"},
         "reporting:stress-test-chart": {"pk": _stress_test(whole), "form": "svg"},
@@ -188,6 +189,7 @@ def _sent(whole: Whole) -> dict[tuple[str, str], dict[str, Any]]:
     in_study, in_group = (place.role_grants.order_by("pk").first() for place in (whole.study, whole.group))
     return {
         ("GET", "reporting:chart"): configuration,
+        ("GET", "api:study-card"): {"judge": whole.judge.name},
         ("POST", "annotation:save-vote"): vote,
         ("POST", "annotation:save-second-vote"): vote,
         ("POST", "annotation:flag"): {**vote, "kind": "empty"},

@@ -36,6 +36,8 @@ def start_check(test: StressTest) -> JudgeAudit:
     if last is not None and last.ended_at is None:
         last.answers.filter(status=Status.ERROR).update(status=Status.PENDING, failure="", judged_at=None)
         return last
+    if last is not None and last.found is None:  # a process that was killed at its end
+        conclude(last)
     wanted.wave = 0 if last is None else last.wave + 1
     answers = answers_to_check(wanted, last)
     wanted.save()

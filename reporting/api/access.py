@@ -29,7 +29,7 @@ from annotation.models import (
     System,
     VoteChange,
 )
-from judging.models import Completion, JudgeRun, Judgment
+from judging.models import Completion, JudgeAudit, JudgeRun, Judgment
 from reporting.api.authentication import needed_scope
 from reporting.models import SystemRanking
 
@@ -54,6 +54,7 @@ STUDY_PATHS: dict[type[Model], str] = {
     JudgeRun: "study",
     Judgment: "run__study",
     SystemRanking: "study",
+    JudgeAudit: "study",
     Completion: "judgments__run__study",
 }
 # Lookup from a row to its annotator: rows of annotators who withdrew consent are in no list.

@@ -113,6 +113,13 @@ class RunFilter(StudyFilter):
     status = filters.CharFilter(field_name="status")
 
 
+class AuditFilter(StudyFilter):
+    """By study, judge and kind."""
+
+    judge = filters.CharFilter(field_name="judge__name", label="Name of the judge")
+    kind = filters.CharFilter(field_name="kind")
+
+
 class JudgmentFilter(QuestionFilter):
     """By study, question, judge, run, outcome and how it was asked."""
 

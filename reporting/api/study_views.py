@@ -19,6 +19,7 @@ from annotation.api.studies import StudySetup
 from annotation.api.study_serializers import StudySerializer
 from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
+from reporting.api.audits import StudyCards
 from reporting.api.files import StudyFiles
 from reporting.api.rows import COMPUTED, Rows
 from reporting.findings.data.asked import filters_of
@@ -64,7 +65,7 @@ SEPARABILITY_PARAMETERS = [
 ]
 
 
-class StudyViewSet(StudySetup, SeparabilitySetup, StudyInvitations, StudyPayments, StudyFiles, Rows):
+class StudyViewSet(StudySetup, SeparabilitySetup, StudyInvitations, StudyPayments, StudyFiles, StudyCards, Rows):
     """Studies, by slug."""
 
     queryset = Study.objects.all()

@@ -4,6 +4,7 @@ from django.urls import path
 from rest_framework.routers import DefaultRouter
 
 from reporting.api import views
+from reporting.api.audits import AuditViewSet
 from reporting.api.docs_views import docs
 from reporting.api.rankings import RankingViewSet
 from reporting.api.study_views import StudyViewSet
@@ -32,6 +33,7 @@ router.register("judges", views.JudgeViewSet)
 router.register("endpoints", views.EndpointViewSet)
 router.register("runs", views.JudgeRunViewSet)
 router.register("rankings", RankingViewSet)
+router.register("audits", AuditViewSet)
 router.register("judgments", views.JudgmentViewSet)
 router.register("completions", views.CompletionViewSet)
 

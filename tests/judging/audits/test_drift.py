@@ -100,6 +100,10 @@ def test_a_check_that_is_not_done_is_continued(study: Study, judge: Judge) -> No
     begun = start_check(StressTest(study, judge, pairs=4))
     assert start_check(StressTest(study, judge, pairs=4)).pk == begun.pk
     assert check(study, judge, Reader(), pairs=4).pk == begun.pk
-    further = check(study, judge, Reader(), pairs=4)
+    further = start_check(StressTest(study, judge, pairs=4))
+    ask(further, make_client=client_of(Reader()))  # and killed before the end
+    check(study, judge, Reader(), pairs=4)
+    further.refresh_from_db()
+    assert further.found is not None
     assert (further.wave, further.answers.count(), begun.answers.count()) == (1, 4, 8)
     assert not further.answers.exclude(text="").exists()

@@ -152,3 +152,29 @@ def test_a_test_of_another_study_and_unknown_pictures_are_not_found(tested: Judg
     study_of_facts(1, slug="other")
     assert reader.get(f"/studies/other/audits/{tested.pk}/").status_code == 404
     assert reader.get(f"{ADDRESS}{tested.pk}/turned.svg?theme=neon").status_code == 404
+
+
+def test_the_api_prices_starts_lists_and_shows_what_was_found(tested: JudgeAudit, reader: Client) -> None:
+    def post(path: str, **more: Any) -> Any:
+        body = json.dumps({"study": "facts", "judge": "judy", **more})
+        return reader.post(f"/api/v1/audits/{path}", body, content_type="application/json")
+
+    estimated = post("estimate/", pairs=5, changes=list(CHANGES))
+    assert estimated.status_code == 200
+    assert (estimated.json()["presentations"], JudgeAudit.objects.count()) == (20, 1)
+    assert post("estimate/", kind="drift", pairs=5).json()["presentations"] == 10
+    assert post("", changes=["loud"]).status_code == 422
+    assert post("", changes=[]).status_code == 422
+    assert post("", judge="nobody").status_code == 404
+    started = post("", kind="drift", pairs=5, max_cost="2.5")
+    assert started.status_code == 202
+    check = JudgeAudit.objects.get(kind="drift")
+    assert started.headers["Location"] == f"/api/v1/audits/{check.pk}/"
+    listed = reader.get("/api/v1/audits/", {"study": "facts", "kind": "stress"}).json()["results"]
+    assert [(one["id"], one["judge"], one["question"]) for one in listed] == [(tested.pk, "judy", "overall")]
+    shown = reader.get(f"/api/v1/audits/{tested.pk}/").json()
+    assert shown["found"]["changes"][0]["all"]["towards"]["value"] == 1
+    assert reader.get(f"/api/v1/audits/{check.pk}/").json()["found"] is None
+    card = reader.get("/api/v1/studies/facts/card/", {"judge": "judy"}).json()
+    assert card["stress"]["audit"] == tested.pk
+    assert reader.get("/api/v1/studies/facts/card/").status_code == 404

@@ -1,0 +1,172 @@
+"""Audits of judges in the API: estimating and starting stress tests and checks of drift, their results, and judges' cards."""
+
+from decimal import Decimal
+from typing import Any
+
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.api.bodies import read
+from annotation.api.study_serializers import refusals
+from annotation.members.permissions import READERS, find_study
+from annotation.models import Study
+from annotation.studies.questions import find_question
+from judging.audits.drift import start_check
+from judging.audits.estimates import estimate_check, estimate_stress
+from judging.audits.stress import CHANGES, StressTest, start_stress
+from judging.audits.tasks import queue_audit
+from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.pricing import check_cap
+from judging.core.visibility import judges_seen_by
+from judging.models import Judge, JudgeAudit
+from reporting.api.filters import AuditFilter
+from reporting.api.rows import COMPUTED, StudyRows
+from reporting.api.run_setup import MOST_SEED, EstimateSerializer
+from reporting.audits.card import about_question, judge_card
+from reporting.audits.stress import stress_findings
+from reporting.findings.data.inputs import Filters
+from reporting.findings.snapshots import snapshot_of
+
+CARD_PARAMETERS = [
+    OpenApiParameter("judge", str, required=True, description="Its name."),
+    OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
+]
+
+
+class AuditSerializer(serializers.Serializer[Any]):
+    """An audit to be estimated."""
+
+    study = serializers.CharField(max_length=80)
+    judge = serializers.CharField(max_length=80)
+    kind = serializers.ChoiceField(choices=JudgeAudit.Kind.choices, required=False, default=JudgeAudit.Kind.STRESS)
+    question = serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one.")
+    changes = serializers.ListField(
+        child=serializers.ChoiceField(choices=CHANGES),
+        required=False,
+        default=list(CHANGES),
+        min_length=1,
+        help_text="Of a stress test; all when left out.",
+    )
+    dataset = serializers.CharField(required=False, default="", allow_blank=True, max_length=100)
+    pairs = serializers.IntegerField(
+        required=False, default=None, allow_null=True, min_value=1, max_value=MOST_SEED, help_text="So many are drawn."
+    )
+    seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=MOST_SEED)
+
+
+class NewAuditSerializer(AuditSerializer):
+    """An audit to be started, or resumed."""
+
+    in_flight = serializers.IntegerField(required=False, default=8, min_value=1, max_value=MAX_IN_FLIGHT)
+    max_cost = serializers.DecimalField(
+        required=False, default=None, allow_null=True, max_digits=12, decimal_places=6, min_value=Decimal(0)
+    )
+
+
+class JudgeAuditSerializer(serializers.ModelSerializer[JudgeAudit]):
+    """A stress test, or a check of drift; `wave` counts the checks."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    judge = serializers.CharField(source="judge.name", read_only=True)
+    question = serializers.SerializerMethodField(help_text="Its key.")
+    changes = serializers.JSONField(read_only=True)
+
+    class Meta:
+        model = JudgeAudit
+        fields = [
+            *("id", "study", "judge", "kind", "question", "dataset", "pairs", "seed", "changes", "wave", "model"),
+            *("calls", "cached", "cost", "currency", "message", "created_at", "ended_at"),
+        ]
+
+    def get_question(self, audit: JudgeAudit) -> str:
+        """Return the question's key."""
+        return audit.study.questions[audit.question].key
+
+
+class FoundAuditSerializer(JudgeAuditSerializer):
+    """An audit with what it found: as `audit_judge --format json`; of a check of drift the change, null for the first."""
+
+    found = serializers.SerializerMethodField()
+
+    class Meta(JudgeAuditSerializer.Meta):
+        fields = [*JudgeAuditSerializer.Meta.fields, "found"]
+
+    def get_found(self, audit: JudgeAudit) -> dict[str, Any] | None:
+        """Return what was found so far."""
+        return stress_findings(audit) if audit.kind == JudgeAudit.Kind.STRESS else audit.found
+
+
+@extend_schema_view(retrieve=extend_schema(responses={200: FoundAuditSerializer, **refusals()}))
+class AuditViewSet(StudyRows):
+    """Stress tests of judges, and checks of their drift."""
+
+    queryset = JudgeAudit.objects.select_related("study", "judge")
+    serializer_class = JudgeAuditSerializer
+    filterset_class = AuditFilter
+
+    def get_serializer_class(self) -> type[JudgeAuditSerializer]:
+        """Include what was found of a single audit only."""
+        return FoundAuditSerializer if self.action == "retrieve" else JudgeAuditSerializer
+
+    @extend_schema(request=NewAuditSerializer, responses={202: JudgeAuditSerializer, **refusals(409, 413, 422)})
+    def create(self, request: Request) -> Response:
+        """Queue a stress test, or resume it; or queue the next check of a judge's drift. A worker asks the judge."""
+        data = read(NewAuditSerializer, request)
+        test = _wanted(request.user, data)
+        check_cap(data["max_cost"], test.judge.endpoint)
+        audit = (start_check if data["kind"] == JudgeAudit.Kind.DRIFT else start_stress)(test)
+        queue_audit(audit, in_flight=data["in_flight"], max_cost=data["max_cost"])
+        where = {"Location": reverse("api:judgeaudit-detail", args=[audit.pk])}
+        return Response(JudgeAuditSerializer(audit).data, status=status.HTTP_202_ACCEPTED, headers=where)
+
+    @extend_schema(
+        request=AuditSerializer, responses={200: EstimateSerializer, **refusals(409, 413, 422)}, filters=False
+    )
+    @action(detail=False, methods=["post"], pagination_class=None, filter_backends=[])
+    def estimate(self, request: Request) -> Response:
+        """Estimate the calls, tokens and cost of an audit; no call is made."""
+        data = read(AuditSerializer, request)
+        is_drift = data["kind"] == JudgeAudit.Kind.DRIFT
+        return Response((estimate_check if is_drift else estimate_stress)(_wanted(request.user, data)).as_dict())
+
+
+class StudyCards(GenericViewSet[Any]):
+    """The cards of a study's judges."""
+
+    @extend_schema(parameters=CARD_PARAMETERS, responses=COMPUTED, filters=False)
+    @action(detail=True, pagination_class=None, parameters=CARD_PARAMETERS)
+    def card(self, request: Request, slug: str) -> Response:
+        """Return all that the study knows of a judge, as `manage.py judge_card --format json` prints it."""
+        study: Study = self.get_object()
+        judge = _judge(request.user, request.query_params.get("judge", ""))
+        question = find_question(study, request.query_params.get("question", "")).number
+        numbers = snapshot_of(study, Filters(question=about_question(study, question))).numbers
+        return Response(judge_card(study, judge, numbers, question=question))
+
+
+def _judge(user: Any, name: str) -> Judge:
+    judge = judges_seen_by(user).select_related("endpoint", "prompt_file").filter(name=name).first()
+    if judge is None:
+        raise Http404(f"no judge {name}")
+    return judge
+
+
+def _wanted(user: Any, data: dict[str, Any]) -> StressTest:
+    """Return what a request asks for.
+
+    Raises: Http404 for a study or a judge that the user may not see; UnknownName
+    """
+    study = find_study(user, data["study"], *READERS)
+    return StressTest(
+        study=study,
+        judge=_judge(user, data["judge"]),
+        changes=tuple(data["changes"]),
+        question=find_question(study, data["question"]).number,
+        **{name: data[name] for name in ("dataset", "pairs", "seed")},
+    )
