@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import Error
 from django.db.models.signals import post_save
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
@@ -32,21 +32,22 @@ class AuditMiddleware(MiddlewareMixin):
         """Add the row."""
         changes = noted_changes.get()
         noted_changes.set(None)
-        if changes is None or not request.user.is_authenticated:
+        if changes is None:
             return response
         found = request.resolver_match
         try:
-            AuditEntry.objects.create(
-                account=request.user.pk,
-                method=(request.method or "")[:7],
-                action=found.view_name[:120] if found else "-",
-                about={name: str(value) for name, value in found.kwargs.items()} if found else {},
-                status=response.status_code,
-                request_id=current.get(),
-                changes=changes,
-            )
-        except DatabaseError as error:  # the response says what became of the request
-            logger.error("account %s: %s %s is not in the audit log: %s", request.user.pk, request.method, found, error)
+            if request.user.is_authenticated:
+                AuditEntry.objects.create(
+                    account=request.user.pk,
+                    method=(request.method or "")[:7],
+                    action=found.view_name[:120] if found else "-",
+                    about={name: str(value) for name, value in found.kwargs.items()} if found else {},
+                    status=response.status_code,
+                    request_id=current.get(),
+                    changes=changes,
+                )
+        except Error as error:  # the response says what became of the request
+            logger.error("%s %s is not in the audit log: %s", request.method, found, error)
         return response
 
 

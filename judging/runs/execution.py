@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass
 
+from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
 from judging.calls.engine import carry_out
@@ -68,6 +69,9 @@ def execute(
     job.count_done()
     try:
         return work(job, when_stopped, make_client)
+    except (OperationalError, InterfaceError):  # the database was away: a worker takes the run up again
+        leases.leave(worker, status=JudgeRun.Status.QUEUED, only_if_last=True)
+        raise
     except BaseException as error:
         leases.leave(worker, status=JudgeRun.Status.FAILED, message=f"unexpected: {type(error).__name__}")
         raise

@@ -12,8 +12,12 @@ from django_tasks_db.models import DBTaskResult
 from annotation.core.processes import this_machine, this_process
 from annotation.core.task_queue import ATTEMPTS, LONGEST
 from judging.endpoints import tasks
+from judging.jobs.stopping import StopFlag
+from judging.runs.execution import execute
+from judging.runs.services import start_run
 from judging.worker import TandemWorker, requeue_and_release
-from tests.judging.builders import make_endpoint
+from tests.factories import make_study
+from tests.judging.builders import make_endpoint, make_judge
 
 pytestmark = pytest.mark.django_db
 DEAD = f"{this_machine()}:999999999:x"  # above every process id
@@ -59,3 +63,12 @@ def test_a_task_that_loses_the_database_is_queued_again_a_few_times(
         task.refresh_from_db()
         found.append(task.status)
     assert found == ["READY"] * (ATTEMPTS - 1) + ["FAILED"]
+
+
+def test_a_run_whose_worker_loses_the_database_stays_in_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = start_run(study=make_study(instances=1), judge=make_judge(endpoint=make_endpoint()))
+    monkeypatch.setattr("judging.runs.execution.fill_cells", Mock(side_effect=OperationalError("gone")))
+    with pytest.raises(OperationalError):
+        execute(run.pk, stop=StopFlag())
+    run.refresh_from_db()
+    assert (run.status, run.workers.count()) == ("queued", 0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.test import Client
 from django.utils import timezone
 
@@ -148,6 +148,17 @@ def test_a_database_that_takes_no_row_does_not_hide_what_was_done(
     monkeypatch.setattr(AuditEntry.objects, "create", fail)
     assert boss.post("/groups/nowhere/rename/", {"name": "x"}).status_code == 404
     assert "is not in the audit log: full" in caplog.text
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_a_database_that_is_away_is_said_to_be(
+    boss: Client, study: Study, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fail(_request: object) -> None:
+        raise error("gone")
+
+    monkeypatch.setattr("django.contrib.auth.middleware.get_user", fail)
+    assert boss.post(f"/studies/{study.slug}/files/report/").status_code == 503
 
 
 def test_entries_since_a_time(boss: Client) -> None:
