@@ -28,7 +28,7 @@ from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
 CHANGED = ("analysis", "annotation/allocation")
-TESTS = ("tests/analysis", "tests/annotation/allocation")
+TESTS = ("tests/analysis", *(f"tests/annotation/{room}" for room in ("allocation", "annotators", "quality", "rating")))
 SLOW = ("test_stress.py", "test_references.py", "test_coverage.py")  # servers, other libraries, simulations
 # What takes long to import, and is the same for every mutant.
 WARM = (

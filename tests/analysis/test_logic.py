@@ -62,6 +62,7 @@ def test_negation_invariance_by_hand():
 def test_probabilities_of_both_orders_are_averaged():
     # Means .6, .4, exactly .5, and two that are not known.
     assert averaged_verdict([0.9, 0.3, 0.25], [0.3, 0.5, 0.75]).tolist() == [1, -1, 0]
+    assert averaged_verdict([1, 0, 1], [0, 0, 1]).tolist() == [0, -1, 1]
     assert np.isnan(averaged_verdict([NAN, 0.2], [0.5, NAN])).all()
 
 
