@@ -21,6 +21,7 @@ from judging.outcomes.people import people_by_pair, rating_batches
 
 PEOPLE = "@people"  # no judge's name: theirs are slugs
 VERDICTS = (-1, 0, 1)
+DRAWN = 100  # pairs to mark, as in the analysis by The Comparative Trap
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,13 @@ class Comparison:
         """Pairs with different verdicts; they come first in `order`."""
         apart = np.abs(self.first - self.second)
         return int((apart > 0).sum())
+
+
+def draw_wrong(found: Comparison, *, seed: int) -> IntArray:
+    """Draw pairs with different verdicts at random, at most `DRAWN`; the same for the same seed and pairs."""
+    wrong = np.sort(found.order[: found.disagreements])
+    drawn: IntArray = np.random.default_rng(seed).permutation(wrong)[:DRAWN]
+    return drawn
 
 
 def compare(study: Study, first: Judge, second: Judge | None, *, dataset: str = "", question: int = MAIN) -> Comparison:

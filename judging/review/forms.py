@@ -20,6 +20,8 @@ class CompareForm(forms.Form):
     dataset = forms.ChoiceField(required=False, label=_("Data set"))
     question = forms.ChoiceField(required=False, label=_("Question"))
     only = forms.BooleanField(required=False, label=_("Only disagreements"))
+    drawn = forms.BooleanField(required=False, label=_("Only 100 disagreements drawn at random, to mark their reasons"))
+    seed = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1, label=_("Seed of the draw (0)"))
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from annotation.models import Study
 from annotation.studies.questions import named_questions
 from judging.models import Judge, Judgment, TableMaking
 from judging.review import marks
-from judging.review.comparing import PEOPLE, Comparison, compare, judged_pairs, votes_on
+from judging.review.comparing import PEOPLE, Comparison, compare, draw_wrong, judged_pairs, votes_on
 from judging.review.forms import CompareForm, MarkForm
 from judging.review.replaying import replay
 
@@ -44,6 +44,8 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
     question = form.cleaned_data["question"]
     found = compare(study, first, second, dataset=form.cleaned_data["dataset"], question=question)
     shown = found.order[: found.disagreements] if form.cleaned_data["only"] else found.order
+    if form.cleaned_data["drawn"]:
+        shown = draw_wrong(found, seed=form.cleaned_data["seed"] or 0)
     page = Paginator(shown.tolist(), A_PAGE).get_page(request.GET.get("page"))
     query = request.GET.copy()
     query.pop("page", None)

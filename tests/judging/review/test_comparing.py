@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from annotation.models import Annotator, Assignment, Pair, Rating, Study
 from judging.models import JudgeRun
-from judging.review.comparing import compare, judged_pairs, people_by_pair, votes_on
+from judging.review import comparing
+from judging.review.comparing import compare, draw_wrong, judged_pairs, people_by_pair, votes_on
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
 from tests.judging.builders import COHERENCE, fill, make_judge
 
@@ -97,6 +98,23 @@ def test_judge_is_held_against_the_majority_and_against_each_vote(study: Study) 
     assert (per_vote.value, per_vote.n, per_vote.left_out) == (0.5, 10, 2)
     pairs = [pairs_of(study)[place] for place in found.order]
     assert pairs == [pairs_of(study)[place] for place in (1, 4, 0, 3, 2, 5)]
+
+
+def test_draw_takes_wrong_pairs_only_and_the_same_for_the_same_seed(
+    client: Client, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = judged(study, "one", [-1, 0, 1, 1, -1, None]), judged(study, "two", [1, 1, 1, -1, 0, 1])
+    found = compare(study, first.judge, second.judge)
+    wrong = [0, 1, 3, 4]  # the third is equal, the last lacks a verdict
+    drawn = {seed: tuple(draw_wrong(found, seed=seed).tolist()) for seed in range(20)}
+    assert {tuple(sorted(one)) for one in drawn.values()} == {tuple(wrong)}
+    assert len(set(drawn.values())) > 5
+    assert draw_wrong(found, seed=3).tolist() == list(drawn[3])
+    monkeypatch.setattr(comparing, "DRAWN", 2)
+    client.force_login(make_user("rea", "researcher", study=study), backend="django.contrib.auth.backends.ModelBackend")
+    asked = {"first": "one", "second": "two", "drawn": "on", "seed": "3"}
+    page = client.get(reverse("judging:compare", args=["tea"]), asked).context["page"]
+    assert list(page.object_list) == list(drawn[3][:2])
 
 
 def test_two_judges_meet_on_the_pairs_that_both_were_asked_about(study: Study) -> None:
