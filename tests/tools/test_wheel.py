@@ -24,7 +24,7 @@ from tests.tools.helpers import ROOT, kill_if_running, wait_until
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # what is prepared serves one process
 
 ASSETS = ("docs", "examples", "locale", "static", "templates")
-PACKAGES = ("analysis", "annotation", "config", "judging", "reporting")
+PACKAGES = ("analysis", "annotation", "config", "judging", "reporting", "tandem")
 
 
 @pytest.fixture(scope="module")
