@@ -52,6 +52,7 @@ def main(instances: int) -> None:
     times.append(time.process_time())
     compute_estimates(data, first)
     times.append(time.process_time())
+    del data
     data = read_study(study, Filters())
     times.append(time.process_time())
     found = compute_findings(data, Filters())
