@@ -122,7 +122,9 @@ def _ask(ranking: SystemRanking, limit: int | None) -> str:
         in_flight=ranking.in_flight,
         max_cost=ranking.max_cost,
     )
-    _update(ranking, status=Status.RUNNING, run=run)
+    waiting = SystemRanking.objects.filter(pk=ranking.pk, status__in=UNDER_WAY)
+    if not waiting.update(status=Status.RUNNING, run=run):
+        return Status.STOPPED  # meanwhile
 
     def on_step(spent: Spent) -> bool:
         under_way = SystemRanking.objects.filter(pk=ranking.pk, status=Status.RUNNING)

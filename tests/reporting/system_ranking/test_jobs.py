@@ -154,6 +154,21 @@ def test_one_that_waits_is_stopped_before_any_call(study: Study, judge: Judge, a
     assert [(one.status, one.message) for one in rankings_of(study)] == [("stopped", "stopped on request")]
 
 
+def test_one_that_is_stopped_while_its_run_is_made_stays_so(
+    study: Study, judge: Judge, answers: InOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranking, real = queue_ranking(Wanted(study, judge)), jobs.start_on_demand
+
+    def stopped_meanwhile(**named: Any) -> JudgeRun:
+        stop_ranking(ranking)
+        return real(**named)
+
+    monkeypatch.setattr(jobs, "start_on_demand", stopped_meanwhile)
+    assert run_tasks() == ["stopped"]
+    ranking.refresh_from_db()
+    assert (ranking.status, answers.bodies) == ("stopped", [])
+
+
 def test_a_workers_stop_signal_queues_it_again(
     study: Study, judge: Judge, answers: InOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
