@@ -137,11 +137,11 @@ def _shares(
 ) -> Found:
     found = {}
     for turn, sums in turn_sums(before[chosen], after[chosen]).items():
-        undefined = name == IDENTICAL and turn == "to_tie"
-        rows = sums[:0] if undefined else sums[sums[:, 1] > 0]
-        where = instance[chosen][:0] if undefined else instance[chosen][sums[:, 1] > 0]
-        basis = Basis(
-            len(rows), "pairs", TIE_IS_VERDICT, len(sums) - len(rows), NO_BEFORE if undefined else NO_VERDICTS
-        )
-        found[turn] = share_estimate(rows, where, basis, settings)
+        if name == IDENTICAL and turn == "to_tie":
+            sums, where, why = sums[:0], instance[:0], NO_BEFORE
+        else:
+            where, why = instance[chosen], NO_VERDICTS
+        read = sums[:, 1] > 0
+        basis = Basis(int(read.sum()), "pairs", TIE_IS_VERDICT, int((~read).sum()), why)
+        found[turn] = share_estimate(sums[read], where[read], basis, settings)
     return found

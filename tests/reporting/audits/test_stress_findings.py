@@ -68,6 +68,7 @@ def test_a_judge_that_believes_experts_is_found_and_a_fair_one_is_not(study: Stu
     assert (claims["all"]["away"]["value"], claims["all"]["to_tie"]["value"]) == (0, 0)
     assert identical["all"]["turned"]["value"] == 0
     assert (identical["all"]["to_tie"]["value"], identical["all"]["to_tie"]["why"]) == (None, NO_BEFORE)
+    assert identical["all"]["to_tie"]["excluded"] == 0
     assert identical["sound"] == "has no preference"
     parts = [claims[part]["turned"] for part in ("people_agree", "people_disagree")]
     assert [part["n"] for part in parts] == [found["people"]["agree"], found["people"]["disagree"]]
