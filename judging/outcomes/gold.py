@@ -128,10 +128,10 @@ def judged_gold(study: Study, gold: GoldPairs) -> list[JudgedGold]:
             held = cells.setdefault(judge_id, {})
             if cell[1] != Status.PENDING or place not in held:
                 held[place] = tuple(cell)
-    cells |= _jury_cells(study, places)
+    ran = list(Judge.objects.select_related("endpoint").filter(runs__study=study).distinct().order_by("name"))
+    cells |= _jury_cells(study, ran, places)
     spent, marks = _spent(study), _marks(study)
-    asked = Judge.objects.select_related("endpoint").filter(pk__in=cells).order_by("name")
-    judges = [one for one in asked if not one.is_candidate]
+    judges = [one for one in ran if one.pk in cells and not one.is_candidate]
     for judge in judges:
         for pair in set(tuned_pairs(study, judge).tolist()) & places.keys():
             cells[judge.pk] = {place: cell for place, cell in cells[judge.pk].items() if place[0] != places[pair]}
@@ -157,10 +157,12 @@ def _presentations(study: Study) -> Iterable[tuple[Any, ...]]:
     )
 
 
-def _jury_cells(study: Study, places: dict[int, int]) -> dict[int, dict[tuple[int, int], tuple[Any, ...]]]:
+def _jury_cells(
+    study: Study, ran: Iterable[Judge], places: dict[int, int]
+) -> dict[int, dict[tuple[int, int], tuple[Any, ...]]]:
     """Return the verdicts of juries as cells of the first column; they have no order."""
     found: dict[int, dict[tuple[int, int], tuple[Any, ...]]] = {}
-    for jury in Judge.objects.filter(runs__study=study, method=Judge.JURY).distinct():
+    for jury in (one for one in ran if one.is_jury):
         said = verdicts_by_pair(study, jury)
         found[jury.pk] = {
             (places[pair], A_FIRST): (
