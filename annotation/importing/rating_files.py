@@ -94,7 +94,7 @@ def _batch_of(pair: Pair) -> str:
     return default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name)
 
 
-class _Asked:
+class _StudyQuestions:
     """The questions of a study, as the rows of a file name them."""
 
     def __init__(self, study: Study) -> None:
@@ -137,7 +137,7 @@ class _Resolver:
     def __init__(self, study: Study, name: str) -> None:
         self.name = name
         self.study = study
-        self.asked = _Asked(study)
+        self.asked = _StudyQuestions(study)
         related = Pair.objects.filter(matchup__instance__study=study).select_related(
             "matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b"
         )

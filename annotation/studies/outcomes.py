@@ -129,23 +129,23 @@ def _chances(matchups: IntArray, places_of: IntArray, batches: Sequence[Batch]) 
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ConfigurationRows:
     """Rows of one configuration: where they are among all, with the instance (-1: not selected) and index of their pairs."""
 
     at: IntArray
     instance: IntArray
     index: IntArray
 
-    def among(self, rows: IntArray | BoolArray) -> "Rows":
+    def among(self, rows: IntArray | BoolArray) -> "ConfigurationRows":
         """Return some of them."""
-        return Rows(self.at[rows], self.instance[rows], self.index[rows])
+        return ConfigurationRows(self.at[rows], self.instance[rows], self.index[rows])
 
-    def selected(self) -> "Rows":
+    def selected(self) -> "ConfigurationRows":
         """Return those of selected pairs."""
         return self.among(self.instance >= 0)
 
 
-def rows_on_each(selections: Sequence[Selection], pairs: IntArray) -> Iterator[Rows]:
+def rows_on_each(selections: Sequence[Selection], pairs: IntArray) -> Iterator[ConfigurationRows]:
     """Yield the rows of each selection's configuration, in their order.
 
     pairs : (n_rows,) primary key of each row's pair
@@ -170,7 +170,7 @@ def rows_on_each(selections: Sequence[Selection], pairs: IntArray) -> Iterator[R
     bounds = np.searchsorted(of[row][order], np.arange(len(selections) + 1))
     for low, high in pairwise(bounds.tolist()):
         mine = order[low:high]
-        yield Rows(known[mine], instance[row[mine]], index[row[mine]])
+        yield ConfigurationRows(known[mine], instance[row[mine]], index[row[mine]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +244,7 @@ def _count(reasons: IntArray) -> dict[str, int]:
     return dict(zip(EXCLUSIONS, counts, strict=True))
 
 
-def _rated(votes: HumanVotes, rows: Rows) -> RatedPairs:
+def _rated(votes: HumanVotes, rows: ConfigurationRows) -> RatedPairs:
     at = rows.at
     people, person = groups(votes.person[at])
     codes = [votes.codes[one] for one in people.tolist()]
@@ -263,7 +263,7 @@ def _rated(votes: HumanVotes, rows: Rows) -> RatedPairs:
     )
 
 
-def outcomes_on(rows: Rows, verdict: FloatArray, rater: IntArray) -> Outcomes:
+def outcomes_on(rows: ConfigurationRows, verdict: FloatArray, rater: IntArray) -> Outcomes:
     """Return verdicts on one selection; A has the code 0, B 1."""
     n = len(rows.at)
     zeros, ones = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)

@@ -14,7 +14,7 @@ from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.database.columns import number_columns
 from annotation.models import Batch, Pair, Study
 from annotation.questions.questions import MAIN, Question
-from annotation.studies.outcomes import Rows, Selection, outcomes_on, rows_on_each
+from annotation.studies.outcomes import ConfigurationRows, Selection, outcomes_on, rows_on_each
 from annotation.studies.questions import named_questions
 from annotation.studies.rated_pairs import RatedPairs
 from judging.models import Judge, JudgeRun, Judgment
@@ -119,7 +119,9 @@ def _judged(selections: Sequence[Selection], judge: Judge, presented: Presented)
     return found
 
 
-def _rated(selection: Selection, judge: Judge, rows: Rows, verdict: FloatArray, first_is_a: BoolArray) -> RatedPairs:
+def _rated(
+    selection: Selection, judge: Judge, rows: ConfigurationRows, verdict: FloatArray, first_is_a: BoolArray
+) -> RatedPairs:
     unknown = np.full(len(verdict), np.nan)
     return RatedPairs(
         outcomes_on(rows, verdict, np.zeros(len(verdict), dtype=np.int64)),

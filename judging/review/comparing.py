@@ -34,7 +34,7 @@ class Vote:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class RatersCompared:
     """Verdicts of two raters on the pairs that both were asked about, in the order of the pairs.
 
     pair, instance : (n,) primary keys
@@ -109,14 +109,16 @@ class Comparison:
         return int((apart > 0).sum())
 
 
-def draw_wrong(found: Comparison, *, seed: int) -> IntArray:
+def draw_wrong(found: RatersCompared, *, seed: int) -> IntArray:
     """Draw pairs with different verdicts at random, at most `DRAWN`; the same for the same seed and pairs."""
     wrong = np.sort(found.order[: found.disagreements])
     drawn: IntArray = np.random.default_rng(seed).permutation(wrong)[:DRAWN]
     return drawn
 
 
-def compare(study: Study, first: Judge, second: Judge | None, *, dataset: str = "", question: int = MAIN) -> Comparison:
+def compare(
+    study: Study, first: Judge, second: Judge | None, *, dataset: str = "", question: int = MAIN
+) -> RatersCompared:
     """Compare a judge with another one, or with people (`None`), on the pairs of a study or of one data set."""
     one = verdicts_by_pair(study, first, dataset=dataset, question=question)
     votes = people_by_pair(study, dataset=dataset, question=question) if second is None else {}
@@ -125,7 +127,7 @@ def compare(study: Study, first: Judge, second: Judge | None, *, dataset: str = 
     )
     pairs = sorted(one.keys() & other.keys())
     table = vote_table([votes[pair] for pair in pairs] if second is None else [[]] * len(pairs))
-    return Comparison(
+    return RatersCompared(
         pair=np.array(pairs, dtype=np.int64),
         instance=_instances(study, pairs, dataset),
         first=_verdicts([one[pair] for pair in pairs]),

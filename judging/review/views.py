@@ -14,7 +14,7 @@ from annotation.models import Study
 from annotation.studies.questions import named_questions
 from judging.models import Judge, Judgment, TableMaking
 from judging.review import marks
-from judging.review.comparing import PEOPLE, Comparison, compare, draw_wrong, judged_pairs, votes_on
+from judging.review.comparing import PEOPLE, RatersCompared, compare, draw_wrong, judged_pairs, votes_on
 from judging.review.forms import CompareForm, MarkForm
 from judging.review.replaying import replay
 
@@ -61,7 +61,7 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _rows(
-    study: Study, first: Judge, second: Judge | None, found: Comparison, places: Sequence[int], question: int
+    study: Study, first: Judge, second: Judge | None, found: RatersCompared, places: Sequence[int], question: int
 ) -> list[dict[str, Any]]:
     """Return the pairs of one page with texts, verdicts, judgments and votes."""
     keys = [int(found.pair[place]) for place in places]

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Field:
+class DescribedField:
     """A parameter, or a field of a body or an answer."""
 
     name: str
@@ -31,9 +31,9 @@ class Operation:
     method: str
     path: str
     about: str
-    parameters: list[Field]
-    body: list[Field]
-    answers: list[tuple[str, str, list[Field]]]
+    parameters: list[DescribedField]
+    body: list[DescribedField]
+    answers: list[tuple[str, str, list[DescribedField]]]
 
     @property
     def anchor(self) -> str:
@@ -61,7 +61,7 @@ def described() -> dict[str, list[Operation]]:
 
 def _operation(schema: Json, method: str, path: str, described: Json) -> Operation:
     parameters = [
-        Field(one["name"], _kind(one["schema"]), one.get("required", False), one.get("description", ""))
+        DescribedField(one["name"], _kind(one["schema"]), one.get("required", False), one.get("description", ""))
         for one in described.get("parameters", [])
     ]
     body = _content(schema, described.get("requestBody", {}))
@@ -72,14 +72,14 @@ def _operation(schema: Json, method: str, path: str, described: Json) -> Operati
     return Operation(method, path, described.get("description", ""), parameters, body, answers)
 
 
-def _content(schema: Json, described: Json) -> list[Field]:
+def _content(schema: Json, described: Json) -> list[DescribedField]:
     """Return the fields of a body; of a list those of a row, of a choice those of each."""
     for content in described.get("content", {}).values():
         return _fields(schema, content["schema"])
     return []
 
 
-def _fields(schema: Json, of: Json) -> list[Field]:
+def _fields(schema: Json, of: Json) -> list[DescribedField]:
     if "$ref" in of:
         return _fields(schema, schema["components"]["schemas"][of["$ref"].rpartition("/")[2]])
     for several in ("oneOf", "anyOf"):
@@ -91,7 +91,10 @@ def _fields(schema: Json, of: Json) -> list[Field]:
     if "results" in properties:
         return _fields(schema, properties["results"])
     required = of.get("required", [])
-    return [Field(name, _kind(one), name in required, one.get("description", "")) for name, one in properties.items()]
+    return [
+        DescribedField(name, _kind(one), name in required, one.get("description", ""))
+        for name, one in properties.items()
+    ]
 
 
 def _kind(of: Json) -> str:

@@ -22,7 +22,7 @@ from reporting.api.filters import RunFilter
 from reporting.api.rows import StudyRows
 from reporting.api.run_setup import MOST_SEED, EstimateSerializer
 from reporting.models import SystemRanking
-from reporting.system_ranking.designs import DESIGNS, OPTIONS, Wanted, estimate_ranking
+from reporting.system_ranking.designs import DESIGNS, OPTIONS, WantedRanking, estimate_ranking
 from reporting.system_ranking.jobs import queue_ranking, rankings_of, stop_ranking
 
 
@@ -127,7 +127,7 @@ class RankingViewSet(StudyRows):
         return Response(SystemRankingSerializer(self.get_object()).data)
 
 
-def _wanted(user: Any, data: dict[str, Any]) -> Wanted:
+def _wanted(user: Any, data: dict[str, Any]) -> WantedRanking:
     """Return what a request asks for.
 
     Raises: Http404 for a study or a judge that the user may not see; UnknownName
@@ -137,4 +137,4 @@ def _wanted(user: Any, data: dict[str, Any]) -> Wanted:
     if judge is None:
         raise Http404(f"no judge {data['judge']}")
     number = find_question(study, data["question"]).number
-    return Wanted(study, judge, number, **{name: data[name] for name in OPTIONS})
+    return WantedRanking(study, judge, number, **{name: data[name] for name in OPTIONS})

@@ -17,7 +17,7 @@ from reporting.audits.words import CHANGE_NAMES
 PAIRS = 100  # that are proposed
 
 
-class AuditForm(NarrowingForm):
+class JudgeAuditForm(NarrowingForm):
     """A stress test or a check of drift."""
 
     NARROWING = ("dataset", "seed")

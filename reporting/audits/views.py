@@ -26,7 +26,7 @@ from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
 from judging.models import AuditAnswer, JudgeAudit, Judgment
 from reporting.audits.charts import turned_verdicts
-from reporting.audits.forms import AuditForm
+from reporting.audits.forms import JudgeAuditForm
 from reporting.audits.stress import stress_findings, stress_tests
 from reporting.audits.stress_tables import stress_context
 from reporting.core.pictures import chart_response, picture, theme_of
@@ -59,13 +59,13 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     if is_htmx(request):
         return TemplateResponse(request, f"{PAGE}#audits", {"study": study, **_listed(study)})
     initial = {"judge": request.GET.get("judge"), "kind": request.GET.get("kind", JudgeAudit.Kind.STRESS)}
-    return _page(request, study, AuditForm(study=study, judges=judges_seen_by(request.user), initial=initial))
+    return _page(request, study, JudgeAuditForm(study=study, judges=judges_seen_by(request.user), initial=initial))
 
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate an audit, and offer to start it; no call is made and nothing is stored."""
-    form, found = AuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
+    form, found = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
     if form.is_valid():
         with errors_on(form):
             check_cap(form.cleaned_data["max_cost"], form.cleaned_data["judge"].endpoint)
@@ -81,7 +81,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue an audit, new or again."""
-    form = AuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
+    form = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
     if form.is_valid():
         chosen = form.cleaned_data
         with errors_on(form):
@@ -165,7 +165,7 @@ def _listed(study: Study) -> dict[str, Any]:
 
 
 def _page(
-    request: HttpRequest, study: Study, form: AuditForm, *, estimate: Any = None, status: int = 200
+    request: HttpRequest, study: Study, form: JudgeAuditForm, *, estimate: Any = None, status: int = 200
 ) -> HttpResponse:
     context = {"study": study, "form": form, "estimate": estimate, **_listed(study)}
     return TemplateResponse(request, PAGE, context, status=status)

@@ -19,7 +19,7 @@ from judging.models import JudgeRun
 from reporting.bundle.layout import MANIFEST, BadBundle, Progress, row_file, silent
 from reporting.bundle.numbers import all_numbers
 from reporting.bundle.opening import Bundle
-from reporting.bundle.records import TABLES, Table
+from reporting.bundle.records import TABLES, DatabaseTable
 from reporting.bundle.verifying import refuse_differences, verify_bundle
 from reporting.exports.content_rows import IDENTITY
 from reporting.exports.folders import sha256_of
@@ -87,7 +87,7 @@ def _study(bundle: Bundle, slug: str, group: ResearchGroup | None, by: User | No
     )
 
 
-def _with_texts(bundle: Bundle, table: Table) -> Iterator[Row]:
+def _with_texts(bundle: Bundle, table: DatabaseTable) -> Iterator[Row]:
     """Yield a table's records, with the texts and gold that stand in the readable rows of the instances."""
     rows = bundle.rows(table.name)
     if table.model is Instance:
@@ -108,7 +108,7 @@ class Made:
         self.study = study
         self.keys: dict[type[Model], Keys] = {}
 
-    def store(self, table: Table, rows: Iterator[Row]) -> None:
+    def store(self, table: DatabaseTable, rows: Iterator[Row]) -> None:
         """Store a table's rows, a chunk at a time.
 
         Raises: BadBundle for a row that doesn't fit; AnnotationError for a shared one that is there with other settings.
@@ -129,18 +129,18 @@ class Made:
             self._insert(table, new)
             keys.add(old, [one.pk for one in new])
 
-    def _fields(self, table: Table) -> list["Field[Any, Any]"]:
+    def _fields(self, table: DatabaseTable) -> list["Field[Any, Any]"]:
         names = RESTORED.get(table.model, ())
         return [*table.fields, *(field for field in table.model._meta.concrete_fields if field.name in names)]
 
-    def _reader(self, table: Table, field: "Field[Any, Any]") -> Callable[[Any], Any]:
+    def _reader(self, table: DatabaseTable, field: "Field[Any, Any]") -> Callable[[Any], Any]:
         where = row_file(table.name)
         if isinstance(field, ForeignKey):
             known = self.keys[field.related_model]
             return lambda value: None if value is None and field.null else known[value]
         return lambda value: _cleaned(field, value, where)
 
-    def _made(self, table: Table, values: Row) -> Any:
+    def _made(self, table: DatabaseTable, values: Row) -> Any:
         """Return the new row, or that of a shared table which is there already."""
         columns = {table.model._meta.get_field(name).attname: value for name, value in values.items()}  # type: ignore[union-attr]
         if table.same and (there := self._shared(table, columns)) is not None:
@@ -156,7 +156,7 @@ class Made:
         return made
 
     @staticmethod
-    def _shared(table: Table, columns: Mapping[str, Any]) -> Model | None:
+    def _shared(table: DatabaseTable, columns: Mapping[str, Any]) -> Model | None:
         """Find the row of a shared table with the same settings.
 
         Raises: AnnotationError if one of that name has others.
@@ -177,7 +177,7 @@ class Made:
         return there
 
     @staticmethod
-    def _insert(table: Table, rows: list[Any]) -> None:
+    def _insert(table: DatabaseTable, rows: list[Any]) -> None:
         fresh = [row for row in rows if row.pk is None]
         try:
             with transaction.atomic():
@@ -186,7 +186,7 @@ class Made:
             raise BadBundle(f"{row_file(table.name)}: the rows can't be stored: {error}") from None
 
 
-def _chunks(table: Table, rows: Iterator[Row]) -> Iterator[list[Row]]:
+def _chunks(table: DatabaseTable, rows: Iterator[Row]) -> Iterator[list[Row]]:
     """Yield rows some at a time: before one that points to another of its table, all that came before it."""
     ties = [field.name for field in table.fields if field.related_model is table.model]
     chunk: list[Row] = []

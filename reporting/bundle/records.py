@@ -58,7 +58,7 @@ Rows = Callable[[Study], "QuerySet[Any]"]
 
 
 @dataclass(frozen=True)
-class Table:
+class DatabaseTable:
     """One database table.
 
     rows    : those of a study
@@ -121,17 +121,17 @@ class Table:
             yield {**dict(zip(columns, values, strict=True)), **empty}
 
 
-def _of(model: type[Model], path: str, *conditions: Q, **more: Any) -> Table:
+def _of(model: type[Model], path: str, *conditions: Q, **more: Any) -> DatabaseTable:
     manager: Any = model._default_manager
     everything = manager.of_every_question if hasattr(manager, "of_every_question") else manager.all
-    return Table(model, lambda study: everything().filter(*conditions, **{path: study}), **more)
+    return DatabaseTable(model, lambda study: everything().filter(*conditions, **{path: study}), **more)
 
 
 def _present(path: str) -> Q:
     return Q(**{f"{path}withdrawn_at": None})
 
 
-def _used(model: type[Model], *paths: str, **more: Any) -> Table:
+def _used(model: type[Model], *paths: str, **more: Any) -> DatabaseTable:
     """Rows of a table that studies share: those that a study uses, under one of these paths."""
 
     def rows(study: Study) -> "QuerySet[Any]":
@@ -141,7 +141,7 @@ def _used(model: type[Model], *paths: str, **more: Any) -> Table:
             wanted |= Q(pk__in=one)
         return model._default_manager.filter(wanted)
 
-    return Table(model, rows, **more)
+    return DatabaseTable(model, rows, **more)
 
 
 _ON_PAGE = "display__assignment__hit__batch__study"
@@ -180,7 +180,7 @@ TABLES = (
     _of(SeparabilityRun, "study"),
     _of(Alignment, "run__study"),
     _of(Channel, "study", left=("key", "is_open", "options")),
-    Table(Event, lambda study: events_of(study).select_related(None)),
+    DatabaseTable(Event, lambda study: events_of(study).select_related(None)),
     _of(ImportRecord, "study"),
     _used(
         Endpoint,

@@ -37,7 +37,7 @@ EXCLUSIONS = ("check", "excluded", "not_submitted", "surplus")
 MEASURE = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")
 
 
-class StudyRows:
+class BundledStudy:
     """The rows of a bundle, read once; `data` makes of them what some filters ask for."""
 
     def __init__(self, bundle: Bundle) -> None:

@@ -9,7 +9,7 @@ from reporting.bundle.layout import NUMBERS, BadBundle, Progress, silent
 from reporting.bundle.numbers import OTHERS, all_numbers
 from reporting.bundle.opening import Bundle, open_bundle
 from reporting.bundle.structure import questions_of
-from reporting.bundle.study_data import StudyRows
+from reporting.bundle.study_data import BundledStudy
 
 MOST_LISTED = 20
 MISSING = object()
@@ -31,7 +31,7 @@ def check_numbers(bundle: Bundle) -> None:
 
     Raises: BadBundle listing those that differ.
     """
-    study = StudyRows(bundle)
+    study = BundledStudy(bundle)
     found = all_numbers(questions_of(bundle), bundle.study["settings"]["protocol"] == "two-stage", study.data)
     refuse_differences(bundle.numbers, found, "from the rows")
 

@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedVerdicts:
     """Whose verdicts are written, and on what; raters are `people` and `judge:NAME`."""
 
     raters: Sequence[str] = (PEOPLE,)
@@ -73,7 +73,7 @@ class Texts:
     b: str
 
 
-def verdicts(study: Study, wanted: Wanted) -> Iterator[Said]:
+def verdicts(study: Study, wanted: WantedVerdicts) -> Iterator[Said]:
     """Yield people's counted ratings and judges' presentations, without those of negated questions."""
     key = find_question(study, wanted.question).key if named_questions(study) else None
     if PEOPLE in wanted.raters:
@@ -88,7 +88,7 @@ def verdicts(study: Study, wanted: Wanted) -> Iterator[Said]:
 
 
 def _said(
-    row: Mapping[str, Any], wanted: Wanted, rater: str, verdict: int | None, first: str, *, by_judge: bool
+    row: Mapping[str, Any], wanted: WantedVerdicts, rater: str, verdict: int | None, first: str, *, by_judge: bool
 ) -> Iterator[Said]:
     if wanted.dataset in ("", row["dataset"]):
         yield Said(
@@ -121,7 +121,7 @@ def with_texts(study: Study, said: Iterable[Said]) -> Iterator[tuple[Said, Texts
             yield one, Texts(sources[one.instance_id], a, b)
 
 
-def write_alpacaeval(study: Study, out: Path, wanted: Wanted) -> dict[str, int]:
+def write_alpacaeval(study: Study, out: Path, wanted: WantedVerdicts) -> dict[str, int]:
     """Write `annotations.json`, and `leaderboard.csv` with each B against its A; return the rows of each."""
     sums: dict[tuple[str, str], _Sums] = {}
 
@@ -189,7 +189,7 @@ class _Sums:
         }
 
 
-def write_arena(study: Study, out: Path, wanted: Wanted) -> dict[str, int]:
+def write_arena(study: Study, out: Path, wanted: WantedVerdicts) -> dict[str, int]:
     """Write `battles.json`: a battle for each verdict, the text that was shown first as that of model_a."""
 
     def battles() -> Iterator[Json]:
@@ -222,7 +222,7 @@ def _conversation(source: str, answer: str) -> list[Json]:
     return [{"role": "user", "content": source}, {"role": "assistant", "content": answer}]
 
 
-def write_label_studio(study: Study, out: Path, wanted: Wanted) -> dict[str, int]:
+def write_label_studio(study: Study, out: Path, wanted: WantedVerdicts) -> dict[str, int]:
     """Write `tasks.json`, a task for each pair in each order, and `labels.xml`, the labelling configuration."""
     tasks: dict[tuple[Any, ...], list[Said]] = {}
     for one in verdicts(study, wanted):
@@ -297,7 +297,7 @@ def write_array(path: Path, rows: Iterable[Json]) -> int:
     return count
 
 
-WRITERS: dict[str, Callable[[Study, Path, Wanted], dict[str, int]]] = {
+WRITERS: dict[str, Callable[[Study, Path, WantedVerdicts], dict[str, int]]] = {
     "alpacaeval": write_alpacaeval,
     "arena": write_arena,
     "label-studio": write_label_studio,

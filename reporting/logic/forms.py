@@ -17,7 +17,7 @@ from judging.runs.forms import runnable_methods
 from judging.runs.judges import MOST_REPEATS
 
 
-class AuditForm(NarrowingForm):
+class LogicAuditForm(NarrowingForm):
     """A judge to be audited."""
 
     NARROWING = ("dataset", "instances")

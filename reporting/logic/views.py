@@ -30,7 +30,7 @@ from reporting.logic.audit import SIZES
 from reporting.logic.audit_text import COLUMNS, OF_INSTANCE, as_rows
 from reporting.logic.charts import CHARTS
 from reporting.logic.contradictions import KINDS, found_in, opened
-from reporting.logic.forms import AuditForm
+from reporting.logic.forms import LogicAuditForm
 from reporting.logic.presentations import judge_presentations, people_presentations
 from reporting.logic.study_audit import OVER_WORDINGS, estimate_of, instance_rows, judges_audited, kept_audit
 
@@ -65,14 +65,14 @@ ALTS = {
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show how consistent the study's raters are with themselves, and offer to ask a judge for more."""
-    form = AuditForm(study=study, judges=judges_seen_by(request.user), initial={"judge": request.GET.get("judge")})
+    form = LogicAuditForm(study=study, judges=judges_seen_by(request.user), initial={"judge": request.GET.get("judge")})
     return _page(request, study, form)
 
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate an audit's run and offer to start it; no call is made."""
-    form, found = AuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
+    form, found = LogicAuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
     if form.is_valid():
         with errors_on(form):
             found = estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"])
@@ -86,7 +86,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue an audit's run, new or again."""
-    form = AuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
+    form = LogicAuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
     if form.is_valid():
         chosen = {name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}
         with errors_on(form):
@@ -173,7 +173,7 @@ def _audit(request: HttpRequest, study: Study) -> dict[str, Any]:
 
 
 def _page(
-    request: HttpRequest, study: Study, form: AuditForm, *, estimate: Any = None, status: int = 200
+    request: HttpRequest, study: Study, form: LogicAuditForm, *, estimate: Any = None, status: int = 200
 ) -> HttpResponse:
     question = question_named(study, request.GET.get("question", ""))
     found = _audit(request, study)

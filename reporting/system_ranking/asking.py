@@ -14,7 +14,7 @@ from judging.jobs.stopping import StopFlag
 from judging.models import JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult
 from judging.runs.usage import usage_of
-from reporting.system_ranking.designs import Field, Wanted, design_settings, standing_of
+from reporting.system_ranking.designs import ComparedTexts, WantedRanking, design_settings, standing_of
 
 
 @dataclass
@@ -32,7 +32,7 @@ def proceed(_: Spent) -> bool:
 
 
 def ask_for(
-    wanted: Wanted,
+    wanted: WantedRanking,
     run: JudgeRun,
     *,
     stop: StopFlag,
@@ -61,8 +61,8 @@ def ask_for(
 
 
 def ask_systems(
-    wanted: Wanted,
-    field: Field,
+    wanted: WantedRanking,
+    field: ComparedTexts,
     run: JudgeRun,
     *,
     stop: StopFlag,

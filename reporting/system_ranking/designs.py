@@ -26,7 +26,7 @@ _DESIGN = re.compile(r"(?P<design>all|swiss|adaptive|balanced)(?::(?P<per_instan
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
+class ComparedTexts:
     """What can be compared: the first pair of texts of each instance and two systems.
 
     ends : (n_pairs, 2) codes of the names; pairs : (n_instances, n_pairs) primary keys, -1 where there are no texts
@@ -43,7 +43,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedRanking:
     """A ranking that is wanted.
 
     design  : one of `DESIGNS`; settle, budget, step, seed: as for `analysis.adaptive.rank_systems`
@@ -70,7 +70,7 @@ class Wanted:
         return {name: getattr(self, name) for name in OPTIONS}
 
     @property
-    def field(self) -> "Field":
+    def field(self) -> "ComparedTexts":
         """What can be compared.
 
         Raises: BadSettings
@@ -95,7 +95,7 @@ def design_settings(text: str) -> dict[str, Any]:
     }
 
 
-def read_field(study: Study, *, dataset: str = "", sample: int | None = None, seed: int = 0) -> Field:
+def read_field(study: Study, *, dataset: str = "", sample: int | None = None, seed: int = 0) -> ComparedTexts:
     """Read what can be compared in a study, in an order that is the same on every server.
 
     dataset : only its instances; sample : so many, drawn by the seed
@@ -121,10 +121,10 @@ def read_field(study: Study, *, dataset: str = "", sample: int | None = None, se
     for dataset_, name, a, b, pk in rows:
         if (dataset_, name) in place:
             pairs[place[dataset_, name], column[code[a], code[b]]] = pk
-    return Field(tuple(systems), np.array(columns, dtype=np.int64), pairs)
+    return ComparedTexts(tuple(systems), np.array(columns, dtype=np.int64), pairs)
 
 
-def most_presentations(wanted: Wanted, field: Field) -> int:
+def most_presentations(wanted: WantedRanking, field: ComparedTexts) -> int:
     """Return how many presentations a design asks at most.
 
     Raises: BadSettings
@@ -135,7 +135,7 @@ def most_presentations(wanted: Wanted, field: Field) -> int:
     return (2 if wanted.both_orders else 1) * (cells if wanted.budget is None else min(cells, wanted.budget))
 
 
-def estimate_ranking(wanted: Wanted) -> RunEstimate:
+def estimate_ranking(wanted: WantedRanking) -> RunEstimate:
     """Estimate the most that a ranking takes; no call is made.
 
     Raises: BadSettings
@@ -144,7 +144,7 @@ def estimate_ranking(wanted: Wanted) -> RunEstimate:
     return estimate_on_demand(wanted.study, wanted.judge, most, question=wanted.question)
 
 
-def standing_of(field: Field, found: Ranked) -> dict[str, Any]:
+def standing_of(field: ComparedTexts, found: Ranked) -> dict[str, Any]:
     """Return the ranking as JSON, the best system first, and why it stopped."""
     now = found.standing
     order = np.argsort(-now.strengths.round(9), kind="stable").tolist()  # those without a strength come last

@@ -13,7 +13,7 @@ from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.fields import CapField, NarrowingForm, or_all
 from judging.models import Judge
 from judging.runs.forms import runnable_methods
-from reporting.system_ranking.designs import OPTIONS, Wanted
+from reporting.system_ranking.designs import OPTIONS, WantedRanking
 
 BALANCED = "balanced"
 MOST = 2**31 - 1
@@ -121,5 +121,5 @@ class RankingForm(NarrowingForm):
         if not self.errors:
             data["seed"] = data["seed"] or 0
             options = {name: data[name] for name in OPTIONS}
-            data["wanted"] = Wanted(self.study, data["judge"], int(data.get("question", MAIN)), **options)
+            data["wanted"] = WantedRanking(self.study, data["judge"], int(data.get("question", MAIN)), **options)
         return data

@@ -20,21 +20,21 @@ from judging.jobs.stopping import WORKER_STOP
 from judging.models import JudgeRun
 from judging.runs.services import check, pause_run
 from reporting.models import SystemRanking
-from reporting.system_ranking.designs import Wanted, most_presentations
+from reporting.system_ranking.designs import WantedRanking, most_presentations
 
 Status = SystemRanking.Status
 UNDER_WAY = (Status.QUEUED, Status.RUNNING)
 LOST = "the worker ended while it asked; please continue it"
 
 
-def wanted_by(ranking: SystemRanking) -> Wanted:
+def wanted_by(ranking: SystemRanking) -> WantedRanking:
     """Return what a stored ranking asks for."""
-    return Wanted(ranking.study, ranking.judge, ranking.question, **ranking.options)
+    return WantedRanking(ranking.study, ranking.judge, ranking.question, **ranking.options)
 
 
 @transaction.atomic
 def queue_ranking(
-    wanted: Wanted, *, in_flight: int = 8, max_cost: Decimal | None = None, limit: int | None = None
+    wanted: WantedRanking, *, in_flight: int = 8, max_cost: Decimal | None = None, limit: int | None = None
 ) -> SystemRanking:
     """Queue a ranking, new, or one with the same settings that has ended; the answers that are there are not asked for again.
 

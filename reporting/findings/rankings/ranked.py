@@ -23,7 +23,7 @@ DISCONNECTED_NOTE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class RankBasis:
     """What ranks follow from.
 
     value     : (n_systems,) NaN for a system without a score
@@ -42,7 +42,7 @@ def ranking(
     measure: str,
     tie_rule: str,
     estimates: Sequence[Estimate],
-    standing: Standing,
+    standing: RankBasis,
     settings: IntervalSettings,
 ) -> dict[str, Any]:
     """Return a ranking, group by group, the best system first; those without a score last, equal ones by name.
@@ -86,7 +86,7 @@ def ranking(
 
 
 def _first(
-    names: Sequence[str], standing: Standing, codes: Sequence[int], settings: IntervalSettings
+    names: Sequence[str], standing: RankBasis, codes: Sequence[int], settings: IntervalSettings
 ) -> dict[str, Any]:
     if len(codes) != 1:
         return _untold(None, SEVERAL_GROUPS if codes else NOTHING_COMPARED)

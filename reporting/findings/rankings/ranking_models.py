@@ -31,7 +31,7 @@ from annotation.studies.rated_pairs import rows_of
 from reporting.core.estimates import BEING_COMPUTED, Estimate, IntervalSettings, number, too_few
 from reporting.findings.data.inputs import Filters
 from reporting.findings.rankings.comparisons import RaterComparisons
-from reporting.findings.rankings.ranked import NEVER_COMPARED, NOT_TESTED, SEVERAL_GROUPS, Standing, ranking
+from reporting.findings.rankings.ranked import NEVER_COMPARED, NOT_TESTED, SEVERAL_GROUPS, RankBasis, ranking
 
 LEAST_ROUNDS = 100
 UPDATES = 200_000  # of Elo: larger selections have fewer rounds, but never below the least
@@ -103,7 +103,7 @@ def bradley_terry_ranking(strengths: Strengths, filters: Filters) -> dict[str, A
             strict=True,
         )
     ]
-    standing = Standing(fit.strengths, fit.component, strengths.tests, MIN_FOR_STATISTIC)
+    standing = RankBasis(fit.strengths, fit.component, strengths.tests, MIN_FOR_STATISTIC)
     measure = "bradley_terry" if strengths.weights is None else "sep_bradley_terry"
     found = ranking(about, measure, rule, estimates, standing, settings)
     found["settings"] = {
@@ -194,7 +194,7 @@ def elo_rankings(
         limits = np.where(many, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
         estimates = _estimates((value, *limits), why, matchups, "matchups", TIES["half"], about.excluded, level)
         tests = differences(value, np.cov(drawn.T), about.instances, about.component, least=MIN_FOR_BOOTSTRAP)
-        standing = Standing(value, about.component, tests, MIN_FOR_BOOTSTRAP)
+        standing = RankBasis(value, about.component, tests, MIN_FOR_BOOTSTRAP)
         measure, factors = ("elo", {}) if one is None else ("sep_elo", WEIGHT)
         found.append(
             {
@@ -241,7 +241,7 @@ def _refused(about: RaterComparisons, measure: str, why: str, settings: Interval
         (nothing, nothing, nothing), [why] * len(none), none, "comparisons", TIES["half"], excluded, settings.level
     )
     tests = differences(nothing, np.diag(nothing), none, none, least=1)
-    standing = Standing(nothing, none - 1, tests, 1)
+    standing = RankBasis(nothing, none - 1, tests, 1)
     found = ranking(about, measure, TIES["half"], estimates, standing, settings)
     return {**found, "first": {"system": None, "by_more_than_chance": None, "why": why}, "why": why}
 

@@ -27,7 +27,7 @@ from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.pooled import instance_codes, raters_by_name
 from reporting.findings.pooled.study_scale import StudyScale
 from reporting.findings.rankings.comparisons import RaterComparisons, comparisons_of_raters
-from reporting.findings.rankings.ranked import NEVER_COMPARED, Standing, ranking
+from reporting.findings.rankings.ranked import NEVER_COMPARED, RankBasis, ranking
 from reporting.findings.rankings.ranking_models import (
     bradley_terry_ranking,
     elo_and_weighted_rankings,
@@ -81,7 +81,7 @@ def rate_rankings(about: RaterComparisons, filters: Filters) -> list[dict[str, A
         sums = np.stack([parts.points.sum(axis=2), parts.played.sum(axis=2)], axis=2)
         covariance = jackknife_covariance(left_out_ratios(sums))
     tests = differences(value, covariance, about.instances, about.component, least=MIN_CLUSTERS)
-    standing = Standing(value, about.component, tests, MIN_CLUSTERS)
+    standing = RankBasis(value, about.component, tests, MIN_CLUSTERS)
     rankings = [
         ranking(about, name, tie_rule, _rates(about, one, filters), standing, filters.intervals)
         for one in MEASURES

@@ -11,7 +11,7 @@ from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Study
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
-from reporting.exports.elsewhere import WRITERS, Wanted
+from reporting.exports.elsewhere import WRITERS, WantedVerdicts
 from reporting.logic.preferences import PEOPLE, Chosen, read_preferences
 from reporting.logic.training_files import FORMS, AsGiven, Options, write_ties, write_training_data
 
@@ -42,7 +42,7 @@ class Command(TandemCommand):
             out.mkdir(parents=True, exist_ok=True)
             with one_snapshot():
                 if form in WRITERS:
-                    wanted = Wanted(raters, options["dataset"], options["question"], options["stage"])
+                    wanted = WantedVerdicts(raters, options["dataset"], options["question"], options["stage"])
                     written = WRITERS[form](study, out, wanted)
                 else:
                     written = _train(study, out, form, Chosen(raters, number, options["stage"], options["dataset"]))

@@ -19,7 +19,7 @@ from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money, stopping_on_signals
 from judging.runs.judges import find_judge
 from reporting.system_ranking.asking import Spent, ask_for
-from reporting.system_ranking.designs import DESIGNS, OPTIONS, Wanted, as_text, estimate_ranking
+from reporting.system_ranking.designs import DESIGNS, OPTIONS, WantedRanking, as_text, estimate_ranking
 
 LEAST = {"settle": 0, "budget": 1, "step": 1, "seed": 0, "sample": 1, "limit": 1}
 
@@ -64,7 +64,7 @@ class Command(RunJudge):
             if options[name] is not None and options[name] < least:
                 raise CommandError(f"--{name} must be {least} or more, got {options[name]}")
         study, cap = find_study(slug), parse_money(options["max_cost"])
-        wanted = Wanted(
+        wanted = WantedRanking(
             study=study,
             judge=find_judge(options["judge"]),
             question=find_question(study, options["question"]).number,
@@ -77,7 +77,7 @@ class Command(RunJudge):
         values = {"study": study.slug, "judge": wanted.judge.name, **expected.as_dict()}
         self.say_result(["at most:", *lines(expected, cap)], values, options)
 
-    def ask(self, wanted: Wanted, cap: Decimal | None, options: dict[str, Any]) -> None:
+    def ask(self, wanted: WantedRanking, cap: Decimal | None, options: dict[str, Any]) -> None:
         """Ask step by step, and print the ranking."""
         run = start_on_demand(
             study=wanted.study,

@@ -21,8 +21,8 @@ from judging.models import Judge, JudgeRun
 from reporting.system_ranking import asking
 from reporting.system_ranking.asking import Spent, ask_systems
 from reporting.system_ranking.designs import (
-    Field,
-    Wanted,
+    ComparedTexts,
+    WantedRanking,
     design_settings,
     most_presentations,
     read_field,
@@ -49,9 +49,9 @@ def ask(
     max_cost: Decimal | None = None,
     limit: int | None = None,
     **more: Any,
-) -> tuple[Field, Ranked, Spent, JudgeRun]:
+) -> tuple[ComparedTexts, Ranked, Spent, JudgeRun]:
     run = start_on_demand(study=study, judge=judge, question=MAIN, in_flight=1, max_cost=max_cost)
-    wanted = Wanted(study, judge, **{"seed": 1, "settle": 4, **more})
+    wanted = WantedRanking(study, judge, **{"seed": 1, "settle": 4, **more})
     field = wanted.field
     ranked, spent = ask_systems(
         wanted, field, run, stop=StopFlag(), limit=limit, make_client=lambda _: RetryingClient(client, sleep=no_sleep)
@@ -124,7 +124,7 @@ def test_field_has_the_first_pair_of_each_instance_and_draws_a_sample(study: Stu
     assert drawn.pairs.shape == (5, 6)
     assert set(drawn.pairs.ravel()) < set(field.pairs.ravel())
     assert set(Pair.objects.filter(pk__in=field.pairs.ravel().tolist()).values_list("index", flat=True)) == {0}
-    wanted = Wanted(study, reachable(), design="balanced:2", both_orders=True)
+    wanted = WantedRanking(study, reachable(), design="balanced:2", both_orders=True)
     assert most_presentations(wanted, field) == 120
     assert most_presentations(replace(wanted, design="adaptive", both_orders=False, budget=50), field) == 50
 

@@ -22,7 +22,7 @@ from judging.models import Judge, JudgeRun, Judgment
 from reporting.models import SystemRanking
 from reporting.system_ranking import asking, jobs
 from reporting.system_ranking.asking import Spent
-from reporting.system_ranking.designs import Wanted
+from reporting.system_ranking.designs import WantedRanking
 from reporting.system_ranking.jobs import ask_for_ranking, queue_ranking, rankings_of, stop_ranking
 from tests.judging.builders import no_sleep
 from tests.reporting.builders import build_user
@@ -106,7 +106,7 @@ def test_the_page_prices_asks_and_shows_a_ranking(study: Study, judge: Judge, re
 
 
 def test_the_page_equals_the_command(study: Study, judge: Judge, capsys: pytest.CaptureFixture[str]) -> None:
-    ranking = queue_ranking(Wanted(study, judge, design="swiss", settle=0, budget=60, seed=4))
+    ranking = queue_ranking(WantedRanking(study, judge, design="swiss", settle=0, budget=60, seed=4))
     run_tasks()
     arguments = ["--design", "swiss", "--settle", "0", "--budget", "60", "--seed", "4", "--format", "json"]
     call_command("rank_systems", study.slug, "--judge", judge.name, "--run", *arguments)
@@ -130,7 +130,7 @@ def test_it_is_stopped_between_steps_and_continued(
         return real(*given, on_step=stop, **named)
 
     monkeypatch.setattr(asking, "ask_for", stop_after_a_step)
-    ranking = queue_ranking(Wanted(study, judge, settle=0, budget=100))
+    ranking = queue_ranking(WantedRanking(study, judge, settle=0, budget=100))
     assert run_tasks() == ["stopped"]
     page = reader.get(ADDRESS).text
     assert "<strong>Stopped</strong>: stopped on request" in page
@@ -147,7 +147,7 @@ def test_it_is_stopped_between_steps_and_continued(
 
 
 def test_one_that_waits_is_stopped_before_any_call(study: Study, judge: Judge, answers: InOrder) -> None:
-    ranking = queue_ranking(Wanted(study, judge))
+    ranking = queue_ranking(WantedRanking(study, judge))
     stop_ranking(ranking)
     assert run_tasks() == [""]
     assert answers.bodies == []
@@ -157,7 +157,7 @@ def test_one_that_waits_is_stopped_before_any_call(study: Study, judge: Judge, a
 def test_one_that_is_stopped_while_its_run_is_made_stays_so(
     study: Study, judge: Judge, answers: InOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranking, real = queue_ranking(Wanted(study, judge)), jobs.start_on_demand
+    ranking, real = queue_ranking(WantedRanking(study, judge)), jobs.start_on_demand
 
     def stopped_meanwhile(**named: Any) -> JudgeRun:
         stop_ranking(ranking)
@@ -182,7 +182,7 @@ def test_a_workers_stop_signal_queues_it_again(
         return await complete(body)
 
     monkeypatch.setattr(answers, "complete", stop_after_ten)
-    queue_ranking(Wanted(study, judge, settle=0, budget=30), in_flight=1, limit=25)
+    queue_ranking(WantedRanking(study, judge, settle=0, budget=30), in_flight=1, limit=25)
     assert run_tasks() == ["queued"]
     monkeypatch.setattr(jobs, "WORKER_STOP", StopFlag())
     monkeypatch.setattr(answers, "complete", complete)
@@ -193,7 +193,7 @@ def test_a_workers_stop_signal_queues_it_again(
 
 
 def test_a_cap_stops_it_and_an_endpoint_without_answers_fails_it(study: Study, judge: Judge, answers: InOrder) -> None:
-    capped = queue_ranking(Wanted(study, judge, settle=0), max_cost=Decimal("0.9"))
+    capped = queue_ranking(WantedRanking(study, judge, settle=0), max_cost=Decimal("0.9"))
     assert run_tasks() == ["stopped"]
     capped.refresh_from_db()
     assert "cap" in capped.message
@@ -203,17 +203,17 @@ def test_a_cap_stops_it_and_an_endpoint_without_answers_fails_it(study: Study, j
     JudgeRun.objects.update(max_cost=None)
     judge.endpoint.base_url = "http://10.0.0.1/v1"  # type: ignore[union-attr]
     judge.endpoint.save()  # type: ignore[union-attr]
-    failed = queue_ranking(Wanted(study, judge, settle=0, seed=8))
+    failed = queue_ranking(WantedRanking(study, judge, settle=0, seed=8))
     assert run_tasks() == ["failed"]
     failed.refresh_from_db()
     assert "may not be asked" in failed.message
 
 
 def test_a_ranking_whose_task_is_gone_has_failed_and_can_be_continued(study: Study, judge: Judge) -> None:
-    ranking = queue_ranking(Wanted(study, judge))
+    ranking = queue_ranking(WantedRanking(study, judge))
     DBTaskResult.objects.all().delete()
     assert [(one.status, one.message) for one in rankings_of(study)] == [("failed", jobs.LOST)]
-    assert queue_ranking(Wanted(study, judge)) == ranking
+    assert queue_ranking(WantedRanking(study, judge)) == ranking
 
 
 def test_an_unexpected_error_is_shown_and_raised(study: Study, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ def test_an_unexpected_error_is_shown_and_raised(study: Study, judge: Judge, mon
         raise ZeroDivisionError("bad luck")
 
     monkeypatch.setattr(asking, "ask_for", broken)
-    ranking = queue_ranking(Wanted(study, judge))
+    ranking = queue_ranking(WantedRanking(study, judge))
     with pytest.raises(ZeroDivisionError):
         run_tasks()
     ranking.refresh_from_db()
@@ -249,11 +249,11 @@ def test_bad_settings_are_shown_at_the_form(
 
 
 def test_one_judge_is_asked_for_one_ranking_at_a_time(study: Study, judge: Judge, reader: Client) -> None:
-    queue_ranking(Wanted(study, judge))
+    queue_ranking(WantedRanking(study, judge))
     with pytest.raises(RunBusy, match="is being asked for a ranking"):
-        queue_ranking(Wanted(study, judge, seed=1))
+        queue_ranking(WantedRanking(study, judge, seed=1))
     with pytest.raises(BadSettings, match="calls in flight"):
-        queue_ranking(Wanted(study, judge, seed=1), in_flight=0)
+        queue_ranking(WantedRanking(study, judge, seed=1), in_flight=0)
     found = reader.post(f"{ADDRESS}start/", FORM)
     assert found.status_code == 422
     assert "wait for its end" in found.text
@@ -293,7 +293,7 @@ def test_the_api_estimates_starts_shows_and_stops(study: Study, judge: Judge, re
 
 
 def test_strangers_see_nothing(study: Study, judge: Judge, client: Client) -> None:
-    ranking = queue_ranking(Wanted(study, judge))
+    ranking = queue_ranking(WantedRanking(study, judge))
     client.force_login(build_user("stranger", "researcher", Study.objects.create(slug="other", group=study.group)))
     for address in (ADDRESS, f"{ADDRESS}{ranking.pk}.json", f"/api/v1/rankings/{ranking.pk}/"):
         assert client.get(address).status_code == 404
