@@ -8,12 +8,13 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from judging.audits.requests import asking_method, requests_of
 from judging.audits.stress import Status, cells_of, endpoint_of
 from judging.calls.adhoc_runner import IN_FLIGHT, AdhocSession, Interrupted, ProcedureUsage
 from judging.calls.cases import Case, Usage
 from judging.calls.engine import carry_out
 from judging.calls.presentations import prompt_version
-from judging.calls.requests import Request, Requests, canonical_form, hash_of, sample_of, setting_of
+from judging.calls.requests import setting_of
 from judging.calls.store import PendingWrites, result_values
 from judging.calls.store import Result as CellResult
 from judging.core.bulk_sql import update_rows
@@ -26,51 +27,10 @@ from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import StopFlag
-from judging.methods import AskingMethod, Call, find_method
 from judging.models import AuditAnswer, JudgeAudit
 
-FIRST_DRIFT_SAMPLE = 10_000_000  # beyond the samples of runs and their further attempts
-DRAWS, ATTEMPTS, ASKINGS = (
-    1000,
-    8,
-    2,
-)  # samples of a check: of each call, its attempts, and the two askings of a first check
 ANSWER = ("status", "verdict", "p_b", "rationale", "failure", "prompt_version", "parser_version", "judged_at")
 SETTLED = ("calls", "cached", "prompt_tokens", "completion_tokens", "cost", "message", "counted_until", "ended_at")
-
-
-class DriftRequests(Requests):
-    """Makes the requests of a check of drift: what the judge's runs send, seed included, under sample numbers of its own."""
-
-    def __init__(self, audit: JudgeAudit, method: AskingMethod) -> None:
-        super().__init__(audit.judge, method)
-        self.first = FIRST_DRIFT_SAMPLE + (audit.pk or 0) * ASKINGS * ATTEMPTS * DRAWS
-
-    def request(self, call: Call, *, repeat: int, attempt: int) -> Request:
-        """Return the request for a call; `repeat` is not 0 for the second asking."""
-        sent = super().request(call, repeat=0, attempt=attempt)
-        sample = self.first + ((repeat != 0) * ATTEMPTS + attempt) * DRAWS + sample_of(call, repeat=0, attempt=0)
-        canonical = canonical_form(self.base_url, sent.body, sample)
-        return replace(sent, key=hash_of(canonical), sample=sample)
-
-
-def requests_of(audit: JudgeAudit) -> Requests:
-    """Return what makes an audit's requests: those of a stress test share answers with the judge's runs."""
-    method = asking_method(audit)
-    drift = audit.kind == JudgeAudit.Kind.DRIFT
-    return DriftRequests(audit, method) if drift else Requests(audit.judge, method)
-
-
-def asking_method(audit: JudgeAudit) -> AskingMethod:
-    """Return the method of the judge, which asks a model.
-
-    Raises: BadSettings if it asks none
-    """
-    endpoint_of(audit.judge)
-    method = find_method(audit.judge.method)
-    if not isinstance(method, AskingMethod):
-        raise TypeError(f"{method.name} was found to ask a model")
-    return method
 
 
 def ask(

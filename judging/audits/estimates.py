@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
-from judging.audits.asking import requests_of
 from judging.audits.drift import answers_to_check, as_check
+from judging.audits.requests import requests_of
 from judging.audits.stress import Status, StressTest, cells_of, draw_pairs, planned_answers, stored_like
 from judging.models import AuditAnswer, JudgeAudit
 from judging.runs.estimates import SAMPLE, RunEstimate, estimate_of_cells

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Sum
 from django.utils import timezone
 
 from analysis.types import IntArray
@@ -27,6 +26,7 @@ from judging.runs.pair_filters import PairFilter
 from judging.runs.services import NEW_CELL_FIELDS, lock_run, missing_cells, open_failed
 from judging.tuning.agreement import Votes, best_threshold, compared, verdicts_at
 from judging.tuning.candidates import as_judge, described
+from judging.tuning.services import cost_of_tuning
 
 ONLY = PairFilter(on_demand=True)
 Status = JudgeTuning.Status
@@ -184,15 +184,6 @@ class Search:
         self.tuning.status, self.tuning.message, self.tuning.heartbeat_at = status, message, None
         self.tuning.ended_at = timezone.now() if status == Status.DONE else None
         self.tuning.save(update_fields=["status", "message", "heartbeat_at", "ended_at"])
-
-
-def cost_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> Decimal | None:
-    """Return the known cost of a tuning's candidates; `None` before the first call with a price."""
-    judged = Judgment.objects.of_every_question().filter(run__judge__tuned__candidate_of=tuning.name)
-    if but is not None:
-        judged = judged.exclude(run=but)
-    found: Decimal | None = judged.aggregate(sum=Sum("cost"))["sum"]
-    return found
 
 
 def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import Sum
 from django.utils.text import slugify
 from django_tasks import task
 from django_tasks.base import TaskResultStatus
@@ -18,7 +19,7 @@ from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.jobs.stopping import WORKER_STOP
-from judging.models import Judge, JudgeTuning
+from judging.models import Judge, JudgeRun, JudgeTuning, Judgment
 from judging.tuning.planning import TuningSettings, make_plan
 
 LONGEST_NAME = 70
@@ -106,3 +107,12 @@ def is_dead(queued: QueuedTask) -> bool:
 def requeue_tunings() -> int:
     """Requeue tasks whose worker is dead; returns how many."""
     return requeue_dead(work_on_tuning.module_path, is_dead)
+
+
+def cost_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> Decimal | None:
+    """Return the known cost of a tuning's candidates; `None` before the first call with a price."""
+    judged = Judgment.objects.of_every_question().filter(run__judge__tuned__candidate_of=tuning.name)
+    if but is not None:
+        judged = judged.exclude(run=but)
+    found: Decimal | None = judged.aggregate(sum=Sum("cost"))["sum"]
+    return found

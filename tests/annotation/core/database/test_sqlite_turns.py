@@ -14,6 +14,13 @@ from config.sqlite import base
 PATIENCE = 30_000  # milliseconds
 
 
+@pytest.fixture(autouse=True)
+def _database_access(django_db_blocker: Any) -> Iterator[None]:
+    """Let these tests open databases of their own."""
+    with django_db_blocker.unblock():
+        yield
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     return str(tmp_path / "turns.sqlite3")
@@ -111,6 +118,7 @@ def test_a_thread_asks_again_as_long_as_another_process_writes(
 def test_a_begin_that_fails_otherwise_leaves_its_turn(
     connections: ConnectionHandler, other_thread: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    waits(connections)  # connects
     monkeypatch.setattr(connections["default"], "transaction_mode", "NO SUCH MODE")
     with pytest.raises(OperationalError, match="syntax error"):
         begin(connections)
