@@ -8,7 +8,7 @@ RUN apt-get update \
 WORKDIR /src
 COPY requirements/base.txt requirements/
 RUN python3 -m venv /opt/tandem \
- && /opt/tandem/bin/pip install --no-cache-dir --require-hashes -r requirements/base.txt
+ && /opt/tandem/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/base.txt
 COPY . .
 # Without what serves nobody: the installer, Django's texts in languages that Tandem has no pages in, NumPy's tests.
 RUN /opt/tandem/bin/pip install --no-cache-dir --no-deps . \

