@@ -141,13 +141,15 @@ def test_ids_are_read_one_a_line() -> None:
     assert ids_of(" a\r\n\nb c \n\rd\x85e") == ["a", "b c", "d\x85e"]
 
 
-def test_a_forecast_takes_as_many_queries_for_ten_times_the_instances(django_assert_num_queries: Any) -> None:
+def test_a_forecast_takes_as_many_queries_for_ten_times_the_instances(
+    django_assert_num_queries: Any, django_assert_max_num_queries: Any
+) -> None:
     study = make_study(instances=20)
     separate(study, [place / 20 for place in range(20)])
     forecast(spec_of(study, "random:10"))
 
-    with django_assert_num_queries(8):
+    with django_assert_max_num_queries(8) as few:  # databases differ in how columns are read
         forecast(spec_of(study, "random:10"))
     add_instances(study, prefix="more", instances=180)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(len(few)):
         forecast(spec_of(study, "random:100"))
