@@ -7,6 +7,7 @@ from django.core.management.base import CommandError
 
 from analysis.refinement import EQUAL_RATINGS
 from annotation.management.commands._base import TandemCommand, argument
+from annotation.models import Rating
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from reporting.core.charts import to_png, to_svg
@@ -28,7 +29,7 @@ class Command(TandemCommand):
         argument("--rater", action="append", default=[], help="people (default) or judge:NAME; may be repeated"),
         argument("--dataset", default="", help="only this data set"),
         argument("--question", default="", metavar="KEY", help="of several questions, the one that is used"),
-        argument("--stage", choices=["first", "second"], default="first", help="people's votes of this stage"),
+        argument("--stage", choices=Rating.Stage.values, default="first", help="people's votes of this stage"),
         argument("--method", choices=list(EQUAL_RATINGS), default="win_loss", help="scores that the ranking is by"),
         argument("--seed", type=int, default=0, help="of the draws (default 0)"),
         argument("--picture", type=Path, metavar="FILE", help="draw the curve into this .svg or .png"),

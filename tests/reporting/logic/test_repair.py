@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from annotation.models import Generation, Instance, Matchup, Pair, Study
+from annotation.models import Generation, Instance, Matchup, Pair, Rating, Study
 from reporting.logic.preferences import Chosen, read_preferences
 from reporting.logic.repaired import repair_study, report
 from tests.reporting.builders import Built, answer_too, build_batch, build_study, build_system, judge, rate
@@ -114,13 +114,18 @@ def test_verdicts_that_follow_the_place_do_not_commute() -> None:
     assert numbers["commutativity"]["after"]["value"] is None
 
 
-def test_only_counted_first_votes_of_the_chosen_question_and_stage_enter() -> None:
+def test_only_counted_first_votes_of_the_chosen_question_and_stage_enter(tmp_path: Path) -> None:
     study, built = build_four_systems()
     answer_too(rate(built["one", "two"], 0, "p", [-1]), [1])
     rate(built["one", "two"], 0, "q", [1], state="returned", fills_slot=False)
-    rate(built["one", "three"], 0, "p", [0], stage="second")
+    rate(built["one", "three"], 0, "p", [1], stage=Rating.Stage.REVISED)
     assert read_preferences(study, Chosen()).verdict.tolist() == [-1]
-    assert read_preferences(study, Chosen(stage="second")).verdict.tolist() == [0]
+    assert read_preferences(study, Chosen(stage=Rating.Stage.REVISED)).verdict.tolist() == [1]
+
+    for stage in Rating.Stage.values:
+        call_command("refine_preferences", study.slug, f"--stage={stage}", f"--out={tmp_path / stage}.jsonl")
+    first, revised = ((tmp_path / f"{stage}.jsonl").read_text(encoding="utf-8") for stage in Rating.Stage.values)
+    assert first != revised
 
 
 def test_instructions_ask_in_both_orders_and_negated(tmp_path: Path) -> None:
