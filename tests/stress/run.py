@@ -47,7 +47,7 @@ class Plan:
     returns: float = 0.08
     leaves: float = 0.08
     double_submits: float = 0.25
-    unavailable: bool = False  # a database that is away is among the faults: 503 is an answer then
+    unavailable: bool = False  # the database may be away or stall: 503 is an answer then, and raters try again
     seed: int = 1
 
 
@@ -108,7 +108,7 @@ def serving(
     """Serve a database with the plan's number of processes; yields the address, the database process and the server."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        environment = {**os.environ, "TANDEM_DATA_DIR": folder, "DATABASE_URL": database_url, "LOG_LEVEL": "CRITICAL"}
+        environment = {**os.environ, "TANDEM_DATA_DIR": folder, "DATABASE_URL": database_url, "LOG_LEVEL": "ERROR"}
         database = DatabaseProcess(environment)
         with log_of(folder).open("wb") as log:
             server = subprocess.Popen(
@@ -329,6 +329,8 @@ def stress(plan: Plan, database_url: str = "") -> tuple[dict[str, Any], Observat
                 address=address,
             )
             asyncio.run(_run_all(plan, links, address, database, server, folder, seen))
+            if seen.problems:
+                seen.problems.append(f"the server's log: {log_of(folder).read_text(errors='replace')}")
             return database.ask("count"), seen
 
 
