@@ -10,7 +10,6 @@ from reporting.findings.measures import measures
 from reporting.findings.raters.rater_flags import flag_text
 from reporting.findings.sections.tables import p_text
 
-MEASURES_OF_TESTS = {"bradley_terry": ("Bradley-Terry ratings", 0), "preference_strength": ("preference", 3)}
 DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}
 
 
@@ -28,12 +27,10 @@ def as_text(found: dict[str, Any]) -> str:
     matrices = found["win_matrices"]
     parts = {
         "rankings": [*chain(*map(_ranking, found["rankings"])), *chain(*map(_matrix, matrices)), *_cycles(matrices)],
-        "tests between systems, paired by instance; p adjusted by Holm's method": _system_tests(found["system_tests"]),
+        "tests between systems, paired by instance": _system_tests(found["system_tests"]),
         "win rates of A as they are, and at equal lengths": chain(*map(_lengths, found["length_adjusted"])),
         "may a judge replace people?": map(_verdict, found["replacement"]),
-        "tests between judges of their agreement with people, paired by vote; p adjusted by Holm's method": map(
-            _judge_test, found["judge_tests"]
-        ),
+        "tests between judges of their agreement with people, paired by rating": map(_judge_test, found["judge_tests"]),
         "judges tuned on people's votes": (
             printable(f"  {one['judge']}: {one['instances_left_out']} instances are left out: {one['note']}")
             for one in found["tuned_judges"]
@@ -134,8 +131,9 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
     ]
     first = ranking["first"]
     if first["by_more_than_chance"] is not None:
-        more = "by more than chance" if first["by_more_than_chance"] else "by no more than chance may do"
-        lines.append(printable(f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}, Holm)"))
+        more = "by more than chance" if first["by_more_than_chance"] else "but this may be chance"
+        adjusted = ", adjusted by Holm's method" if ranking["tests"]["of"] > 1 else ""
+        lines.append(printable(f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}{adjusted})"))
     return lines + [
         printable(f"    note: {ranking[key]}") for key in ("note", "caution", "chosen_note") if key in ranking
     ]
@@ -167,10 +165,12 @@ def _matrix(one: dict[str, Any]) -> list[str]:
 
 
 def _system_tests(tests: list[dict[str, Any]]) -> list[str]:
+    """Return the tests of Bradley-Terry ratings; of two systems the ranking has the only test."""
     lines = []
-    for (rater, measure), found in grouped(((one["rater"], one["measure"]), one) for one in tests).items():
-        lines.append(printable(f"  {rater}, difference of {MEASURES_OF_TESTS[measure][0]}"))
-        lines += [f"    {_test(one, 'system_a', 'system_b', MEASURES_OF_TESTS[measure][1])}" for one in found]
+    shown = [one for one in tests if one["measure"] == "bradley_terry"]
+    for rater, found in grouped((one["rater"], one) for one in shown).items():
+        lines.append(printable(f"  {rater}, difference of Bradley-Terry ratings"))
+        lines += [f"    {_test(one, 'system_a', 'system_b', 0)}" for one in found]
     return lines
 
 
@@ -182,7 +182,8 @@ def _test(test: dict[str, Any], one: str, other: str, digits: int) -> str:
     shown = f"{printable(test[one])} less {printable(test[other])}: {estimate_text(test['difference'], digits)}"
     if test["p_value"] is None:
         return shown
-    return f"{shown}; p {p_text(test['p_value'], '= ')}, adjusted {p_text(test['adjusted'])}"
+    adjusted = f", adjusted by Holm's method {p_text(test['adjusted'])}" if test["of"] > 1 else ""
+    return f"{shown}; p {p_text(test['p_value'], '= ')}{adjusted}"
 
 
 def _lengths(rater: dict[str, Any]) -> list[str]:

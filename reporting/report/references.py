@@ -116,7 +116,7 @@ def _reasons(found: Mapping[str, Any]) -> Iterator[str]:
         yield "bradley_terry"
     if found["replacement"]:
         yield from ("alternative_annotator", "prediction_powered")
-    if found["judge_tests"] or found["system_tests"]:
+    if any(one["of"] > 1 for one in (*found["judge_tests"], *found["system_tests"])):
         yield "holm"
     if found["dawid_skene"].get("raters"):
         yield "dawid_skene"

@@ -22,9 +22,7 @@ from analysis.types import FloatArray, Outcomes
 from annotation.studies.rated_pairs import rows_of
 from reporting.core.estimates import Basis, mean_estimate, value_estimate
 from reporting.core.instance_selection import english_note
-from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
-from reporting.findings.pooled.pooled import instance_codes, raters_by_name
 from reporting.findings.pooled.study_scale import StudyScale
 from reporting.findings.rankings.comparisons import RaterComparisons, comparisons_of_raters
 from reporting.findings.rankings.ranked import NEVER_COMPARED, RankBasis, ranking
@@ -33,7 +31,13 @@ from reporting.findings.rankings.ranking_models import (
     elo_and_weighted_rankings,
     fit_strengths,
 )
-from reporting.findings.rankings.system_tests import matrix_of_wins, preference_test, strength_tests
+from reporting.findings.rankings.system_tests import (
+    TIE_IN_WIN_LOSS,
+    difference_of_two,
+    matrix_of_wins,
+    strength_tests,
+    win_loss_test,
+)
 
 OPPONENTS_CAUTION = (
     "a rate counts the systems that a system met, and how often: with other opponents it would be another one. Where "
@@ -42,7 +46,7 @@ OPPONENTS_CAUTION = (
 Measure = tuple[str, str, float, Callable[..., Rates], Callable[[Outcomes, int], FloatArray]]  # with its floor
 MEASURES: tuple[Measure, ...] = (
     ("win_rate", "a tie is half a win", 0.0, win_rate, win_sums),
-    ("win_loss_rate", "a tie is a comparison without a winner", -1.0, win_loss_rate, win_loss_sums),
+    ("win_loss_rate", TIE_IN_WIN_LOSS, -1.0, win_loss_rate, win_loss_sums),
 )
 
 
@@ -52,9 +56,8 @@ def ranking_findings(
     """Return `rankings`, one per rater and measure, `win_matrices` and `system_tests`."""
     note = english_note([row for data in everything for row in data.chosen])
     found: dict[str, list[dict[str, Any]]] = {"rankings": [], "win_matrices": [], "system_tests": []}
-    raters = raters_by_name(everything).values()
     comparisons = comparisons_of_raters(everything, scale, in_order=not filters.estimates_only)
-    for about, sources in zip(comparisons, raters, strict=True):
+    for about in comparisons:
         rankings = rate_rankings(about, filters)
         if len(about.names) > 2:
             strengths = fit_strengths(about, filters)
@@ -64,7 +67,7 @@ def ranking_findings(
             ]
             found["system_tests"] += [] if filters.estimates_only else strength_tests(strengths, filters)
         elif not filters.estimates_only:
-            found["system_tests"].append(_preference_test(about, everything, sources, filters))
+            found["system_tests"].append(win_loss_test(about, filters))
         found["rankings"] += [{**one, "chosen_note": note} if note else one for one in rankings]
         found["win_matrices"].append(matrix_of_wins(about))
     return found
@@ -72,22 +75,29 @@ def ranking_findings(
 
 def rate_rankings(about: RaterComparisons, filters: Filters) -> list[dict[str, Any]]:
     """Return the rankings by win rate and by win-loss rate, which has the same ranks: it is 2 (win rate) - 1."""
-    codes = np.arange(len(about.names))
-    value = win_rate(about.outcomes, codes).value
-    covariance = np.full((len(codes), len(codes)), np.nan)
-    if not filters.estimates_only:
-        groups = np.unique(about.outcomes.instance, return_inverse=True)[1] % GROUPS
-        parts = grouped_win_matrices(*about.columns, groups, n_systems=len(codes))
-        sums = np.stack([parts.points.sum(axis=2), parts.played.sum(axis=2)], axis=2)
-        covariance = jackknife_covariance(left_out_ratios(sums))
-    tests = differences(value, covariance, about.instances, about.component, least=MIN_CLUSTERS)
+    value = win_rate(about.outcomes, np.arange(len(about.names))).value
+    if len(value) == 2 and not filters.estimates_only:
+        tests = difference_of_two(about, filters)
+    else:
+        tests = differences(value, _covariance(about, filters), about.instances, about.component, least=MIN_CLUSTERS)
     standing = RankBasis(value, about.component, tests, MIN_CLUSTERS)
     rankings = [
         ranking(about, name, tie_rule, _rates(about, one, filters), standing, filters.intervals)
         for one in MEASURES
         for name, tie_rule, *_ in [one]
     ]
-    return [{**one, **({"caution": OPPONENTS_CAUTION} if len(codes) > 2 else {})} for one in rankings]
+    return [{**one, **({"caution": OPPONENTS_CAUTION} if len(value) > 2 else {})} for one in rankings]
+
+
+def _covariance(about: RaterComparisons, filters: Filters) -> FloatArray:
+    """Return the covariance of the win rates over instances; NaN in a first pass."""
+    n = len(about.names)
+    if filters.estimates_only:
+        return np.full((n, n), np.nan)
+    groups = np.unique(about.outcomes.instance, return_inverse=True)[1] % GROUPS
+    parts = grouped_win_matrices(*about.columns, groups, n_systems=n)
+    sums = np.stack([parts.points.sum(axis=2), parts.played.sum(axis=2)], axis=2)
+    return jackknife_covariance(left_out_ratios(sums))
 
 
 def _rates(about: RaterComparisons, measure: Measure, filters: Filters) -> list[dict[str, Any]]:
@@ -105,21 +115,3 @@ def _rates(about: RaterComparisons, measure: Measure, filters: Filters) -> list[
             mean_estimate(sums(met, system), met.instance, basis, filters.intervals, floor=floor, rater=met.rater)
         )
     return found
-
-
-def _preference_test(
-    about: RaterComparisons, everything: Sequence[ConfigurationData], sources: list[tuple[int, Rater]], filters: Filters
-) -> dict[str, Any]:
-    codes = instance_codes(everything)
-    towards_b_is_first = [everything[place].systems[1] == about.names[0] for place, _ in sources]
-    strengths = [
-        rater.strength if turned else -rater.strength
-        for turned, (_, rater) in zip(towards_b_is_first, sources, strict=True)
-    ]
-    return preference_test(
-        about,
-        np.concatenate(strengths),
-        np.concatenate([codes[place][rater.sets.instance] for place, rater in sources]),
-        sum(rater.left_out for _, rater in sources),
-        filters,
-    )

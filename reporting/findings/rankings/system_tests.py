@@ -3,18 +3,18 @@
 import math
 from typing import Any
 
-from analysis.bootstrap import mean_rows
-from analysis.intervals import MIN_FOR_STATISTIC, ratio_spread, two_sided_p_value
-from analysis.jackknife import MIN_CLUSTERS
-from analysis.ranking import preference_cycles
+import numpy as np
+
+from analysis.intervals import MIN_FOR_STATISTIC, Spread, ratio_spread, two_sided_p_value
+from analysis.ranking import Differences, preference_cycles, win_loss_sums
 from analysis.ranking.elo import POINTS
-from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number
-from reporting.findings.configurations.rater_findings import TIE_IN_STRENGTH
 from reporting.findings.data.inputs import Filters
 from reporting.findings.rankings.comparisons import RaterComparisons
 from reporting.findings.rankings.ranked import NEVER_COMPARED, NOT_TESTED
 from reporting.findings.rankings.ranking_models import BY_PRIOR, TIES, Strengths
+
+TIE_IN_WIN_LOSS = "a tie is a comparison without a winner"
 
 
 def matrix_of_wins(about: RaterComparisons) -> dict[str, Any]:
@@ -62,20 +62,34 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
     return found
 
 
-def preference_test(
-    about: RaterComparisons, towards_first: FloatArray, instance: IntArray, left_out: int, filters: Filters
-) -> dict[str, Any]:
-    """Return the test of the mean preference strength of rating sets against 0, where there are only two systems.
+def win_loss_spread(about: RaterComparisons, filters: Filters) -> Spread:
+    """Return the win-loss rate of the first of two systems with its standard error."""
+    rater = about.outcomes.rater if filters.two_way else None
+    return ratio_spread(win_loss_sums(about.outcomes, 0), about.outcomes.instance, rater)
 
-    towards_first : (n_sets,) preference strengths, above 0 where the first of the names is preferred
-    instance      : (n_sets,) study-wide codes; left_out : rating sets that are not in use
+
+def difference_of_two(about: RaterComparisons, filters: Filters) -> Differences:
+    """Return the test of the win-loss rate of the first of two systems against 0, as the ranks take it.
+
+    It is the test that the intervals of both rates imply: they leave out one half, or 0, where it is significant.
     """
-    spread = ratio_spread(mean_rows(towards_first), instance)
-    basis = Basis(len(towards_first), "rating sets", TIE_IN_STRENGTH, left_out, NEVER_COMPARED)
-    difference = mean_estimate(mean_rows(towards_first), instance, basis, filters.intervals, floor=-1)
-    tested = spread.instances >= MIN_CLUSTERS
-    p_value = two_sided_p_value(spread)
-    return _test(about, "preference_strength", (0, 1), difference, (p_value, p_value), of=int(tested))
+    spread = win_loss_spread(about, filters)
+    p_value = np.full(min(len(about.outcomes), 1), two_sided_p_value(spread))
+    rows = np.zeros(len(p_value), dtype=np.int64)
+    value, error = (np.full(len(rows), one) for one in (spread.value, spread.error))
+    return Differences(rows, rows + 1, value, error, rows + spread.clusters - 1, p_value, p_value)
+
+
+def win_loss_test(about: RaterComparisons, filters: Filters) -> dict[str, Any]:
+    """Return the same test with the difference: the win-loss rate of the first of two systems, with its interval."""
+    outcomes, basis = (
+        about.outcomes,
+        Basis(len(about.outcomes), "comparisons", TIE_IN_WIN_LOSS, about.excluded, NEVER_COMPARED),
+    )
+    rows = win_loss_sums(outcomes, 0)
+    difference = mean_estimate(rows, outcomes.instance, basis, filters.intervals, floor=-1, rater=outcomes.rater)
+    p_value = two_sided_p_value(win_loss_spread(about, filters))
+    return _test(about, "win_loss_rate", (0, 1), difference, (p_value, p_value), of=int(not math.isnan(p_value)))
 
 
 def _test(

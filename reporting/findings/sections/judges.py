@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from reporting.core.words import said
 from reporting.findings.judges.verdicts import MAY_REPLACE, verdict_text
-from reporting.findings.sections.tables import Row, Table, bin_text, configuration_name, p_text
+from reporting.findings.sections.tables import Row, Table, adjusted_heading, bin_text, configuration_name, p_text
 
 Findings = Mapping[str, Any]
 BESIDE: dict[str, Promise] = {
@@ -69,17 +69,21 @@ def _by_bin(found: list[Findings]) -> Table | None:
 def _tests(found: list[Findings]) -> Table | None:
     if not found:
         return None
+    keys = ("p_value", "adjusted") if found[0]["of"] > 1 else ("p_value",)
     rows: list[Row] = [
         (
             (one["judge_a"], one["judge_b"]),
-            [one["difference"], p_text(one["p_value"]), p_text(one["adjusted"]), _test_text(one)],
+            [one["difference"], *(p_text(one[key]) for key in keys), _test_text(one)],
         )
         for one in found
     ]
-    caption = _("Tests between judges, paired by vote; adjusted by Holm’s method")
+    caption = _(
+        "Tests between judges, paired by rating; the difference is above 0 where the first judge agrees more with people"
+    )
     headings = [
         *(_("Judge"), _("Other judge"), _("Difference of agreement with people")),
-        *(_("p"), _("p, adjusted"), _("What it means")),
+        *[_("p"), adjusted_heading(found[0]["of"])][: len(keys)],
+        _("What it means"),
     ]
     return Table("judge-tests", caption, headings, rows)
 

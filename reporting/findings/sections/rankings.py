@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.core.database.aggregates import grouped
 from reporting.core.words import rater_name, said
 from reporting.findings.rankings.ranked import TESTS_PENDING
-from reporting.findings.sections.tables import Row, Table, configuration_name, p_text
+from reporting.findings.sections.tables import Row, Table, adjusted_heading, configuration_name, p_text
 
 Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
@@ -62,7 +62,7 @@ def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Find
 def first_text(ranking: Findings) -> str:
     """Say which system is first, and whether by more than chance."""
     first = ranking["first"]
-    values = {"system": first["system"], "p": p_text(first.get("p_value"), "= ")}
+    values = {"system": first["system"], "p": tested_p_text(first.get("p_value"), ranking["tests"]["of"])}
     if first["system"] is None:
         return _("No system is first of all: %(why)s.") % {"why": said(first["why"])}
     if first.get("why") == TESTS_PENDING:
@@ -70,8 +70,14 @@ def first_text(ranking: Findings) -> str:
     if first["by_more_than_chance"] is None:
         return _("%(system)s is first; whether by more than chance cannot be told.") % values
     if first["by_more_than_chance"]:
-        return _("%(system)s is first, by more than chance (p %(p)s, Holm).") % values
-    return _("%(system)s is first, but not by more than chance (p %(p)s, Holm).") % values
+        return _("%(system)s is first, by more than chance (%(p)s).") % values
+    return _("%(system)s is first, but not by more than chance (%(p)s).") % values
+
+
+def tested_p_text(p_value: float | None, tests: int) -> str:
+    """Return a p-value, and how it was adjusted where it is one of several tests."""
+    p = p_text(p_value, "= ")
+    return f"p\N{NO-BREAK SPACE}{p}" if tests < 2 else _("p %(p)s, adjusted by Holm’s method") % {"p": p}
 
 
 def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> Table:
@@ -146,23 +152,22 @@ def _shade(share: float | None) -> int:
 
 
 def _tests_table(at: int, tests: list[Findings], order: list[str]) -> Table | None:
-    if not tests:
+    """Return the tests of Bradley-Terry ratings; of two systems the ranking has the only test."""
+    if not tests or tests[0]["measure"] != "bradley_terry":
         return None
-    ranked = {name: place for place, name in enumerate(order)}
+    ranked, several = {name: place for place, name in enumerate(order)}, tests[0]["of"] > 1
     rows: list[Row] = []
     for one in sorted(tests, key=lambda one: sorted(ranked[one[side]] for side in ("system_a", "system_b"))):
         better, worse, difference = one["system_a"], one["system_b"], one["difference"]
         if ranked[better] > ranked[worse]:
             better, worse, difference = worse, better, _mirrored(difference)
-        digits = 0 if one["measure"] == "bradley_terry" else 3
-        cells = [{**difference, "digits": digits}, p_text(one["p_value"]), p_text(one["adjusted"])]
-        rows.append(((better, worse), cells))
-    of = _("Difference of ratings") if tests[0]["measure"] == "bradley_terry" else _("Mean preference strength")
-    caption = _("Tests between systems, paired by instance; adjusted by Holm’s method over %(pairs)s") % {
-        "pairs": _pairs(tests[0]["of"])
-    }
-    headings = [_("Better placed"), _("Other system"), of, _("p"), _("p, adjusted")]
-    return Table(f"tests-{at}", caption, headings, rows)
+        p_values = [p_text(one["p_value"]), *([p_text(one["adjusted"])] if several else [])]
+        rows.append(((better, worse), [{**difference, "digits": 0}, *p_values]))
+    caption = _(
+        "Tests between systems, paired by instance; the difference is above 0 where the first system is the better one"
+    )
+    headings = [_("Better placed"), _("Other system"), _("Difference of ratings"), _("p")]
+    return Table(f"tests-{at}", caption, headings + [adjusted_heading(tests[0]["of"])] * several, rows)
 
 
 def _mirrored(difference: Findings) -> dict[str, Any]:
@@ -173,7 +178,7 @@ def _mirrored(difference: Findings) -> dict[str, Any]:
 
 
 def _tested_text(tests: list[Findings]) -> str:
-    if not tests or not tests[0]["of"]:
+    if not tests or tests[0]["of"] < 2:
         return ""
     level = tests[0]["difference"]["level"]
     differ = sum(one["adjusted"] is not None and one["adjusted"] < 1 - level for one in tests)

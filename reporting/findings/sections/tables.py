@@ -88,3 +88,8 @@ def p_text(p_value: float | None, equals: str = "") -> str:
     if p_value is None:
         return "—"
     return "< 0.001" if p_value < 0.001 else f"{equals}{p_value:.3f}"
+
+
+def adjusted_heading(tests: int) -> str:
+    """Return the heading of the p-values adjusted over this number of tests."""
+    return _("p, adjusted by Holm’s method over %(number)s tests") % {"number": tests}

@@ -212,13 +212,13 @@ def test_tests_between_systems_are_adjusted_and_in_elo_points() -> None:
         assert (one["p_value"] < 0.05) == (difference["low"] > 0 or difference["high"] < 0)
 
 
-def test_two_systems_are_tested_by_preference_strength() -> None:
+def test_two_systems_are_tested_by_wins_less_losses() -> None:
     votes = [(f"i{n}", pair, "ann", -1.0 if n % 4 else 1.0) for n in range(20) for pair in range(3)]
     turned = [(f"j{n}", pair, "ann", 1.0) for n in range(4) for pair in range(3)]
     result = found([configuration("y", "x", votes), configuration("x", "y", turned, dataset="zz")])
     assert {one["measure"] for one in result["rankings"]} == {"win_rate", "win_loss_rate"}
     [one] = result["system_tests"]
-    assert (one["system_a"], one["system_b"], one["measure"]) == ("x", "y", "preference_strength")
+    assert (one["system_a"], one["system_b"], one["measure"]) == ("x", "y", "win_loss_rate")
     # y is preferred on 15 of 20 instances and on 4 of 4: (5 - 15 - 4) / 24.
     assert one["difference"]["value"] == pytest.approx(-14 / 24)
     assert one["difference"]["n_instances"] == 24
@@ -226,6 +226,33 @@ def test_two_systems_are_tested_by_preference_strength() -> None:
     few = found([configuration("y", "x", votes[:9])])["system_tests"][0]
     assert few["p_value"] is None
     assert "fewer than 5" in few["difference"]["why"]
+
+
+votes_of_two = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc"), st.sampled_from([-1.0, 0.0, 1.0])))
+
+
+@given(votes_of_two, st.booleans())
+@examples(max_examples=60)
+def test_two_systems_have_one_test_and_its_interval_everywhere(
+    drawn: list[tuple[int, str, float]], two_way: bool
+) -> None:
+    # Rating sets of unequal sizes, over instances alone or over raters too.
+    votes = [(f"i{instance}", number, who, verdict) for number, (instance, who, verdict) in enumerate(drawn)]
+    result = found([configuration("x", "y", votes)], replace(QUICK, two_way=two_way))
+    [test], rankings = result["system_tests"], by_measure(result)
+    [of_x] = [row for row in rankings["win_loss_rate"]["systems"] if row["system"] == "x"]
+    assert test["difference"].items() <= of_x.items()
+    for ranking in rankings.values():
+        first, best = ranking["first"], ranking["systems"][0]
+        assert first.get("p_value") == test["p_value"] == test["adjusted"]
+        assert ranking["tests"]["of"] == test["of"]
+        if test["p_value"] is None:
+            assert first["by_more_than_chance"] is None
+            assert best["low"] is None
+        else:
+            level = 0.5 if ranking["measure"] == "win_rate" else 0.0
+            assert first["by_more_than_chance"] == (best["low"] > level)
+            assert best["rank_high"] == (1 if first["by_more_than_chance"] else 2)
 
 
 def test_equal_instances_have_the_p_value_of_the_sign_test() -> None:

@@ -199,11 +199,11 @@ def test_bins_are_rows_and_raters_columns() -> None:
     [
         (
             {"system": "x", "by_more_than_chance": True, "p_value": 0.0001},
-            "x is first, by more than chance (p < 0.001, Holm).",
+            "x is first, by more than chance (p < 0.001, adjusted by Holm’s method).",
         ),
         (
             {"system": "x", "by_more_than_chance": False, "p_value": 0.4},
-            "x is first, but not by more than chance (p = 0.400, Holm).",
+            "x is first, but not by more than chance (p = 0.400, adjusted by Holm’s method).",
         ),
         (
             {"system": "x", "by_more_than_chance": None, "why": "few"},
@@ -213,10 +213,18 @@ def test_bins_are_rows_and_raters_columns() -> None:
     ],
 )
 def test_the_first_is_said_with_its_test(first: dict[str, Any], text: str) -> None:
-    assert first_text({"first": first}) == text
+    assert first_text({"first": first, "tests": {"of": 3}}) == text
 
 
-def test_a_test_is_turned_towards_the_better_placed_system() -> None:
+def test_a_single_test_is_not_said_to_be_adjusted() -> None:
+    first = {"system": "x", "by_more_than_chance": False, "p_value": 0.4}
+    assert first_text({"first": first, "tests": {"of": 1}}) == (
+        "x is first, but not by more than chance (p\N{NO-BREAK SPACE}= 0.400)."
+    )
+
+
+def three_ranked(**test: Any) -> dict[str, Any]:
+    """Return the section on three systems of which b is better than a; `test` is more of the test between them."""
     estimate = {**ESTIMATE, "value": -0.2, "low": -0.5, "high": 0.1}
     row = {"rank": 1, "rank_low": 1, "rank_high": 2, **ESTIMATE}
     ranking = {
@@ -225,13 +233,17 @@ def test_a_test_is_turned_towards_the_better_placed_system() -> None:
         "measure": "win_rate",
         "systems": [{"system": "b", **row}, {"system": "a", **row}],
         "first": {"system": "b", "by_more_than_chance": False, "p_value": 0.3},
+        "tests": {"of": 1},
     }
-    test = {
+    tested = {
         "rater": "people",
-        "measure": "preference_strength",
+        "measure": "bradley_terry",
         "system_a": "a",
         "system_b": "b",
         "difference": estimate,
+        "p_value": 0.3,
+        "adjusted": 0.3,
+        "of": 1,
     }
     matrix = {
         "rater": "people",
@@ -243,14 +255,30 @@ def test_a_test_is_turned_towards_the_better_placed_system() -> None:
     found = rankings_section(
         {
             "rankings": [ranking],
-            "system_tests": [{**test, "p_value": 0.3, "adjusted": 0.3, "of": 1}],
+            "system_tests": [tested | test],
             "win_matrices": [matrix],
             "length_adjusted": [],
         }
     )
     (people,) = found["raters"]
+    return people
+
+
+def test_a_test_is_turned_towards_the_better_placed_system() -> None:
+    people = three_ranked()
     assert people["matrix"] is None  # of two systems it says what the win rate does
     ((heads, cells),) = people["tests"].rows
     assert heads == ("b", "a")
     assert (cells[0]["value"], cells[0]["low"], cells[0]["high"]) == (0.2, -0.1, 0.5)
     assert p_text(None) == "—"
+
+
+def test_only_several_tests_are_adjusted_and_two_systems_have_none_beside_the_ranking() -> None:
+    single, several = three_ranked(), three_ranked(of=3)
+    assert single["tests"].headings[-1] == "p"
+    assert len(single["tests"].rows[0][1]) == 2
+    assert single["tested"] == ""
+    assert several["tests"].headings[-1] == "p, adjusted by Holm’s method over 3 tests"
+    assert several["tests"].rows[0][1][1:] == ["0.300", "0.300"]
+    assert several["tested"] == "Of 3 pairs of systems tested, 0 differ by more than chance."
+    assert three_ranked(measure="win_loss_rate")["tests"] is None
