@@ -60,11 +60,15 @@ class CallSizes:
 
 
 class Budget:
-    """What this process may spend: the money that its last heartbeat reserved, beyond what was stored by then."""
+    """What this process may spend: the money that its last heartbeat reserved, beyond what was stored by then.
 
-    def __init__(self, endpoint: Endpoint, sizes: CallSizes) -> None:
+    batch : at the price of the provider's Batch API
+    """
+
+    def __init__(self, endpoint: Endpoint, sizes: CallSizes, *, batch: bool = False) -> None:
         self.endpoint = endpoint
         self.sizes = sizes
+        self.batch = batch
         self.granted: Decimal | None = None  # no cap
         self.cap: Decimal | None = None
         self.spent = Decimal(0)  # by the whole run, at the last heartbeat
@@ -95,7 +99,7 @@ class Budget:
         """
         if self.granted is None:
             return True
-        cost = cost_of(self.endpoint, *self.sizes.guess(request)) or Decimal(0)
+        cost = cost_of(self.endpoint, *self.sizes.guess(request), batch=self.batch) or Decimal(0)
         taken = self.outstanding + self._stored
         is_unknown = not (self.sizes.known or longest_allowed(request))
         if is_unknown and self._open:

@@ -12,19 +12,17 @@ from contextlib import suppress
 
 from asgiref.sync import async_to_sync, sync_to_async
 
-from judging.calls.budget import Budget, CallSizes
-from judging.calls.cases import StoredAnswer, Usage
+from judging.calls.cases import StoredAnswer
 from judging.calls.requests import Request
 from judging.calls.session import FailedCall, Session, StepResult
-from judging.core.errors import AccessDenied, CallFailed, CapReached, RejectedCall, RunStopped, StatusChanged
-from judging.core.pricing import cost_of, money
+from judging.calls.transport import Transport
+from judging.core.errors import CallFailed, StatusChanged
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client_factory import MakeClient
 from judging.endpoints.rate_limiter import RateLimiter
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
-from judging.methods import Reply
 from judging.models import Endpoint
 
 PAUSE = 0.002  # seconds, at least, between two steps: each has a fixed cost
@@ -47,15 +45,12 @@ def carry_out(session: Session, endpoint: Endpoint, make_client: MakeClient) -> 
     async_to_sync(in_loop)()
 
 
-class Engine:
-    """A session's work in one process."""
+class Engine(Transport):
+    """A session's calls in one process."""
 
     def __init__(self, session: Session, endpoint: Endpoint, client: RetryingClient) -> None:
-        self.session = session
-        self.progress = session.progress
+        super().__init__(session, endpoint)
         self.client = client
-        self.sizes = CallSizes()
-        self.budget = Budget(endpoint, self.sizes)
         self.limiter = RateLimiter(session.in_flight, clock=client.clock)
         self._ready: deque[Request] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -66,10 +61,8 @@ class Engine:
         self._exhausted = False  # there are no more cases to start
         self._heartbeat_due = True
         self._budget_is_fresh = False  # no money was spent since the last heartbeat
-        self._error: Exception | None = None
         self._stopped_as = ""  # the status of a run that was stopped elsewhere
         self._before = (session.progress.calls, Counter(session.progress.errors))
-        self.progress.currency = endpoint.currency
 
     async def work(self) -> None:
         """Advance cases until there are none to start, or until asked to stop.
@@ -95,8 +88,8 @@ class Engine:
         await sync_to_async(self.session.learn_sizes)(self.sizes)
         await self._step(0)  # a heartbeat, for the worker's share of calls and money
         while not self.session.stop.is_set():
-            if self._error is not None:
-                raise self._error
+            if self.error is not None:
+                raise self.error
             began = time.monotonic()
             wanted = self._calls_to_prepare()
             result = await self._step(wanted)
@@ -198,11 +191,7 @@ class Engine:
             self._heartbeat_due = True
             self._wake.set()
         elif self.budget.alone:
-            currency = self.progress.currency
-            raise CapReached(
-                f"the cap of {money(self.budget.cap, currency)} is reached: {money(self.budget.spent, currency)} spent, "
-                "and the rest may not be enough for another call; give a higher cap to go on"
-            )
+            raise self.cap_reached()
 
     async def _ask(self, request: Request, *, after: float) -> None:
         """Make a call after a delay, and queue its answer for the session."""
@@ -213,45 +202,24 @@ class Engine:
         try:
             answer = await self.client.complete(request.body, limiter=self.limiter, tokens=guess)
         except CallFailed as error:
-            self._fail(request, error, guess)
+            self._note_size(error.charged, guess)
+            if (failed := self.take_failure(request, error)) is not None:
+                self._answers.append(failed)
         except Exception as error:
-            self._halt(error)
+            self.halt(error)
         else:
-            self._answers.append(self._count_paid(request, answer, guess))
+            self._note_size(answer, guess)
+            self._answers.append(self.take_answer(request, answer))
         self._wake.set()
 
-    def _fail(self, request: Request, error: CallFailed, guess: int) -> None:
-        """Queue a failure for the session, with what the endpoint charged for it."""
-        if isinstance(error, AccessDenied):
-            self._halt(RunStopped(f"the endpoint refuses access: {error}"))
-        charged = None if error.charged is None else self._count_paid(request, error.charged, guess)
-        if charged is None:
-            self.budget.settle(request.key, None)
-        if charged is None and isinstance(error, AccessDenied):
-            return  # its cell stays open
-        rejected = isinstance(error, RejectedCall) and error.request_only
-        again = not isinstance(error, RejectedCall)
-        self._answers.append(FailedCall(request.key, reason_of(error, request), rejected, charged, again))
-
-    def _count_paid(self, request: Request, answer: ChatAnswer, guess: int) -> StoredAnswer:
-        """Count what an answer took, usable or not, and return it as it is to be stored."""
-        counts = (answer.prompt_tokens, answer.completion_tokens)
-        self.sizes.learn(request, *counts)
+    def _note_size(self, answer: ChatAnswer | None, guess: int) -> None:
+        """Learn an answer's latency, and correct the tokens that the rate limiter took for it."""
+        if answer is None:
+            return
         if answer.latency_ms is not None:
             self._mean_latency += LATENCY_WEIGHT * (answer.latency_ms / 1000 - self._mean_latency)
-        self.limiter.tokens.take(self.client.clock.now(), sum(count or 0 for count in counts) - guess)
-        cost = cost_of(self.budget.endpoint, *counts, cached_tokens=answer.cached_tokens)
-        self.budget.settle(request.key, cost)
-        reply = Reply(answer.text, answer.finish_reason, answer.response)
-        progress = self.progress
-        progress.cost = None if progress.cost is None or cost is None else progress.cost + cost
-        if cost is None and self.budget.granted is not None:
-            self._halt(RunStopped("the endpoint doesn't say how many tokens a call took: its cost can't be capped"))
-        usage = Usage(*counts, cost)
-        return StoredAnswer(request.key, reply, usage=usage, request=request, latency_ms=answer.latency_ms)
-
-    def _halt(self, error: Exception) -> None:
-        self._error = self._error or error
+        tokens = (answer.prompt_tokens or 0) + (answer.completion_tokens or 0)
+        self.limiter.tokens.take(self.client.clock.now(), tokens - guess)
 
     def _report_progress(self) -> None:
         calls, errors = self._before
@@ -271,10 +239,3 @@ class Engine:
         self._wake.clear()
         if (rest := began + PAUSE - time.monotonic()) > 0:
             await asyncio.sleep(rest)
-
-
-def reason_of(failure: CallFailed, request: Request) -> str:
-    """Say why a call failed, with advice where possible."""
-    if isinstance(failure, RejectedCall) and request.body.get("logprobs") and "logprob" in str(failure):
-        return f"{failure}; log-probabilities were asked for: a pointwise judge does without by weighted=false"
-    return str(failure)

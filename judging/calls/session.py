@@ -69,6 +69,8 @@ class Session(ABC):
     in_flight : calls at once, before the first heartbeat
     """
 
+    max_start_to_ask = MAX_START_TO_ASK
+
     def __init__(
         self, pool: ProcedurePool, *, in_flight: int, stop: StopFlag, progress: Progress, on_progress: OnProgress
     ) -> None:
@@ -99,7 +101,7 @@ class Session(ABC):
         advanced = self._take(answers, result)
         result.follow_up += self.pool.advance(advanced)
         if wanted > len(result.follow_up) and not self.exhausted and self.pool.under_way < MAX_OPEN:
-            cases = self.start_cases(max(self._start_size, min(wanted, MAX_START_TO_ASK)))
+            cases = self.start_cases(max(self._start_size, min(wanted, self.max_start_to_ask)))
             result.taken, result.first = len(cases), self.pool.advance(cases)
             # Many at a time while the cache answers them, else only a little ahead of the calls.
             self._start_size = MIN_START if result.first else min(MAX_START, 2 * self._start_size)

@@ -1,28 +1,38 @@
 """The JSONL files of a provider's Batch API: requests and answers, one per line. No network."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from judging.calls.requests import Request
 from judging.core.errors import CallFailed, TransientFailure
-from judging.endpoints.chat_answers import TRANSIENT_STATUSES, ChatAnswer, Scrub, one_line, read_answer, scrub_json
+from judging.endpoints.chat_answers import ChatAnswer, Scrub, failure_of, one_line, read_answer, scrub_json
+
+MOST_REQUESTS = 10_000  # in one file
+MOST_BYTES = 90_000_000
+Lines = dict[str, ChatAnswer | CallFailed]  # what came back, by the requests' cache keys
 
 
-@dataclass(frozen=True)
-class Line:
-    """The response to one request: an answer, or the reason why there is none.
+@dataclass
+class RequestFile:
+    """A file of requests being filled."""
 
-    key     : the request's cache key
-    final   : not worth a retry
-    charged : unusable response that has to be paid
-    """
+    keys: list[str] = field(default_factory=list)
+    lines: list[bytes] = field(default_factory=list)
+    size: int = 0
 
-    key: str
-    answer: ChatAnswer | None = None
-    reason: str = ""
-    final: bool = False
-    charged: ChatAnswer | None = None
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the file has reached its limits."""
+        return len(self.keys) >= MOST_REQUESTS or self.size >= MOST_BYTES
+
+    def add(self, request: Request) -> None:
+        """Add a request."""
+        line = request_line(request.key, request.body)
+        self.keys.append(request.key)
+        self.lines.append(line)
+        self.size += len(line)
 
 
 def request_line(key: str, body: Mapping[str, Any]) -> bytes:
@@ -31,34 +41,44 @@ def request_line(key: str, body: Mapping[str, Any]) -> bytes:
     return json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def read_lines(content: str, scrub: Scrub) -> Iterable[Line]:
-    """Parse a file of answers or errors; `scrub` is applied to every string. Invalid lines are skipped."""
+def read_lines(content: str, scrub: Scrub) -> Iterator[tuple[str, ChatAnswer | CallFailed]]:
+    """Parse a file of answers or errors; `scrub` is applied to every string. Lines that name no request are skipped."""
     for text in content.split("\n"):
-        if text.strip() and (line := read_line(text, scrub)) is not None:
-            yield line
-
-
-def read_line(text: str, scrub: Scrub) -> Line | None:
-    """Parse one line; `None` if it names no request."""
-    try:
-        record = scrub_json(json.loads(text), scrub)
-    except (ValueError, RecursionError):
-        return None
-    key = record.get("custom_id") if isinstance(record, dict) else None
-    if not isinstance(key, str):
-        return None
-    error, response = record.get("error"), record.get("response")
-    if isinstance(response, dict) and response.get("status_code") == 200:
         try:
-            return Line(key, read_answer(json.dumps(response.get("body")), scrub=None))
-        except CallFailed as failure:
-            final = not isinstance(failure, TransientFailure)
-            return Line(key, reason=str(failure), final=final, charged=failure.charged)
-    if isinstance(response, dict):
-        status = response.get("status_code")
-        final = isinstance(status, int) and 400 <= status < 500 and status not in TRANSIENT_STATUSES
-        told = one_line(json.dumps(response.get("body"), ensure_ascii=False), 300)
-        return Line(key, reason=f"HTTP {status}: {told}", final=final)
-    code = error.get("code") if isinstance(error, dict) else None
-    message = error.get("message") if isinstance(error, dict) else error
-    return Line(key, reason=one_line(f"{code}: {message}", 300))
+            record = scrub_json(json.loads(text), scrub)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict) and isinstance(record.get("custom_id"), str):
+            yield record["custom_id"], read_record(record)
+
+
+def read_record(record: Mapping[str, Any]) -> ChatAnswer | CallFailed:
+    """Return the answer in a line, or the failure, by the same rules as for a call."""
+    error, response = record.get("error"), record.get("response")
+    if not isinstance(response, dict):
+        details = error if isinstance(error, dict) else {"code": None, "message": error}
+        return TransientFailure(one_line(f"{details.get('code')}: {details.get('message')}", 300))
+    status, body = response.get("status_code"), response.get("body")
+    try:
+        if status == 200:
+            return read_answer(json.dumps(body), scrub=None)
+        reason = f"HTTP {status}: {one_line(json.dumps(body, ensure_ascii=False), 300)}"
+        raise failure_of(status if isinstance(status, int) else 500, reason, kind=f"HTTP {status}")
+    except CallFailed as failure:
+        return failure
+
+
+def batch_errors(record: Mapping[str, Any]) -> str:
+    """Return the errors in a provider's record of a batch."""
+    errors = record.get("errors")
+    data = errors.get("data") if isinstance(errors, dict) else None
+    messages = [str(one.get("message") or one.get("code")) for one in data or [] if isinstance(one, dict)]
+    return "; ".join(messages)[:500] or "it gives no reason"
+
+
+def outcome_line(status: str, keys: Sequence[str], lines: Lines) -> str:
+    """Say what became of a batch's requests."""
+    came = [lines[key] for key in keys if key in lines]
+    answered = sum(isinstance(line, ChatAnswer) for line in came)
+    missing = len(keys) - len(came)
+    return f"{status}: {answered} answered, {len(came) - answered} failed, {missing} missing"

@@ -10,12 +10,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django_tasks_db.models import DBTaskResult
 
-from judging.core.errors import TransientFailure
+from judging.calls import session
+from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.client import OpenAIClient
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, JudgeRun, Judgment, ProviderBatch
-from judging.runs import provider_batches, tasks
-from judging.runs.batch_files import read_line
+from judging.runs import batch_files, batch_provider, provider_batches, tasks, worker_loop
+from judging.runs.batch_files import read_lines
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.services import cancel_run, start_run
 from judging.runs.status import count_judgments
@@ -32,7 +33,7 @@ PRICES = {"price_prompt": Decimal("1"), "price_completion": Decimal("2")}
 def _at_once(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     monkeypatch.setattr(provider_batches, "POLL_SECONDS", 0)
-    monkeypatch.setattr(provider_batches, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(batch_provider, "PAUSE_SECONDS", 0)
 
 
 def batch_run(standin: StandInProcess, method: str = "direct", *, instances: int = 3, **settings: Any) -> JudgeRun:
@@ -44,6 +45,13 @@ def batch_run(standin: StandInProcess, method: str = "direct", *, instances: int
 def work(run: JudgeRun, **settings: Any) -> ExecutionResult:
     """Work on a run."""
     return execute(run.pk, stop=StopFlag(), when_stopped=JudgeRun.Status.PAUSED, **settings)
+
+
+def start_at_a_time(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    """Let a pass start so many cells at a time."""
+    monkeypatch.setattr(session, "MIN_START", cells)
+    monkeypatch.setattr(session, "MAX_START", cells)
+    monkeypatch.setattr(provider_batches.PassSession, "max_start_to_ask", cells)
 
 
 def outcomes() -> list[tuple[Any, ...]]:
@@ -100,8 +108,8 @@ def test_procedure_of_two_rounds_takes_two_batches(standin: StandInProcess) -> N
 
 
 def test_what_several_cells_need_is_handed_in_once(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider_batches, "CELLS", 1)  # each cell is gone through by itself
-    monkeypatch.setattr(provider_batches, "MOST_REQUESTS", 2)
+    start_at_a_time(monkeypatch, 1)
+    monkeypatch.setattr(batch_files, "MOST_REQUESTS", 2)
     run = batch_run(standin, "prepair", instances=1, order="both")
     assert work(run).status == "done"
     # Two pairs have four texts: their critiques, then a verdict for each pair and order.
@@ -149,6 +157,52 @@ def test_line_that_is_rejected_is_not_handed_in_again(standin: StandInProcess) -
     assert (outcomes()[0][0], handed_in(standin)) == ("error", 1)
 
 
+def test_many_lines_in_a_row_without_an_answer_stop_the_run(standin: StandInProcess) -> None:
+    standin.behave(rejects=["seed"])
+    run = batch_run(standin, instances=6)
+    ended = work(run)
+    assert (ended.status, handed_in(standin)) == ("failed", 1)
+    assert "10 questions in a row got no answer, the last one: HTTP 400" in ended.message
+    standin.behave(rejects=[])
+    start_run(study=run.study, judge=run.judge)
+    assert work(run).status == "done"
+    assert count_judgments(run.judgments.of_every_question()).parsed == 12
+
+
+def test_line_that_refuses_access_stops_the_run_and_keeps_the_other_answers(
+    standin: StandInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, denied = batch_files.read_record, []
+
+    def read_record(record: Any) -> Any:
+        if not denied:
+            denied.append(AccessDenied("HTTP 402: no credit"))
+            return denied[0]
+        return real(record)
+
+    monkeypatch.setattr(batch_files, "read_record", read_record)
+    run = batch_run(standin)
+    ended = work(run)
+    assert (ended.status, ended.message) == ("failed", "the endpoint refuses access: HTTP 402: no credit")
+    assert (Completion.objects.count(), handed_in(standin)) == (5, 1)
+    start_run(study=run.study, judge=run.judge)  # asks for the one that was denied
+    assert (work(run).status, standin.stats()["answered"]) == ("done", 7)
+
+
+def test_optional_call_that_is_rejected_is_left_out(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, rejected = batch_files.read_record, []
+
+    def read_record(record: Any) -> Any:
+        if not rejected:
+            rejected.append(record["custom_id"])
+        return RejectedCall("HTTP 400: no") if record["custom_id"] in rejected else real(record)
+
+    monkeypatch.setattr(batch_files, "read_record", read_record)
+    run = batch_run(standin, "self-consistency", instances=1, params={"samples": 3})
+    assert work(run).status == "done"
+    assert [(status, calls) for status, _, calls, _ in outcomes()] == [("parsed", 2), ("parsed", 3)]
+
+
 def test_batch_that_ran_out_of_time_keeps_what_it_has(standin: StandInProcess) -> None:
     standin.behave(batch_expired=0.5, seed=5)
     run = batch_run(standin, instances=5)
@@ -159,8 +213,8 @@ def test_batch_that_ran_out_of_time_keeps_what_it_has(standin: StandInProcess) -
 
 
 def test_large_runs_go_in_several_files(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider_batches, "MOST_REQUESTS", 4)
-    monkeypatch.setattr(provider_batches, "CELLS", 2)
+    start_at_a_time(monkeypatch, 2)
+    monkeypatch.setattr(batch_files, "MOST_REQUESTS", 4)
     run = batch_run(standin, instances=5)
     assert work(run).status == "done"
     assert list(ProviderBatch.objects.order_by("pk").values_list("requests", flat=True)) == [4, 4, 2]
@@ -218,9 +272,9 @@ def test_answers_of_no_use_are_paid_for_once_however_often_their_batch_is_collec
     run = batch_run(standin)
     submit = provider_batches.BatchWork.run_pass
 
-    def killed(self: Any, answers: Any, over: Any) -> None:
-        came_back = bool(answers)
-        submit(self, answers, [])
+    def killed(self: Any, finished: Any) -> None:
+        came_back = bool(self.lines)
+        submit(self, [])
         if came_back:
             raise Killed  # stored, and the batch is not marked as collected
 
@@ -244,9 +298,9 @@ def test_answers_of_no_use_are_paid_for_once_however_often_their_batch_is_collec
 
 
 def test_kill_in_the_middle_of_storing_costs_nothing(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider_batches, "CELLS", 2)
+    start_at_a_time(monkeypatch, 2)
     run = batch_run(standin, instances=3)
-    real, written = provider_batches.write, []
+    real, written = worker_loop.write, []
 
     def write(writes: Any, stamp: Any) -> None:
         written.append(1)
@@ -254,7 +308,7 @@ def test_kill_in_the_middle_of_storing_costs_nothing(standin: StandInProcess, mo
             raise Killed
         real(writes, stamp)
 
-    monkeypatch.setattr(provider_batches, "write", write)
+    monkeypatch.setattr(worker_loop, "write", write)
     with pytest.raises(Killed):
         work(run)
     assert (ProviderBatch.objects.get().status, Completion.objects.count()) == ("in_progress", 2)
@@ -363,14 +417,14 @@ def test_task_is_queued_for_later_once(standin: StandInProcess) -> None:
 def test_second_process_leaves_the_run_alone(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     run = batch_run(standin, instances=2)
     ended: list[ExecutionResult] = []
-    real = provider_batches.BatchWork.settle
+    real = batch_provider.BatchProvider.recover
 
-    def settle(self: Any) -> None:
+    def recover(self: Any) -> None:
         assert not ended, "the second process went to work"
         ended.append(work(run))
         real(self)
 
-    monkeypatch.setattr(provider_batches.BatchWork, "settle", settle)
+    monkeypatch.setattr(batch_provider.BatchProvider, "recover", recover)
     assert work(run, limit=2).as_asked  # which leaves two cells that the second process might take
     assert (ended[0].status, ended[0].message) == ("running", "another process is working on this run")
     assert (handed_in(standin), standin.stats()["answered"]) == (1, 2)
@@ -448,14 +502,14 @@ def test_command_goes_through_batches(standin: StandInProcess, capsys: pytest.Ca
     ],
 )
 def test_line_without_an_answer_has_its_reason(record: dict[str, Any], reason: str, final: bool) -> None:
-    line = read_line(json.dumps({"custom_id": "k", **record}), lambda text: text)
-    assert line is not None
-    assert (line.answer, line.reason, line.final) == (None, reason, final)
+    [(key, failure)] = read_lines(json.dumps({"custom_id": "k", **record}), lambda text: text)
+    assert isinstance(failure, CallFailed)
+    assert (key, str(failure), not isinstance(failure, TransientFailure)) == ("k", reason, final)
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '{"response": {}}', '{"custom_id": 3}'])
 def test_line_that_names_no_request_is_passed_over(text: str) -> None:
-    assert read_line(text, lambda one: one) is None
+    assert list(read_lines(text, lambda one: one)) == []
 
 
 def test_declined_sample_is_paid_for_once_and_its_table_is_left_out(standin: StandInProcess) -> None:

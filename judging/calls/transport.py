@@ -1,0 +1,74 @@
+"""What the transports to an endpoint share: what its answers and failures are to the session, and what they cost."""
+
+from judging.calls.budget import Budget, CallSizes
+from judging.calls.cases import StoredAnswer, Usage
+from judging.calls.requests import Request
+from judging.calls.session import FailedCall, Session
+from judging.core.errors import AccessDenied, CallFailed, CapReached, RejectedCall, RunStopped
+from judging.core.pricing import cost_of, money
+from judging.endpoints.chat_answers import ChatAnswer
+from judging.methods import Reply
+from judging.models import Endpoint
+
+
+class Transport:
+    """A way to get answers for a session.
+
+    batch : through the provider's Batch API, at its price
+    error : why the work can't continue, once what came back is stored
+    """
+
+    def __init__(self, session: Session, endpoint: Endpoint, *, batch: bool = False) -> None:
+        self.session = session
+        self.progress = session.progress
+        self.progress.currency = endpoint.currency
+        self.sizes = CallSizes()
+        self.budget = Budget(endpoint, self.sizes, batch=batch)
+        self.error: Exception | None = None
+
+    def halt(self, error: Exception) -> None:
+        """Note why the work can't continue."""
+        self.error = self.error or error
+
+    def take_answer(self, request: Request, answer: ChatAnswer) -> StoredAnswer:
+        """Count what an answer took, usable or not, and return it as it is to be stored."""
+        counts = (answer.prompt_tokens, answer.completion_tokens)
+        self.sizes.learn(request, *counts)
+        cost = cost_of(self.budget.endpoint, *counts, cached_tokens=answer.cached_tokens, batch=self.budget.batch)
+        self.budget.settle(request.key, cost)
+        progress = self.progress
+        progress.cost = None if progress.cost is None or cost is None else progress.cost + cost
+        if cost is None and self.budget.granted is not None:
+            self.halt(RunStopped("the endpoint doesn't say how many tokens a call took: its cost can't be capped"))
+        reply = Reply(answer.text, answer.finish_reason, answer.response)
+        return StoredAnswer(
+            request.key, reply, usage=Usage(*counts, cost), request=request, latency_ms=answer.latency_ms
+        )
+
+    def take_failure(self, request: Request, error: CallFailed) -> FailedCall | None:
+        """Return a failed call as the session gets it, with what the endpoint charged for it; `None`: its cell stays open."""
+        if isinstance(error, AccessDenied):
+            self.halt(RunStopped(f"the endpoint refuses access: {error}"))
+        charged = None if error.charged is None else self.take_answer(request, error.charged)
+        if charged is None:
+            self.budget.settle(request.key, None)
+        if charged is None and isinstance(error, AccessDenied):
+            return None
+        rejected = isinstance(error, RejectedCall) and error.request_only
+        again = not isinstance(error, RejectedCall)
+        return FailedCall(request.key, reason_of(error, request), rejected, charged, again)
+
+    def cap_reached(self) -> CapReached:
+        """Return the error for a cap that allows no further call."""
+        cap, spent = (money(one, self.progress.currency) for one in (self.budget.cap, self.budget.spent))
+        return CapReached(
+            f"the cap of {cap} is reached: {spent} spent, and the rest may not be enough for another call; "
+            "give a higher cap to go on"
+        )
+
+
+def reason_of(failure: CallFailed, request: Request) -> str:
+    """Say why a call failed, with advice where possible."""
+    if isinstance(failure, RejectedCall) and request.body.get("logprobs") and "logprob" in str(failure):
+        return f"{failure}; log-probabilities were asked for: a pointwise judge does without by weighted=false"
+    return str(failure)

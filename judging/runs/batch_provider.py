@@ -1,0 +1,181 @@
+"""A run's batches at the provider: submitted, recovered after a kill, polled, fetched and cancelled."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from judging.core.errors import CallFailed, JudgingError, RejectedCall, RunStopped, TransientFailure
+from judging.endpoints.client import OpenAIClient, id_in
+from judging.endpoints.client_factory import checked
+from judging.jobs import leases
+from judging.models import Endpoint, JudgeRun, ProviderBatch
+from judging.runs.batch_files import Lines, RequestFile, batch_errors, outcome_line, read_lines
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+MOST_ANSWERS = 20_000  # held in memory for one pass, about
+TRIES = 5
+PAUSE_SECONDS = 2.0
+FINISHED = frozenset({"completed", "failed", "expired", "cancelled"})
+OPEN = (ProviderBatch.Status.UPLOADED, ProviderBatch.Status.IN_PROGRESS)
+
+
+class BatchProvider:
+    """One worker's access to the batches of a run.
+
+    send_heartbeat : called every few seconds while the provider is asked; may raise StatusChanged
+    """
+
+    def __init__(self, run: JudgeRun, endpoint: Endpoint, send_heartbeat: Callable[[], Any]) -> None:
+        self.run = run
+        self.endpoint = endpoint
+        self.send_heartbeat = send_heartbeat
+
+    def open_batches(self) -> QuerySet[ProviderBatch]:
+        """Return the run's batches that are not known to be finished."""
+        return self.run.provider_batches.filter(status__in=OPEN)
+
+    def submit(self, file: RequestFile) -> None:
+        """Upload a file and create a batch from it. The row is stored first, so that another worker can recover it.
+
+        Raises: RunStopped
+        """
+        batch = ProviderBatch.objects.create(run=self.run, keys=file.keys, requests=len(file.keys))
+        content = b"".join(file.lines)
+        try:
+            batch.input_file = self.call(lambda client: client.upload(content))
+        except CallFailed as error:
+            batch.delete()
+            raise not_taken(error) from None
+        batch.save(update_fields=["input_file"])
+        self.create(batch)
+
+    def create(self, batch: ProviderBatch) -> None:
+        """Create a batch from an uploaded file, unless the provider already has one and only its response was lost."""
+        metadata = {"tandem_run": str(self.run.pk), "tandem_batch": str(batch.pk)}
+
+        async def make(client: OpenAIClient) -> str:
+            with suppress(RejectedCall):  # batches can't be listed
+                for record in await client.batches():
+                    if isinstance(record, dict) and record.get("input_file_id") == batch.input_file:
+                        return id_in(record)
+            return id_in(await client.create_batch(batch.input_file, metadata))
+
+        try:
+            batch.provider_id = self.call(make)
+        except CallFailed as error:
+            if not isinstance(error, TransientFailure):  # else the row stays: the batch may exist after all
+                end(batch, ProviderBatch.Status.FAILED, str(error))
+            raise not_taken(error) from None
+        batch.status = ProviderBatch.Status.IN_PROGRESS
+        batch.save(update_fields=["provider_id", "status"])
+
+    def recover(self) -> None:
+        """Complete what a killed worker left: uploads, and batches whose id was not stored."""
+        for batch in self.open_batches().filter(provider_id=""):
+            if batch.input_file:
+                self.create(batch)
+            else:
+                batch.delete()
+
+    def poll(self) -> tuple[list[ProviderBatch], Lines]:
+        """Return finished batches and what came back, as many as fit into memory.
+
+        Raises: RunStopped
+        """
+        finished: list[ProviderBatch] = []
+        lines: Lines = {}
+        for batch in self.open_batches().order_by("pk"):
+            name = batch.provider_id
+            try:
+                record = self.call(lambda client, name=name: client.batch(name))  # type: ignore[misc]
+                if not isinstance(record, dict) or record.get("status") not in FINISHED:
+                    continue
+                if record["status"] == "failed":
+                    end(batch, ProviderBatch.Status.FAILED, batch_errors(record))
+                    raise RunStopped(f"the provider did not take the batch: {batch.message}")
+                lines |= self.fetch(batch, record)
+            except RejectedCall as error:
+                end(batch, ProviderBatch.Status.FAILED, str(error))
+                raise RunStopped(f"the provider no longer knows the batch {name}: {error}") from None
+            except CallFailed as error:
+                raise RunStopped(f"the batch can't be looked at: {error}") from None
+            finished.append(batch)
+            if len(lines) >= MOST_ANSWERS:
+                break
+        return finished, lines
+
+    def fetch(self, batch: ProviderBatch, record: dict[str, Any]) -> Lines:
+        """Download a batch's answers and errors, which are in separate files."""
+        files = [str(record[name]) for name in ("output_file_id", "error_file_id") if record.get(name)]
+
+        async def download(client: OpenAIClient) -> Lines:
+            return dict([line for name in files for line in read_lines(await client.download(name), client.scrub)])
+
+        found = self.call(download)
+        lines = {key: found[key] for key in batch.keys if key in found}
+        batch.message = outcome_line(record["status"], batch.keys, lines)
+        return lines
+
+    def call(self, about: Callable[[OpenAIClient], Awaitable[T]]) -> T:
+        """Call the provider's API, with retries, while sending heartbeats.
+
+        Raises: CallFailed; what `send_heartbeat` raises
+        """
+
+        async def with_heartbeats() -> T:
+            client = OpenAIClient(self.endpoint)
+            asking = asyncio.create_task(with_retries(client, about))
+            try:
+                while not (await asyncio.wait([asking], timeout=leases.HEARTBEAT_SECONDS))[0]:
+                    await sync_to_async(self.send_heartbeat)()
+                return await asking
+            finally:
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+                await client.close()
+
+        return async_to_sync(with_heartbeats)()
+
+
+async def with_retries(client: OpenAIClient, about: Callable[[OpenAIClient], Awaitable[T]]) -> T:
+    """Call the provider's API, and again after transient failures."""
+    for tried in range(1, TRIES):
+        try:
+            return await about(client)
+        except TransientFailure as failure:
+            await asyncio.sleep(failure.retry_after or PAUSE_SECONDS * 2 ** (tried - 1))
+    return await about(client)
+
+
+def end(batch: ProviderBatch, status: str, message: str) -> None:
+    """Note that a batch has ended, and how."""
+    batch.status, batch.message, batch.ended_at = status, message, timezone.now()
+    batch.save(update_fields=["status", "message", "ended_at"])
+
+
+def cancel_batches(run: JudgeRun) -> None:
+    """Cancel a cancelled run's batches at the provider; errors are logged, and the batches then continue and cost."""
+    endpoint = run.judge.endpoint
+    if run.status != JudgeRun.Status.CANCELLED or endpoint is None:
+        return
+    provider = BatchProvider(run, endpoint, lambda: None)
+    try:
+        for name in list(provider.open_batches().exclude(provider_id="").values_list("provider_id", flat=True)):
+            with checked(endpoint):
+                provider.call(lambda client, name=name: client.cancel_batch(name))  # type: ignore[misc]
+    except JudgingError as error:
+        log.warning("the batches of %s can't be cancelled: %s", run, error)
+
+
+def not_taken(error: CallFailed) -> RunStopped:
+    """Return the error for a file that could not be submitted."""
+    return RunStopped(
+        f"the endpoint's Batch API did not take the requests ({error}); without --batch-api they are asked one by one"
+    )
