@@ -12,17 +12,20 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import ATTEMPTS, requeue_orphans
+from annotation.core.task_queue import ATTEMPTS, DeathRule, requeue_tasks
 from annotation.hits.slots import release_expired
 from annotation.privacy.retention import erase_expired, erase_traces
-from annotation.separability.queue import requeue_separability
+from annotation.separability import queue as separability_queue
 from annotation.separability.tasks import compute_separability_of
-from judging.aspects.tasks import distil_aspects, requeue_distilling
-from judging.audits.tasks import ask_audit, requeue_audits
-from judging.generation.tasks import generate_texts, requeue_generating
+from judging.aspects.tasks import distil_aspects, is_stale
+from judging.audits import tasks as audit_tasks
+from judging.audits.tasks import ask_audit
+from judging.generation import tasks as generation_tasks
+from judging.generation.tasks import generate_texts
 from judging.jobs.stopping import STOPPABLE_ABOVE, WORKER_STOP
-from judging.runs.tasks import REQUEUE_SECONDS, execute_run, requeue_runs
-from judging.tuning.services import requeue_tunings, work_on_tuning
+from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
+from judging.tuning import services as tuning_services
+from judging.tuning.services import work_on_tuning
 
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
@@ -33,7 +36,14 @@ STOPPABLE_TASKS = (
     ask_audit.module_path,
     work_on_tuning.module_path,
 )
-OWN_RULES = (*STOPPABLE_TASKS, compute_separability_of.module_path)  # by heartbeats, for when a worker is dead
+DEATH_RULES = {
+    compute_separability_of.module_path: separability_queue.DEATH_RULE,
+    execute_run.module_path: DeathRule(is_orphaned, attempts=None),
+    distil_aspects.module_path: DeathRule(is_stale),
+    generate_texts.module_path: DeathRule(generation_tasks.is_dead),
+    ask_audit.module_path: DeathRule(audit_tasks.is_dead),
+    work_on_tuning.module_path: DeathRule(tuning_services.is_dead),
+}
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 
 
@@ -82,13 +92,8 @@ def requeue_and_release() -> None:
 
     A claim releases those too; this is for hours without claims.
     """
-    requeue_separability()
-    requeue_runs()
-    requeue_distilling()
-    requeue_generating()
-    requeue_audits()
-    requeue_tunings()
-    requeue_orphans(others_than=OWN_RULES)
+    requeue_tasks(DEATH_RULES)
+    queue_unattended_runs()
     while release_expired(at=timezone.now()):
         pass
 

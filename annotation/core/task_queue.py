@@ -1,7 +1,7 @@
 """Tasks that take long: the status of one, and requeueing those whose worker is dead."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -57,39 +57,45 @@ def ignore_failure(task: QueuedTask, reason: str) -> None:
     """Do nothing more than fail the task."""
 
 
-def requeue_dead(
-    path: str,
-    is_dead: Callable[[QueuedTask], bool],
-    *,
-    attempts: int | None = ATTEMPTS,
-    give_up: Callable[[QueuedTask, str], None] = ignore_failure,
-) -> int:
-    """Requeue the running tasks of a path whose worker is dead; returns how many.
+@dataclass(frozen=True)
+class DeathRule:
+    """When the worker of a running task is dead.
 
     attempts : workers that may die of a task before it fails; `None`: any number
     give_up  : is told which task fails, and why
     """
-    count = 0
-    running = DBTaskResult.objects.filter(task_path=path, status=TaskResultStatus.RUNNING)
-    for task in filter(is_dead, running):
-        if attempts is not None and len(task.worker_ids) >= attempts:
-            reason = f"{attempts} workers in a row have died of this"
-            give_up(task, reason)
-            task.set_failed(RuntimeError(reason))
-            continue
-        same = running.filter(pk=task.pk, started_at=task.started_at)
-        count += same.update(status=TaskResultStatus.READY, started_at=None)
-        log.info("task %s %s goes back to the queue", path, task.args_kwargs["args"])
-    return count
 
-
-def requeue_orphans(*, others_than: Collection[str]) -> int:
-    """Requeue the running tasks of dead workers, of all paths but those that have rules of their own; returns how many."""
-    running = DBTaskResult.objects.filter(status=TaskResultStatus.RUNNING).exclude(task_path__in=others_than)
-    return sum(requeue_dead(path, _is_orphan) for path in set(running.values_list("task_path", flat=True)))
+    is_dead: Callable[[QueuedTask], bool]
+    attempts: int | None = ATTEMPTS
+    give_up: Callable[[QueuedTask, str], None] = ignore_failure
 
 
 def _is_orphan(task: QueuedTask) -> bool:
     if task.started_at is None or task.started_at < timezone.now() - LONGEST:
         return True
     return is_gone(task.worker_ids[-1])
+
+
+BY_PROCESS = DeathRule(_is_orphan)
+
+
+def requeue_tasks(rules: Mapping[str, DeathRule]) -> int:
+    """Requeue the running tasks whose worker is dead; returns how many.
+
+    rules : by path, of tasks that send heartbeats; others go by the worker's process
+    """
+    running = DBTaskResult.objects.filter(status=TaskResultStatus.RUNNING)
+    return sum(_requeue_if_dead(task, rules.get(task.task_path, BY_PROCESS)) for task in running)
+
+
+def _requeue_if_dead(task: QueuedTask, rule: DeathRule) -> int:
+    if not rule.is_dead(task):
+        return 0
+    if rule.attempts is not None and len(task.worker_ids) >= rule.attempts:
+        reason = f"{rule.attempts} workers in a row have died of this"
+        rule.give_up(task, reason)
+        task.set_failed(RuntimeError(reason))
+        return 0
+    log.info("task %s %s goes back to the queue", task.task_path, task.args_kwargs["args"])
+    same = DBTaskResult.objects.filter(pk=task.pk, status=TaskResultStatus.RUNNING, started_at=task.started_at)
+    return same.update(status=TaskResultStatus.READY, started_at=None)

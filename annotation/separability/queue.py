@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.core.task_queue import QueuedTask, requeue_dead
+from annotation.core.task_queue import DeathRule, QueuedTask
 from annotation.models import SeparabilityJob, Study
 from annotation.separability.jobs import HEARTBEAT_TIMEOUT, SeparabilityRequest, is_abandoned, open_job
 from annotation.separability.tasks import compute_separability_of
@@ -30,11 +30,6 @@ def start_separability(
     return job, is_new
 
 
-def requeue_separability() -> int:
-    """Queue the tasks of dead workers again; return how many. Staged results are reused."""
-    return requeue_dead(compute_separability_of.module_path, _is_dead, give_up=_fail)
-
-
 def _is_dead(task: QueuedTask) -> bool:
     """Tell whether a task's worker has ended; one that has just taken it may not be named yet."""
     job = _job_of(task).first()
@@ -50,3 +45,7 @@ def _fail(task: QueuedTask, reason: str) -> None:
 
 def _job_of(task: QueuedTask) -> QuerySet[SeparabilityJob]:
     return SeparabilityJob.objects.filter(pk__in=task.args_kwargs["args"][3:])
+
+
+# Staged results are reused.
+DEATH_RULE = DeathRule(_is_dead, give_up=_fail)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_tasks import TaskContext, task
 from django_tasks.base import TaskResultStatus
 
-from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
+from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, status_of
 from annotation.models import Study
 from judging.aspects.aspect_sets import PAIRS, sample_of
 from judging.calls.adhoc import AdhocRequests
@@ -106,8 +106,3 @@ def is_stale(task: QueuedTask) -> bool:
     answers = Completion.objects.filter(kind__in=KINDS, created_at__gt=cutoff)
     # Latest first, to find one quickly among millions.
     return endpoint is None or not answers.filter(base_url=endpoint.base_url).order_by("-pk")[:1]
-
-
-def requeue_distilling() -> int:
-    """Requeue tasks whose worker is dead; returns how many. No answered call is repeated."""
-    return requeue_dead(distil_aspects.module_path, is_stale)

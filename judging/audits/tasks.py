@@ -9,7 +9,7 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
-from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
+from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, status_of
 from annotation.models import Study
 from judging.core.pricing import check_cap
 from judging.jobs import leases
@@ -71,8 +71,3 @@ def is_dead(task: QueuedTask) -> bool:
         return False
     audit = JudgeAudit.objects.filter(pk=task.args_kwargs["args"][1]).first()
     return audit is None or audit.heartbeat_at is None or leases.lease_expired(audit.heartbeat_at)
-
-
-def requeue_audits() -> int:
-    """Requeue tasks whose worker is dead; returns how many. No answered call is repeated."""
-    return requeue_dead(ask_audit.module_path, is_dead)

@@ -9,7 +9,7 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
+from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, status_of
 from annotation.models import Study
 from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
@@ -82,11 +82,6 @@ def is_dead(task: QueuedTask) -> bool:
         return False
     run = GenerationRun.objects.filter(pk=task.args_kwargs["args"][1]).first()
     return run is None or run.heartbeat_at is None or leases.lease_expired(run.heartbeat_at)
-
-
-def requeue_generating() -> int:
-    """Requeue tasks whose worker is dead; returns how many. No answered call is repeated."""
-    return requeue_dead(generate_texts.module_path, is_dead)
 
 
 def is_running(run: GenerationRun) -> bool:

@@ -7,7 +7,7 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import QueuedTask, requeue_dead
+from annotation.core.task_queue import QueuedTask
 from judging.jobs import leases
 from judging.jobs.stopping import WORKER_STOP
 from judging.models import JudgeRun
@@ -59,12 +59,12 @@ def waiting_runs(*also: TaskResultStatus) -> set[int]:
     return {task.args_kwargs["args"][0] for task in tasks}
 
 
-def requeue_runs() -> int:
-    """Requeue the tasks of runs without a live worker, and active runs without a task; returns how many.
+def queue_unattended_runs() -> int:
+    """Queue the active runs that have neither a live worker nor a task; returns how many.
 
     Doing so twice is harmless: the second task's worker joins the first or finds the run done.
     """
-    count = requeue_dead(execute_run.module_path, is_orphaned, attempts=None)
+    count = 0
     queued = waiting_runs(TaskResultStatus.RUNNING)
     for run in JudgeRun.objects.filter(status__in=leases.ACTIVE).exclude(pk__in=queued):
         if not leases.has_live_worker(run):

@@ -9,7 +9,7 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 
 from annotation.core.errors import AnnotationError
-from annotation.core.task_queue import UNDER_WAY, QueuedTask, last_task, requeue_dead
+from annotation.core.task_queue import UNDER_WAY, QueuedTask, last_task
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.services import validate
@@ -102,11 +102,6 @@ def is_dead(queued: QueuedTask) -> bool:
     tuning = JudgeTuning.objects.filter(pk=queued.args_kwargs["args"][1]).first()
     beat = None if tuning is None else tuning.heartbeat_at
     return leases.lease_expired(queued.started_at) and (beat is None or leases.lease_expired(beat))
-
-
-def requeue_tunings() -> int:
-    """Requeue tasks whose worker is dead; returns how many."""
-    return requeue_dead(work_on_tuning.module_path, is_dead)
 
 
 def cost_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> Decimal | None:

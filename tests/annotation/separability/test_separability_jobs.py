@@ -12,13 +12,13 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
 from annotation.core.processes import is_gone, this_machine, this_process
-from annotation.core.task_queue import ATTEMPTS
+from annotation.core.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
 from annotation.separability import jobs
 from annotation.separability import measure as separability_measure
 from annotation.separability import texts as separability_texts
 from annotation.separability.jobs import SeparabilityRequest, run_job
-from annotation.separability.queue import requeue_separability, start_separability
+from annotation.separability.queue import DEATH_RULE, start_separability
 from annotation.separability.services import compute_separability
 from annotation.separability.tasks import compute_separability_of, separability_state
 from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
@@ -26,6 +26,7 @@ from tests.factories import make_user
 from tests.fakes import dead_process
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+RULES = {compute_separability_of.module_path: DEATH_RULE}
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 ROUGE = SeparabilityRequest("rouge1", group="0,1")
 
@@ -205,10 +206,10 @@ def test_a_job_is_requeued_only_when_its_worker_has_ended(
 ) -> None:
     name = {"dead": dead_process, "ours": this_process}.get(executor, lambda: executor)()
     held_by(name, since=timedelta(seconds=seconds), study=study)
-    assert requeue_separability() == int(is_taken_up)
+    assert requeue_tasks(RULES) == int(is_taken_up)
     assert task_of().status == (TaskResultStatus.READY if is_taken_up else TaskResultStatus.RUNNING)
     if is_taken_up:
-        assert requeue_separability() == 0
+        assert requeue_tasks(RULES) == 0
         assert run_task() == 1
         assert SeparabilityJob.objects.get().status == "done"
 
@@ -216,7 +217,7 @@ def test_a_job_is_requeued_only_when_its_worker_has_ended(
 def test_a_job_of_which_workers_die_is_given_up(study: Study) -> None:
     job = held_by(dead_process(), since=timedelta(minutes=1), study=study)
     DBTaskResult.objects.update(worker_ids=["a"] * ATTEMPTS)
-    assert requeue_separability() == 0
+    assert requeue_tasks(RULES) == 0
     job.refresh_from_db()
     assert job.status == "failed"
     assert f"{ATTEMPTS} workers in a row" in job.message

@@ -11,15 +11,16 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import ATTEMPTS
+from annotation.core.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Study
 from judging.aspects import distillation
 from judging.aspects.aspect_sets import edit_aspects
-from judging.aspects.tasks import STALE_AFTER, last_distillation, queue_distilling, requeue_distilling
+from judging.aspects.tasks import STALE_AFTER, last_distillation, queue_distilling
 from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
 from judging.models import AspectSet, Completion, Endpoint
+from judging.worker import DEATH_RULES
 from tests.fakes import Body, ScriptedClient, StandIn
 from tests.judging.aspects.test_aspect_sets import FIVE, Answering, answer
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
@@ -237,20 +238,20 @@ def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, mo
 def test_task_of_a_dead_worker_goes_back_to_the_queue(study: Study, endpoint: Endpoint) -> None:
     queue_distilling(study, endpoint=endpoint, pairs=4)
     long_ago = timezone.now() - STALE_AFTER - timedelta(seconds=1)
-    assert requeue_distilling() == 0
+    assert requeue_tasks(DEATH_RULES) == 0
     DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now(), worker_ids=["a"])
-    assert requeue_distilling() == 0
+    assert requeue_tasks(DEATH_RULES) == 0
     DBTaskResult.objects.update(started_at=long_ago)
     answered = Completion.objects.create(base_url=endpoint.base_url, request={}, kind="aspects-extract")
-    assert requeue_distilling() == 0
+    assert requeue_tasks(DEATH_RULES) == 0
     assert not queue_distilling(study, endpoint=endpoint)
     Completion.objects.filter(pk=answered.pk).update(created_at=long_ago)
-    assert requeue_distilling() == 1
+    assert requeue_tasks(DEATH_RULES) == 1
     work = last_distillation(study)
     assert work is not None
     assert work.waiting
     DBTaskResult.objects.update(status="RUNNING", started_at=long_ago, worker_ids=["a"] * ATTEMPTS)
-    assert requeue_distilling() == 0
+    assert requeue_tasks(DEATH_RULES) == 0
     work = last_distillation(study)
     assert work is not None
     assert work.error == "unexpected: builtins.RuntimeError"

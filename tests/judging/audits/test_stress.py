@@ -9,16 +9,18 @@ import pytest
 
 from analysis.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS
 from annotation.core.errors import UnknownName
+from annotation.core.task_queue import requeue_tasks
 from annotation.models import Generation, Pair, Study
 from judging.audits.asking import ask
 from judging.audits.drift import start_check
 from judging.audits.estimates import estimate_check, estimate_stress
 from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, start_stress
-from judging.audits.tasks import ask_audit, queue_audit, requeue_audits, status_by_audit
+from judging.audits.tasks import ask_audit, queue_audit, status_by_audit
 from judging.calls.adhoc_runner import Interrupted
 from judging.core.errors import BadSettings, CapReached, RunBusy
 from judging.jobs.stopping import StopFlag
 from judging.models import AuditAnswer, Completion, Judge, JudgeAudit, Judgment
+from judging.worker import DEATH_RULES
 from tests.factories import add_instances, make_batch
 from tests.judging.audits.readers import Bias, Reader, client_of, study_of_facts
 from tests.judging.builders import judge_with, make_endpoint, make_judge
@@ -240,7 +242,7 @@ def test_a_worker_asks_and_a_dead_ones_task_is_requeued(study: Study, standin: S
     assert queue_audit(audit, in_flight=2)
     assert not queue_audit(audit, in_flight=2)
     assert status_by_audit(study)[audit.pk].waiting
-    assert requeue_audits() == 0
+    assert requeue_tasks(DEATH_RULES) == 0
     assert ask_audit.func(study.pk, audit.pk, 2, None) == {"calls": 6}
     audit.refresh_from_db()
     assert audit.ended_at is not None

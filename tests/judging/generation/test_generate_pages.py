@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import ATTEMPTS
+from annotation.core.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Generation, Matchup, Study
 from judging.endpoints.retrying import RetryingClient
 from judging.generation import engine
@@ -21,11 +21,11 @@ from judging.generation.engine import generate_queued
 from judging.generation.instances import InstanceSelection
 from judging.generation.prompt_templates import find_template, own_template
 from judging.generation.services import Sampling, start_generating
-from judging.generation.tasks import queue_generating, requeue_generating, status_by_run
+from judging.generation.tasks import queue_generating, status_by_run
 from judging.jobs.leases import LEASE
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, Endpoint, GenerationRun
-from judging.worker import TandemWorker
+from judging.worker import DEATH_RULES, TandemWorker
 from tests.fakes import ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
 from tests.judging.generation.test_sampling_systems import Writer
@@ -250,19 +250,19 @@ def test_task_of_a_dead_worker_goes_back_to_the_queue(study: Study, endpoint: En
     sampling = Sampling(endpoint=endpoint, template=find_template("plain"))
     queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
     long_ago = timezone.now() - LEASE - timedelta(seconds=1)
-    assert requeue_generating() == 0
+    assert requeue_tasks(DEATH_RULES) == 0
     DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now(), worker_ids=["a"])
-    assert requeue_generating() == 0
+    assert requeue_tasks(DEATH_RULES) == 0
     DBTaskResult.objects.update(started_at=long_ago)
     GenerationRun.objects.update(heartbeat_at=timezone.now())
-    assert requeue_generating() == 0
+    assert requeue_tasks(DEATH_RULES) == 0
     assert not queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
     GenerationRun.objects.update(heartbeat_at=long_ago)
-    assert requeue_generating() == 1
+    assert requeue_tasks(DEATH_RULES) == 1
     [work] = status_by_run(study).values()
     assert work.waiting
     DBTaskResult.objects.update(status="RUNNING", started_at=long_ago, worker_ids=["a"] * ATTEMPTS)
-    assert requeue_generating() == 0
+    assert requeue_tasks(DEATH_RULES) == 0
     [work] = status_by_run(study).values()
     assert work.error == "unexpected: builtins.RuntimeError"
 

@@ -407,7 +407,7 @@ def test_task_is_queued_for_later_once(standin: StandInProcess) -> None:
     [task] = DBTaskResult.objects.all()
     # A task for now is one for the end of time, as that table has it.
     assert timedelta(0) < task.run_after - task.enqueued_at <= timedelta(seconds=BATCH_CHECK_SECONDS + 1)
-    assert tasks.requeue_runs() == 0
+    assert tasks.queue_unattended_runs() == 0
     for _ in range(3):
         execute_run.func(run.pk)
     assert JudgeRun.objects.get().status == "done"

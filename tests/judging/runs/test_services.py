@@ -8,6 +8,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
+from annotation.core.task_queue import requeue_tasks
 from annotation.models import Assignment, Slot
 from judging.core.errors import BadSettings, EndpointRefused, UnknownJudge
 from judging.endpoints.services import add_endpoint, find_endpoint
@@ -15,8 +16,8 @@ from judging.jobs import leases
 from judging.models import Endpoint, Judge, JudgeRun, Judgment, RunWorker
 from judging.runs.judges import add_judge, find_judge
 from judging.runs.services import find_batch, queue_run, start_run
-from judging.runs.tasks import enqueue_extra_worker, enqueue_run, requeue_runs
-from judging.worker import requeue_and_release
+from judging.runs.tasks import enqueue_extra_worker, enqueue_run, queue_unattended_runs
+from judging.worker import DEATH_RULES, requeue_and_release
 from tests import factories as annotators
 from tests.fakes import dead_process
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, pairs_in
@@ -174,9 +175,14 @@ def test_queued_run_gets_its_task_only_when_everything_is_stored(django_capture_
     assert DBTaskResult.objects.count() == 1
 
 
+def requeue() -> int:
+    """Do what the worker's maintenance does about tasks."""
+    return requeue_tasks(DEATH_RULES) + queue_unattended_runs()
+
+
 def test_run_without_a_worker_is_requeued_once() -> None:
     run = start_run(study=make_study(), judge=make_judge("coin"))
-    assert [requeue_runs(), requeue_runs()] == [1, 0]
+    assert [requeue(), requeue()] == [1, 0]
     [task] = DBTaskResult.objects.all()
     assert task.args_kwargs["args"] == [run.pk]
 
@@ -185,16 +191,16 @@ def test_run_without_a_worker_is_requeued_once() -> None:
 def test_run_that_ended_is_not_requeued(status: str) -> None:
     start_run(study=make_study(), judge=make_judge("coin"))
     JudgeRun.objects.update(status=status)
-    assert requeue_runs() == 0
+    assert requeue() == 0
 
 
 def test_run_with_a_living_worker_is_not_requeued_and_a_silent_one_is() -> None:
     run = start_run(study=make_study(), judge=make_judge("coin"))
     _, worker = leases.join(run.pk)
     assert worker is not None
-    assert requeue_runs() == 0
+    assert requeue() == 0
     RunWorker.objects.update(heartbeat_at=worker.heartbeat_at - 2 * leases.LEASE)
-    assert requeue_runs() == 1
+    assert requeue() == 1
 
 
 @pytest.mark.parametrize("seconds", [0, 60])
@@ -202,11 +208,11 @@ def test_requeued_run_keeps_the_limit_that_it_was_started_with(seconds: int) -> 
     run = start_run(study=make_study(), judge=make_judge("coin"))
     enqueue_run(run.pk, 5)
     DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now() - timedelta(seconds=seconds))
-    assert requeue_runs() == (seconds > 30)  # else a worker has just taken it, and has yet to join
+    assert requeue() == (seconds > 30)  # else a worker has just taken it, and has yet to join
     leases.join(run.pk)
     RunWorker.objects.update(executor=dead_process())  # it was killed
     DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now() - timedelta(seconds=seconds))
-    assert [requeue_runs(), requeue_runs()] == [1, 0]
+    assert [requeue(), requeue()] == [1, 0]
     [task] = DBTaskResult.objects.all()
     assert (task.status, task.args_kwargs["args"]) == ("READY", [run.pk, 5])
 

@@ -189,7 +189,7 @@ def test_a_workers_stop_signal_queues_it_again(
     assert run_tasks() == ["stopped"]
     assert len(answers.bodies) == 25  # the limit holds over both
     assert ask_for_ranking.module_path in STOPPABLE_ABOVE
-    assert ask_for_ranking.module_path not in worker.OWN_RULES  # a dead worker's task goes to another one
+    assert ask_for_ranking.module_path not in worker.DEATH_RULES  # a dead worker's task goes to another one
 
 
 def test_a_cap_stops_it_and_an_endpoint_without_answers_fails_it(study: Study, judge: Judge, answers: InOrder) -> None:
