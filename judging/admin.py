@@ -31,7 +31,7 @@ from judging.runs.judges import check_fit
 # What a judge's verdicts depend on: locked once there is a run.
 DECIDING = [
     *("method", "endpoint", "order", "combine", "repeats", "negated", "task", "prompt_file", "params", "seed"),
-    *("system_prompt", "table_variant", "texts_first"),
+    *("system_prompt", "table_endpoint", "table_variant", "texts_first"),
 ]
 
 

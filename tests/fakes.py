@@ -41,9 +41,14 @@ def chat_completion(
 
 
 class ScriptedClient:
-    """A client without a network: plays a list of answers and failures, then repeats a last answer."""
+    """A client without a network: plays a list of answers and failures, then repeats a last answer, or makes one."""
 
-    def __init__(self, script: Iterable[str | dict[str, Any] | Exception] = (), *, then: str = "Preferred: A") -> None:
+    def __init__(
+        self,
+        script: Iterable[str | dict[str, Any] | Exception] = (),
+        *,
+        then: str | Callable[[Body], str] = "Preferred: A",
+    ) -> None:
         self.script = list(script)
         self.then = then
         self.bodies: list[Body] = []
@@ -52,7 +57,8 @@ class ScriptedClient:
     async def complete(self, body: Body) -> ChatAnswer:
         """Play the next entry of the script."""
         self.bodies.append(body)
-        entry = self.script.pop(0) if self.script else self.then
+        last = self.then(body) if callable(self.then) else self.then
+        entry = self.script.pop(0) if self.script else last
         if isinstance(entry, Exception):
             raise entry
         response = entry if isinstance(entry, dict) else chat_completion(entry)

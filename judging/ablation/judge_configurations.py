@@ -121,6 +121,7 @@ def judge_of(
     configuration: JudgeConfiguration,
     *,
     endpoint: Endpoint,
+    table_endpoint: Endpoint | None = None,
     rounds: int,
     seed: int,
     aspects: Sequence[str] | None,
@@ -129,11 +130,14 @@ def judge_of(
 
     All have the same seed, so that they show a pair in the same order and share cached answers: the tables of a smaller
     |C| are among those of a larger one.
+
+    table_endpoint : where judges with tables make these
     """
     params = configuration.params(aspects)
     judge = Judge(
         method=configuration.method,
         endpoint=endpoint,
+        table_endpoint=table_endpoint if configuration.tables else None,
         order=Judge.OrderPolicy.RANDOM,
         repeats=rounds,
         params=params,
@@ -147,6 +151,7 @@ def _name(configuration: JudgeConfiguration, judge: Judge) -> str:
     """Name a judge by its configuration and a hash of all its settings, including aspects and seed."""
     endpoint = judge.endpoint.name if judge.endpoint else ""
     settings = [judge.method, endpoint, judge.repeats, judge.params, judge.seed]
+    settings += [judge.table_endpoint.name] if judge.table_endpoint else []
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]
     head = f"{PREFIX}-{configuration.label}-r{judge.repeats}-{endpoint}"
     return f"{head[: LONGEST_NAME - len(digest) - 1].rstrip('-')}-{digest}"

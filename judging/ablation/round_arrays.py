@@ -96,15 +96,17 @@ def _short_hash(values: Sequence[Any]) -> str:
 def ablation_judges(study: Study, *, endpoint: str = "") -> list[tuple[Judge, JudgeConfiguration]]:
     """List the ablation judges that have runs on a study's main question, of one endpoint if given.
 
-    Of several judges of one configuration (other rounds, seed or aspects) one is listed: of those with the current
+    Of several judges of one configuration and endpoints (other rounds, seed or aspects) one is listed: of those with the current
     aspects the one with the most rounds, and of these the latest; without any of those, the latest.
     """
     answering = {run.judge_id for run in study.judge_runs.only("judge", "questions") if MAIN in run.questions}
-    judges = Judge.objects.select_related("endpoint").filter(pk__in=answering, name__startswith=f"{PREFIX}-")
+    judges = Judge.objects.select_related("endpoint", "table_endpoint").filter(
+        pk__in=answering, name__startswith=f"{PREFIX}-"
+    )
     if endpoint:
         judges = judges.filter(endpoint__name=endpoint)
     aspects_of, holding = _AspectVersions(study), tuple(current_aspects(study)[0])
-    found: dict[tuple[JudgeConfiguration, int | None], tuple[tuple[Any, ...], Judge]] = {}
+    found: dict[tuple[JudgeConfiguration, int | None, int | None], tuple[tuple[Any, ...], Judge]] = {}
     for judge in judges.order_by("pk"):
         configuration = configuration_of(judge)
         if configuration is None:
@@ -112,10 +114,10 @@ def ablation_judges(study: Study, *, endpoint: str = "") -> list[tuple[Judge, Ju
         aspects = aspects_of(judge, configuration)
         holds = aspects is None or aspects.texts == holding
         merit = (holds, judge.repeats if holds else 0, judge.created_at, judge.pk)
-        key = configuration, judge.endpoint_id
+        key = configuration, judge.endpoint_id, judge.table_endpoint_id
         if key not in found or found[key][0] < merit:
             found[key] = merit, judge
-    return [(judge, configuration) for (configuration, _), (_, judge) in found.items()]
+    return [(judge, configuration) for (configuration, *_), (_, judge) in found.items()]
 
 
 class _AspectVersions:

@@ -36,12 +36,14 @@ CENT = Decimal("0.000001")  # as a run stores its cap
 class Ablation:
     """An ablation: configurations by parts and axes, at one endpoint, on a study or a part of it.
 
+    table_endpoint : another one, where SC² makes its tables
     rounds : how often each pair is asked, with different seeds
     seed   : of all judges, so that they show a pair in the same order and share cached answers
     """
 
     study: Study
     endpoint: Endpoint
+    table_endpoint: Endpoint | None = None
     parts: tuple[str, ...] = PAPER
     axes: Axes = DEFAULT_AXES
     rounds: int = ROUNDS
@@ -81,7 +83,7 @@ def rows_of(ablation: Ablation) -> list[AblationRow]:
     held = latest_aspects(group=ablation.study.group, task=task_of(ablation.study.task_kind))
     made = [
         AblationRow(one, judge_of(
-            one, endpoint=ablation.endpoint, rounds=ablation.rounds, seed=ablation.seed,
+            one, endpoint=ablation.endpoint, table_endpoint=ablation.table_endpoint, rounds=ablation.rounds, seed=ablation.seed,
             aspects=None if held is None else held.aspects,
         ))
         for one in configurations(ablation.parts, ablation.axes)
@@ -91,7 +93,9 @@ def rows_of(ablation: Ablation) -> list[AblationRow]:
     for row in made:
         check_judge(row.judge)
         check(ablation.study, row.judge)
-    stored = Judge.objects.select_related("endpoint").in_bulk([row.judge.name for row in made], field_name="name")
+    stored = Judge.objects.select_related("endpoint", "table_endpoint").in_bulk(
+        [row.judge.name for row in made], field_name="name"
+    )
     return [replace(row, judge=_same(stored.get(row.judge.name), row.judge)) for row in made]
 
 
@@ -99,7 +103,10 @@ def _same(stored: Judge | None, wanted: Judge) -> Judge:
     """Return the stored judge, which must equal the wanted one; or the wanted one if there is none."""
     if stored is None:
         return wanted
-    fields = ("method", "endpoint", "order", "combine", "repeats", "negated", "task", "prompt_file", "params", "seed")
+    fields = (
+        *("method", "endpoint", "table_endpoint", "order", "combine", "repeats", "negated", "task", "prompt_file"),
+        *("params", "seed"),
+    )
     require_same(f"judge {wanted.name}", stored, {field: getattr(wanted, field) for field in fields})
     return stored
 
@@ -170,7 +177,7 @@ def _stored(judge: Judge) -> Judge:
     if judge.pk:
         return judge
     # Not `add_judge`, which sets a temperature for repeats: here methods with a single answer stay at 0.
-    fields = ("method", "endpoint", "order", "repeats", "params", "seed")
+    fields = ("method", "endpoint", "table_endpoint", "order", "repeats", "params", "seed")
     found, is_new = Judge.objects.get_or_create(
         name=judge.name, defaults={field: getattr(judge, field) for field in fields}
     )
@@ -211,7 +218,8 @@ def _caps(ablation: Ablation, max_cost: Decimal) -> dict[str, Decimal]:
     total = expected.total.cost
     if total is None:
         raise BadSettings(
-            f"the cost can't be capped: the prices of endpoint {ablation.endpoint} are unknown; a site admin can enter them"
+            f"the cost can't be capped: the prices of endpoint {ablation.endpoint}"
+            f"{f' or {ablation.table_endpoint}' if ablation.table_endpoint else ''} are unknown; a site admin can enter them"
         )
     if total > max_cost:
         raise BadSettings(

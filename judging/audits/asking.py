@@ -51,7 +51,8 @@ def ask(
     endpoint = endpoint_of(audit.judge)
     if not 1 <= in_flight <= MAX_IN_FLIGHT:
         raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
-    check_cap(max_cost, endpoint)
+    tables = audit.judge.table_endpoint
+    check_cap(max_cost, endpoint, tables)
     if max_cost is not None and audit.cost is None:
         raise BadSettings("the cost can't be capped: what was spent so far is unknown, for there were no prices then")
     _begin(audit)
@@ -60,8 +61,8 @@ def ask(
         session = AuditSession(
             audit, in_flight=in_flight, max_cost=max_cost, stop=stop or StopFlag(), on_progress=on_progress
         )
-        with checked(endpoint):
-            carry_out(session, endpoint, make_client)
+        with checked(endpoint, tables):
+            carry_out(session, endpoint, make_client, tables=tables)
         if session.pool.under_way or not session.exhausted:
             raise Interrupted
     except JudgingError as error:

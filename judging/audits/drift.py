@@ -73,7 +73,7 @@ def settings_of(audit: JudgeAudit) -> StressTest:
 def checks_of(study: Study, judge: Judge | None = None) -> list[JudgeAudit]:
     """Return the checks of drift in a study, of one judge or of all, in their order."""
     found = JudgeAudit.objects.filter(study=study, kind=JudgeAudit.Kind.DRIFT)
-    related = found.select_related("study", "judge__endpoint", "judge__prompt_file").order_by(
+    related = found.select_related("study", "judge__endpoint", "judge__table_endpoint", "judge__prompt_file").order_by(
         "judge", "settings_key", "wave"
     )
     return list(related if judge is None else related.filter(judge=judge))

@@ -92,7 +92,7 @@ def start_on_demand(
     run = lock_run(run)
     run.in_flight = in_flight or run.in_flight
     run.max_cost = run.max_cost if max_cost is None else max_cost
-    check_cap(run.max_cost, run.judge.endpoint)
+    check_cap(run.max_cost, *run.judge.endpoints)
     free_cells(run).filter(calls=0).delete()
     open_failed(run)
     run.save(update_fields=["in_flight", "max_cost"])

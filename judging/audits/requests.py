@@ -23,7 +23,7 @@ class DriftRequests(Requests):
         """Return the request for a call; `repeat` is not 0 for the second asking."""
         sent = super().request(call, repeat=0, attempt=attempt)
         sample = self.first + ((repeat != 0) * ATTEMPTS + attempt) * DRAWS + sample_of(call, repeat=0, attempt=0)
-        canonical = canonical_form(self.base_url, sent.body, sample)
+        canonical = canonical_form(sent.base_url, sent.body, sample)
         return replace(sent, key=hash_of(canonical), sample=sample)
 
 

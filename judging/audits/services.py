@@ -23,7 +23,7 @@ LEAST_MATCHUPS = 3  # of an instance: among fewer there is no cycle
 LONGEST_NAME = 80
 SHARED = (  # that a judge's audit shares with it
     *("method", "endpoint", "combine", "task", "family", "seed"),
-    *("system_prompt", "table_variant", "texts_first"),
+    *("system_prompt", "table_endpoint", "table_variant", "texts_first"),
 )
 
 

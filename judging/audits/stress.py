@@ -169,7 +169,11 @@ def stored_like(audit: JudgeAudit) -> JudgeAudit | None:
     same = JudgeAudit.objects.filter(
         study=audit.study, judge=audit.judge, kind=audit.kind, settings_key=audit.settings_key
     )
-    return same.select_related("study", "judge__endpoint", "judge__prompt_file").order_by("wave").last()
+    return (
+        same.select_related("study", "judge__endpoint", "judge__table_endpoint", "judge__prompt_file")
+        .order_by("wave")
+        .last()
+    )
 
 
 def plan(audit: JudgeAudit, rows: Iterable[PairRow]) -> None:

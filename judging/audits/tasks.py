@@ -28,7 +28,9 @@ def ask_audit(study_id: int, audit_id: int, in_flight: int, max_cost: str | None
     from judging.audits.drift import conclude
     from judging.calls.adhoc_runner import Interrupted
 
-    related = JudgeAudit.objects.select_related("study", "judge__endpoint", "judge__prompt_file")
+    related = JudgeAudit.objects.select_related(
+        "study", "judge__endpoint", "judge__table_endpoint", "judge__prompt_file"
+    )
     audit = related.get(pk=audit_id)
     try:
         ask(
@@ -51,7 +53,7 @@ def queue_audit(audit: JudgeAudit, *, in_flight: int, max_cost: Decimal | None =
 
     Raises: BadSettings for a cap that can't be enforced
     """
-    check_cap(max_cost, audit.judge.endpoint)
+    check_cap(max_cost, *audit.judge.endpoints)
     last = last_task(ask_audit.module_path, args__1=audit.pk)
     if last is not None and last.status in UNDER_WAY and not is_dead(last):
         return False

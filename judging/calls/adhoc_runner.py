@@ -165,7 +165,7 @@ class AdhocSession(Session):
 
     def store(self, writes: PendingWrites) -> Exception | None:
         """Store answers, and count what they took."""
-        write_answers(writes.answers, self.pool.requests.base_url)
+        write_answers(writes.answers)
         self.pool.counted.update(stored.pk for stored in writes.answers)
         for stored in writes.answers:
             self.usage.add_call(stored.usage)
@@ -178,7 +178,6 @@ class AdhocSession(Session):
 
     def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
         """Return what may be spent, and the share of the endpoint's limits."""
-        limits = (self.endpoint.requests_per_minute, self.endpoint.tokens_per_minute)
         spent = self.spent_before + (self.usage.total.cost or Decimal(0))
         return HeartbeatReply(
             JudgeRun.Status.RUNNING,
@@ -187,12 +186,15 @@ class AdhocSession(Session):
             cap=self.max_cost,
             spent=spent,
             endpoint=self.endpoint,
-            endpoint_workers=1 if limits == (None, None) else 1 + self.count_sharers(),
+            tables=self.pool.requests.tables,
+            limits=leases.limits_of(
+                self.endpoint, self.pool.requests.tables, sharers=lambda one: 1 + self.count_sharers(one)
+            ),
         )
 
-    def count_sharers(self) -> int:
-        """Count the other processes that use the endpoint: workers of judge runs."""
-        return leases.count_workers(self.endpoint)
+    def count_sharers(self, endpoint: Endpoint) -> int:
+        """Count the other processes that use an endpoint: workers of judge runs."""
+        return leases.count_workers(endpoint)
 
 
 class ProcedureSession(AdhocSession):

@@ -7,6 +7,7 @@ from django.db.models import Max
 from judging.calls.requests import Request
 from judging.core.pricing import cost_of
 from judging.jobs.leases import HeartbeatReply
+from judging.methods.sc2.record import MAKING
 from judging.models import Completion, Endpoint, JudgeRun
 
 LENGTH_FIELDS = ("max_completion_tokens", "max_tokens")
@@ -62,11 +63,15 @@ class CallSizes:
 class Budget:
     """What this process may spend: the money that its last heartbeat reserved, beyond what was stored by then.
 
+    tables : the endpoint of the calls that make tables, where it is another one
     batch : at the price of the provider's Batch API
     """
 
-    def __init__(self, endpoint: Endpoint, sizes: CallSizes, *, batch: bool = False) -> None:
+    def __init__(
+        self, endpoint: Endpoint, sizes: CallSizes, tables: Endpoint | None = None, *, batch: bool = False
+    ) -> None:
         self.endpoint = endpoint
+        self.tables = tables
         self.sizes = sizes
         self.batch = batch
         self.granted: Decimal | None = None  # no cap
@@ -85,11 +90,16 @@ class Budget:
     def set(self, heartbeat: HeartbeatReply) -> None:
         """Apply a heartbeat's reply, which counts everything stored before it."""
         self.endpoint = heartbeat.endpoint or self.endpoint
+        self.tables = heartbeat.tables or self.tables
         self.granted, self.cap = heartbeat.reserved, heartbeat.cap
         self.spent = heartbeat.spent or Decimal(0)
         self.alone = heartbeat.alone
         self.is_short = False
         self._stored = Decimal(0)
+
+    def endpoint_for(self, request: Request) -> Endpoint:
+        """Return the endpoint whose prices a call has."""
+        return self.tables if self.tables and request.kind in MAKING else self.endpoint
 
     def reserve(self, request: Request) -> bool:
         """Reserve money for a call; `False` if too little is left.
@@ -99,7 +109,7 @@ class Budget:
         """
         if self.granted is None:
             return True
-        cost = cost_of(self.endpoint, *self.sizes.guess(request), batch=self.batch) or Decimal(0)
+        cost = cost_of(self.endpoint_for(request), *self.sizes.guess(request), batch=self.batch) or Decimal(0)
         taken = self.outstanding + self._stored
         is_unknown = not (self.sizes.known or longest_allowed(request))
         if is_unknown and self._open:

@@ -20,9 +20,9 @@ from judging.core.errors import CallFailed, StatusChanged
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client_factory import MakeClient
 from judging.endpoints.rate_limiter import RateLimiter
-from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
+from judging.methods.sc2.record import MAKING
 from judging.models import Endpoint
 
 PAUSE = 0.002  # seconds, at least, between two steps: each has a fixed cost
@@ -33,25 +33,29 @@ DRAIN_SECONDS = 120.0  # for the answers of the calls in flight, once the run wa
 LATENCY_WEIGHT = 0.1  # of the last answer in the moving average
 
 
-def carry_out(session: Session, endpoint: Endpoint, make_client: MakeClient) -> None:
-    """Carry out a session's procedures by calls to an endpoint.
+def carry_out(session: Session, endpoint: Endpoint, make_client: MakeClient, *, tables: Endpoint | None = None) -> None:
+    """Carry out a session's procedures by calls to an endpoint; `tables`: another one for the calls that make tables.
 
     Raises: RunStopped if the work can't continue.
     """
 
     async def in_loop() -> None:
-        await Engine(session, endpoint, make_client(endpoint)).work()
+        await Engine(session, make_client, endpoint, tables).work()
 
     async_to_sync(in_loop)()
 
 
 class Engine(Transport):
-    """A session's calls in one process."""
+    """A session's calls in one process. Those to two endpoints share one rate limiter, under the tighter of their limits."""
 
-    def __init__(self, session: Session, endpoint: Endpoint, client: RetryingClient) -> None:
-        super().__init__(session, endpoint)
-        self.client = client
-        self.limiter = RateLimiter(session.in_flight, clock=client.clock)
+    def __init__(
+        self, session: Session, make_client: MakeClient, endpoint: Endpoint, tables: Endpoint | None = None
+    ) -> None:
+        super().__init__(session, endpoint, tables)
+        self.client = make_client(endpoint)
+        self.tables_client = make_client(tables) if tables else self.client
+        self.clients = list({id(one): one for one in (self.client, self.tables_client)}.values())
+        self.limiter = RateLimiter(session.in_flight, clock=self.client.clock)
         self._ready: deque[Request] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: list[StoredAnswer | FailedCall] = []
@@ -81,7 +85,8 @@ class Engine(Transport):
                 # Store the answers received, whatever happened.
                 await sync_to_async(self.session.step)(self._answers)
             finally:
-                await self.client.close()
+                for client in self.clients:
+                    await client.close()
             self._report_progress()
 
     async def _work(self) -> None:
@@ -164,8 +169,7 @@ class Engine(Transport):
         self.budget.set(heartbeat)
         self._budget_is_fresh = True
         if heartbeat.endpoint is not None:
-            limits = (heartbeat.endpoint.requests_per_minute, heartbeat.endpoint.tokens_per_minute)
-            self.limiter.set_limits(*limits, shared_by=heartbeat.endpoint_workers)
+            self.limiter.set_limits(*heartbeat.limits)
 
     def _send(self) -> None:
         """Start as many calls as limits and budget allow."""
@@ -200,7 +204,8 @@ class Engine(Transport):
         self._starting -= 1
         guess = sum(self.sizes.guess(request))
         try:
-            answer = await self.client.complete(request.body, limiter=self.limiter, tokens=guess)
+            client = self.tables_client if request.kind in MAKING else self.client
+            answer = await client.complete(request.body, limiter=self.limiter, tokens=guess)
         except CallFailed as error:
             self._note_size(error.charged, guess)
             if (failed := self.take_failure(request, error)) is not None:
@@ -223,8 +228,8 @@ class Engine(Transport):
 
     def _report_progress(self) -> None:
         calls, errors = self._before
-        self.progress.calls = calls + self.client.calls
-        self.progress.errors = errors + self.client.errors
+        self.progress.calls = calls + sum(client.calls for client in self.clients)
+        self.progress.errors = sum((client.errors for client in self.clients), errors)
         self.progress.in_flight, self.progress.allowed = self.limiter.in_flight, self.limiter.concurrency.allowed
 
     async def _watch_stop(self) -> None:

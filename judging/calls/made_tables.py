@@ -32,7 +32,7 @@ def publication_of(run: JudgeRun, prompt_version: str) -> TablePublication | Non
     """Return where a run's tables are published; `None` if they aren't."""
     if not run.tables_as:
         return None
-    endpoint = run.judge.endpoint
+    endpoint = run.judge.table_endpoint or run.judge.endpoint
     made_by = {
         "judge": run.judge.name,
         "method": run.judge.method,

@@ -8,7 +8,8 @@ from typing import Any
 
 from judging.core.errors import RunStopped
 from judging.methods import AskingMethod, Call, Method, Setting, find_method
-from judging.models import Judge
+from judging.methods.sc2.record import MAKING
+from judging.models import Endpoint, Judge
 
 DRAWS_PER_REPEAT = 1000  # of the same call, at most
 SAMPLES_PER_ATTEMPT = 1_000_000  # offset of a further attempt in sample numbers
@@ -20,6 +21,7 @@ class Request:
 
     key    : its cache key
     length : characters of the body, for estimates of its tokens
+    base_url : of the endpoint that it is sent to
     """
 
     key: str
@@ -27,18 +29,24 @@ class Request:
     sample: int
     kind: str
     length: int
+    base_url: str
 
 
 class Requests:
-    """Makes the requests of one judge."""
+    """Makes the requests of one judge.
+
+    tables : the endpoint of the calls that make a table, where it is another one
+    """
 
     system_prompt = ""
+    tables: Endpoint | None = None
 
     def __init__(self, judge: Judge, method: AskingMethod) -> None:
         if judge.endpoint is None:
             raise RunStopped(f"judge {judge} has no endpoint")
         self.base_url = judge.endpoint.base_url
         self.model = judge.endpoint.model
+        self.tables = judge.table_endpoint
         self.system_prompt = judge.system_prompt or (judge.prompt_file.system_prompt if judge.prompt_file else "")
         self.seed = judge.seed
         self.defaults = dict(method.default_params)
@@ -49,21 +57,27 @@ class Requests:
         sample = sample_of(call, repeat=repeat, attempt=attempt)
         seed = sample_seed("" if call.reusable else self.seed, sample)
         body = self.body(call, seed)
-        canonical = canonical_form(self.base_url, body, sample)
-        return Request(hash_of(canonical), body, sample, call.kind, len(canonical))
+        base_url = self.base_url_for(call.kind)
+        canonical = canonical_form(base_url, body, sample)
+        return Request(hash_of(canonical), body, sample, call.kind, len(canonical), base_url)
+
+    def base_url_for(self, kind: str) -> str:
+        """Return where calls of a kind are sent."""
+        return self.tables.base_url if self.tables and kind in MAKING else self.base_url
 
     def body(self, call: Call, seed: int) -> dict[str, Any]:
         """Return the body of a chat completion request; parameters set to null are left out."""
         params = {**self.defaults, **call.params, "seed": seed, **self.params}
         kept = {name: value for name, value in params.items() if value is not None}
         first = [{"role": "system", "content": self.system_prompt}] if self.system_prompt else []
-        return {"model": self.model, "messages": [*first, *call.messages], **kept}
+        model = self.tables.model if self.tables and call.kind in MAKING else self.model
+        return {"model": model, "messages": [*first, *call.messages], **kept}
 
 
 def setting_of(judge: Judge) -> Setting:
     """Return a judge's settings for its method."""
     method: Method = find_method(judge.method)
-    own = judge.prompt_file
+    own, makes_tables = judge.prompt_file, judge.table_endpoint or judge.endpoint
     return Setting(
         seed=judge.seed,
         options={name: value for name, value in judge.params.items() if name in method.options},
@@ -73,7 +87,7 @@ def setting_of(judge: Judge) -> Setting:
         system_prompt=judge.system_prompt,
         table_variant=judge.table_variant,
         texts_first=judge.texts_first,
-        schema=bool(judge.endpoint and judge.endpoint.supports.get("json_schema")),
+        schema=bool(makes_tables and makes_tables.supports.get("json_schema")),
     )
 
 

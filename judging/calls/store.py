@@ -80,19 +80,16 @@ class Stamp:
     tables : where tables that are made are published; `None`: they aren't
     """
 
-    base_url: str
     parser_version: str
     worker: int | None = None
     tables: TablePublication | None = None
 
 
-def stamp_of(
-    run: JudgeRun, method: Method, setting: Setting, base_url: str = "", *, worker: int | None = None
-) -> Stamp:
+def stamp_of(run: JudgeRun, method: Method, setting: Setting, *, worker: int | None = None) -> Stamp:
     """Return what all results of a run have in common."""
     task = task_for(run.judge, run.study.task_kind)
     version = method.prompt_version(task, setting)
-    return Stamp(base_url, method.parser_version, worker, publication_of(run, version))
+    return Stamp(method.parser_version, worker, publication_of(run, version))
 
 
 def write(writes: PendingWrites, stamp: Stamp) -> None:
@@ -101,7 +98,7 @@ def write(writes: PendingWrites, stamp: Stamp) -> None:
     Of a worker that lost its lease only the answers are stored, without a cell to bear their cost.
     """
     with transaction.atomic():
-        write_answers(writes.answers, stamp.base_url)
+        write_answers(writes.answers)
         if stamp.worker is not None and not leases.lock_worker(stamp.worker):
             return  # another worker may have taken over the cells, with the usage that they had
         write_results(writes.results, stamp)
@@ -112,7 +109,7 @@ def write(writes: PendingWrites, stamp: Stamp) -> None:
         insert_rows(LINKS, ("judgment", "completion"), sorted(links))
 
 
-def write_answers(answers: Sequence[StoredAnswer], base_url: str) -> None:
+def write_answers(answers: Sequence[StoredAnswer]) -> None:
     """Store answers and set their primary keys.
 
     An answer that must not be reused has no cache key; nor has one whose key another worker has just stored, because
@@ -120,12 +117,12 @@ def write_answers(answers: Sequence[StoredAnswer], base_url: str) -> None:
     """
     now = timezone.now()
     named = {stored.key: stored for stored in answers if not stored.refused}
-    rows = [completion_row(stored, base_url, now) for stored in named.values()]
+    rows = [completion_row(stored, now) for stored in named.values()]
     for key, pk in insert_rows(Completion, COMPLETION, rows, returning=("cache_key", "id")):
         named[key].pk = pk
     for stored in answers:
         if stored.pk is None:
-            values = dict(zip(COMPLETION, completion_row(stored, base_url, now), strict=True))
+            values = dict(zip(COMPLETION, completion_row(stored, now), strict=True))
             stored.pk = Completion.objects.create(**{**values, "cache_key": None}).pk
 
 
@@ -153,13 +150,13 @@ def stored_answers(completions: QuerySet[Completion]) -> Iterator[StoredAnswer]:
         yield StoredAnswer(cache_key(base_url, request, sample), Reply(*reply), pk)
 
 
-def completion_row(stored: StoredAnswer, base_url: str, now: datetime) -> list[Any]:
+def completion_row(stored: StoredAnswer, now: datetime) -> list[Any]:
     """Return the values of an answer, in the order of `COMPLETION`."""
     request, reply, usage = stored.request, stored.reply, stored.usage
     if request is None:
         raise TypeError("an answer from the cache is not stored again")
     return [
-        *(stored.key, base_url, request.body, request.sample, request.kind, reply.text, reply.finish_reason),
+        *(stored.key, request.base_url, request.body, request.sample, request.kind, reply.text, reply.finish_reason),
         *(reply.response, usage.prompt_tokens, usage.completion_tokens, usage.cost, stored.latency_ms, now),
     ]
 

@@ -14,16 +14,19 @@ from judging.models import Endpoint
 class Transport:
     """A way to get answers for a session.
 
+    tables : the endpoint of the calls that make tables, where it is another one
     batch : through the provider's Batch API, at its price
     error : why the work can't continue, once what came back is stored
     """
 
-    def __init__(self, session: Session, endpoint: Endpoint, *, batch: bool = False) -> None:
+    def __init__(
+        self, session: Session, endpoint: Endpoint, tables: Endpoint | None = None, *, batch: bool = False
+    ) -> None:
         self.session = session
         self.progress = session.progress
         self.progress.currency = endpoint.currency
         self.sizes = CallSizes()
-        self.budget = Budget(endpoint, self.sizes, batch=batch)
+        self.budget = Budget(endpoint, self.sizes, tables, batch=batch)
         self.error: Exception | None = None
 
     def halt(self, error: Exception) -> None:
@@ -34,7 +37,8 @@ class Transport:
         """Count what an answer took, usable or not, and return it as it is to be stored."""
         counts = (answer.prompt_tokens, answer.completion_tokens)
         self.sizes.learn(request, *counts)
-        cost = cost_of(self.budget.endpoint, *counts, cached_tokens=answer.cached_tokens, batch=self.budget.batch)
+        endpoint = self.budget.endpoint_for(request)
+        cost = cost_of(endpoint, *counts, cached_tokens=answer.cached_tokens, batch=self.budget.batch)
         self.budget.settle(request.key, cost)
         progress = self.progress
         progress.cost = None if progress.cost is None or cost is None else progress.cost + cost

@@ -38,7 +38,7 @@ class ParametersField(forms.CharField):
 
 def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":
     """Return a field for an endpoint, by its name."""
-    return forms.ModelChoiceField(Endpoint.objects.all(), to_field_name="name", label=_("Endpoint"), **settings)
+    return forms.ModelChoiceField(Endpoint.objects.all(), to_field_name="name", **{"label": _("Endpoint"), **settings})
 
 
 class IdsField(forms.CharField):

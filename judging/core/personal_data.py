@@ -18,7 +18,7 @@ OTHER = {
     "price_prompt price_completion batch_discount cached_discount currency supports tested_at created_at",
     "judging.PromptFile": "group name version text system_prompt form parser created_at",
     "judging.Judge": "name method endpoint order combine repeats negated task prompt_file family params system_prompt table_variant texts_first "
-    "seed tuned created_at",
+    "table_endpoint seed tuned created_at",
     "judging.GenerationRun": "study name endpoint base_url model template template_version system_prompt samples "
     "temperature top_p params seed keep_refusals settings_key calls cached prompt_tokens completion_tokens cost currency "
     "longest cut left_out left_out_count message created_at counted_until heartbeat_at ended_at software_version",

@@ -41,7 +41,7 @@ def price_of(tokens: int | None, per_million: Decimal | None) -> Decimal | None:
     return None if tokens is None else tokens * Decimal(per_million) / MILLION
 
 
-def check_cap(max_cost: Decimal | None, endpoint: Endpoint | None) -> None:
+def check_cap(max_cost: Decimal | None, *endpoints: Endpoint | None) -> None:
     """Refuse a cap on costs that can't be enforced; without an endpoint nothing costs.
 
     Raises: BadSettings
@@ -50,10 +50,11 @@ def check_cap(max_cost: Decimal | None, endpoint: Endpoint | None) -> None:
         return
     if not max_cost.is_finite() or max_cost < 0:
         raise BadSettings(f"the cap on the cost must be a sum of money, got {max_cost}")
-    if endpoint is not None and None in (endpoint.price_prompt, endpoint.price_completion):
-        raise BadSettings(
-            f"the cost can't be capped: the prices of endpoint {endpoint} are unknown; a site admin can enter them"
-        )
+    for endpoint in filter(None, endpoints):
+        if None in (endpoint.price_prompt, endpoint.price_completion):
+            raise BadSettings(
+                f"the cost can't be capped: the prices of endpoint {endpoint} are unknown; a site admin can enter them"
+            )
 
 
 def total_cost(costs: Iterable[Decimal | None]) -> Decimal | None:

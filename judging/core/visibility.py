@@ -17,7 +17,7 @@ def judges_seen_by(user: Any) -> QuerySet[Judge]:
     Judges of other groups stay hidden, since names and settings may reveal what a group works on; so do judges that
     never ran but use another group's prompt file, and juries that never ran but name a judge that is hidden.
     """
-    judges = Judge.objects.select_related("endpoint")
+    judges = Judge.objects.select_related("endpoint", "table_endpoint")
     if user.is_superuser:
         return judges
     runs = JudgeRun.objects.filter(judge=OuterRef("pk")).order_by()

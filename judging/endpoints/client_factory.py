@@ -22,14 +22,16 @@ def retrying_client(endpoint: Endpoint) -> RetryingClient:
 
 
 @contextmanager
-def checked(endpoint: Endpoint) -> Iterator[None]:
-    """Check an endpoint's host and key again before the calls within; its address, for site admins only, goes to the log.
+def checked(*endpoints: Endpoint | None) -> Iterator[None]:
+    """Check endpoints' hosts and keys again before the calls within; addresses, for site admins only, go to the log.
 
-    Raises: RunStopped if the endpoint may not be called
+    Raises: RunStopped if one of them may not be called
     """
+    endpoint = endpoints[0]
     try:
-        check_host(endpoint.base_url)
-        check_key_env(endpoint.key_env)
+        for endpoint in filter(None, endpoints):
+            check_host(endpoint.base_url)
+            check_key_env(endpoint.key_env)
         yield
     except EndpointRefused as error:
         log.warning("endpoint %s: %s", endpoint, error)

@@ -70,12 +70,10 @@ class RateLimiter:
         self._held = held
         self._changed.set()
 
-    def set_limits(
-        self, requests_per_minute: float | None, tokens_per_minute: float | None, *, shared_by: int = 1
-    ) -> None:
-        """Change the limits per minute, to the share of one of several processes."""
-        self.requests.set_limit(None if requests_per_minute is None else requests_per_minute / shared_by)
-        self.tokens.set_limit(None if tokens_per_minute is None else tokens_per_minute / shared_by)
+    def set_limits(self, requests_per_minute: float | None, tokens_per_minute: float | None) -> None:
+        """Change the limits per minute."""
+        self.requests.set_limit(requests_per_minute)
+        self.tokens.set_limit(tokens_per_minute)
 
     async def acquire(self, tokens: float = 0.0) -> Permit:
         """Wait until a call of about so many tokens may be sent.

@@ -26,7 +26,7 @@ from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import WORKER_STOP, StopFlag
-from judging.models import GenerationRun
+from judging.models import Endpoint, GenerationRun
 
 INSTANCES_PER_WRITE = 100  # instances
 STORE_SECONDS = 5.0
@@ -210,8 +210,8 @@ class SamplingSession(AdhocSession):
         GenerationRun.objects.filter(pk=self.run.pk).update(heartbeat_at=timezone.now())
         return super().send_heartbeat(in_flight=in_flight, outstanding=outstanding)
 
-    def count_sharers(self) -> int:
+    def count_sharers(self, endpoint: Endpoint) -> int:
         """Count judge runs' workers and other sampling sessions."""
         fresh = timezone.now() - leases.LEASE
-        others = GenerationRun.objects.filter(endpoint=self.endpoint, heartbeat_at__gte=fresh).exclude(pk=self.run.pk)
-        return super().count_sharers() + others.count()
+        others = GenerationRun.objects.filter(endpoint=endpoint, heartbeat_at__gte=fresh).exclude(pk=self.run.pk)
+        return super().count_sharers(endpoint) + others.count()

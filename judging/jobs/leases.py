@@ -1,11 +1,12 @@
 """The lease of each worker process on a run, renewed by heartbeats; workers share the run's cells, calls and money."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import Q, Sum
 from django.utils import timezone
 
 from annotation.core.processes import is_gone, this_process
@@ -14,6 +15,8 @@ from judging.models import Endpoint, JudgeRun, Judgment, RunWorker
 
 LEASE = timedelta(seconds=30)
 HEARTBEAT_SECONDS = 2.0
+Limits = tuple[float | None, float | None]
+ENDPOINTS = ("judge__endpoint", "judge__table_endpoint")
 ACTIVE = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
 
 
@@ -28,8 +31,8 @@ class HeartbeatReply:
     others    : number of other workers on the run
     alone     : no other worker has money reserved
     lost      : its lease had expired: other workers may hold its cells
-    endpoint  : the judge's endpoint with its present limits and prices
-    endpoint_workers : workers that use this endpoint, for this run or another
+    endpoint, tables : the judge's endpoints with their present prices
+    limits    : requests and tokens that this worker may send in a minute; `None`: as many as it can
     """
 
     status: str
@@ -41,7 +44,8 @@ class HeartbeatReply:
     alone: bool = True
     lost: bool = False
     endpoint: Endpoint | None = None
-    endpoint_workers: int = 1
+    tables: Endpoint | None = None
+    limits: Limits = (None, None)
 
     @property
     def should_continue(self) -> bool:
@@ -78,7 +82,7 @@ def join(run_id: int) -> tuple[JudgeRun, RunWorker | None]:
             run.finished_at, run.message, run.software_version = None, "", VERSION
             run.save(update_fields=["status", "started_at", "finished_at", "message", "software_version"])
             worker = RunWorker.objects.create(run=run, executor=this_process())
-    related = JudgeRun.objects.select_related("judge__endpoint", "judge__prompt_file", "study", "batch")
+    related = JudgeRun.objects.select_related(*ENDPOINTS, "judge__prompt_file", "study", "batch")
     return related.get(pk=run_id), worker
 
 
@@ -90,7 +94,7 @@ def send_heartbeat(worker: RunWorker, *, in_flight: int = 0, outstanding: Decima
     No share is granted while another worker holds it: a new worker waits for the others' next heartbeats.
     """
     with transaction.atomic():
-        run = JudgeRun.objects.select_for_update(of=("self",)).select_related("judge__endpoint").get(pk=worker.run_id)
+        run = JudgeRun.objects.select_for_update(of=("self",)).select_related(*ENDPOINTS).get(pk=worker.run_id)
         reap_dead_workers(run)
         workers = {one.pk: one for one in run.workers.order_by("pk")}
         this_worker = workers.pop(worker.pk, None)
@@ -103,19 +107,30 @@ def send_heartbeat(worker: RunWorker, *, in_flight: int = 0, outstanding: Decima
         place = sum(one.pk < this_worker.pk for one in others)
         share = run.in_flight // (len(others) + 1) + (place < run.in_flight % (len(others) + 1))
         this_worker.in_flight = max(0, min(share, run.in_flight - sum(one.in_flight for one in others)))
-        heartbeat = HeartbeatReply(
-            run.status, this_worker.in_flight, len(others), lost=lost, endpoint=run.judge.endpoint
-        )
+        endpoints = {"endpoint": run.judge.endpoint, "tables": run.judge.table_endpoint}
+        heartbeat = HeartbeatReply(run.status, this_worker.in_flight, len(others), lost=lost, **endpoints)
         # Calls in flight above the new share count until they have ended.
         this_worker.in_flight = max(this_worker.in_flight, in_flight)
         if run.max_cost is not None:
             heartbeat = with_reserved_money(heartbeat, run, this_worker, others, outstanding)
         this_worker.heartbeat_at = timezone.now()
         this_worker.save(update_fields=["heartbeat_at", "in_flight", "reserved"])
-    endpoint = heartbeat.endpoint
-    if endpoint is None or (endpoint.requests_per_minute, endpoint.tokens_per_minute) == (None, None):
-        return heartbeat
-    return replace(heartbeat, endpoint_workers=max(1, count_workers(endpoint)))
+    return replace(heartbeat, limits=limits_of(heartbeat.endpoint, heartbeat.tables))
+
+
+def limits_of(*endpoints: Endpoint | None, sharers: Callable[[Endpoint], int] | None = None) -> Limits:
+    """Return a worker's share of the limits of the endpoints that it asks: of the tighter one, where they are two.
+
+    sharers : counts those that share an endpoint (default: the workers of runs)
+    """
+    shares: tuple[list[float], list[float]] = ([], [])
+    for one in endpoints:
+        if one is None or (one.requests_per_minute, one.tokens_per_minute) == (None, None):
+            continue
+        workers = max(1, (sharers or count_workers)(one))
+        for limit, found in zip((one.requests_per_minute, one.tokens_per_minute), shares, strict=True):
+            found += [] if limit is None else [limit / workers]
+    return min(shares[0], default=None), min(shares[1], default=None)
 
 
 def with_reserved_money(
@@ -132,7 +147,8 @@ def with_reserved_money(
 
 def count_workers(endpoint: Endpoint) -> int:
     """Count the workers with a fresh heartbeat whose runs use an endpoint."""
-    return RunWorker.objects.filter(run__judge__endpoint=endpoint, heartbeat_at__gte=timezone.now() - LEASE).count()
+    asking = Q(run__judge__endpoint=endpoint) | Q(run__judge__table_endpoint=endpoint)
+    return RunWorker.objects.filter(asking, heartbeat_at__gte=timezone.now() - LEASE).count()
 
 
 def reap_dead_workers(run: JudgeRun) -> None:

@@ -36,6 +36,14 @@ class Judge(models.Model):
     name = models.SlugField(max_length=80, unique=True)
     method = models.CharField(max_length=40)
     endpoint = models.ForeignKey(Endpoint, null=True, blank=True, on_delete=models.PROTECT, related_name="judges")
+    table_endpoint = models.ForeignKey(
+        Endpoint,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="table_judges",
+        help_text="SC²: asked for aspects, tables and their comparison, in place of the judge's own, which gives the verdict.",
+    )
     order = models.CharField(max_length=10, choices=OrderPolicy.choices, default=OrderPolicy.RANDOM)
     combine = models.CharField(max_length=12, choices=Combine.choices, default=Combine.TIE)
     repeats = models.PositiveSmallIntegerField(default=1, help_text="How often each presentation is asked.")
@@ -69,6 +77,11 @@ class Judge(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """The endpoints that it asks: its own, and that of its tables where it is another one."""
+        return [one for one in (self.endpoint, self.table_endpoint) if one is not None]
 
     @property
     def is_candidate(self) -> bool:

@@ -26,8 +26,9 @@ from judging.calls.made_tables import tables_shown
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests, setting_of
 from judging.core.errors import BadSettings
-from judging.core.pricing import cost_of
+from judging.core.pricing import cost_of, total_cost
 from judging.methods import AskingMethod, Presentation, find_method
+from judging.methods.sc2.record import MAKING
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from judging.runs.juries import check_members
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
@@ -176,13 +177,24 @@ def estimate_of_cells(
         cached=sum(kind.cached for kind in kinds),
         prompt_tokens=prompt,
         completion_tokens=completion,
-        cost=cost_of(endpoint, prompt, completion, batch=way == JudgeRun.Way.BATCH),
+        cost=cost_of_kinds(judge, kinds, batch=way == JudgeRun.Way.BATCH),
         currency=endpoint.currency,
         sampled=min(len(cells), pending),
         learned_from=lessons.count,
         kinds=kinds,
         spent=spent,
     )
+
+
+def cost_of_kinds(judge: Judge, kinds: Sequence[CallKindEstimate], *, batch: bool = False) -> Decimal | None:
+    """Return the cost of a judge's calls, those that make tables at the prices of the endpoint that they go to."""
+    costs = []
+    for endpoint in judge.endpoints:
+        of_tables = endpoint == judge.table_endpoint
+        asked = [one for one in kinds if not judge.table_endpoint or (one.kind in MAKING) == of_tables]
+        prompt, completion = sum(one.prompt_tokens for one in asked), sum(one.completion_tokens for one in asked)
+        costs.append(cost_of(endpoint, prompt, completion, batch=batch))
+    return total_cost(costs)
 
 
 def settled_cells(run: JudgeRun) -> QuerySet[Judgment]:
@@ -223,7 +235,8 @@ def sample_of_cells(
 
 def learn(judge: Judge, endpoint: Endpoint) -> LearnedSizes:
     """Learn sizes from the last answers to judges of this method at this endpoint."""
-    runs = JudgeRun.objects.filter(judge__method=judge.method, judge__endpoint=endpoint).order_by("-pk")[:5]
+    same = {"judge__endpoint": endpoint, "judge__table_endpoint": judge.table_endpoint}
+    runs = JudgeRun.objects.filter(judge__method=judge.method, **same).order_by("-pk")[:5]
     recent = (
         Judgment.objects.of_every_question()
         .filter(run__in=list(runs), status=Judgment.Status.PARSED)

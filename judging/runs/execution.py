@@ -144,11 +144,12 @@ def ask_endpoint(job: Job, method: AskingMethod, make_client: MakeClient) -> Non
     if endpoint is None:
         raise RunStopped(f"judge {job.run.judge} has no endpoint")
 
-    with checked(endpoint):
+    tables = job.run.judge.table_endpoint
+    with checked(endpoint, tables):
         if job.run.way == JudgeRun.Way.BATCH:
             BatchWork(job, method, endpoint).work()
         else:
-            carry_out(RunWorkerSession(job, method), endpoint, make_client)
+            carry_out(RunWorkerSession(job, method), endpoint, make_client, tables=tables)
 
 
 def fill_from_baseline(job: Job, method: Baseline) -> None:

@@ -91,6 +91,13 @@ class JudgeForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=_("Sent before each call, as the system’s message."),
     )
+    table_endpoint = forms.ModelChoiceField(
+        Endpoint.objects.all(),
+        required=False,
+        label=_("Endpoint of the tables"),
+        empty_label=_("none: the judge’s own"),
+        help_text=_("SC²: makes aspects and tables and compares these; the judge’s own endpoint gives the verdict."),
+    )
     table_variant = forms.CharField(
         max_length=40,
         required=False,

@@ -28,6 +28,7 @@ def add_judge(
     name: str,
     method: str,
     endpoint: Endpoint | None = None,
+    table_endpoint: Endpoint | None = None,
     order: str = Judge.OrderPolicy.RANDOM,
     combine: str = Judge.Combine.TIE,
     repeats: int = 1,
@@ -43,6 +44,7 @@ def add_judge(
 ) -> tuple[Judge, bool]:
     """Store a judge, unless the same one exists; return it and whether it is new. Without a seed, one is drawn.
 
+    table_endpoint : that an SC² judge asks for its tables, in place of `endpoint`, which gives the verdict
     table_variant : of the stored tables that an SC² judge is shown, in place of tables of its own
     texts_first : of a new judge; one that is there stays as it is
     Parameters that the endpoint rejects by its last test are left out of a new judge's calls, unless they are given.
@@ -51,11 +53,14 @@ def add_judge(
     """
     existing = Judge.objects.select_for_update(of=("self",)).filter(name=name).first()
     fitted = fit_params(
-        find_method(method), params or {}, *(fit_of(existing, params or {}) if existing else found_at(endpoint))
+        find_method(method),
+        params or {},
+        *(fit_of(existing, params or {}) if existing else found_at(endpoint, table_endpoint)),
     )
     wanted: dict[str, Any] = {
         "method": method,
         "endpoint": endpoint,
+        "table_endpoint": table_endpoint,
         "order": order,
         "combine": combine,
         "repeats": repeats,
@@ -79,10 +84,14 @@ def add_judge(
     return judge, True
 
 
-def found_at(endpoint: Endpoint | None) -> tuple[set[str], str]:
-    """Return the parameters that an endpoint rejects by its last test, and its name for the limit on an answer's tokens."""
-    supports = endpoint.supports if endpoint else {}
-    return set(supports.get("rejects", ())), supports.get("length", "")
+def found_at(*endpoints: Endpoint | None) -> tuple[set[str], str]:
+    """Return the parameters that one of the endpoints rejects by its last test, and their name for the limit on tokens."""
+    rejects: set[str] = set()
+    length = ""
+    for endpoint in filter(None, endpoints):
+        rejects |= set(endpoint.supports.get("rejects", ()))
+        length = length or endpoint.supports.get("length", "")
+    return rejects, length
 
 
 def fit_of(judge: Judge, params: Mapping[str, Any]) -> tuple[set[str], str]:
@@ -131,8 +140,7 @@ def check_judge(judge: Judge) -> None:
         raise BadSettings(f"repeats must be between 1 and {MOST_REPEATS}, got {judge.repeats}")
     if judge.task and judge.task not in TASKS:
         raise BadSettings(f"there is no task {judge.task}; there are {', '.join(TASKS)}")
-    if judge.table_variant and not method.shows_tables:
-        raise BadSettings(f"method {judge.method} shows no comparison table")
+    check_tables(judge, method)
     if judge.combine == Judge.Combine.PROBABILITY:
         check_probabilities(judge, method)
     if judge.is_jury:
@@ -161,6 +169,29 @@ def check_judge(judge: Judge) -> None:
         if wording.system_prompt and judge.system_prompt:
             raise BadSettings(f"prompt {wording} has a system prompt of its own: give no other")
         check_wording(wording.text, wording.parser, version=str(wording), negated=judge.negated)
+
+
+def check_tables(judge: Judge, method: Method) -> None:
+    """Refuse tables of a method without any, and an endpoint for them at which none are made, or in another currency.
+
+    Raises: BadSettings
+    """
+    tables = judge.table_endpoint
+    if (judge.table_variant or tables) and not method.shows_tables:
+        raise BadSettings(f"method {judge.method} shows no comparison table")
+    if tables is None:
+        return
+    if judge.table_variant:
+        raise BadSettings(f"the tables of variant {judge.table_variant} are made already: leave out the table endpoint")
+    if judge.endpoint is None:
+        return
+    if tables == judge.endpoint:
+        raise BadSettings(f"tables are made at {tables} anyway: a table endpoint is another one")
+    if tables.currency != judge.endpoint.currency:
+        raise BadSettings(
+            f"{judge.endpoint} has prices in {judge.endpoint.currency}, {tables} in {tables.currency}: "
+            "a judge's costs are in one currency"
+        )
 
 
 def check_jury(judge: Judge) -> None:
@@ -221,7 +252,7 @@ def find_judge(name: str) -> Judge:
 
     Raises: UnknownJudge listing those that exist.
     """
-    judge = Judge.objects.select_related("endpoint", "prompt_file").filter(name=name).first()
+    judge = Judge.objects.select_related("endpoint", "table_endpoint", "prompt_file").filter(name=name).first()
     if judge is None:
         known = ", ".join(Judge.objects.values_list("name", flat=True)) or "none yet"
         raise UnknownJudge(f"there is no judge {name}; there are: {known}")

@@ -71,7 +71,7 @@ def _check(run: JudgeRun) -> None:
         raise RunBusy(f"{run} is {run.get_status_display().lower()}: wait until it has ended")
     if left := run.judgments.of_every_question().filter(status=PENDING).count():
         raise RunBusy(f"{run} has {left} open presentations: resume it first")
-    check_cap(run.max_cost, run.judge.endpoint)
+    check_cap(run.max_cost, *run.judge.endpoints)
 
 
 def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]]:

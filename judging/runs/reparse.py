@@ -30,7 +30,7 @@ def reparse_run(run: JudgeRun, method: AskingMethod) -> int:
     """
     setting = setting_of(run.judge)
     requests = Requests(run.judge, method)
-    stamp = stamp_of(run, method, setting, requests.base_url)
+    stamp = stamp_of(run, method, setting)
     old = run.judgments.of_every_question().exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
     old = old.exclude(calls=0).exclude(parser_version=method.parser_version)
     ids = list(old.order_by("pk").values_list("pk", flat=True))

@@ -82,8 +82,10 @@ def start_run(
     run.in_flight = in_flight or run.in_flight
     run.max_cost = run.max_cost if max_cost is None else max_cost
     run.way = way or run.way
+    if run.way == JudgeRun.Way.BATCH and judge.table_endpoint:
+        raise BadSettings(f"judge {judge} asks two endpoints: a provider's batch goes to one; choose way calls")
     run.tables_as = tables_as or run.tables_as
-    check_cap(run.max_cost, run.judge.endpoint)
+    check_cap(run.max_cost, *run.judge.endpoints)
     add_cells(run)
     if not run.judgments.of_every_question().exists():
         raise BadSettings(f"{batch or study} has no {'such ' if only.key else ''}pairs to judge")
@@ -112,7 +114,7 @@ def resume_run(*, run: JudgeRun) -> JudgeRun:
     run = lock_run(run)
     if run.status not in (JudgeRun.Status.PAUSED, JudgeRun.Status.FAILED):
         raise RunBusy(f"{run} can't be resumed: it is {run.get_status_display().lower()}")
-    check_cap(run.max_cost, run.judge.endpoint)
+    check_cap(run.max_cost, *run.judge.endpoints)
     open_failed(run)
     _set(run, JudgeRun.Status.QUEUED)
     transaction.on_commit(lambda: enqueue_run(run.pk))

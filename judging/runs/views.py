@@ -105,8 +105,8 @@ def _judges_page(
     status: int = 200,
 ) -> HttpResponse:
     read_folder()  # offers new files too
-    seen = judges_seen_by(request.user).select_related("endpoint", "prompt_file")
-    stored = study.judge_runs.select_related("judge__endpoint", "judge__prompt_file", "batch")
+    seen = judges_seen_by(request.user).select_related("endpoint", "table_endpoint", "prompt_file")
+    stored = study.judge_runs.select_related("judge__endpoint", "judge__table_endpoint", "judge__prompt_file", "batch")
     runs = [run for run in stored if not run.judge.is_candidate]  # these stand with their tuning
     unused = seen.filter(~Exists(JudgeRun.objects.filter(judge=OuterRef("pk"))))
     context = {
@@ -210,7 +210,9 @@ def run_judgments(request: HttpRequest, study: Study, run_id: int) -> HttpRespon
 
 
 def _find(study: Study, run_id: int) -> JudgeRun:
-    runs = study.judge_runs.select_related("judge__endpoint", "judge__prompt_file", "batch", "study")
+    runs = study.judge_runs.select_related(
+        "judge__endpoint", "judge__table_endpoint", "judge__prompt_file", "batch", "study"
+    )
     return get_object_or_404(runs, pk=run_id)
 
 

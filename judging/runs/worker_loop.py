@@ -35,7 +35,7 @@ class RunWorkerSession(Session):
             progress=job.progress,
             on_progress=job.on_progress,
         )
-        self.stamp = stamp_of(job.run, method, setting, requests.base_url, worker=job.worker.pk)
+        self.stamp = stamp_of(job.run, method, setting, worker=job.worker.pk)
         self._failures = 0
 
     def learn_sizes(self, sizes: CallSizes) -> None:

@@ -87,6 +87,7 @@ def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence
         method=candidate["method"],
         prompt_file=find_prompt(candidate["prompt"]) if candidate["prompt"] else None,
         params=params,
+        table_endpoint=base.table_endpoint if candidate["method"] == base.method else None,
         table_variant=base.table_variant if candidate["method"] == base.method else "",
         **shared,
     )

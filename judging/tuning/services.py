@@ -42,7 +42,7 @@ def start_tuning(
     name = name or default_name(asked.judge)
     if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
         raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
-    check_cap(max_cost, asked.judge.endpoint)
+    check_cap(max_cost, *asked.judge.endpoints)
     Study.objects.select_for_update().get(pk=asked.study.pk)
     wanted = {"study": asked.study, "judge": asked.judge, "question": asked.question, "settings": asked.as_json()}
     tuning = JudgeTuning.objects.select_related("study", "judge__endpoint").filter(name=name).first()
@@ -64,7 +64,7 @@ def raise_cap(tuning: JudgeTuning, max_cost: Decimal | None) -> None:
 
     Raises: BadSettings for a cap that can't be enforced
     """
-    check_cap(max_cost, tuning.judge.endpoint)
+    check_cap(max_cost, *tuning.judge.endpoints)
     JudgeTuning.objects.filter(pk=tuning.pk, status=JudgeTuning.Status.STOPPED).update(max_cost=max_cost)
 
 

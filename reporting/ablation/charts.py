@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from reporting.ablation.comparison import differing_settings
+from reporting.ablation.files import asked_at
 from reporting.core.charts import (
     Spec,
     build_spec,
@@ -28,7 +29,7 @@ def by_samples(found: Found, theme: str) -> Spec:
     rows = found["parts"].get("samples", [])
     measure = _measure(rows)
     rows = [row for row in rows if _is_known(row, measure)]
-    points = [_point(row, row[measure], row["samples"], row["endpoint"]) for row in rows]
+    points = [_point(row, row[measure], row["samples"], asked_at(row)) for row in rows]
     title = "By the number of tables, |C|"
     if not points:
         return empty_chart(title, str(found.get("why", NO_TABLES_YET)), theme)

@@ -159,6 +159,8 @@ class _Rows:
             "judge": judge.name,
             "endpoint": judge.endpoint.name if judge.endpoint else "",
             "model": judge.endpoint.model if judge.endpoint else "",
+            "table_endpoint": judge.table_endpoint.name if judge.table_endpoint else "",
+            "table_model": judge.table_endpoint.model if judge.table_endpoint else "",
             **configuration_json(judge, configuration),
             "aspects_name": one.aspects.name if one.aspects else None,
             "aspects_hash": one.aspects.key if one.aspects else None,

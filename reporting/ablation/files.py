@@ -16,7 +16,8 @@ TITLES = {
     "grid": "numbers of tables × schemes × aspects",
 }
 ABOUT = (
-    *("judge", "endpoint", "model", "method", "samples", "scheme", "aspects", "aspects_name", "aspects_hash"),
+    *("judge", "endpoint", "model", "table_endpoint", "table_model", "method", "samples", "scheme", "aspects"),
+    *("aspects_name", "aspects_hash"),
     *("budget", "shots", "planned_calls"),
 )
 COUNTS = (
@@ -126,6 +127,11 @@ def row_name(row: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def asked_at(row: Mapping[str, Any]) -> str:
+    """Name the endpoint of a row, with that of its tables where it is another one."""
+    return f"{row['endpoint']}, tables by {row['table_endpoint']}" if row["table_endpoint"] else str(row["endpoint"])
+
+
 def _cells(row: Mapping[str, Any]) -> list[str]:
     calls, tokens = row["calls_per_verdict"], row["tokens_per_verdict"]
     status = row["status"]
@@ -133,7 +139,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     begun = f" ({row['rounds_begun']} begun)" if row["rounds_begun"] else ""
     compared = calls.get("comparator")
     return [
-        printable(f"{row_name(row)} @ {row['endpoint']}"),
+        printable(f"{row_name(row)} @ {asked_at(row)}"),
         printable(row["aspects_name"]) if row["aspects_name"] else UNDEFINED,
         _share(row["accuracy"]),
         _plain(row["accuracy"]["sd_over_rounds"], 3),

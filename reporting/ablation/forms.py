@@ -47,6 +47,12 @@ class AblationForm(PairsForm):
     """Settings of a new ablation."""
 
     endpoint = endpoint_field(empty_label=None, help_text=_("Added by a site admin."))
+    table_endpoint = endpoint_field(
+        required=False,
+        label=_("Endpoint of the tables"),
+        empty_label=_("none: the judge’s own"),
+        help_text=_("SC²: makes aspects and tables and compares these; the judge’s own endpoint gives the verdict."),
+    )
     parts = forms.MultipleChoiceField(
         choices=list(PART_NAMES.items()),
         initial=list(PAPER),
@@ -76,7 +82,10 @@ class AblationForm(PairsForm):
     budgets = IntegerListField(initial=_comma_separated(Axes.budgets), label=_("Calls a verdict"))
     shots = IntegerListField(initial=_comma_separated(Axes.shots), label=_("Examples shown"))
 
-    field_order = ("endpoint", "parts", "rounds", "samples", "schemes", "aspects", "budgets", "shots", "batch")
+    field_order = (
+        *("endpoint", "table_endpoint", "parts", "rounds", "samples", "schemes", "aspects", "budgets", "shots"),
+        "batch",
+    )
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, study=study, **kwargs)
@@ -104,6 +113,7 @@ class AblationForm(PairsForm):
         data["ablation"] = Ablation(
             study=self.study,
             endpoint=data["endpoint"],
+            table_endpoint=data["table_endpoint"],
             parts=tuple(data["parts"]),
             axes=axes,
             rounds=data["rounds"],

@@ -119,7 +119,7 @@ class AuditViewSet(StudyRows):
         """Queue a stress test, or resume it; or queue the next check of a judge's drift. A worker asks the judge."""
         data = read(NewAuditSerializer, request)
         test = _wanted(request.user, data)
-        check_cap(data["max_cost"], test.judge.endpoint)
+        check_cap(data["max_cost"], *test.judge.endpoints)
         audit = (start_check if data["kind"] == JudgeAudit.Kind.DRIFT else start_stress)(test)
         queue_audit(audit, in_flight=data["in_flight"], max_cost=data["max_cost"])
         where = {"Location": reverse("api:judgeaudit-detail", args=[audit.pk])}

@@ -50,6 +50,9 @@ class NewJudgeSerializer(serializers.Serializer[Any]):
     prompt_file = serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION of an own wording.")
     family = serializers.CharField(required=False, max_length=100)
     system_prompt = serializers.CharField(required=False, max_length=LONGEST, help_text="Sent before each call.")
+    table_endpoint = serializers.CharField(
+        required=False, max_length=80, help_text="sc2: makes the tables; `endpoint` gives the verdict."
+    )
     table_variant = serializers.CharField(
         required=False,
         max_length=40,
@@ -72,8 +75,8 @@ class JudgeSetup(GenericViewSet[Any]):
         seen = judges_seen_by(request.user)
         if Judge.objects.filter(name=data["name"]).exists() and not seen.filter(name=data["name"]).exists():
             raise BadFields({"name": ["This name is taken."]})
-        if "endpoint" in data:
-            data["endpoint"] = find_endpoint(data["endpoint"])
+        for name in {"endpoint", "table_endpoint"} & set(data):
+            data[name] = find_endpoint(data[name])
         if "prompt_file" in data:
             data["prompt_file"] = _find_prompt(request.user, data["prompt_file"])
         judge, is_new = add_judge(**data)

@@ -268,14 +268,17 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
     """An auto-rater and its settings."""
 
     endpoint = serializers.CharField(source="endpoint.name", read_only=True, default=None, allow_null=True)
+    table_endpoint = serializers.CharField(
+        source="table_endpoint.name", read_only=True, default=None, allow_null=True, help_text="That makes its tables."
+    )
     prompt_file = serializers.CharField(read_only=True, allow_null=True, help_text="NAME.vVERSION of an own wording.")
     params = serializers.JSONField(read_only=True)
 
     class Meta:
         model = Judge
         fields = [
-            *("name", "method", "endpoint", "order", "combine", "repeats", "negated", "task", "prompt_file"),
-            *("family", "params", "system_prompt", "table_variant", "texts_first", "seed", "created_at"),
+            *("name", "method", "endpoint", "table_endpoint", "order", "combine", "repeats", "negated", "task"),
+            *("prompt_file", "family", "params", "system_prompt", "table_variant", "texts_first", "seed", "created_at"),
         ]
 
 

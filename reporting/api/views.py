@@ -190,7 +190,7 @@ class ComparisonTableViewSet(StudyRows):
 class JudgeViewSet(JudgeSetup, Rows):
     """Judges, by name: those that ran in the user's groups, and those that never ran."""
 
-    queryset = Judge.objects.select_related("endpoint", "prompt_file").order_by("name")
+    queryset = Judge.objects.select_related("endpoint", "table_endpoint", "prompt_file").order_by("name")
     serializer_class = serializers.JudgeSerializer
     filterset_class = filters.JudgeFilter
     lookup_field = "name"
@@ -198,7 +198,11 @@ class JudgeViewSet(JudgeSetup, Rows):
 
     def get_queryset(self) -> QuerySet[Judge]:
         """Return the judges that this user may see."""
-        return judges_seen_by(self.request.user).select_related("endpoint", "prompt_file").order_by("name")
+        return (
+            judges_seen_by(self.request.user)
+            .select_related("endpoint", "table_endpoint", "prompt_file")
+            .order_by("name")
+        )
 
 
 class EndpointViewSet(EndpointSetup, Rows):

@@ -67,6 +67,8 @@ def _settings(study: Study, judge: Judge) -> Part:
         "method": judge.method,
         "model": judge.endpoint.model if judge.endpoint else None,
         "endpoint": judge.endpoint.name if judge.endpoint else None,
+        "table_endpoint": judge.table_endpoint.name if judge.table_endpoint else None,
+        "table_model": judge.table_endpoint.model if judge.table_endpoint else None,
         "family": judge.family or None,
         "order": judge.order,
         "combine": judge.combine,

@@ -68,7 +68,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     form, found = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
     if form.is_valid():
         with errors_on(form):
-            check_cap(form.cleaned_data["max_cost"], form.cleaned_data["judge"].endpoint)
+            check_cap(form.cleaned_data["max_cost"], *form.cleaned_data["judge"].endpoints)
             is_drift = form.cleaned_data["kind"] == JudgeAudit.Kind.DRIFT
             found = (estimate_check if is_drift else estimate_stress)(form.cleaned_data["test"])
     status = 200 if found else 422
@@ -85,7 +85,7 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         chosen = form.cleaned_data
         with errors_on(form):
-            check_cap(chosen["max_cost"], chosen["judge"].endpoint)
+            check_cap(chosen["max_cost"], *chosen["judge"].endpoints)
             is_drift = chosen["kind"] == JudgeAudit.Kind.DRIFT
             audit = (start_check if is_drift else start_stress)(chosen["test"])
             if queue_audit(audit, in_flight=chosen["in_flight"], max_cost=chosen["max_cost"]):

@@ -184,7 +184,7 @@ TABLES = (
     _of(ImportRecord, "study"),
     _used(
         Endpoint,
-        *("judges__runs__study", "generation_runs__study", "table_checks__table__study"),
+        *("judges__runs__study", "table_judges__runs__study", "generation_runs__study", "table_checks__table__study"),
         left=("key_env", "headers", "supports", "tested_at"),
         same=("name", "base_url", "model"),
     ),
@@ -198,7 +198,7 @@ TABLES = (
         Judge,
         "runs__study",
         same=(
-            *("name", "method", "endpoint", "order", "combine", "repeats", "negated", "task"),
+            *("name", "method", "endpoint", "table_endpoint", "order", "combine", "repeats", "negated", "task"),
             *("prompt_file", "family", "params", "system_prompt", "table_variant", "texts_first", "seed"),
         ),
     ),

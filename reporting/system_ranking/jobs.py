@@ -48,7 +48,7 @@ def queue_ranking(
         raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
     most = most_presentations(wanted, wanted.field)
     check(study, asker(wanted.judge), [wanted.question])
-    check_cap(max_cost, wanted.judge.endpoint)
+    check_cap(max_cost, *wanted.judge.endpoints)
     known = [one for one in rankings_of(study) if (one.judge, one.question) == (wanted.judge, wanted.question)]
     if any(one.status in UNDER_WAY for one in known):
         raise RunBusy(

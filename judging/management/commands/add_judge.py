@@ -72,6 +72,11 @@ class Command(TandemCommand):
         ),
         argument("--system-prompt", metavar="FILE", help="a text to be sent before each call, as the system's message"),
         argument(
+            "--table-endpoint",
+            metavar="NAME",
+            help="sc2: ask this endpoint for aspects and tables and to compare these; --endpoint gives the verdict",
+        ),
+        argument(
             "--table-variant",
             default="",
             metavar="NAME",
@@ -90,7 +95,7 @@ class Command(TandemCommand):
         same = ("name", "method", "order", "combine", "repeats", "negated", "task", "family", "table_variant", "seed")
         judge, is_new = add_judge(
             **{name: options[name] for name in same},
-            endpoint=find_endpoint(options["endpoint"]) if options["endpoint"] else None,
+            **{name: find_endpoint(options[name]) for name in ("endpoint", "table_endpoint") if options[name]},
             system_prompt=read_prompt(read_file(options["system_prompt"])[0]).text if options["system_prompt"] else "",
             prompt_file=prompt_named(options["prompt"]),
             params=dict(options["param"]) | jury_params(options),
@@ -119,6 +124,7 @@ def about(judge: Judge) -> str:
     parts += [f"task {judge.task}"] * bool(judge.task)
     parts += [f"prompt {judge.prompt_file}"] * (judge.prompt_file is not None)
     parts += ["a system prompt"] * bool(judge.system_prompt)
+    parts += [f"tables made at {judge.table_endpoint}"] * bool(judge.table_endpoint)
     parts += [f"tables {judge.table_variant}"] * bool(judge.table_variant)
     parts += [f"{judge.repeats} repeats"] * (judge.repeats > 1)
     parts += ["negated as well"] * judge.negated

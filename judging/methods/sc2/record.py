@@ -9,6 +9,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 Side = Literal["a", "b"]
 How = Literal["comparator", "coin", "bye"]
 KINDS = ("aspects", "table", "comparator", "verdict")  # of calls, in order: JSON columns don't keep it
+MAKING = frozenset(KINDS[:-1])  # of the calls that make a table
 
 
 class TableRow(TypedDict):

@@ -1,4 +1,4 @@
-"""sc2_ablation STUDY [--endpoint NAME [--estimate|--report]] [--part PART …] [--rounds R] [--format text|json|csv], and:
+"""sc2_ablation STUDY [--endpoint NAME [--table-endpoint NAME] [--estimate|--report]] [--part PART …] [--rounds R] [--format text|json|csv], and:
 
 [--samples C …] [--scheme S …] [--aspects A …] [--budget B …] [--shots K …] [--in-flight W] [--max-cost X] [--seed N]
 [--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
@@ -62,6 +62,7 @@ class Command(TandemCommand):
     arguments = (
         *PAIRS,
         argument("--endpoint", default="", metavar="NAME", help="ask there; in a report: only what it said"),
+        argument("--table-endpoint", metavar="NAME", help="let SC² make its tables there, and judge at --endpoint"),
         argument("--estimate", action="store_true", help="say what it would take, and ask nothing"),
         argument("--report", action="store_true", help="print what is there, and ask nothing"),
         argument(
@@ -186,6 +187,7 @@ def ablation_from(study: Study, options: dict[str, Any]) -> Ablation:
     return Ablation(
         study=study,
         endpoint=find_endpoint(options["endpoint"]),
+        table_endpoint=find_endpoint(options["table_endpoint"]) if options["table_endpoint"] else None,
         parts=tuple(options["part"] or PAPER),
         axes=Axes(**{name: tuple(values) for name, values in given.items() if values}),
         rounds=options["rounds"],

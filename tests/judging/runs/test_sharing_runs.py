@@ -167,7 +167,7 @@ def test_limits_of_an_endpoint_are_shared_by_the_workers_of_all_its_runs(run: Ju
     stranger = make_judge(name="stranger", endpoint=make_endpoint(name="far"))
     join(start_run(study=make_study("third"), judge=stranger))
     one, _, _ = join(run), join(other), join(other)
-    assert leases.send_heartbeat(one).endpoint_workers == 3
+    assert leases.send_heartbeat(one).limits == (20, None)
 
 
 def test_last_worker_to_leave_decides_on_the_run(run: JudgeRun) -> None:
@@ -313,7 +313,7 @@ def test_machine_that_can_not_work_leaves_the_run_to_others(run: JudgeRun) -> No
 
 
 def test_answer_whose_name_another_worker_has_just_taken_is_kept_beside_it(run: JudgeRun) -> None:
-    request = Request("k" * 64, {"model": "small"}, 0, "verdict", 10)
+    request = Request("k" * 64, {"model": "small"}, 0, "verdict", 10, "http://there")
     ours, theirs, refusal = (
         StoredAnswer(request.key, Reply(text), request=request) for text in ("ours", "theirs", "no")
     )
@@ -341,7 +341,9 @@ def test_worker_that_lost_its_lease_stores_its_answers_and_nothing_about_cells(r
     assert claim(run, other, limit=1) == [cell]
     spent = Usage(10, 2, Decimal("0.5"))
     write(PendingWrites(bills={cell: (1, spent)}), Stamp("", "", worker=other.pk))
-    late = StoredAnswer("k" * 64, Reply("A"), request=Request("k" * 64, {"model": "small"}, 0, "verdict", 10))
+    late = StoredAnswer(
+        "k" * 64, Reply("A"), request=Request("k" * 64, {"model": "small"}, 0, "verdict", 10, "http://there")
+    )
     late_bill = {cell: (7, Usage(70, 7, Decimal(7)))}
     write(PendingWrites(answers=[late], bills=late_bill, links=[(cell, late)]), stamp)
     judgment = Judgment.objects.of_every_question().get(pk=cell)
