@@ -77,6 +77,7 @@ class CallState:
     """A call of a case's present round.
 
     lost, declined, unread : why it got no answer; the text of a refusal; why its last answer can't be read
+    fell_back : it is sent without its JSON schema
     """
 
     call: Call
@@ -87,6 +88,11 @@ class CallState:
     lost: str = ""
     declined: str = ""
     unread: str = ""
+    fell_back: bool = False
+
+    def fall_back(self) -> None:
+        """Send the call without its JSON schema from now on."""
+        self.call, self.attempt, self.fell_back = self.call.without_schema(), 0, True
 
 
 class Case:
@@ -105,6 +111,7 @@ class Case:
         self.cached = cell.cached
         self.asked = 0
         self.recorded = False  # its result was noted
+        self.fell_back = False  # a verdict was asked for without its JSON schema
         self.reading: Reading | None = None
         self._answered: set[str] = set()  # kinds of calls with at least one answer
         self._last_failure = ""  # of the last call without an answer
@@ -136,6 +143,7 @@ class Case:
         if self.ended:
             return
         self._answered.add(state.call.kind)
+        self.fell_back = self.fell_back or (state.fell_back and state.call.kind == "verdict")
         self.used.append(stored)
         self.cached += not paid and stored.pk not in self.cell.paid
         self._read(state, stored)

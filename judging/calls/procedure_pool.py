@@ -11,6 +11,8 @@ from judging.calls.store import REPLY_FIELDS, PendingWrites, Result, cached_rows
 from judging.methods import AskingMethod, Reply, Setting
 from judging.models import Completion, Judgment
 
+Asked = tuple[Case, CallState, Request]
+
 
 class ProcedurePool:
     """The cases of one process; what changes is collected in `writes`.
@@ -18,10 +20,14 @@ class ProcedurePool:
     under_way : cases that have started and not ended
     ended     : cases that have a result, unless that is among the writes
     refusals  : those that the cases which start again have paid for; they get them again, though no other may
+    takes_schema : the endpoint has rejected no call for its JSON schema so far
+    replaying : cases get stored answers only, which may be those to calls without their schema
     """
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: Requests, *, replaying: bool = False) -> None:
         self.requests = requests
+        self.replaying = replaying
+        self.takes_schema = True
         self.writes = PendingWrites()
         self.under_way = 0
         self.ended: list[Case] = []
@@ -45,6 +51,7 @@ class ProcedurePool:
         self._unwritten[stored.key] = stored
         self.writes.answers.append(stored)
         for number, (case, state) in enumerate(waiting):
+            self.takes_schema = self.takes_schema and not state.fell_back
             case.take(state, stored, paid=number == 0)
             if number == 0:
                 self._bill(case, stored)
@@ -69,12 +76,22 @@ class ProcedurePool:
         cached = case.cached if case.recorded else case.cell.cached
         self.writes.bills[case.cell.pk] = (case.fetched + cached, case.usage)
 
+    def falls_back(self, key: str) -> bool:
+        """Tell whether a call that is rejected will be sent without its JSON schema."""
+        _, waiting = self._asking.get(key, (None, []))
+        return any(state.call.plain is not None for _, state in waiting)
+
     def fail(self, key: str, reason: str, *, rejected: bool = False) -> list[Case]:
-        """End the cells that wait for a failed call; those for which a rejected call is optional continue."""
+        """End the cells that wait for a failed call.
+
+        Those whose rejected call had a JSON schema ask without it; those for which it is optional continue.
+        """
         _, waiting = self._asking.pop(key, (None, []))
         for case, state in waiting:
             state.waiting = False
-            if rejected and state.call.optional:
+            if rejected and state.call.plain is not None:
+                state.fall_back()
+            elif rejected and state.call.optional:
                 case.skip_call(state, reason)
             elif not case.ended:
                 case.end(Reading(Judgment.Status.ERROR, failure=reason))
@@ -88,6 +105,8 @@ class ProcedurePool:
             for case in running:
                 self._record(case)
             asked = [(case, state, self._request(case, state)) for case in running for state in case.open_calls()]
+            if self.replaying:
+                asked = self._as_answered(asked)
             found = self.look_up([request for _, _, request in asked if request.key not in self._asking])
             advanced: dict[int, Case] = {}
             for case, state, request in asked:
@@ -131,7 +150,17 @@ class ProcedurePool:
         self._asking.clear()
         self.under_way = 0
 
+    def _as_answered(self, asked: list[Asked]) -> list[Asked]:
+        """Leave out the schema of calls that have no answer with it."""
+        known = self.look_up([request for _, state, request in asked if state.call.plain is not None])
+        for _, state, request in asked:
+            if state.call.plain is not None and request.key not in known:
+                state.fall_back()
+        return [(case, state, self._request(case, state)) for case, state, _ in asked]
+
     def _request(self, case: Case, state: CallState) -> Request:
+        if state.call.plain is not None and not self.takes_schema:
+            state.fall_back()
         return self.requests.request(state.call, repeat=case.cell.repeat, attempt=state.attempt)
 
     def _wait_for(self, case: Case, state: CallState, request: Request) -> bool:
@@ -157,8 +186,8 @@ class ProcedurePool:
 class JudgmentPool(ProcedurePool):
     """The procedures of a judge's cells; their results are among the writes."""
 
-    def __init__(self, method: AskingMethod, setting: Setting, requests: Requests) -> None:
-        super().__init__(requests)
+    def __init__(self, method: AskingMethod, setting: Setting, requests: Requests, *, replaying: bool = False) -> None:
+        super().__init__(requests, replaying=replaying)
         self.method = method
         self.setting = setting
 
@@ -176,6 +205,7 @@ class JudgmentPool(ProcedurePool):
         used = () if reading.status == Judgment.Status.ERROR else tuple(case.used)
         calls = case.fetched + case.cached
         shown = case.cell.shown
-        version = prompt_version(self.method, self.setting, shown.task, shown.question)
+        setting = self.setting.without_schema() if case.fell_back else self.setting
+        version = prompt_version(self.method, setting, shown.task, shown.question)
         result = Result(case.cell.pk, case.cell.order, reading, calls, case.cached, case.usage, used, version)
         self.writes.results.append(result)

@@ -88,6 +88,7 @@ def setting_of(judge: Judge) -> Setting:
         table_variant=judge.table_variant,
         texts_first=judge.texts_first,
         schema=bool(makes_tables and makes_tables.supports.get("json_schema")),
+        verdict_schema=bool(judge.endpoint and judge.endpoint.supports.get("json_schema")),
     )
 
 

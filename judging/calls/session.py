@@ -125,7 +125,8 @@ class Session(ABC):
                 if request and answer.again:
                     result.follow_up.append(request)
                     continue
-                result.halt = self.note_failure(answer) or result.halt
+                if not (answer.rejected and self.pool.falls_back(answer.key)):
+                    result.halt = self.note_failure(answer) or result.halt
                 advanced += self.pool.fail(answer.key, answer.reason, rejected=answer.rejected)
             else:
                 result.stored.append(answer.key)

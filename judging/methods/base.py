@@ -15,6 +15,8 @@ from analysis.types import Verdict
 from judging.core.errors import BadSettings, UnknownJudge
 from judging.methods.sc2.record import TableRow
 
+SCHEMA_PARAM = "response_format"
+
 
 @dataclass(frozen=True)
 class Presentation:
@@ -45,7 +47,7 @@ class Setting:
     options : the judge's parameters that the method uses (`Method.options`); they are not sent
     wording : text of a researcher's prompt file; empty for the method's own
     wording_parser : name of its parser
-    schema  : the endpoint supports JSON schemas, by its last test
+    schema, verdict_schema : the endpoint of tables, that of verdicts, supports JSON schemas, by its last test
     system_prompt : the judge's own, sent with every call; part of the prompt's version
     table_variant : variant of the stored tables that the judge is shown, if it makes none
     texts_first : calls about the same texts begin with these texts, under the same fence
@@ -57,9 +59,14 @@ class Setting:
     wording_version: str = ""
     wording_parser: str = ""
     schema: bool = False
+    verdict_schema: bool = False
     system_prompt: str = ""
     table_variant: str = ""
     texts_first: bool = True
+
+    def without_schema(self) -> "Setting":
+        """Return the settings of verdicts asked for in words."""
+        return replace(self, options={**self.options, "verdict_schema": False})
 
     def rng(self, *about: object) -> random.Random:
         """Return a random generator seeded by the judge's seed and `about`."""
@@ -90,6 +97,7 @@ class Call:
     attempts : limit on attempts until a reply can be read; `None`: the default
     example  : a possible reply, for estimates of later calls; empty if any text would do
     made     : the record so far, to be stored even if this call gives no verdict
+    plain    : messages to be sent without the JSON schema in `params`, to an endpoint that rejects the call with it
     """
 
     kind: str
@@ -102,6 +110,12 @@ class Call:
     attempts: int | None = None
     example: str = ""
     made: Mapping[str, Any] | None = None
+    plain: Sequence[Mapping[str, str]] | None = None
+
+    def without_schema(self) -> "Call":
+        """Return the call as it is sent to an endpoint that takes no JSON schema."""
+        params = {name: value for name, value in self.params.items() if name != SCHEMA_PARAM}
+        return replace(self, messages=self.plain or self.messages, params=params, plain=None)
 
 
 @dataclass(frozen=True)

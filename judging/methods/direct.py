@@ -39,7 +39,7 @@ class ChainOfThought(PromptedMethod):
 class WithAspects(PromptedMethod):
     """Compares under aspects: the task's own five, a given list, or aspects that the model generates for the pair."""
 
-    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "aspects": FIXED, "tie_below": 0}
+    options: ClassVar[Mapping[str, Any]] = {**PromptedMethod.options, "aspects": FIXED}
 
     def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
         """Ask for the aspects if they are generated; as model output they are fenced."""
@@ -138,11 +138,9 @@ class FewShot(WithExamples):
     prompt = "few-shot.v1.txt"
     example = "example.v1.txt"
     options: ClassVar[Mapping[str, Any]] = {
-        "ties": False,
-        "logprobs": False,
+        **PromptedMethod.options,
         "shots": 3,
         "examples": [],
-        "tie_below": 0,
     }
 
     def check(self, task: str, setting: Setting) -> None:
@@ -164,7 +162,7 @@ class SelfConsistency(WithExamples):
     with_examples = "cot-few-shot.v1.txt"
     example = "example.v1.txt"
     default_params: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
-    options: ClassVar[Mapping[str, Any]] = {"ties": False, "samples": 8, "shots": 0}
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "samples": 8, "shots": 0, "verdict_schema": False}
 
     def prompt_of(self, setting: Setting) -> str:
         """Return the prompt file, with a placeholder for examples if any are shown."""

@@ -45,6 +45,7 @@ def whole(least: int, most: int) -> Rule:
 
 
 SWITCH: Rule = (lambda value: isinstance(value, bool), "true or false")
+IF_OFFERED: Rule = (lambda value: value == "auto" or isinstance(value, bool), "auto, true or false")
 RULES: Mapping[str, Rule] = {
     "ties": SWITCH,
     "logprobs": SWITCH,
@@ -70,7 +71,8 @@ RULES: Mapping[str, Rule] = {
         is_list_of_examples,
         f"a list of up to {MOST_SHOTS} examples with the texts source, first, second, and better, which is A or B",
     ),
-    "schema": (lambda value: value == "auto" or isinstance(value, bool), "auto, true or false"),
+    "schema": IF_OFFERED,
+    "verdict_schema": IF_OFFERED,
 }
 
 

@@ -20,7 +20,7 @@ class Pairwise(PromptedMethod):
     prompt = "pairwise.v1.txt"
     parser = "letter"
     own_wording = True
-    options: ClassVar[Mapping[str, Any]] = {"logprobs": False, "tie_below": 0}
+    options: ClassVar[Mapping[str, Any]] = {"logprobs": False, "tie_below": 0, "verdict_schema": False}
 
 
 @register

@@ -22,6 +22,8 @@ from judging.methods.options import check_options
 from judging.methods.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, ParsedAnswer, find_parser
 from judging.methods.prompts import PAIR, Prompt, load_prompt, make_prompt
 from judging.methods.task_files import CRITERION, find_task, words_for
+from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
+from judging.methods.verdict_schema import in_schema, schema_reader, verdict_schema
 
 VERDICTS = {FIRST: Verdict.A, SECOND: Verdict.B, TIE: Verdict.TIE}
 TOP_LOGPROBS = 20
@@ -64,7 +66,12 @@ class PromptedMethod(AskingMethod):
     parser: ClassVar[str] = "verdict-line"
     own_wording: ClassVar[bool] = False
     parser_version = VERSION
-    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "tie_below": 0}
+    options: ClassVar[Mapping[str, Any]] = {
+        "ties": False,
+        "logprobs": False,
+        "tie_below": 0,
+        "verdict_schema": False,
+    }
 
     def ask(self, shown: Presentation, setting: Setting) -> Procedure:
         """Prepare, and ask for the verdict."""
@@ -92,7 +99,7 @@ class PromptedMethod(AskingMethod):
         fence = prompt.fence_of(texts, *self.further_texts(shown, setting))
         words = {**words_for(shown), **self.answer_words(setting), **self.words(shown, setting, fence)}
         content = prompt.render(words, texts, fence=fence)
-        return Call(
+        call = Call(
             kind="verdict",
             messages=[{"role": "user", "content": content}],
             read=self.reader(shown, setting),
@@ -100,6 +107,16 @@ class PromptedMethod(AskingMethod):
             draw=draw,
             optional=optional,
         )
+        if not self.uses_verdict_schema(setting):
+            return call
+        letters = self.offer(shown, setting).letters
+        schema = verdict_schema(letters, reasons=self.parser != "letter")
+        return in_schema(call, words["letters"], schema)
+
+    def uses_verdict_schema(self, setting: Setting) -> bool:
+        """Tell whether the verdict is asked for by a JSON schema."""
+        wanted = self.option(setting, "verdict_schema")
+        return setting.verdict_schema if wanted == "auto" else bool(wanted)
 
     def answer_words(self, setting: Setting) -> dict[str, str]:
         """Return the words for the letters on offer."""
@@ -130,7 +147,9 @@ class PromptedMethod(AskingMethod):
     def reader(self, shown: Presentation, setting: Setting) -> Callable[[Reply], Outcome]:
         """Return the function that reads a reply as an outcome."""
         read = find_parser(setting.wording_parser if setting.wording else self.parser)
-        offer = offer_for(shown.task, shown.negated, self.ties(setting), bool(setting.wording))
+        if self.uses_verdict_schema(setting):
+            read = schema_reader(read)
+        offer = self.offer(shown, setting)
         logprobs = bool(self.option(setting, "logprobs"))
 
         def outcome(reply: Reply) -> Outcome:
@@ -140,6 +159,10 @@ class PromptedMethod(AskingMethod):
             return with_ties(found, setting)
 
         return outcome
+
+    def offer(self, shown: Presentation, setting: Setting) -> Offer:
+        """Return the verdicts on offer."""
+        return offer_for(shown.task, shown.negated, self.ties(setting), bool(setting.wording))
 
     def question(self, shown: Presentation, setting: Setting) -> Prompt:
         """Return the prompt: a researcher's own, or the method's."""
@@ -159,8 +182,9 @@ class PromptedMethod(AskingMethod):
         asked = load_prompt(self.prompt_of(setting), setting).version
         if setting.wording:
             asked = f"{own_prompt(setting.wording, setting.wording_version).version}:{setting.wording_parser}"
+        form = [load_prompt(SCHEMA_PROMPT).version] if self.uses_verdict_schema(setting) else []
         return "+".join(
-            [*(load_prompt(name, setting).version for name in self.further), asked, find_task(task).version]
+            [*(load_prompt(name, setting).version for name in self.further), asked, *form, find_task(task).version]
         )
 
     def check(self, task: str, setting: Setting) -> None:

@@ -109,10 +109,12 @@ def _next_answer(case: Case, requests: Requests, repeat: int, completions: list[
     They are matched by request, not by cache key: a refusal has none, and the endpoint's base URL may have changed.
     """
     for state in case.open_calls():
-        wanted = requests.request(state.call, repeat=repeat, attempt=state.attempt)
-        for completion in completions:
-            if completion.sample == wanted.sample and completion.request == wanted.body:
-                return state, completion
+        for call in (state.call, *([state.call.without_schema()] if state.call.plain is not None else [])):
+            wanted = requests.request(call, repeat=repeat, attempt=state.attempt)
+            for completion in completions:
+                if completion.sample == wanted.sample and completion.request == wanted.body:
+                    state.call = call
+                    return state, completion
     return None
 
 

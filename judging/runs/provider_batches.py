@@ -20,7 +20,7 @@ from judging.calls.cases import Case, StoredAnswer
 from judging.calls.requests import Request, cache_key
 from judging.calls.session import FailedCall, StepResult
 from judging.calls.transport import Transport
-from judging.core.errors import CallFailed, RunBusy, RunStopped, StatusChanged, TransientFailure
+from judging.core.errors import CallFailed, RejectedCall, RunBusy, RunStopped, StatusChanged, TransientFailure
 from judging.core.pricing import cost_of
 from judging.endpoints.chat_answers import UNUSABLE, ChatAnswer
 from judging.jobs import leases
@@ -217,7 +217,7 @@ class BatchWork(Transport):
             self.failures[request.key] = line
             if line.charged is not None and not self.is_new(request, line.charged):
                 line.charged = None
-        failure = self.failures.get(request.key) or TransientFailure("no answer came back")
+        failure = self.failures.get(request.key) or self.unanswered(request)
         is_final = not isinstance(failure, TransientFailure) or self.tried[request.key] >= ROUNDS
         gives_up = is_final and request.key not in self.open_keys
         if not (gives_up or (line is not None and line.charged is not None)):
@@ -229,6 +229,13 @@ class BatchWork(Transport):
         tried = self.tried[request.key]
         reason = f"{failed.reason} (tried in {tried} batches)" if tried > 1 else failed.reason
         return replace(failed, reason=reason, again=False)
+
+    def unanswered(self, request: Request) -> CallFailed:
+        """Return the failure of a request without a line: one that an earlier process submitted with a JSON schema was rejected."""
+        handed_in = self.tried[request.key] and request.key not in self.open_keys
+        if handed_in and self.session.pool.falls_back(request.key):
+            return RejectedCall("no answer came back to the request with a JSON schema")
+        return TransientFailure("no answer came back")
 
     def is_new(self, request: Request, answer: ChatAnswer) -> bool:
         """Tell whether an unusable answer was not stored before, and remember it: a batch may be collected twice."""

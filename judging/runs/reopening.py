@@ -88,7 +88,7 @@ def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]
     ids = list(cells.values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
-        pool = JudgmentPool(method, setting, requests)
+        pool = JudgmentPool(method, setting, requests, replaying=True)
         pool.add_answers(answers_of(chunk))
         cases = pool.start(load(run, chunk))
         pool.advance(cases)
@@ -99,7 +99,8 @@ def _asked_as_today(run: JudgeRun, method: AskingMethod, setting: Setting) -> Q:
     """Return the filter of the cells whose question was asked with today's prompt."""
     tasks = {number: task_for(run.judge, run.study.task_kind, number) for number in run.questions}
     words = {question.number: wording_of(question) for question in run.study.questions}
-    versions = [prompt_version(method, setting, task, words[number]) for number, task in tasks.items()]
+    settings = (setting, setting.without_schema())
+    versions = [prompt_version(method, one, task, words[number]) for number, task in tasks.items() for one in settings]
     return Q(prompt_version__in=versions)
 
 

@@ -37,7 +37,7 @@ def reparse_run(run: JudgeRun, method: AskingMethod) -> int:
     count = 0
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
-        results = reparse_cells(JudgmentPool(method, setting, requests), run, chunk)
+        results = reparse_cells(JudgmentPool(method, setting, requests, replaying=True), run, chunk)
         save(results, stamp)
         count += len(results)
     return count

@@ -18,6 +18,7 @@ from judging.methods.sc2.comparator import PROMPT as COMPARATOR
 from judging.methods.sc2.comparator import comparator_call
 from judging.methods.sc2.record import AspectChoice, Record, TableRow, TableSample, swap_sides, winning_rows
 from judging.methods.task_files import find_task
+from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
 
 OF_TABLES = ("samples", "scheme", "aspects", "aspect_samples", "budget", "schema")  # options of their making
 MOST_DUELS = 1000  # per verdict: as many as there are sample numbers in a repeat
@@ -54,6 +55,7 @@ class StructuredComparison(WithExamples):
         "verdicts": 1,
         "shots": 0,
         "schema": "auto",
+        "verdict_schema": False,
     }
 
     def ask(self, shown: Presentation, setting: Setting) -> Procedure:
@@ -203,6 +205,7 @@ class StructuredComparison(WithExamples):
             *([] if setting.table_variant else making),
             *([self.example] if self.shows_examples(setting) else []),
             self.prompt,
+            *([SCHEMA_PROMPT] if self.uses_verdict_schema(setting) else []),
         ]
         stored = [f"tables-{setting.table_variant}"] if setting.table_variant else []
         return "+".join([*stored, *(load_prompt(name, setting).version for name in files), find_task(task).version])

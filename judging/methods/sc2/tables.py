@@ -3,15 +3,17 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from judging.core.errors import UnparsedVerdict
 from judging.methods.answers import THINKING
-from judging.methods.base import Call, Presentation, Reply, Setting
+from judging.methods.base import SCHEMA_PARAM, Call, Presentation, Reply, Setting
 from judging.methods.prompted import plain_call
 from judging.methods.sc2.aspects import SAMPLED
 from judging.methods.sc2.record import TableRow
 from judging.methods.task_files import CRITERION
+from judging.methods.verdict_schema import object_of, response_format
 
 PROMPT, PROMPT_OF_CRITERION = "sc2-table.v1.txt", "sc2-table-criterion.v1.txt"
 CELLS = ("only_a", "both", "only_b")
@@ -30,28 +32,10 @@ OPENING = re.compile(r"[{\[]")
 BAR = re.compile(r"(?<!\\)\|")
 MOST_TRIES = 200  # possible starts of a JSON value, to bound the time
 NUMBERING = re.compile(r"^\W*(?:aspect\s*)?\d*\W*")
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "rows": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {name: {"type": "string"} for name in ("aspect", *CELLS)},
-                "required": ["aspect", *CELLS],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["rows"],
-    "additionalProperties": False,
-}
-WITH_SCHEMA = {
-    "response_format": {
-        "type": "json_schema",
-        "json_schema": {"name": "comparison_table", "strict": True, "schema": SCHEMA},
-    }
-}
+SCHEMA = object_of(
+    {"rows": {"type": "array", "items": object_of({name: {"type": "string"} for name in ("aspect", *CELLS)})}}
+)
+WITH_SCHEMA = {SCHEMA_PARAM: response_format("comparison_table", SCHEMA)}
 
 
 def prompt_of(task: str) -> str:
@@ -65,7 +49,7 @@ def table_call(
     """Return the call for one sampled table. The aspects may be model output, so they are fenced."""
     form = format_rows([{"aspect": one, "only_a": "", "both": "", "only_b": ""} for one in aspects])
     texts = {"source": shown.source, "first": shown.first, "second": shown.second, "aspects": form}
-    return plain_call(
+    call = plain_call(
         "table",
         prompt_of(shown.task),
         shown,
@@ -78,6 +62,7 @@ def table_call(
         attempts=1 if optional else None,
         example=_example_answer(aspects, draw),
     )
+    return replace(call, plain=call.messages) if schema else call
 
 
 def format_rows(rows: Sequence[TableRow]) -> str:

@@ -32,7 +32,7 @@ from tests.judging.methods.procedures import Answer, asking, content, play, show
 from tests.judging.methods.test_sc2 import graded
 
 FILES = sorted((FOLDER / "methods").glob("*.txt"))
-FENCED = [file for file in FILES if not file.name.startswith("example")]
+FENCED = [file for file in FILES if not file.name.startswith(("example", "verdict-schema"))]  # these are parts of one
 OWN = [
     name for name in method_names() if isinstance(method := find_method(name), PromptedMethod) and method.own_wording
 ]
@@ -205,7 +205,7 @@ def test_every_prompt_says_what_stands_between_the_fences(file: Path) -> None:
 def test_every_prompt_file_is_used() -> None:
     used = set(distilling.prompt_versions("free"))
     for name in method_names():
-        for options in ({}, {"aspects": "asked"}, {"shots": 2}):
+        for options in ({}, {"aspects": "asked"}, {"shots": 2}, {"verdict_schema": True}):
             if options.keys() <= find_method(name).options.keys():
                 for task, texts_first in product(("free", CRITERION), (False, True)):
                     setting = Setting(options=options, texts_first=texts_first)

@@ -203,6 +203,16 @@ def test_optional_call_that_is_rejected_is_left_out(standin: StandInProcess, mon
     assert [(status, calls) for status, _, calls, _ in outcomes()] == [("parsed", 2), ("parsed", 3)]
 
 
+def test_lines_rejected_for_their_schema_are_handed_in_without(standin: StandInProcess) -> None:
+    standin.behave(rejects=["json_schema"])
+    run = batch_run(standin, instances=1, params={"verdict_schema": True})
+    for _coming_back in range(10):
+        if work(run, wait_for_batches=False).status == "done":
+            break
+    assert {(status, calls) for status, _verdict, calls, _cached in outcomes()} == {("parsed", 1)}
+    assert handed_in(standin) == 2
+
+
 def test_batch_that_ran_out_of_time_keeps_what_it_has(standin: StandInProcess) -> None:
     standin.behave(batch_expired=0.5, seed=5)
     run = batch_run(standin, instances=5)

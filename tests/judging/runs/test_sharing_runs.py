@@ -318,8 +318,8 @@ def test_answer_whose_name_another_worker_has_just_taken_is_kept_beside_it(run: 
         StoredAnswer(request.key, Reply(text), request=request) for text in ("ours", "theirs", "no")
     )
     refusal.refused = True
-    write_answers([theirs], "https://models.example/v1")
-    write_answers([ours, refusal], "https://models.example/v1")
+    write_answers([theirs])
+    write_answers([ours, refusal])
     stored = {one.pk: (one.text, one.cache_key) for one in Completion.objects.all()}
     assert stored == {theirs.pk: ("theirs", request.key), ours.pk: ("ours", None), refusal.pk: ("no", None)}
 
@@ -328,7 +328,7 @@ def test_result_is_written_only_into_cells_that_the_worker_holds(run: JudgeRun) 
     mine, theirs = join(run), join(run)
     [held], [lost] = claim(run, mine, limit=1), claim(run, theirs, limit=1)
     writes = PendingWrites(results=[Result(pk, "ab", parsed(Outcome(Verdict.B))) for pk in (held, lost)])
-    write(writes, Stamp("", "", worker=mine.pk))
+    write(writes, Stamp("", worker=mine.pk))
     assert Judgment.objects.of_every_question().values_list("verdict", "worker").get(pk=held) == (1, None)
     assert Judgment.objects.of_every_question().values_list("verdict", "worker").get(pk=lost) == (None, theirs.pk)
 
@@ -336,11 +336,11 @@ def test_result_is_written_only_into_cells_that_the_worker_holds(run: JudgeRun) 
 def test_worker_that_lost_its_lease_stores_its_answers_and_nothing_about_cells(run: JudgeRun) -> None:
     sleeper, other = join(run), join(run)
     [cell] = claim(run, sleeper, limit=1)
-    stamp = Stamp("https://models.example/v1", "", worker=sleeper.pk)
+    stamp = Stamp("", worker=sleeper.pk)
     leases.remove_worker(sleeper)
     assert claim(run, other, limit=1) == [cell]
     spent = Usage(10, 2, Decimal("0.5"))
-    write(PendingWrites(bills={cell: (1, spent)}), Stamp("", "", worker=other.pk))
+    write(PendingWrites(bills={cell: (1, spent)}), Stamp("", worker=other.pk))
     late = StoredAnswer(
         "k" * 64, Reply("A"), request=Request("k" * 64, {"model": "small"}, 0, "verdict", 10, "http://there")
     )

@@ -123,7 +123,7 @@ def test_limits_are_those_of_the_tighter_endpoint(study: Study) -> None:
 )
 def test_endpoint_for_tables_that_makes_none_is_refused(settings: dict[str, Any], reason: str) -> None:
     own = make_endpoint()
-    tables = {"own": own, "EUR": None}.get(settings.pop("tables", ""), None) or maker(
+    tables = {"own": own, "EUR": None}.get(settings.pop("tables", "")) or maker(
         currency="EUR" if "EUR" in reason else "USD"
     )
     with pytest.raises(BadSettings, match=reason):

@@ -1,0 +1,90 @@
+"""Verdicts as JSON by a schema that the endpoint holds the model to."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from judging.methods.answers import no_verdict, strip_reasoning
+from judging.methods.base import SCHEMA_PARAM, Call, Reply
+from judging.methods.parsers import Offer, ParsedAnswer, Parser, json_object
+from judging.methods.prompts import load_prompt
+
+PROMPT = "verdict-schema.v1.txt"
+REASONS, VERDICT = "comparison", "verdict"
+
+
+def in_schema(call: Call, letters: str, schema: Mapping[str, Any]) -> Call:
+    """Return a call that asks for its verdict by a schema; without it, it is the call as given.
+
+    letters : those on offer, in words
+    """
+    comparison = f'"{REASONS}": "<what stands before the choice>", ' if REASONS in schema["properties"] else ""
+    form = load_prompt(PROMPT).render({"comparison": comparison, "letters": letters}, {}).strip()
+    [message] = call.messages
+    return replace(
+        call,
+        messages=[{**message, "content": f"{message['content'].rstrip()}\n\n{form}"}],
+        params={**call.params, SCHEMA_PARAM: response_format("verdict", schema)},
+        plain=call.messages,
+        example=json.dumps({name: "A" if name == VERDICT else 20 * "word " for name in schema["properties"]}),
+    )
+
+
+def response_format(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request parameter for a schema."""
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+
+
+def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has these properties, in this order, and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def verdict_schema(letters: tuple[str, ...], *, reasons: bool) -> dict[str, Any]:
+    """Return the schema of a verdict, after the reasons for it where the method asks for any."""
+    first = {REASONS: {"type": "string"}} if reasons else {}
+    return object_of({**first, VERDICT: {"type": "string", "enum": list(letters)}})
+
+
+def schema_reader(otherwise: Parser) -> Callable[[Reply, Offer], ParsedAnswer]:
+    """Return a reader of such objects; a text, of an endpoint that knows no schema, is read by the method's parser."""
+
+    def read(reply: Reply, offer: Offer) -> ParsedAnswer:
+        text = strip_reasoning(reply.text).strip()
+        if text.startswith("```"):
+            return json_object(reply, offer)
+        if not text.startswith("{"):
+            return otherwise(reply, offer)
+        said = parse_once(text)
+        if said.get(VERDICT) not in offer.letters:
+            raise no_verdict(reply.text)
+        reasons = said.get(REASONS)
+        return ParsedAnswer(said[VERDICT], reasons.strip() if isinstance(reasons, str) else "")
+
+    return read
+
+
+def parse_once(text: str) -> dict[str, Any]:
+    """Parse a JSON object that has each key once.
+
+    Raises: UnparsedVerdict
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("a key twice")
+        return dict(pairs)
+
+    try:
+        said = json.loads(text, object_pairs_hook=unique)
+    except (ValueError, RecursionError):
+        raise no_verdict(text) from None
+    if not isinstance(said, dict):
+        raise no_verdict(text)
+    return said
