@@ -10,7 +10,6 @@ from django.db.models import (
     Case,
     ForeignKey,
     IntegerField,
-    PositiveSmallIntegerField,
     Q,
     QuerySet,
     SmallIntegerField,
@@ -22,14 +21,14 @@ from django.db.models.expressions import Combinable
 from analysis.types import FloatArray, IntArray
 
 CHUNK = 2_000  # rows: few enough that their objects stay in the processor's cache
-FIRST, BITS = 1 << 16, 20  # SQLite's characters beyond the first 2^16 are a digit of 20 bits
+MISSING = -(1 << 62)  # stands for NULL in a text of whole numbers
 
 
 def number_columns(rows: QuerySet[Any, Any], *columns: str | Combinable) -> FloatArray:
     """Read numeric columns, NULL as NaN.
 
-    Django's conversion, value by value, would take longer than the query, and so would the driver's: PostgreSQL sends its binary
-    form, and SQLite packs whole numbers into one text.
+    Django's conversion, value by value, would take longer than the query, and so would the driver's, or a message for each row:
+    the database sends each column in one piece, PostgreSQL as a binary array and SQLite, if all numbers are whole, as text.
 
     columns : as for `values_list`; whole numbers are exact up to 2^53, conditions are given by `code_of`
     returns : (len(columns), n)
@@ -44,54 +43,39 @@ def number_columns(rows: QuerySet[Any, Any], *columns: str | Combinable) -> Floa
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             with connection.wrap_database_errors:
-                return _copied(cursor.cursor, sql, parameters, len(fields))
+                return _arrays(cursor.cursor, sql, parameters, len(fields))
         if all(isinstance(field, IntegerField | ForeignKey) for field in fields):
-            packed = _packed(cursor, sql, parameters, fields)
-            if packed is not None:
-                return packed
+            return _texts(cursor, sql, parameters, len(fields))
         return _fetched(cursor, sql, parameters, len(fields))
 
 
-def _copied(cursor: Any, sql: str, parameters: Sequence[Any], n: int) -> FloatArray:
-    """Copy rows from PostgreSQL in its binary form: a header, for each row its size and that of each value, a trailer."""
-    names = [f"c{place}" for place in range(n)]
-    values = ", ".join(f"coalesce({name}::float8, 'NaN')" for name in names)
-    rows = f"WITH found({', '.join(names)}) AS ({sql}) SELECT {values} FROM found"  # noqa: S608  # Django's statement
-    with cursor.copy(f"COPY ({rows}) TO STDOUT (FORMAT binary)", parameters) as copy:
-        sent = b"".join(copy)
-    row = np.dtype([("n", ">i2"), ("values", [("size", ">i4"), ("value", ">f8")], (n,))])
-    table = np.frombuffer(sent, row, count=(len(sent) - 21) // row.itemsize, offset=19)
-    return np.ascontiguousarray(table["values"]["value"].T, dtype=np.float64)
+def _arrays(cursor: Any, sql: str, parameters: Sequence[Any], n: int) -> FloatArray:
+    """Copy from PostgreSQL, in its binary form, one row with an array for each column; of six columns it holds 14 million rows.
 
-
-def _packed(cursor: Any, sql: str, parameters: Sequence[Any], fields: Sequence[Any]) -> FloatArray | None:
-    """Read whole numbers from SQLite as one text, whose characters are their digits; None if one has too many.
-
-    A number has half the range added, so that 0 stands for NULL: those of two digits lie within 2^39 of 0.
+    Sent are 21 bytes, for each array 24 and then the size of each value and the value, and 2 bytes; of no rows fewer.
     """
-    digits = [1 if isinstance(field, SmallIntegerField | PositiveSmallIntegerField) else 2 for field in fields]
-    characters = []
-    for place, n in enumerate(digits):
-        number = f"coalesce(c{place} + {_half(n)}, 0)"
-        characters += [f"{FIRST} + ({number} >> {BITS})"] * (n - 1) + [f"{FIRST} + ({number} & {(1 << BITS) - 1})"]
-    names = ", ".join(f"c{place}" for place in range(len(digits)))
-    text = f"group_concat(char({', '.join(characters)}), '')"
-    cursor.execute(f"WITH found({names}) AS ({sql}) SELECT {text} FROM found", parameters)  # noqa: S608  # Django's statement
-    found = cursor.fetchone()[0] or ""
-    table = np.frombuffer(found.encode("utf-32-le", "surrogatepass"), dtype="<u4").reshape(-1, len(characters))
-    if table.min(initial=FIRST) < FIRST:  # of a number out of range
-        return None
-    values = (table - np.uint32(FIRST)).T.astype(np.float64, order="C")
-    columns, first = np.empty((len(digits), len(table))), 0
-    for column, n in zip(columns, digits, strict=True):
-        number = values[first] if n == 1 else values[first] * (1 << BITS) + values[first + 1]
-        column[:] = np.where(number > 0, number - _half(n), np.nan)
-        first += n
-    return columns
+    statement = _in_one_row(sql, n, "array_agg(coalesce({}::float8, 'NaN'))")
+    with cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT binary)", parameters) as copy:
+        sent = b"".join(copy)
+    rows = max(0, ((len(sent) - 23) // n - 24) // 12)
+    column = np.dtype([("head", "V24"), ("values", [("size", ">i4"), ("value", ">f8")], (rows,))])
+    if not rows:
+        return np.empty((n, 0))
+    return np.frombuffer(sent, column, count=n, offset=21)["values"]["value"].astype(np.float64)
 
 
-def _half(digits: int) -> int:
-    return 1 << (BITS * digits - 1)
+def _texts(cursor: Any, sql: str, parameters: Sequence[Any], n: int) -> FloatArray:
+    """Read each column of whole numbers from SQLite as one text, which NumPy parses in less time than the query takes."""
+    cursor.execute(_in_one_row(sql, n, f"json_group_array(coalesce({{}}, {MISSING}))"), parameters)
+    columns = [np.fromstring(text[1:-1], np.int64, sep=",") for text in cursor.fetchone()]
+    return np.array([np.where(column == MISSING, np.nan, column) for column in columns])
+
+
+def _in_one_row(sql: str, n: int, aggregate: str) -> str:
+    """Return a statement that aggregates each of the n columns of Django's, in the order of its rows."""
+    names = [f"c{place}" for place in range(n)]
+    found = ", ".join(map(aggregate.format, names))
+    return f"WITH found({', '.join(names)}) AS ({sql}) SELECT {found} FROM found"  # noqa: S608  # Django's statement
 
 
 def _fetched(cursor: Any, sql: str, parameters: Sequence[Any], n: int) -> FloatArray:

@@ -10,7 +10,7 @@ from tests.factories import make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 Rows = QuerySet[System]
-LARGEST = (1 << 39) - 1  # that two characters of SQLite's text hold
+LARGEST = (1 << 53) - 1  # up to which a float holds every whole number
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_whole_numbers_nulls_and_codes_are_exact(far: Rows) -> None:
     assert number_columns(far, "pk").flags.c_contiguous
 
 
-@pytest.mark.parametrize("beyond", [-1, -LARGEST, LARGEST + 1, -LARGEST - 2, -(1 << 45), (1 << 53) - 1])
+@pytest.mark.parametrize("beyond", [-1, -(1 << 45), -LARGEST, LARGEST])
 def test_negative_and_huge_numbers_are_exact_too(far: Rows, beyond: int) -> None:
     value = F("position") * 0 + Value(beyond)
     np.testing.assert_array_equal(number_columns(far, value, "position"), [[beyond] * 3, [50, 51, 52]])
