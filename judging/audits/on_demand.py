@@ -1,20 +1,25 @@
 """A run whose presentations are added as a ranking needs them, the judge that answers them, and what it takes at most."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
+from annotation.core.processes import is_gone, this_process
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from judging.audits.services import SHARED
 from judging.core.bulk_sql import chunked, insert_rows
 from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.errors import BadSettings
+from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
+from judging.jobs.leases import has_live_worker, lease_expired
 from judging.methods import AskingMethod, Baseline, find_method
-from judging.models import Judge, JudgeRun, Judgment
+from judging.models import Judge, JudgeRun, Judgment, RunHolder
 from judging.runs.claims import free_cells
 from judging.runs.estimates import RunEstimate, estimate
 from judging.runs.judges import add_judge
@@ -99,10 +104,42 @@ def start_on_demand(
     return run
 
 
+@contextmanager
+def asking_alone(**settings: Any) -> Iterator[JudgeRun]:
+    """Hold the run of `start_on_demand` while a ranking asks: two at once would remove and count each other's presentations.
+
+    Raises: RunBusy while another process holds it; and as `start_on_demand`
+    """
+    with transaction.atomic():
+        run = start_on_demand(**settings)  # locked
+        check_free(run)
+        held = {"executor": this_process(), "renewed_at": timezone.now()}
+        RunHolder.objects.update_or_create(run=run, defaults=held)
+    try:
+        yield run
+    finally:
+        RunHolder.objects.filter(run=run, executor=held["executor"]).delete()
+
+
+def check_free(run: JudgeRun) -> None:
+    """Check that no process holds a run.
+
+    Raises: RunBusy
+    """
+    holder = RunHolder.objects.filter(run=run).first()
+    if holder is None or is_gone(holder.executor):
+        return
+    if not lease_expired(holder.renewed_at) or has_live_worker(run):
+        raise RunBusy(
+            f"judge {run.judge} is being asked for another ranking of {run.study}; wait for its end, or stop that one"
+        )
+
+
 @transaction.atomic
 def add_presentations(run: JudgeRun, asked: Iterable[Asked]) -> None:
     """Add the missing ones of these presentations to a run, and open it for workers."""
     (question,) = run.questions
+    RunHolder.objects.filter(run=run).update(renewed_at=timezone.now())
     rows = [(run.pk, pair, order, 0, False, question, *NEW_CELL_VALUES.values()) for pair, order in asked]
     insert_rows(Judgment, NEW_CELL_FIELDS, rows)
     JudgeRun.objects.filter(pk=run.pk).exclude(status=JudgeRun.Status.RUNNING).update(

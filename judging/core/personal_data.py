@@ -30,6 +30,7 @@ OTHER = {
     "judged_at",
     "judging.JudgeTuning": "study judge name question settings plan status message found tuned in_flight max_cost created_at heartbeat_at "
     "ended_at software_version",
+    "judging.RunHolder": "run executor renewed_at",
     "judging.RunWorker": "run executor started_at heartbeat_at in_flight reserved",
     "judging.ProviderBatch": "run input_file provider_id status requests keys message created_at ended_at",
     "judging.Completion": "cache_key base_url request sample kind text finish_reason response prompt_tokens "

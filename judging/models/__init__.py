@@ -9,7 +9,7 @@ from judging.models.embeddings import Embedding
 from judging.models.endpoints import Endpoint
 from judging.models.generation import GenerationRun
 from judging.models.review import RationaleMark
-from judging.models.runs import Completion, Judge, JudgeRun, Judgment, ProviderBatch, RunWorker
+from judging.models.runs import Completion, Judge, JudgeRun, Judgment, ProviderBatch, RunHolder, RunWorker
 from judging.models.tables import TableCheck, TableMaking
 from judging.models.tuning import JudgeTuning
 from judging.models.wordings import PromptFile
@@ -29,6 +29,7 @@ __all__ = [
     "PromptFile",
     "ProviderBatch",
     "RationaleMark",
+    "RunHolder",
     "RunWorker",
     "TableCheck",
     "TableMaking",

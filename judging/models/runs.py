@@ -184,6 +184,17 @@ class RunWorker(models.Model):
         return f"{self.executor} on {self.run_id}"
 
 
+class RunHolder(models.Model):
+    """A process that adds presentations to a run as its ranking needs them; another one waits until its lease has expired."""
+
+    run = models.OneToOneField(JudgeRun, on_delete=models.CASCADE, primary_key=True, related_name="holder")
+    executor = models.CharField(max_length=200, help_text="Machine, process and a random part.")
+    renewed_at = models.DateTimeField(default=timezone.now, help_text="With each step of the ranking.")
+
+    def __str__(self) -> str:
+        return f"{self.executor} holds {self.run_id}"
+
+
 class ProviderBatch(models.Model):
     """A file of requests handed to a provider's Batch API, from upload to collection."""
 

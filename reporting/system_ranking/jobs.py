@@ -12,7 +12,7 @@ from django_tasks import task
 from annotation.core.errors import AnnotationError
 from annotation.core.task_queue import last_task, status_of
 from annotation.models import Study
-from judging.audits.on_demand import asker, start_on_demand
+from judging.audits.on_demand import ONLY, asker, asking_alone, check_free
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
@@ -47,15 +47,18 @@ def queue_ranking(
     if not 1 <= in_flight <= MAX_IN_FLIGHT:
         raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
     most = most_presentations(wanted, wanted.field)
-    check(study, asker(wanted.judge), [wanted.question])
+    like, question = asker(wanted.judge), wanted.question
+    check(study, like, [question])
+    for run in study.judge_runs.filter(judge__name=like.name, filter_key=ONLY.key, questions=[question]):
+        check_free(run)
     check_cap(max_cost, *wanted.judge.endpoints)
-    known = [one for one in rankings_of(study) if (one.judge, one.question) == (wanted.judge, wanted.question)]
+    known = [one for one in rankings_of(study) if (one.judge, one.question) == (wanted.judge, question)]
     if any(one.status in UNDER_WAY for one in known):
         raise RunBusy(
             f"judge {wanted.judge} is being asked for a ranking of {study}; stop that one, or wait for its end"
         )
     ranking = next((one for one in known if one.options == wanted.options), None) or SystemRanking(
-        study=study, judge=wanted.judge, question=wanted.question, options=wanted.options
+        study=study, judge=wanted.judge, question=question, options=wanted.options
     )
     ranking.in_flight, ranking.max_cost, ranking.most = in_flight, max_cost, most
     ranking.status, ranking.asked, ranking.message = Status.QUEUED, 0, ""
@@ -115,22 +118,17 @@ def _ask(ranking: SystemRanking, limit: int | None) -> str:
     # Web processes import this module to enqueue, and must not load the `openai` client (60 MB).
     from reporting.system_ranking.asking import Spent, ask_for
 
-    run = start_on_demand(
-        study=ranking.study,
-        judge=ranking.judge,
-        question=ranking.question,
-        in_flight=ranking.in_flight,
-        max_cost=ranking.max_cost,
-    )
     waiting = SystemRanking.objects.filter(pk=ranking.pk, status__in=UNDER_WAY)
-    if not waiting.update(status=Status.RUNNING, run=run):
-        return Status.STOPPED  # meanwhile
 
     def on_step(spent: Spent) -> bool:
         under_way = SystemRanking.objects.filter(pk=ranking.pk, status=Status.RUNNING)
         return bool(under_way.update(asked=spent.asked))
 
-    found, spent = ask_for(wanted_by(ranking), run, stop=WORKER_STOP, limit=limit, on_step=on_step)
+    asked = {name: getattr(ranking, name) for name in ("study", "judge", "question", "in_flight", "max_cost")}
+    with asking_alone(**asked) as run:
+        if not waiting.update(status=Status.RUNNING, run=run):
+            return Status.STOPPED  # meanwhile
+        found, spent = ask_for(wanted_by(ranking), run, stop=WORKER_STOP, limit=limit, on_step=on_step)
     ranking.refresh_from_db(fields=["status", "message"])
     if found["stopped"] != "ended":
         status, message = Status.DONE, ""

@@ -13,7 +13,7 @@ from annotation.management.commands._base import argument, group, one_of
 from annotation.models import Generation, Study
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
-from judging.audits.on_demand import start_on_demand
+from judging.audits.on_demand import asking_alone
 from judging.audits.services import place_in_draw
 from judging.jobs.stopping import StopFlag
 from judging.management.commands.estimate_run import lines
@@ -101,10 +101,9 @@ class Command(RunJudge):
         known = probabilities(judge_presentations(study, judge, target, question=question))
         asking, run = None, None
         if live:
-            run = start_on_demand(
-                study=study, judge=judge, question=question, in_flight=options["in_flight"], max_cost=cap
-            )
-            asking = self.ask(run, sets, pairs, known, wanted, options["limit"])
+            settings = {"in_flight": options["in_flight"], "max_cost": cap}
+            with asking_alone(study=study, judge=judge, question=question, **settings) as run:
+                asking = self.ask(run, sets, pairs, known, wanted, options["limit"])
         else:
             answered = {text for shown in known for text in shown}
             sets = [one for one in sets if not answered.isdisjoint(one.texts)]

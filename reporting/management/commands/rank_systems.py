@@ -12,7 +12,7 @@ from analysis.adaptive import STEP
 from annotation.management.commands._base import argument, group, one_of
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
-from judging.audits.on_demand import start_on_demand
+from judging.audits.on_demand import asking_alone
 from judging.jobs.stopping import StopFlag
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
@@ -79,20 +79,15 @@ class Command(RunJudge):
 
     def ask(self, wanted: WantedRanking, cap: Decimal | None, options: dict[str, Any]) -> None:
         """Ask step by step, and print the ranking."""
-        run = start_on_demand(
-            study=wanted.study,
-            judge=wanted.judge,
-            question=wanted.question,
-            in_flight=options["in_flight"],
-            max_cost=cap,
-        )
         stop = StopFlag()
+        settings = {"in_flight": options["in_flight"], "max_cost": cap}
 
         def say(spent: Spent) -> bool:
             self.stderr.write(f"{spent.asked} presentations asked")
             return True
 
-        with stopping_on_signals(stop):
+        alone = asking_alone(study=wanted.study, judge=wanted.judge, question=wanted.question, **settings)
+        with stopping_on_signals(stop), alone as run:
             found, spent = ask_for(wanted, run, stop=stop, limit=options["limit"], on_step=say)
         self.say_numbers(found, options["format"], as_text)
         if spent.ended:

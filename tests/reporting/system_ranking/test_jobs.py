@@ -4,21 +4,27 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.processes import this_machine
 from annotation.models import Study
 from judging import worker
+from judging.audits.on_demand import asking_alone
 from judging.core.errors import BadSettings, RunBusy
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import STOPPABLE_ABOVE, StopFlag
-from judging.models import Judge, JudgeRun, Judgment
+from judging.models import Judge, JudgeRun, Judgment, RunHolder
 from reporting.models import SystemRanking
 from reporting.system_ranking import asking, jobs
 from reporting.system_ranking.asking import Spent
@@ -157,16 +163,36 @@ def test_one_that_waits_is_stopped_before_any_call(study: Study, judge: Judge, a
 def test_one_that_is_stopped_while_its_run_is_made_stays_so(
     study: Study, judge: Judge, answers: InOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranking, real = queue_ranking(WantedRanking(study, judge)), jobs.start_on_demand
+    ranking, real = queue_ranking(WantedRanking(study, judge)), jobs.asking_alone
 
-    def stopped_meanwhile(**named: Any) -> JudgeRun:
+    def stopped_meanwhile(**named: Any) -> AbstractContextManager[JudgeRun]:
         stop_ranking(ranking)
         return real(**named)
 
-    monkeypatch.setattr(jobs, "start_on_demand", stopped_meanwhile)
+    monkeypatch.setattr(jobs, "asking_alone", stopped_meanwhile)
     assert run_tasks() == ["stopped"]
     ranking.refresh_from_db()
     assert (ranking.status, answers.bodies) == ("stopped", [])
+
+
+def test_rankings_of_one_judge_are_kept_apart(study: Study, judge: Judge, answers: InOrder) -> None:
+    """The commands' and the worker's, of systems and of texts; a process that ended without a word keeps none away."""
+    busy = "judge judy-rank is being asked for another ranking of tried"
+    systems = ("rank_systems", study.slug, "--judge", judge.name, "--run", "--budget", "20", "--settle", "0")
+    with asking_alone(study=study, judge=judge) as run:
+        for command in (systems, ("rank", study.slug, "--judge", judge.name, "--run")):
+            with pytest.raises(CommandError, match=busy):
+                call_command(*command)
+        with pytest.raises(RunBusy, match=busy):
+            queue_ranking(WantedRanking(study, judge, settle=0))
+    assert answers.bodies == []
+
+    call_command(*systems)
+    RunHolder.objects.create(run=run, executor=f"{this_machine()}:{2**22 + 1}:x")  # above the highest process id
+    call_command(*systems)
+    RunHolder.objects.create(run=run, executor="elsewhere:7:x", renewed_at=timezone.now() - timedelta(minutes=1))
+    call_command(*systems)
+    assert (len(answers.bodies), RunHolder.objects.count()) == (20, 0)
 
 
 def test_a_workers_stop_signal_queues_it_again(
