@@ -21,14 +21,16 @@ LONGEST_SHOWN = 200
 
 @dataclass(frozen=True)
 class ModelFigure:
-    """The check of a variant's tables by one model's vectors.
+    """The check of a variant's tables by one model: its vectors, or what it says about entailment.
 
     thresholds : those applied; with several of them the share has no meaning
+    coverage   : mean over tables of the share of both texts' sentences that they say; `None` for vectors
     """
 
     model: str
     supported: Proportion
     thresholds: tuple[float, ...]
+    coverage: Proportion | None
 
 
 @dataclass(frozen=True)
@@ -189,22 +191,21 @@ def _checked(sample: Sequence[int]) -> dict[str, tuple[_VariantSums, list[Mappin
     return found
 
 
-def vector_figures(study: Study, *, model: str, variant: str = "") -> dict[str, Proportion]:
-    """Return the share of cells supported by one model's vectors, by variant."""
-    figures = {
-        name: one.supported for name, several in _vectors(study).items() for one in several if one.model == model
-    }
+def model_figures(study: Study, *, model: str, variant: str = "") -> dict[str, ModelFigure]:
+    """Return the check by one model, by variant."""
+    figures = {name: one for name, several in _vectors(study).items() for one in several if one.model == model}
     return {name: found for name, found in figures.items() if not variant or name == variant}
 
 
 def _vectors(study: Study) -> dict[str, list[ModelFigure]]:
-    """Aggregate the stored results of `check_tables` over all tables."""
+    """Aggregate the stored checks by models over all tables."""
     rows = (
         TableCheck.objects.filter(table__study=study)
         .order_by("model", "table")
         .values_list(
             *("table__variant", "model", "table__pair__matchup__instance"),
-            *("found__supported", "found__n", "found__missing", "found__threshold"),
+            *("found__supported", "found__n", "found__missing", "found__threshold", "found__coverage"),
+            "found__sentences",
         )
     )
     by_key: dict[tuple[str, str], list[Any]] = defaultdict(list)
@@ -212,12 +213,16 @@ def _vectors(study: Study) -> dict[str, list[ModelFigure]]:
         by_key[variant, model].append(rest)
     found: dict[str, list[ModelFigure]] = defaultdict(list)
     for (variant, model), several in by_key.items():
-        sums = [((supported or 0.0) * n, n) for _instance, supported, n, _missing, _threshold in several]
+        sums = [((supported or 0.0) * n, n) for _instance, supported, n, *_rest in several]
         left_out = sum(one[3] for one in several)
         instances = [one[0] for one in several]
         thresholds = tuple(sorted({one[4] for one in several}))
         shares = proportion(sums, instances, left_out=left_out)
-        found[variant].append(ModelFigure(model, shares, thresholds))
+        coverage = None
+        if any(one[5] is not None for one in several):
+            known = [(one[4] or 0.0, float(one[4] is not None)) for one in several]
+            coverage = mean_proportion(known, instances, left_out=sum(one[4] is None for one in several))
+        found[variant].append(ModelFigure(model, shares, thresholds, coverage))
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from analysis.table_checks import SUPPORTED, Cell, VectorCheck, check_by_vectors, summarize_cosines
@@ -53,7 +54,7 @@ def check_tables(
     if variant:
         tables = tables.filter(variant=variant)
     earlier = TableCheck.objects.filter(table__in=tables.values("pk"), model=embedder.model)
-    _refuse_other_endpoint(earlier, embedder.endpoint)
+    refuse_other_endpoint(earlier, embedder.endpoint)
     _set_threshold(list(earlier.order_by("pk")), threshold)
     done = set(earlier.values_list("table_id", flat=True))
     open_ones = [pk for pk in tables.values_list("pk", flat=True) if pk not in done]
@@ -67,7 +68,11 @@ def check_tables(
     return checked
 
 
-def _refuse_other_endpoint(earlier: Any, endpoint: Endpoint) -> None:
+def refuse_other_endpoint(earlier: QuerySet[TableCheck], endpoint: Endpoint) -> None:
+    """Refuse to mix checks of two endpoints under one name.
+
+    Raises: BadSettings
+    """
     other = earlier.exclude(endpoint=endpoint).select_related("endpoint").first()
     if other is not None:
         raise BadSettings(

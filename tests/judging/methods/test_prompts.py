@@ -28,6 +28,7 @@ from judging.methods.prompted import check_wording
 from judging.methods.prompts import FOLDER, fence_for, load_prompt, make_prompt
 from judging.methods.sc2 import distilling
 from judging.methods.task_files import CRITERION, TASKS, find_task
+from judging.tables.entailment import COVERAGE, ENTAILMENT
 from tests.judging.methods.procedures import Answer, asking, content, play, shown
 from tests.judging.methods.test_sc2 import graded
 
@@ -203,7 +204,7 @@ def test_every_prompt_says_what_stands_between_the_fences(file: Path) -> None:
 
 
 def test_every_prompt_file_is_used() -> None:
-    used = set(distilling.prompt_versions("free"))
+    used = {*distilling.prompt_versions("free"), *(name.removesuffix(".txt") for name in (ENTAILMENT, COVERAGE))}
     for name in method_names():
         for options in ({}, {"aspects": "asked"}, {"shots": 2}, {"verdict_schema": True}):
             if options.keys() <= find_method(name).options.keys():
