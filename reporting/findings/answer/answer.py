@@ -8,6 +8,8 @@ from analysis.planning import instances_needed
 from analysis.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
+from reporting.findings.answer.lengths import length_rule
+from reporting.findings.configurations.rater_findings import sets_by_consistency
 from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH
 
 Findings = Mapping[str, Any]
@@ -21,15 +23,16 @@ VERDICTS = (*MAY_REPLACE, "narrow", "open", "few", "chance", "worse", "nothing")
 def answer(found: Findings) -> list[Sentence]:
     """Return up to six sentences as {rule, values, text, evidence}; `text` is English, `evidence` names keys of findings.
 
-    The rules, in this order: who rated, if not people alone; who is preferred; how much of the ratings informs; whether
-    separability tells where; how far people agree; which judge may stand in; what would change it.
+    The rules, in this order: who is preferred; whether length changes that; how much of the ratings informs; whether
+    separability tells where; how far people agree; which judge may stand in; what would change it. Where programs rated
+    under “people”, that is said first, beyond the six.
     """
     if not found["configurations"]:
         return []
     preference = list(_preference(found))
     sentences = [
-        *_scripted(found),
         *preference,
+        *_length(found),
         *_information(found),
         *_agreement(found),
         *_judges(found),
@@ -38,7 +41,8 @@ def answer(found: Findings) -> list[Sentence]:
     if len(sentences) < MOST_SENTENCES:
         after = next((at for at, one in enumerate(sentences) if one["rule"] == "consistency"), len(sentences) - 1)
         sentences[after + 1 : after + 1] = _separability(found)
-    return [{**one, "text": english(one["rule"], one["values"])} for one in sentences[:MOST_SENTENCES]]
+    said = [*_scripted(found), *sentences[:MOST_SENTENCES]]
+    return [{**one, "text": english(one["rule"], one["values"])} for one in said]
 
 
 def being_computed() -> list[Sentence]:
@@ -61,8 +65,10 @@ def _ranking(found: Findings, measure: str) -> Findings | None:
 
 
 def _scripted(found: Findings) -> Iterator[Sentence]:
-    if any(one.get("scripted") for one in _people(found)):
-        yield _sentence("scripted", ["configurations.raters.scripted"])
+    raters = found.get("raters") or ()
+    if scripted := sum(one["scripted"] for one in raters):
+        rule = "all_scripted" if scripted == len(raters) else "scripted"
+        yield _sentence(rule, ["raters.scripted"], scripted=scripted, raters=len(raters))
 
 
 def _preference(found: Findings) -> Iterator[Sentence]:
@@ -127,6 +133,12 @@ def _first_of_many(found: Findings, rates: Findings) -> Iterator[Sentence]:
         )
 
 
+def _length(found: Findings) -> Iterator[Sentence]:
+    if said := length_rule(found):
+        rule, values = said
+        yield _sentence(rule, ["length_adjusted"], **values)
+
+
 def _information(found: Findings) -> Iterator[Sentence]:
     people = _people(found)
     if not people:
@@ -135,13 +147,11 @@ def _information(found: Findings) -> Iterator[Sentence]:
     if all(one["pairs"] <= one["instances"] for one in found["configurations"]):
         yield _sentence("one_pair", evidence)
         return
-    counts: dict[str, int] = {}
-    for one in people:
-        for value, count in one["consistency_distribution"].items():
-            counts[value] = counts.get(value, 0) + count
-    if sets := sum(counts.values()):
-        none, full = (sum(n for value, n in counts.items() if float(value) == wanted) for wanted in (0.0, 1.0))
-        yield _sentence("consistency", evidence, none=none / sets, full=full / sets, rating_sets=sets)
+    full, part, none = sets_by_consistency(one["consistency_distribution"] for one in people)
+    if sets := full + part + none:
+        shares = {"none": none / sets, "part": part / sets, "full": full / sets}
+        counts = {"none_sets": none, "part_sets": part, "full_sets": full, "rating_sets": sets}
+        yield _sentence("consistency", evidence, **shares, **counts)
 
 
 def _separability(found: Findings) -> Iterator[Sentence]:

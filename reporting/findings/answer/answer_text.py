@@ -14,8 +14,12 @@ from reporting.core.text import printable
 from reporting.findings.judges.verdicts import verdict_text
 
 TEXTS = {
+    "all_scripted": gettext_noop(
+        "Under “people” only programs rated ({raters}): nothing said about people here is a finding."
+    ),
     "scripted": gettext_noop(
-        "Some of the ratings under “people” were made by programs, so that nothing said about people here is a finding."
+        "Under “people” programs rated too, {scripted} of {raters}: what is said about people here is also about them, and no "
+        "finding."
     ),
     "being_computed": gettext_noop(
         "Which system people prefer, by more than chance or not, and whether a judge may replace people is being computed. "
@@ -48,10 +52,35 @@ TEXTS = {
         "Which of {systems} systems people prefer cannot be told: they form {groups} groups that were never compared "
         "with one another."
     ),
+    "length_newly": gettext_noop(
+        "At equal lengths of text {first} would be preferred to {second}: it would win {rate} of comparisons ({level} interval "
+        "{low} to {high}), and not {plain} as it does."
+    ),
+    "length_no_longer": gettext_noop(
+        "The preference for {first} may be one for the length of texts: at equal lengths it would win {rate} of comparisons, "
+        "and not {plain}, and the {level} interval, {low} to {high}, includes one half."
+    ),
+    "length_turned": gettext_noop(
+        "At equal lengths of text the preference turns: {first} would win {rate} of comparisons against {second} ({level} "
+        "interval {low} to {high}), and not {plain} as it does."
+    ),
+    "length_moves": gettext_noop(
+        "Length makes a difference: at equal lengths of text {first} would win {rate} of comparisons ({level} interval {low} "
+        "to {high}), and not {plain} as it does."
+    ),
+    "length_untested": gettext_noop(
+        "Length may make a difference: at equal lengths of text {first} would win {rate} of comparisons, and not {plain} as it "
+        "does. On {instances} this has no interval and may be chance."
+    ),
+    "length_some": gettext_noop(
+        "Length makes a difference in {changed} of {known} configurations: at equal lengths of text {first}, against {second} "
+        "on {dataset}, would win {rate} of comparisons, and not {plain} as it does."
+    ),
     "consistency": gettext_noop(
-        "Of people's rating sets, one person's votes on outputs for one input, {none} do not tell which system is "
-        "better: they prefer now the one, now the other, or neither. {full} prefer the same system every time "
-        "({rating_sets})."
+        "A rating set is what one person said of all pairs of one instance. Of {rating_sets}, {full_sets} ({full}) are fully "
+        "consistent: they prefer the same system on every pair. {part_sets} ({part}) are partly so: they prefer one system on "
+        "some pairs and call the others ties. {none_sets} ({none}) do not tell which system is better: they prefer now the "
+        "one, now the other, or neither. Each set is one of the three."
     ),
     "one_pair": gettext_noop(
         "Each input has only one pair of outputs, so that it cannot be told whether raters would prefer the same "
@@ -74,17 +103,16 @@ TEXTS = {
     "no_judge": gettext_noop("No judge has rated, so that nothing can be said about one in place of people."),
     "judge": gettext_noop("{judge} as a judge: {verdict}"),
     "judges": gettext_noop(
-        "Of {judges} judges {may} may replace a single rater at least in part. The one nearest to people, {judge}: {verdict}"
+        "Of {judges} judges {may} may replace a single rater at least in part. {judge} comes nearest to people. {verdict}"
     ),
     "no_judge_may": gettext_noop(
-        "None of {judges} judges is shown to be able to replace a single rater. The one nearest to people, {judge}: {verdict}"
+        "None of {judges} judges is shown to be able to replace a single rater. {judge} comes nearest to people. {verdict}"
     ),
     "more_instances": gettext_noop(
         "About {needed} in all would settle the preference, were the rate to stay at {rate}; there are {instances}."
     ),
     "out_of_reach": gettext_noop(
-        "More ratings would hardly settle the preference: at a rate of {rate} it would take over {times} times as many "
-        "instances."
+        "More instances would hardly settle the preference: at a rate of {rate} it would take over {times} times as many."
     ),
     "level": gettext_noop(
         "Both win equally often, so that no number of further instances can be named that would settle the preference."
@@ -145,6 +173,10 @@ def _instances(number: int) -> str:
     return ngettext("{number} instance", "{number} instances", number).format(number=number_format(number))
 
 
+def _raters(number: int) -> str:
+    return ngettext("{number} rater", "{number} raters", number).format(number=number_format(number))
+
+
 def _rating_sets(number: int) -> str:
     return ngettext("{number} rating set", "{number} rating sets", number).format(number=number_format(number))
 
@@ -155,11 +187,12 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
 
 
 WRITTEN: dict[str, Shown] = {
-    **dict.fromkeys(("rate", "low", "high", "level", "none", "full"), _percent),
+    **dict.fromkeys(("rate", "low", "high", "level", "none", "part", "full", "plain"), _percent),
     **dict.fromkeys(("least", "most", "below", "above", "alpha"), _decimal),
     "rating": lambda value: _rounded(value, 0),
     "verdict": _verdict,
     "instances": _instances,
     "needed": _instances,
+    "raters": _raters,
     "rating_sets": _rating_sets,
 }

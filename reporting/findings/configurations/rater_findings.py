@@ -1,5 +1,6 @@
 """The findings on one rater in one configuration, as JSON; the same for people and judges."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,16 @@ def fully_consistent(
     """
     basis = Basis(len(consistency), "rating sets", TIE_IN_CONSISTENCY, left_out, why)
     return share_estimate(mean_rows((consistency == 1).astype(np.float64)), instance, basis, settings)
+
+
+def sets_by_consistency(distributions: Iterable[Mapping[str, int]]) -> tuple[int, int, int]:
+    """Count rating sets that are fully consistent, those between, and those with consistency 0; each set is one of the three.
+
+    distributions : rating sets by consistency, as findings have them
+    """
+    counts = [(float(value), n) for one in distributions for value, n in one.items()]
+    full, none = (sum(n for value, n in counts if value == wanted) for wanted in (1.0, 0.0))
+    return full, sum(n for _, n in counts) - full - none, none
 
 
 def _degrees(rated: RatedPairs) -> dict[str, Any]:

@@ -28,21 +28,23 @@ RULES = {
         "separable is it shown by itself."
     ),
     "worse": gettext_noop(
-        "May not replace a single rater: its agreement with people, less theirs with one another, is %(difference)s "
-        "[%(low)s, %(high)s], a greater loss than ε = %(epsilon)s allows."
+        "May not replace a single rater: it fails the test of non-inferiority on %(instances)s, where its agreement with people, "
+        "less theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with "
+        "the whole interval."
     ),
     "open": gettext_noop(
-        "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
-        "%(difference)s [%(low)s, %(high)s], which may be a greater loss than ε = %(epsilon)s allows."
+        "Not shown that it may replace a single rater: the test of non-inferiority is open, as its agreement with people, less "
+        "theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with the "
+        "whole interval."
     ),
     "narrow": gettext_noop(
         "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
-        "%(difference)s [%(low)s, %(high)s], a smaller loss than ε = %(epsilon)s, but so narrowly that this may be "
-        "chance (p = %(p_value)s; at most %(limit)s would show it)."
+        "%(difference)s [%(low)s, %(high)s], which lies above −%(epsilon)s (−ε), but so narrowly that this may be chance "
+        "(p = %(p_value)s; at most %(limit)s would pass the test of non-inferiority)."
     ),
     "chance": gettext_noop(
         "Cannot be told whether it may replace a single rater: people are not shown to agree more than by chance "
-        "(%(agreement)s; by chance %(by_chance)s), so that nothing can be said to stand in for them."
+        "(%(agreement)s; by chance %(by_chance)s; %(instances)s), so that nothing can be said to stand in for them."
     ),
     "few": gettext_noop("Cannot be told whether it may replace a single rater."),
     "nothing": gettext_noop("Cannot be told: no pair has votes of two people and a verdict of this judge."),
@@ -59,6 +61,17 @@ NEXT_BIN = {  # the first bin from the top that does not pass
         "Below %(high)s it cannot be told: %(instances)s, and it would take over %(times)s times as many."
     ),
     "hopeless": gettext_noop("Below %(high)s it cannot be told: %(instances)s, and more would hardly show it."),
+}
+TOP_BIN = {  # the same where no bin passes
+    "needs": gettext_noop(
+        "From separability %(low)s to %(high)s it cannot be told: %(instances)s, about %(needed)s would do."
+    ),
+    "far": gettext_noop(
+        "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and it would take over %(times)s times as many."
+    ),
+    "hopeless": gettext_noop(
+        "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and more would hardly show it."
+    ),
 }
 MORE = {  # about all instances together
     "needs": gettext_noop("With %(instances)s it is open; about %(needed)s would do."),
@@ -234,7 +247,8 @@ def verdict_text(rule: str, values: Values) -> str:
     stop = {**values, **values.get("next_bin", {}), "times": OUT_OF_REACH}
     hope = _hope(stop.get("instances", 0), values)
     if "next_bin" in values:
-        sentences.append(_(NEXT_BIN.get(stop["status"], NEXT_BIN[hope])) % _shown_values(stop))
+        open_bin = (TOP_BIN if rule == "overall_only" else NEXT_BIN)[hope]
+        sentences.append(_(NEXT_BIN.get(stop["status"], open_bin)) % _shown_values(stop))
     elif "needed" in values:
         sentences.append(_(MORE[hope]) % _shown_values(stop))
     if "kappa" in values:

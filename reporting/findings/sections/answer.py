@@ -14,6 +14,7 @@ AGREEMENT = ("agreement", gettext_lazy("Agreement between people"))
 SECTIONS = {
     "rankings": RANKINGS,
     "system_tests": RANKINGS,
+    "length_adjusted": RANKINGS,
     "replacement": ("judges", gettext_lazy("Judges and people")),
     "pooled": SEPARABILITY,
     "pooled.people_agreement": AGREEMENT,

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.core.database.aggregates import grouped
 from reporting.core.words import rater_name, said
+from reporting.findings.answer.lengths import side
 from reporting.findings.rankings.ranked import TESTS_PENDING
 from reporting.findings.sections.tables import Row, Table, adjusted_heading, configuration_name, p_text
 
@@ -157,7 +158,7 @@ def _tests_table(at: int, tests: list[Findings], order: list[str]) -> Table | No
         return None
     ranked, several = {name: place for place, name in enumerate(order)}, tests[0]["of"] > 1
     rows: list[Row] = []
-    for one in sorted(tests, key=lambda one: sorted(ranked[one[side]] for side in ("system_a", "system_b"))):
+    for one in sorted(tests, key=lambda one: sorted(ranked[one[key]] for key in ("system_a", "system_b"))):
         better, worse, difference = one["system_a"], one["system_b"], one["difference"]
         if ranked[better] > ranked[worse]:
             better, worse, difference = worse, better, _mirrored(difference)
@@ -229,17 +230,10 @@ TURNED = gettext_lazy("the other system is preferred")
 
 
 def _length_verdict(one: Findings) -> Promise | None:
-    sides = [_side(one[key]) for key in ("plain", "win_rate_a")]
+    sides = [side(one[key]) for key in ("plain", "win_rate_a")]
     if None in sides:
         return None
     plain, equal = sides
     if plain == equal:
         return SAME
     return NO_LONGER if not equal else NEWLY if not plain else TURNED
-
-
-def _side(rate: Findings) -> int | None:
-    """Return 1 or -1 for a rate above or below one half by more than chance, 0 for neither, None without an interval."""
-    if rate["low"] is None:
-        return None
-    return int(rate["low"] > 0.5) - int(rate["high"] < 0.5)

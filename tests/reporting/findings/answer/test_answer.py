@@ -52,7 +52,14 @@ def win_rates(rate: float, low: float | None, high: float | None, names: tuple[s
     return {"rater": "people", "measure": "win_rate", "systems": rows}
 
 
-def study(*, rankings: list[Found] | None = None, raters: list[Found] | None = None, **changed: Any) -> Found:
+def study(
+    *,
+    rankings: list[Found] | None = None,
+    raters: list[Found] | None = None,
+    raters_found: list[Found] | None = None,
+    **changed: Any,
+) -> Found:
+    """Make findings; `raters` are those of the configuration, `raters_found` the people one by one."""
     default = [win_rates(0.7, 0.6, 0.8, ("heron", "magpie"))]
     configuration = {
         "pairs": 40,
@@ -64,6 +71,7 @@ def study(*, rankings: list[Found] | None = None, raters: list[Found] | None = N
         "configurations": [configuration],
         "pooled": {"mean_consistency_by_bin": None, "people_agreement": agreement()},
         "rankings": default if rankings is None else rankings,
+        "raters": raters_found or [],
     }
     return {**found, **changed}
 
@@ -186,8 +194,15 @@ def test_numbers_are_rounded_and_not_cut_off() -> None:
 
 def test_share_of_rating_sets_that_tell_nothing() -> None:
     (told,) = [one for one in answer(study()) if one["rule"] == "consistency"]
-    assert told["values"] == {"none": 0.25, "full": 0.65, "rating_sets": 20}
-    assert "25% do not tell which system is better" in told["text"]
+    values = told["values"]
+    assert [values[name] for name in ("full", "part", "none")] == [0.65, 0.1, 0.25]
+    assert values["full_sets"] + values["part_sets"] + values["none_sets"] == values["rating_sets"] == 20
+    assert told["text"] == (
+        "A rating set is what one person said of all pairs of one instance. Of 20 rating sets, 13 (65%) are fully consistent: "
+        "they prefer the same system on every pair. 2 (10%) are partly so: they prefer one system on some pairs and call the "
+        "others ties. 5 (25%) do not tell which system is better: they prefer now the one, now the other, or neither. Each set "
+        "is one of the three."
+    )
 
 
 def test_one_pair_an_instance_has_no_consistency() -> None:
@@ -208,6 +223,123 @@ def test_consistency_rises_only_where_intervals_part(most: float | None, said: b
     assert ("rises" in rules(found)) == said
 
 
+Rate = tuple[float, float | None, float | None]
+
+
+def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
+    """Make people's win rates of heron as they are and at equal lengths, in a configuration for each two."""
+    configurations = [
+        {
+            "dataset": f"news-{at}",
+            "system_a": "heron",
+            "system_b": "magpie",
+            "plain": estimate(*plain, n_instances=n_instances),
+            "win_rate_a": estimate(*equal, n_instances=n_instances),
+        }
+        for at, (plain, equal) in enumerate(zip(rates[::2], rates[1::2], strict=True))
+    ]
+    return [
+        {"rater": "judge:direct", "configurations": []},
+        {"rater": "people", "configurations": configurations},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plain", "equal", "rule", "text"),
+    [
+        pytest.param((0.6, 0.4, 0.8), (0.65, 0.5, 0.8), None, "", id="moves little"),
+        pytest.param((0.7, 0.6, 0.8), (0.75, 0.6, 0.9), None, "", id="moves by less than a half-width"),
+        pytest.param((0.6, 0.4, 0.8), (0.69, None, None), None, "", id="moves little, no interval"),
+        pytest.param((0.55, 0.48, 0.62), (0.56, 0.501, 0.62), None, "", id="turns by a hair"),
+        pytest.param(
+            (0.52, 0.3, 0.74),
+            (0.7, 0.55, 0.85),
+            "length_newly",
+            "heron would be preferred to magpie: it would win 70%",
+            id="newly",
+        ),
+        pytest.param(
+            (0.52, 0.3, 0.74),
+            (0.3, 0.15, 0.45),
+            "length_newly",
+            "magpie would be preferred to heron: it would win 70%",
+            id="other",
+        ),
+        pytest.param(
+            (0.7, 0.55, 0.85),
+            (0.6, 0.45, 0.75),
+            "length_no_longer",
+            "The preference for heron may be one for",
+            id="no longer",
+        ),
+        pytest.param(
+            (0.3, 0.15, 0.45),
+            (0.4, 0.25, 0.55),
+            "length_no_longer",
+            "The preference for magpie may be one for",
+            id="nor other",
+        ),
+        pytest.param(
+            (0.7, 0.55, 0.85),
+            (0.3, 0.15, 0.45),
+            "length_turned",
+            "magpie would win 70% of comparisons against heron (95%",
+            id="turned",
+        ),
+        pytest.param(
+            (0.3, 0.15, 0.45),
+            (0.7, 0.55, 0.85),
+            "length_turned",
+            "heron would win 70% of comparisons against magpie (95%",
+            id="back",
+        ),
+        pytest.param((0.7, 0.6, 0.8), (0.85, 0.7, 1.0), "length_moves", "heron would win 85% of", id="moves much"),
+        pytest.param(
+            (0.7, 0.68, 0.72), (0.74, 0.7, 0.78), "length_moves", "and not 70% as it", id="moves beyond the plain"
+        ),
+        pytest.param(
+            (0.7, 0.65, 0.75), (0.74, 0.71, 0.77), "length_moves", "and not 70% as it", id="beyond the adjusted"
+        ),
+        pytest.param(
+            (0.525, 0.314, 0.736),
+            (0.701, None, None),
+            "length_untested",
+            "heron would win 70.1% of comparisons, and not 52.5% as it does. On 20 instances this has no interval",
+            id="no interval",
+        ),
+        pytest.param(
+            (0.475, 0.264, 0.686), (0.299, None, None), "length_untested", "magpie would win 70.1%", id="mirror"
+        ),
+    ],
+)
+def test_length_is_said_where_it_changes_the_win_rate(plain: Rate, equal: Rate, rule: str | None, text: str) -> None:
+    told = [one for one in answer(study(length_adjusted=at_equal_lengths(plain, equal))) if "length" in one["rule"]]
+    assert [one["rule"] for one in told] == ([rule] if rule else [])
+    assert all(text in one["text"] and one["evidence"] == ["length_adjusted"] for one in told)
+
+
+def test_length_of_several_configurations_names_the_one_that_changes_most() -> None:
+    quiet, moved, turned = (0.6, 0.4, 0.8), (0.8, None, None), (0.75, 0.55, 0.9)
+    (told,) = [
+        one
+        for one in answer(study(length_adjusted=at_equal_lengths(quiet, quiet, quiet, moved, quiet, turned)))
+        if "length" in one["rule"]
+    ]
+    assert told["text"] == (
+        "Length makes a difference in 2 of 3 configurations: at equal lengths of text heron, against magpie on news-2, would win "
+        "75% of comparisons, and not 60% as it does."
+    )
+
+
+def test_length_is_not_looked_at_below_five_instances_or_without_an_estimate() -> None:
+    for lengths in (
+        at_equal_lengths((0.2, None, None), (0.8, None, None), n_instances=4),
+        [{"rater": "people", "configurations": [{"plain": estimate(None), "win_rate_a": estimate(None)}]}],
+        [],
+    ):
+        assert "length" not in " ".join(rules(study(length_adjusted=lengths)))
+
+
 def verdict(name: str, rule: str, difference: float | None) -> Found:
     values = {
         "epsilon": 0.1,
@@ -225,7 +357,7 @@ def test_the_best_judge_is_named() -> None:
     (told,) = [one for one in answer(study(replacement=judges)) if one["rule"] == "judges"]
     assert told["values"]["judge"] == "better"
     assert told["text"] == (
-        "Of 3 judges 2 may replace a single rater at least in part. The one nearest to people, better: "
+        "Of 3 judges 2 may replace a single rater at least in part. better comes nearest to people. "
         "May replace a single rater above separability 0.40 (ε = 0.10)."
     )
     assert "judge" in rules(study(replacement=judges[:1]))
@@ -239,17 +371,31 @@ def test_what_is_missing_is_said() -> None:
     found = study()
     found["configurations"][0]["separability"] = None
     assert rules(found)[-1] == "no_separability"
-    assert rules(study(raters=[people(scripted=True)]))[0] == "scripted"
+
+
+@pytest.mark.parametrize(
+    ("scripted", "text"),
+    [
+        ([True, True], "Under “people” only programs rated (2 raters): nothing said about people here is a finding."),
+        ([True, False, False], "Under “people” programs rated too, 1 of 3 raters: what is said about people"),
+        ([False], None),
+    ],
+)
+def test_programs_among_the_raters_are_counted(scripted: list[bool], text: str | None) -> None:
+    first = answer(study(raters_found=[{"scripted": one} for one in scripted]))[0]["text"]
+    assert first.startswith(text) if text else "programs" not in first
 
 
 def test_no_more_than_six_sentences() -> None:
     found = study(
         rankings=[win_rates(0.55, 0.45, 0.65, ("a", "b"))],
-        raters=[people(scripted=True), judge("direct")],
         replacement=[verdict("direct", "few", None)],
+        raters_found=[{"scripted": True}],
+        length_adjusted=at_equal_lengths((0.55, 0.45, 0.65), (0.75, 0.6, 0.85)),
     )
     assert rules(found) == [
-        *("scripted", "no_preference", "consistency", "agreement_above_chance", "judge", "more_instances")
+        *("all_scripted", "no_preference", "length_newly", "consistency", "agreement_above_chance", "judge"),
+        "more_instances",
     ]
 
 

@@ -170,8 +170,16 @@ def test_words_of_a_judge_that_passes_alone_and_not_beside_the_bins() -> None:
     found, needed = decide(alone, OPEN), shown(alone, limit=0.0125).needed
     assert found["text"].startswith(
         "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
-        "0.02 [-0.09, 0.13], a smaller loss than ε = 0.10, but so narrowly that this may be chance (p = 0.0183; at most 0.0125 "
-        f"would show it). With 50 instances it is open; about {needed} would do."
+        "0.02 [-0.09, 0.13], which lies above −0.10 (−ε), but so narrowly that this may be chance (p = 0.0183; at most 0.0125 "
+        f"would pass the test of non-inferiority). With 50 instances it is open; about {needed} would do."
+    )
+
+
+def test_words_where_not_even_the_most_separable_bin_passes() -> None:
+    needed = shown(OPEN, limit=0.025).needed
+    assert (
+        f"From separability 0.80 to 1.00 it cannot be told: 50 instances, about {needed} would do."
+        in (decide(PASSES, OPEN, OPEN)["text"])
     )
 
 
@@ -179,7 +187,7 @@ def test_words_where_people_agree_by_chance() -> None:
     found = decide(CHANCE)
     assert found["text"].startswith(
         "Cannot be told whether it may replace a single rater: people are not shown to agree more than by chance "
-        "(0.60; by chance 0.50), so that nothing can be said to stand in for them. The alternative-annotator test"
+        "(0.60; by chance 0.50; 50 instances), so that nothing can be said to stand in for them. The alternative-annotator test"
     )
     assert "until" not in found
     below = decide(PASSES, PASSES, CHANCE, PASSES)
@@ -225,8 +233,9 @@ def test_difference_beyond_the_margin_is_not_mended_by_more_instances() -> None:
 
 def test_worse_judge_has_its_difference_said() -> None:
     assert decide(WORSE)["text"].startswith(
-        "May not replace a single rater: its agreement with people, less theirs with one another, is -0.30 "
-        "[-0.40, -0.20], a greater loss than ε = 0.10 allows."
+        "May not replace a single rater: it fails the test of non-inferiority on 50 instances, where its agreement with "
+        "people, less theirs with one another, is -0.30 [-0.40, -0.20] and would have to lie above −0.10 (−ε) with the whole "
+        "interval."
     )
 
 
