@@ -144,7 +144,7 @@ class AuditSession(AdhocSession):
         status, verdict, p_b, _a, _b, rationale, failure = result_values(
             CellResult(case.cell.pk, case.cell.order, case.reading)
         )
-        version = prompt_version(self.method, self.setting, case.cell.shown.task, case.cell.shown.question)
+        version = prompt_version(self.method, self.setting, case.cell.shown)
         return [status, verdict, p_b, rationale, failure, version, self.method.parser_version, at, case.cell.pk]
 
     def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:

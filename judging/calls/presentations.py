@@ -3,11 +3,13 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from analysis.types import Verdict
 from annotation.questions.questions import MAIN, Question
 from judging.methods import Method, Outcome, Presentation, Setting
+from judging.methods.base import Asked
 from judging.methods.sc2.record import TableRow, swap_row
 from judging.methods.task_files import CRITERION, task_of
 from judging.models import Judge, Judgment
@@ -57,17 +59,38 @@ def wording_of(asked: Question) -> str:
     return f"{asked.text} (What is meant: {asked.description})" if asked.description else asked.text
 
 
-def prompt_version(method: Method, setting: Setting, task: str, wording: str) -> str:
+def prompt_version(method: Method, setting: Setting, shown: Presentation) -> str:
     """Return the version of a prompt; that of a further question says which words it had, and so does a system prompt."""
-    version = method.prompt_version(task, setting)
+    version = method.version_of(shown, setting)
     if not version:
         return version
-    further = {"system": setting.system_prompt, "question": wording if task == CRITERION else ""}
+    words = [one.question for one in shown.together or (shown,) if one.task == CRITERION]
+    further = {"system": setting.system_prompt, "question": "\x00".join(words)}
     return version + "".join(f"+{name}-{_short_hash(text)}" for name, text in further.items() if text)
 
 
 def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def asked_about(
+    judge: Judge, task_kind: str, asked: Question, together: Sequence[Question] = (), *, negated: bool = False
+) -> Presentation:
+    """Return what a question asks, as of a pair without texts.
+
+    together : the questions of the run, which a judge with the option `together` is asked in one call
+    """
+    each = tuple(Asked(task_for(judge, task_kind, one.number), wording_of(one)) for one in together)
+    if len(each) < 2 or not judge.params.get("together"):
+        each = ()
+    return Presentation(
+        task=task_for(judge, task_kind, asked.number),
+        question=wording_of(asked),
+        **dict.fromkeys(("source", "first", "second", "identity"), ""),
+        negated=negated,
+        together=each,
+        place=[one.number for one in together].index(asked.number) if each else 0,
+    )
 
 
 def present(
@@ -80,10 +103,12 @@ def present(
     repeat: int = 0,
     negated: bool = False,
     table: Sequence[TableRow] | None = None,
+    together: Sequence[Question] = (),
 ) -> Presentation:
     """Return the presentation of a pair, given by its `IDENTITY_FIELDS` and `SHOWN_FIELDS`, in one order.
 
     table : a stored one of the pair, for a judge that is shown it
+    together : the questions of the run, see `asked_about`
 
     Repeats, negated and further questions have identities of their own, so that their random choices are independent.
     """
@@ -95,14 +120,12 @@ def present(
         name += " negated"
     if asked.number != MAIN:
         name += f" question {asked.key}"
-    return Presentation(
-        task=task_for(judge, task_kind, asked.number),
-        question=wording_of(asked),
+    return replace(
+        asked_about(judge, task_kind, asked, together, negated=negated),
         source=source,
         first=text_a if order == AB else text_b,
         second=text_b if order == AB else text_a,
         identity=name,
-        negated=negated,
         reference=reference if isinstance(reference, str) else "",
         table=table if table is None or order == AB else [swap_row(row) for row in table],
     )

@@ -204,8 +204,7 @@ class JudgmentPool(ProcedurePool):
         # A cell without an answer will be asked again: only the answers that it paid for stay linked.
         used = () if reading.status == Judgment.Status.ERROR else tuple(case.used)
         calls = case.fetched + case.cached
-        shown = case.cell.shown
         setting = self.setting.without_schema() if case.fell_back else self.setting
-        version = prompt_version(self.method, setting, shown.task, shown.question)
+        version = prompt_version(self.method, setting, case.cell.shown)
         result = Result(case.cell.pk, case.cell.order, reading, calls, case.cached, case.usage, used, version)
         self.writes.results.append(result)

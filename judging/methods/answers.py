@@ -64,6 +64,7 @@ class VerdictForm:
     better  : the letter is the better one, so that `A>B` names it
     scale   : what may follow a number, as in `4/5`, a pattern
     opening : a pattern for the label of the rationale
+    unlabelled : a lone letter, and a mark such as `[[A]]`, is an answer too
     """
 
     labels: tuple[str, ...]
@@ -73,6 +74,7 @@ class VerdictForm:
     better: bool = True
     scale: str = ""
     opening: str = "(?:comparison|explanation|reasons?)"
+    unlabelled: bool = True
 
     def read(self, completion: str, *, letter_first: bool = False) -> FoundVerdict:
         """Return the answer of the last labelled line, or of a lone letter at the end.
@@ -107,7 +109,7 @@ class VerdictForm:
             after = [(matched and matched["reason"]) or "", *lines[place + 1 + (line != lines[place]) :]]
             return FoundVerdict(letter, line, self._rationale([*lines[:place], before]), "\n".join(after))
         for place, others in ((-1, lines[:-1]), *(((0, lines[1:]),) if letter_first else ())):
-            if not marks_only and lines and (letter := self.letter_in(lines[place], alone=True)):
+            if self.unlabelled and not marks_only and lines and (letter := self.letter_in(lines[place], alone=True)):
                 return FoundVerdict(letter, lines[place], self._rationale(others))
         return None
 
@@ -117,7 +119,7 @@ class VerdictForm:
         last = not after
         if is_quotation(line):
             return None
-        if last and self.letter_in(line, alone=True):
+        if last and self.unlabelled and self.letter_in(line, alone=True):
             return [line], line, ""
         if after and after[0].lstrip()[:1].islower() and not REASON_LINE.match(after[0]):
             return None  # the middle of a sentence
@@ -126,11 +128,16 @@ class VerdictForm:
                 return answers_in(matched["rest"]), line, line[: matched.start("rest")]
             answer = after[0] if after else ""
             return answers_in(answer), answer, line
-        if (marks := marked_in(line)) and is_mark(line):
+        if self.unlabelled and (marks := marked_in(line)) and is_mark(line):
             return marks, line, ""
         if last and (matched := self._label_inside.search(line)):
             return [matched["rest"]], line, line[: matched.start("rest")]
-        if last and (matched := MARK_INSIDE.search(own := CITED.sub("", line))) and is_mark(matched["rest"]):
+        if (
+            last
+            and self.unlabelled
+            and (matched := MARK_INSIDE.search(own := CITED.sub("", line)))
+            and is_mark(matched["rest"])
+        ):
             return marked_in(matched["rest"]), line, own[: matched.start("rest")]
         return None
 

@@ -19,6 +19,14 @@ SCHEMA_PARAM = "response_format"
 
 
 @dataclass(frozen=True)
+class Asked:
+    """One of several questions that are asked in one call: the task whose wording it has, and its words."""
+
+    task: str
+    question: str
+
+
+@dataclass(frozen=True)
 class Presentation:
     """One pair as shown to a judge: two texts in order, without their systems.
 
@@ -27,6 +35,7 @@ class Presentation:
     reference : a reference answer of the instance; often empty
     table     : rows of a stored comparison table of the pair, in screen order; None without one
     identity  : names pair and order independently of the database; used for seeded decisions only
+    together  : the questions that are asked in one call, of which `place` is this one; empty where it is asked by itself
     """
 
     task: str
@@ -38,6 +47,8 @@ class Presentation:
     negated: bool = False
     reference: str = ""
     table: Sequence[TableRow] | None = None
+    together: tuple[Asked, ...] = ()
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -174,6 +185,10 @@ class Method(ABC):
 
         Raises: BadSettings if the method has none for it.
         """
+
+    def version_of(self, shown: Presentation, setting: Setting) -> str:
+        """Return the version of the prompt for one presentation."""
+        return self.prompt_version(shown.task, setting)
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse a task or options that the method doesn't support, before any call.

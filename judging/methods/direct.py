@@ -8,11 +8,14 @@ from typing import Any, ClassVar
 
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods.answers import answer_lines
-from judging.methods.base import Outcome, Presentation, Procedure, Reply, Setting, register
+from judging.methods.base import Call, Outcome, Presentation, Procedure, Reply, Setting, register
 from judging.methods.options import FIXED, MOST_ASPECTS, MOST_SHOTS, is_asked_for
-from judging.methods.prompted import Preparation, PromptedMethod, plain_call
+from judging.methods.prompted import Preparation, PromptedMethod, outcome_of, plain_call
 from judging.methods.prompts import load_prompt
 from judging.methods.task_files import Example, bulleted, find_task, words_for
+from judging.methods.together import example_together, own_verdict, reader_together, schema_together, words_together
+from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
+from judging.methods.verdict_schema import in_schema
 
 LONGEST_ASPECT = 200
 PREFERRED = "Most raters prefer {}."
@@ -24,7 +27,58 @@ class Direct(PromptedMethod):
 
     name = "direct"
     prompt = "direct.v1.txt"
+    prompt_together = "direct-together.v1.txt"
     own_wording = True
+    options: ClassVar[Mapping[str, Any]] = {**PromptedMethod.options, "together": False}
+
+    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+        """Ask for the verdict; where several questions are asked in one call, take this one's from the answer.
+
+        Raises: UnparsedVerdict if the answer has none on this question
+        """
+        if not shown.together:
+            return (yield from super().ask(shown, setting))
+        [answers] = yield [self.call_together(shown, setting)]
+        said = own_verdict(shown, answers)
+        return outcome_of(said.letter, shown.negated, rationale=said.rationale)
+
+    def call_together(self, shown: Presentation, setting: Setting) -> Call:
+        """Return the call with all questions; it is the same for each of them."""
+        first, letters = shown.together[0], self.offer(shown, setting).letters
+        words = {
+            **words_for(replace(shown, task=first.task, question=first.question)),
+            **self.answer_words(setting),
+        }
+        words |= words_together(shown, words["letters"])
+        texts = {"source": shown.source, "first": shown.first, "second": shown.second}
+        content = load_prompt(self.prompt_together, setting).render(words, texts)
+        call = Call(
+            kind="verdict",
+            messages=[{"role": "user", "content": content}],
+            read=reader_together(shown, letters),
+            example=example_together(len(shown.together)),
+        )
+        if not self.uses_verdict_schema(setting):
+            return call
+        return in_schema(call, words["letters"], schema_together(len(shown.together), letters))
+
+    def version_of(self, shown: Presentation, setting: Setting) -> str:
+        """Return the version of the prompt with all questions, where they are asked in one call."""
+        if not shown.together:
+            return super().version_of(shown, setting)
+        form = [load_prompt(SCHEMA_PROMPT).version] if self.uses_verdict_schema(setting) else []
+        tasks = dict.fromkeys(find_task(one.task).version for one in shown.together)
+        return "+".join([load_prompt(self.prompt_together, setting).version, *form, *tasks])
+
+    def check(self, task: str, setting: Setting) -> None:
+        """Refuse what the questions of one call can't have."""
+        super().check(task, setting)
+        if not self.option(setting, "together"):
+            return
+        if setting.wording:
+            raise BadSettings("a prompt file of your own asks one question: leave out together")
+        if self.option(setting, "logprobs") or self.option(setting, "tie_below"):
+            raise BadSettings("several questions in one call have no probabilities: leave out logprobs and tie_below")
 
 
 @register

@@ -50,6 +50,7 @@ RULES: Mapping[str, Rule] = {
     "ties": SWITCH,
     "logprobs": SWITCH,
     "weighted": SWITCH,
+    "together": SWITCH,
     "samples": whole(1, MOST_SAMPLES),
     "shots": whole(0, MOST_SHOTS),
     "aspects": (

@@ -26,7 +26,7 @@ WORDS = frozenset(
     {
         *("question", "source_label", "label", "reference_label", "one", "many", "alone", "quality", "faults"),
         *("answering", "rules", "intro", "criterion", "choice", "chosen", "offer", "letters"),
-        *("number", "comparison", "verdict"),
+        *("number", "comparison", "verdict", "questions", "answers"),
     }
 )
 # Untrusted texts, always fenced. Empty generations are shown as such, other empty texts as not available.

@@ -19,15 +19,16 @@ def in_schema(call: Call, letters: str, schema: Mapping[str, Any]) -> Call:
 
     letters : those on offer, in words
     """
-    comparison = f'"{REASONS}": "<what stands before the choice>", ' if REASONS in schema["properties"] else ""
-    form = load_prompt(PROMPT).render({"comparison": comparison, "letters": letters}, {}).strip()
+    answers = dict.fromkeys(schema["properties"], f"<{letters}>")
+    answers |= {REASONS: "<what stands before the choice>"} if REASONS in answers else {}
+    form = load_prompt(PROMPT).render({"answers": json.dumps(answers)}, {}).strip()
     [message] = call.messages
     return replace(
         call,
         messages=[{**message, "content": f"{message['content'].rstrip()}\n\n{form}"}],
         params={**call.params, SCHEMA_PARAM: response_format("verdict", schema)},
         plain=call.messages,
-        example=json.dumps({name: "A" if name == VERDICT else 20 * "word " for name in schema["properties"]}),
+        example=json.dumps({name: 20 * "word " if name == REASONS else "A" for name in schema["properties"]}),
     )
 
 
@@ -64,10 +65,15 @@ def schema_reader(otherwise: Parser) -> Callable[[Reply, Offer], ParsedAnswer]:
         said = parse_once(text)
         if said.get(VERDICT) not in offer.letters:
             raise no_verdict(reply.text)
-        reasons = said.get(REASONS)
-        return ParsedAnswer(said[VERDICT], reasons.strip() if isinstance(reasons, str) else "")
+        return ParsedAnswer(said[VERDICT], reasons_in(said))
 
     return read
+
+
+def reasons_in(said: Mapping[str, Any]) -> str:
+    """Return the reasons of an answer."""
+    reasons = said.get(REASONS)
+    return reasons.strip() if isinstance(reasons, str) else ""
 
 
 def parse_once(text: str) -> dict[str, Any]:

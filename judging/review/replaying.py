@@ -90,16 +90,18 @@ def replay(judgment: Judgment) -> Replay:
 def shown_in(judgment: Judgment) -> Presentation:
     """Return the presentation of a judgment."""
     fields = Pair.objects.values_list(*IDENTITY_FIELDS, *SHOWN_FIELDS).get(pk=judgment.pair_id)
+    questions = judgment.run.study.questions
     identity, shown = fields[: len(IDENTITY_FIELDS)], fields[len(IDENTITY_FIELDS) :]
     return present(
         judgment.run.judge,
         identity,
         shown,
-        asked=judgment.run.study.questions[judgment.question],
+        asked=questions[judgment.question],
         order=judgment.order,
         repeat=judgment.repeat,
         negated=judgment.negated,
         table=tables_shown(judgment.run.judge, [judgment.pair_id]).get(judgment.pair_id),
+        together=[questions[number] for number in judgment.run.questions],
     )
 
 

@@ -29,6 +29,8 @@ def free_cells(run: JudgeRun) -> QuerySet[Judgment]:
 @transaction.atomic
 def claim(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
     """Claim the next free cells for a worker, skipping those that another worker has locked."""
+    if run.judge.params.get("together"):
+        JudgeRun.objects.select_for_update().get(pk=run.pk)  # in turn: the questions of one call go to one worker
     free = free_cells(run).order_by("pk")
     if connection.features.has_select_for_update_skip_locked:
         free = free.select_for_update(skip_locked=True)
@@ -56,6 +58,7 @@ def load(run: JudgeRun, ids: Sequence[int]) -> list[Cell]:
             repeat=repeat,
             negated=negated,
             table=tables.get(pair),
+            together=[questions[number] for number in run.questions],
         )
         held = paid.get(pk, frozenset())
         fetched = calls - cached if calls else len(held)  # calls is 0 for cells that an earlier version left unfinished

@@ -290,7 +290,7 @@ class RunForm(PairsForm):
                 initial=[self.asked[MAIN].key],
                 widget=forms.CheckboxSelectMultiple,
                 label=_("Questions"),
-                help_text=_("Each is asked in a call of its own."),
+                help_text=_("Each is asked in a call of its own; all in one by a judge with the option together."),
             )
             self.order_fields(("judge", "questions", "batch", "way"))
 

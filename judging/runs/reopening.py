@@ -10,7 +10,7 @@ from django.db.models import Q
 from annotation.models import Event
 from annotation.studies.log import log
 from judging.calls.cases import Case
-from judging.calls.presentations import prompt_version, task_for, wording_of
+from judging.calls.presentations import asked_about, prompt_version
 from judging.calls.procedure_pool import JudgmentPool
 from judging.calls.requests import Requests, setting_of
 from judging.core.bulk_sql import chunked
@@ -97,10 +97,9 @@ def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]
 
 def _asked_as_today(run: JudgeRun, method: AskingMethod, setting: Setting) -> Q:
     """Return the filter of the cells whose question was asked with today's prompt."""
-    tasks = {number: task_for(run.judge, run.study.task_kind, number) for number in run.questions}
-    words = {question.number: wording_of(question) for question in run.study.questions}
-    settings = (setting, setting.without_schema())
-    versions = [prompt_version(method, one, task, words[number]) for number, task in tasks.items() for one in settings]
+    asked, settings = [run.study.questions[number] for number in run.questions], (setting, setting.without_schema())
+    shown = [asked_about(run.judge, run.study.task_kind, one, asked) for one in asked]
+    versions = [prompt_version(method, one, about) for about in shown for one in settings]
     return Q(prompt_version__in=versions)
 
 

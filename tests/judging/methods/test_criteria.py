@@ -84,11 +84,13 @@ def test_a_description_follows_its_question() -> None:
 
 def test_version_says_which_words_were_sent() -> None:
     method, setting = find_method("direct"), Setting()
-    first, same, other = (prompt_version(method, setting, CRITERION, words) for words in ("One?", "One?", "Other?"))
+    first, same, other = (
+        prompt_version(method, setting, shown(CRITERION, question=words)) for words in ("One?", "One?", "Other?")
+    )
     assert first == same != other
     assert first.startswith("direct.v2+criterion.v1+question-")
-    assert prompt_version(method, setting, "free", "One?") == "direct.v2+free.v1"
-    assert prompt_version(find_method("coin"), setting, CRITERION, "One?") == ""
+    assert prompt_version(method, setting, shown("free", question="One?")) == "direct.v2+free.v1"
+    assert prompt_version(find_method("coin"), setting, shown(CRITERION, question="One?")) == ""
 
 
 @pytest.mark.parametrize("placeholder", ["$criterion", "$question"])

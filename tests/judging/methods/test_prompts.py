@@ -205,6 +205,7 @@ def test_every_prompt_says_what_stands_between_the_fences(file: Path) -> None:
 
 def test_every_prompt_file_is_used() -> None:
     used = {*distilling.prompt_versions("free"), *(name.removesuffix(".txt") for name in (ENTAILMENT, COVERAGE))}
+    used.add("direct-together.v1")  # of several questions: test_together.py
     for name in method_names():
         for options in ({}, {"aspects": "asked"}, {"shots": 2}, {"verdict_schema": True}):
             if options.keys() <= find_method(name).options.keys():
