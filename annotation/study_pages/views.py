@@ -45,12 +45,15 @@ from annotation.separability.services import latest_runs
 from annotation.separability.tasks import separability_jobs, separability_notice, separability_state
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.configurations import configurations, matchup_counts
+from annotation.studies.data_sets import data_sets
 from annotation.studies.hourly_pay import PayForm
 from annotation.studies.log import about, changes_of, events_of
 from annotation.studies.presets import BLANK, ORIGINS, TEMPLATES, StudyTemplate, batch_defaults
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, QuestionsForm, StudySettingsForm
 from annotation.study_pages.checklist import checklist
+
+COUNTED_TEXTS = 500  # of a data set, for one page
 
 
 @login_required
@@ -150,9 +153,11 @@ def separability(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS)
 def instances(request: HttpRequest, study: Study) -> HttpResponse:
-    """List a study's instances."""
+    """List a study's instances, with figures of its data sets."""
     page = Paginator(study.instances.all(), 50).get_page(request.GET.get("page"))
-    return render(request, "annotation/study_pages/instances.html", {"study": study, "page": page})
+    context = {"study": study, "page": page, "counted": COUNTED_TEXTS}
+    context["data_sets"] = data_sets(study, most=COUNTED_TEXTS) if page.number == 1 else []
+    return render(request, "annotation/study_pages/instances.html", context)
 
 
 @study_view(*READERS)

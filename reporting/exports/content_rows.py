@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Study
+from annotation.studies.data_sets import data_sets
 from reporting.exports.rows import CHUNK, Row, read_rows
 
 TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "metadata")
@@ -41,6 +42,11 @@ def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
             "gold": gold,
             "metadata": instance.metadata if texts else {},
         }
+
+
+def data_set_rows(study: Study) -> Iterator[Row]:
+    """Yield the figures of each data set."""
+    yield from (one.as_row() for one in data_sets(study) if one.name is not None)
 
 
 TABLE_FIELDS = {

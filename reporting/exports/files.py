@@ -10,6 +10,7 @@ from pathlib import Path
 from annotation.core.files.parquet import BOOLEAN, INTEGER, JSON, NUMBER, TEXT, write_parquet
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.models import Study
+from annotation.studies.data_sets import COLUMNS as DATA_SET_COLUMNS
 from judging.importing.columns import judgment_columns
 from judging.outcomes.judgments import judgment_rows
 from reporting.exports.content_rows import (
@@ -17,6 +18,7 @@ from reporting.exports.content_rows import (
     SEPARABILITY_FIELDS,
     TABLE_FIELDS,
     TEXT_COLUMNS,
+    data_set_rows,
     rater_rows,
     separability_rows,
     setting_rows,
@@ -54,12 +56,15 @@ KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Seque
     "tables": (table_rows, lambda _study: tuple(TABLE_FIELDS)),
     "separability": (separability_rows, lambda _study: tuple(SEPARABILITY_FIELDS)),
     "raters": (rater_rows, lambda _study: tuple(RATER_FIELDS)),
+    "datasets": (data_set_rows, lambda _study: DATA_SET_COLUMNS),
     "settings": (setting_rows, lambda _study: ("setting", "value")),
 }
 # Columns that hold no text, in whichever kind.
 TYPES = {
     **dict.fromkeys(("pair_index", "generation_a_index", "generation_b_index", "rating", "strength", "row"), INTEGER),
     **dict.fromkeys(("repeat", "verdict", "calls", "prompt_tokens", "completion_tokens"), INTEGER),
+    **dict.fromkeys(("instances", "systems", "pairs"), INTEGER),
+    **{name: NUMBER if name.endswith(("mean", "median")) else INTEGER for name in DATA_SET_COLUMNS[6:]},
     **dict.fromkeys(("samples", "cross_pairs", "seed"), INTEGER),
     **dict.fromkeys(("active_seconds", "wall_seconds", "p_b", "score_a", "score_b", "cost", "latency_ms"), NUMBER),
     **dict.fromkeys(("low", "high", "self_a", "self_b", "cross", "separability"), NUMBER),

@@ -1,0 +1,114 @@
+"""Statistics of a study's data sets: instances, texts, pairs, gold, and the lengths of texts."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, QuerySet
+
+from analysis.text_lengths import Lengths, lengths_of
+from annotation.models import Generation, Pair, Study
+
+CHUNK = 500
+COLUMNS = (
+    *("dataset", "instances", "gold", "systems", "generations", "pairs"),
+    *(f"{of}_{name}" for of in ("source", "text") for name in ("n", "mean", "median", "shortest", "longest")),
+)
+
+
+@dataclass
+class DataSet:
+    """One data set of a study, or all of them.
+
+    name        : `None` of all
+    gold        : instances with a gold verdict
+    sources     : of the instances that have one
+    texts       : of the generations; of some of them, where a bound was given
+    """
+
+    name: str | None = None
+    instances: int = 0
+    gold: int = 0
+    systems: int = 0
+    generations: int = 0
+    pairs: int = 0
+    sources: Lengths = field(default_factory=Lengths)
+    texts: Lengths = field(default_factory=Lengths)
+
+    @property
+    def lengths(self) -> tuple[Lengths, Lengths]:
+        """Lengths of sources and of texts."""
+        return self.sources, self.texts
+
+    def as_row(self) -> dict[str, Any]:
+        """Return all figures, by the names of `COLUMNS`."""
+        values = [getattr(self, name) for name in COLUMNS[1:6]]
+        return {
+            **dict(zip(COLUMNS[:6], [self.name, *values], strict=True)),
+            **{
+                f"{of}_{name}": getattr(found, name)
+                for of, found in zip(("source", "text"), self.lengths, strict=True)
+                for name in ("n", "mean", "median", "shortest", "longest")
+            },
+        }
+
+
+def data_sets(study: Study, *, most: int | None = None) -> list[DataSet]:
+    """Return the figures of each data set, in the order of the instances, and where there are several, of all.
+
+    most : sources and texts of a data set whose words are counted, drawn with the study's seed; `None`: all of them
+    """
+    found: dict[str, DataSet] = {}
+    gold = study.instances.exclude(gold=None).exclude(gold={})
+    for name in study.instances.order_by("position").values_list("dataset", flat=True):
+        found.setdefault(name, DataSet(name)).instances += 1
+    generations = Generation.objects.filter(instance__study=study)
+    systems = set(generations.order_by().values_list("instance__dataset", "system").distinct())
+    counts = {
+        "gold": _count(gold, "dataset"),
+        "systems": Counter(name for name, _system in systems),
+        "generations": _count(generations, "instance__dataset"),
+        "pairs": _count(Pair.objects.filter(matchup__instance__study=study), "matchup__instance__dataset"),
+    }
+    sources = _lengths(study, study.instances.exclude(source=""), "dataset", "source", most)
+    texts = _lengths(study, generations, "instance__dataset", "text", most)
+    for name, one in found.items():
+        for figure, by_name in counts.items():
+            setattr(one, figure, by_name.get(name, 0))
+        one.sources, one.texts = sources.get(name, Lengths()), texts.get(name, Lengths())
+    return [*found.values(), *([_together(list(found.values()), len({of for _, of in systems}))] * (len(found) > 1))]
+
+
+def _count(rows: QuerySet[Any], dataset: str) -> dict[str, int]:
+    return dict(rows.order_by().values_list(dataset).annotate(Count("pk")))
+
+
+def _lengths(study: Study, rows: QuerySet[Any], dataset: str, text: str, most: int | None) -> dict[str, Lengths]:
+    by_name: dict[str, list[int]] = defaultdict(list)
+    for name, pk in rows.order_by("pk").values_list(dataset, "pk"):
+        by_name[name].append(pk)
+    names = {pk: name for name, ids in by_name.items() for pk in _drawn(study, ids, most)}
+    ids, found = list(names), dict.fromkeys(by_name, Lengths())
+    for start in range(0, len(ids), CHUNK):
+        texts: dict[str, list[str]] = defaultdict(list)
+        for pk, one in rows.filter(pk__in=ids[start : start + CHUNK]).order_by("pk").values_list("pk", text):
+            texts[names[pk]].append(one)
+        for name, several in texts.items():
+            found[name] += lengths_of(several)
+    return found
+
+
+def _drawn(study: Study, ids: list[int], most: int | None) -> list[int]:
+    if most is None or len(ids) <= most:
+        return ids
+    return sorted(np.random.default_rng([study.seed]).choice(ids, most, replace=False).tolist())
+
+
+def _together(several: list[DataSet], systems: int) -> DataSet:
+    """Return the figures of all data sets: lengths are those of all texts, not means of means."""
+    total = DataSet(None, systems=systems)
+    for one in several:
+        for name in ("instances", "gold", "generations", "pairs", "sources", "texts"):
+            setattr(total, name, getattr(total, name) + getattr(one, name))
+    return total
