@@ -1,5 +1,6 @@
 """The backend that DATABASES names for SQLite (`django.db.utils.load_backend` wants a module of this name)."""
 
+import sqlite3
 import threading
 import time
 from collections import defaultdict
@@ -35,8 +36,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._turn = turn
         self.connection.execute("PRAGMA busy_timeout = 0")
         try:
-            while not self._has_begun(until):
-                time.sleep(_PAUSE)
+            with self.wrap_database_errors:
+                while not self._has_begun(until):
+                    time.sleep(_PAUSE)
         except BaseException:
             self._end_turn()
             raise
@@ -44,10 +46,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
 
     def _has_begun(self, until: float) -> bool:
-        """Try to begin; False while another process writes."""
+        """Try to begin; False while another process writes.
+
+        The driver is asked: each error of Django's is a cycle of references that keeps a cursor alive. The collector can
+        meet it in the thread that writes, which then waits for this connection, and this one for the write lock.
+        """
         try:
-            super()._start_transaction_under_autocommit()  # type: ignore[misc]  # not in the stubs
-        except OperationalError as error:
+            self.connection.execute(f"BEGIN {self.transaction_mode or ''}")
+        except sqlite3.OperationalError as error:
             if str(error) != _BUSY or time.monotonic() >= until:
                 raise
             return False

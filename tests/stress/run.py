@@ -47,7 +47,7 @@ class Plan:
     returns: float = 0.08
     leaves: float = 0.08
     double_submits: float = 0.25
-    unavailable: bool = False  # the database may be away or stall: 503 is an answer then, and raters try again
+    unavailable: bool = False  # a database that is away is among the faults: 503 is an answer then
     seed: int = 1
 
 

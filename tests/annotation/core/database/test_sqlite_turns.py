@@ -1,5 +1,6 @@
 """Transactions on SQLite begin in turn, within the time that a connection waits for others."""
 
+import gc
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -112,6 +113,25 @@ def test_a_thread_asks_again_as_long_as_another_process_writes(
 
     assert begin(connections) == PATIENCE
     assert pauses == [0.001] * 3
+    end(connections, "commit")
+
+
+def test_waiting_leaves_no_cursor_to_the_garbage_collector(
+    connections: ConnectionHandler, other_process: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is collected in another thread makes it wait for this connection, with the write lock in its hands."""
+    other_process.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(base.time, "sleep", lambda _seconds: other_process.execute("ROLLBACK"))
+    gc.collect()
+    gc.disable()
+    try:
+        begin(connections)
+        used = connections["default"].connection
+        left = [one for one in gc.get_objects() if isinstance(one, sqlite3.Cursor) and one.connection is used]
+    finally:
+        gc.enable()
+
+    assert left == []
     end(connections, "commit")
 
 
