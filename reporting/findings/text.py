@@ -57,7 +57,7 @@ def _configuration(one: dict[str, Any]) -> str:
     separability = one["separability"]
     lines.append(f"  separability: {separability['similarity'] if separability else one['why']}")
     for rater in one["raters"]:
-        lines += [f"  {line}" for line in _rater(rater)]
+        lines += [f"  {line}" for line in _rater(rater, one["system_b"])]
     return "\n".join(lines)
 
 
@@ -65,7 +65,7 @@ def _named(one: dict[str, Any]) -> str:
     return printable(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']}")
 
 
-def _rater(rater: dict[str, Any]) -> list[str]:
+def _rater(rater: dict[str, Any], system_b: str) -> list[str]:
     counts, positions = rater["counts"], rater["shown_first"]
     lines = [
         f"{printable(rater['rater'])}: {rater['raters']} raters, {rater['rating_sets']} rating sets "
@@ -73,7 +73,8 @@ def _rater(rater: dict[str, Any]) -> list[str]:
         f"  A {counts['a']}, tie {counts['tie']}, B {counts['b']}; "
         f"shown first {positions['first']}, second {positions['second']}",
         f"  mean consistency          {estimate_text(rater['mean_consistency'])}",
-        f"  mean preference strength  {estimate_text(rater['mean_preference_strength'])}",
+        f"  mean preference strength  {estimate_text(rater['mean_preference_strength'])}; "
+        f"above 0: {printable(system_b)} preferred",
     ]
     if "weighted" in rater:
         lines += _weighted(rater["weighted"])

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, cast
 
 from django.core.paginator import Paginator
+from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.utils.http import http_date
@@ -14,7 +15,7 @@ from django.utils.translation import override
 
 from annotation.core.http import is_htmx
 from annotation.members.permissions import READERS, study_view
-from annotation.models import Event, Study
+from annotation.models import Assignment, Event, Study
 from annotation.studies.separability_runs import names_of
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
@@ -47,7 +48,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         return TemplateResponse(request, "reporting/findings/being_computed.html", about)
     configurations = numbers["configurations"]
     page = Paginator(configurations, CONFIGURATIONS_PER_PAGE).get_page(request.GET.get("page"))
-    batches = list(study.batches.for_rating().values_list("name", flat=True))
+    submitted = Assignment.objects.filter(hit__batch=OuterRef("pk"), submitted_at__isnull=False)
+    batches = dict(study.batches.for_rating().values_list("name", Exists(submitted)))
     context = {
         **about,
         "page": page,
@@ -65,7 +67,6 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "selection": selection_of(numbers["filters"]),
         "offered": offered(study, numbers["filters"]),
         "similarities": names_of(study.separability_runs.all()),
-        "batches": batches,
         "data": data_section(numbers, batches),
         "exports": [(kind, form) for kind in ("ratings", "judgments", "history", "flags") for form in LINES],
         "question": question_choice(

@@ -132,9 +132,14 @@ class _Beside:
         return share_estimate(mean_rows(self.shares.equal[rows]), instance, basis, settings, rater=who)
 
     def people_agreement(self, units: BoolArray, settings: IntervalSettings) -> Estimate:
-        """Mean over the same votes of the share of the other people who gave the vote."""
+        """Mean over the same votes of the share of the other people who gave the vote.
+
+        Its interval is that of raw agreement, a share of the pairs of votes, and the same where all pairs have equally many.
+        """
         rows, instance, who, basis = self._votes(units)
-        return mean_estimate(mean_rows(self.shares.person[rows]), instance, basis, settings, rater=who)
+        pairs = (self.counts.sum(axis=1)[self.shares.unit[rows]] - 1) / 2
+        weighted = mean_rows(self.shares.person[rows]) * (pairs.mean() if len(pairs) else 1.0)
+        return share_estimate(weighted, instance, basis, settings, rater=who)
 
     def difference(self, units: BoolArray, settings: IntervalSettings) -> Estimate:
         """The first less the second, paired by vote."""

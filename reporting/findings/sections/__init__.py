@@ -15,7 +15,7 @@ def page_sections(numbers: Mapping[str, Any]) -> dict[str, Any]:
         "answer": answer_section(numbers["answer"]),
         "rankings": rankings_section(numbers),
         "judges": judges_section(numbers),
-        "separability": separability_section(numbers["pooled"]),
+        "separability": separability_section(numbers),
         "agreement": agreement_section(numbers),
         "position": position_section(numbers),
     }

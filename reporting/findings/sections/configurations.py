@@ -55,10 +55,19 @@ def _raters(one: Findings, at: int) -> Table:
     ]
     headings = [
         *(_("Rater"), _("Raters"), _("Rating sets"), _("Ratings"), _("A / tie / B")),
-        *(_("Mean consistency"), _("Mean preference strength")),
+        *(_("Mean consistency"), _strength_heading(_("Mean preference strength"), one)),
         *(heading for measure in columns for heading in measure.headings()),
     ]
     return Table(f"raters-{at}", _("People and judges"), headings, rows)
+
+
+def _strength_heading(text: str, one: Findings) -> str:
+    """Return a heading or caption of preference strengths that says which system positive ones favour."""
+    return _("%(text)s (above 0: %(b)s preferred, below 0: %(a)s)") % {
+        "text": text,
+        "a": one["system_a"],
+        "b": one["system_b"],
+    }
 
 
 def _sets(rater: Findings) -> str:
@@ -80,7 +89,12 @@ def _bins(one: Findings, at: int) -> list[Table]:
     ]
     means = [
         by_bin(f"consistency-{at}", _("Mean consistency by separability"), bins, "mean_consistency"),
-        by_bin(f"strength-{at}", _("Mean preference strength by separability"), bins, "mean_preference_strength"),
+        by_bin(
+            f"strength-{at}",
+            _strength_heading(_("Mean preference strength by separability"), one),
+            bins,
+            "mean_preference_strength",
+        ),
     ]
     sets: list[Row] = [
         ((rater_name(rater["rater"]), bin_text(bin_)), [bin_["rating_sets"], _counts(bin_["consistency_distribution"])])
@@ -110,7 +124,10 @@ def _distributions(one: Findings, at: int) -> list[Table]:
             ("spread", "consistency_distribution", _("Consistency: rating sets"), _("Rating sets at each consistency")),
             (
                 *("strengths", "preference_strength_distribution"),
-                *(_("Preference strength: rating sets"), _("Rating sets at each preference strength")),
+                *(
+                    _("Preference strength: rating sets"),
+                    _strength_heading(_("Rating sets at each preference strength"), one),
+                ),
             ),
         )
     ]
@@ -130,8 +147,12 @@ def _answers(judges: list[Findings], at: int) -> Table | None:
     return Table(f"answers-{at}", _("What judges answered"), headings, rows)
 
 
-def data_section(numbers: Findings, batches: list[str]) -> dict[str, Any]:
-    """Return what the numbers rest on: names of batches and judges, ratings that count and those left out."""
+def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
+    """Return what the numbers rest on: names of batches and judges, ratings that count and those left out.
+
+    batches : whether a batch of the study has ratings, by its name
+    """
+    chosen = numbers["filters"]["batches"] or list(batches)
     people = [(one, one["raters"][0]) for one in numbers["configurations"]]
     judges = {rater_name(rater["rater"]): None for one in numbers["configurations"] for rater in one["raters"][1:]}
     reasons = {
@@ -151,7 +172,10 @@ def data_section(numbers: Findings, batches: list[str]) -> dict[str, Any]:
     ]
     headings = [_("Configuration"), _("Instances"), _("Pairs"), _("Ratings"), *reasons.values()]
     return {
-        "batches": numbers["filters"]["batches"] or batches,
+        "batches": {
+            "with": [name for name in chosen if batches.get(name)],
+            "without": [name for name in chosen if not batches.get(name)],
+        },
         "judges": list(judges),
         "ratings": sum(rater["ratings"] for _one, rater in people),
         "left_out": sum(number for _one, rater in people for number in rater["exclusions"].values()),

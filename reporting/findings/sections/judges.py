@@ -47,6 +47,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
         "jury_members": _jury_members(numbers["juries"]),
         "self_preference": _self_preference(numbers["self_preference"]),
         "alternative": _alternative(replacement),
+        "untested": _untested(replacement),
         "alternative_people": _alternative_people(replacement),
         "powered": _powered(replacement),
     }
@@ -141,7 +142,7 @@ def _member_text(difference: Findings) -> str:
     return _("adds nothing by more than chance")
 
 
-def _self_preference(found: list[Findings]) -> Table:
+def _self_preference(found: list[Findings]) -> Table | None:
     rows: list[Row] = [
         (
             (one["judge"],),
@@ -153,7 +154,10 @@ def _self_preference(found: list[Findings]) -> Table:
         *(_("Judge"), _("Family of its model"), _("Wins of its family’s systems with it")),
         *(_("Their wins with people, on the same pairs"), _("Difference"), _("What it means")),
     ]
-    return Table("self-preference", _("Self-preference: does a judge prefer its own model’s family?"), headings, rows)
+    caption = _(
+        "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than people do"
+    )
+    return Table("self-preference", caption, headings, rows) if any("why" not in one for one in found) else None
 
 
 def _own_text(one: Findings) -> str:
@@ -165,6 +169,17 @@ def _own_text(one: Findings) -> str:
     if difference["high"] < 0:
         return _("prefers its own family less than people do")
     return _("no difference by more than chance")
+
+
+def _untested(found: list[Findings]) -> str:
+    """Say what the alternative-annotator test takes, where no judge has a person that can be tested."""
+    tests = [one["alternative_annotator"] for one in found]
+    if not tests or any(one["tested"] for one in tests):
+        return ""
+    return _("No verdict: it takes %(people)s people with %(instances)s instances or more each, and there is none.") % {
+        "people": tests[0]["min_people"],
+        "instances": tests[0]["min_instances"],
+    }
 
 
 def _alternative(found: list[Findings]) -> Table:
@@ -231,9 +246,11 @@ def _powered(found: list[Findings]) -> Table | None:
         for judge in found
         for one in judge["prediction_powered"]
     ]
+    if not any(one["n_judged"] for judge in found for one in judge["prediction_powered"]):
+        return None
     headings = [
         *(_("Judge"), _("Configuration"), _("Win rate of A by people"), _("With the judge’s help")),
         *(_("Rated by people"), _("Judged only"), _("As good as instances rated"), _("Instances saved")),
     ]
     caption = _("Prediction-powered win rates: what a judge’s verdicts on further instances add to people’s votes")
-    return Table("powered", caption, headings, rows) if rows else None
+    return Table("powered", caption, headings, rows)

@@ -6,6 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from reporting.core.words import rater_name
+from reporting.findings.configurations.rater_findings import sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.sections.tables import Row, Table, by_bin, configuration_name
@@ -13,10 +14,10 @@ from reporting.findings.sections.tables import Row, Table, by_bin, configuration
 Findings = Mapping[str, Any]
 
 
-def separability_section(pooled: Findings) -> dict[str, Any]:
+def separability_section(numbers: Findings) -> dict[str, Any]:
     """Return consistency and preference strength of each rater, together and by separability."""
+    pooled = numbers["pooled"]
     consistent = pooled["fully_consistent"]
-    rows: list[Row] = [((rater_name(one["rater"]),), [one]) for one in consistent]
     people = next((one for one in consistent if one["kind"] == "person" and one["value"] is not None), None)
     line = (
         _("people: %(share)s%% of rating sets fully consistent") % {"share": f"{people['value'] * 100:.1f}"}
@@ -28,7 +29,7 @@ def separability_section(pooled: Findings) -> dict[str, Any]:
         "tables": [
             one
             for one in (
-                Table("consistent", _("Share of fully consistent rating sets"), [_("Rater"), _("Share")], rows),
+                _parts(numbers["configurations"], consistent),
                 by_bin(
                     "consistency",
                     _("Mean consistency by separability"),
@@ -49,6 +50,24 @@ def separability_section(pooled: Findings) -> dict[str, Any]:
             if one and one.rows
         ],
     }
+
+
+def _parts(configurations: list[Findings], consistent: list[Findings]) -> Table:
+    """Return the share of fully consistent rating sets of each rater, and all three parts of their sets, which add up."""
+    rows: list[Row] = []
+    for one in consistent:
+        parts = sets_by_consistency(
+            rater["consistency_distribution"]
+            for configuration in configurations
+            for rater in configuration["raters"]
+            if rater["rater"] == one["rater"]
+        )
+        rows.append(((rater_name(one["rater"]),), [one, *parts, sum(parts)]))
+    headings = [
+        *(_("Rater"), _("Share of fully consistent sets"), _("Fully consistent"), _("Partly consistent")),
+        *(_("Tell nothing"), _("All rating sets")),
+    ]
+    return Table("consistent", _("Rating sets by what they tell of the two systems"), headings, rows)
 
 
 def agreement_section(numbers: Findings) -> dict[str, Any]:
@@ -79,7 +98,11 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
                     counted=_("Matchups"),
                 ),
                 by_bin(
-                    "kappa-bins", _("Cohen’s κ with people by separability; people: with one another"), bins, "kappa"
+                    "kappa-bins",
+                    _("Cohen’s κ with people by separability; people: with one another"),
+                    bins,
+                    "kappa",
+                    counted=_("Matchups"),
                 ),
             )
             if one
@@ -117,9 +140,7 @@ def position_section(numbers: Findings) -> dict[str, Any]:
         "line": ""
         if share is None
         else _("people: %(share)s%% for the text shown first") % {"share": f"{share * 100:.1f}"},
-        "totals": Table(
-            "position-totals", _("Verdicts by the place of the preferred text, in all configurations"), headings, totals
-        ),
+        "totals": Table("position-totals", _("Verdicts by the place of the preferred text"), headings, totals),
         "table": Table(
             "position-table",
             _("Share of verdicts for the text shown first, ties left out; 0.5 without a bias of position"),

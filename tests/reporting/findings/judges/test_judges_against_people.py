@@ -19,6 +19,8 @@ from reporting.findings.judges.judge_tests import judge_tests
 from reporting.findings.judges.judges_against_people import agreement_by_bin, judges_against_people
 from reporting.findings.judges.lengths import length_adjusted
 from reporting.findings.judges.self_preference import self_preference
+from reporting.findings.pooled.agreement import people_agreement
+from reporting.findings.pooled.people_votes import people_votes
 from reporting.findings.pooled.study_votes import study_votes
 from tests.reporting.findings.arrays import Row, configuration_data
 
@@ -51,6 +53,19 @@ def random_study(seed: int, n: int = 30, people: int = 4) -> tuple[np.ndarray, n
     rng = np.random.default_rng(seed)
     table = rng.choice([A, TIE, B, np.nan], (n, people), p=[0.3, 0.2, 0.3, 0.2])
     return table, rng.choice([A, TIE, B, np.nan], n, p=[0.4, 0.1, 0.4, 0.1])
+
+
+@pytest.mark.parametrize("two_voters", [False, True])
+def test_agreement_of_people_is_raw_agreement_where_pairs_have_equally_many_votes(two_voters: bool) -> None:
+    table = np.random.default_rng(7).choice([A, TIE, B], (30, 4), p=[0.6, 0.1, 0.3])
+    if two_voters:  # on some pairs: these count for less among the pairs of votes
+        table[:15, 2:] = np.nan
+    data = one_judge(table, np.full(30, A))
+    (found,) = judges_against_people(study_votes([data], None), None, FILTERS)
+    of_votes = found["overall"]["people_agreement"]
+    of_pairs = people_agreement(people_votes([data]), FILTERS.intervals)["raw_agreement"]
+    same = [of_votes[key] == pytest.approx(of_pairs[key], rel=1e-12) for key in ("value", "low", "high")]
+    assert same == [not two_voters] * 3
 
 
 def test_table_by_hand() -> None:
