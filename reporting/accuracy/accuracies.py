@@ -12,6 +12,7 @@ from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.version import VERSION
 from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
+from reporting.accuracy.wordings import over_wordings
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
 
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
@@ -65,6 +66,7 @@ def judge_accuracy(study: Study, *, rounds: int = 1000, seed: int = 0) -> dict[s
         "subsets": [_subset(one, gold) for one in subsets],
         "judges": [_judge(judged, [of[place] for of in rows]) for place, judged in enumerate(judges)],
     }
+    found["wordings"] = over_wordings(found["judges"], {judged.judge.name: judged.judge for judged in judges})
     if not judges:
         found["why"] = NO_ANSWER if len(gold) else NO_GOLD
     return found

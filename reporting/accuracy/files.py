@@ -50,7 +50,9 @@ def latex(found: dict[str, Any]) -> str:
     )
     if not found["judges"]:
         return head + f"% {latex_text(found['why'])}\n"
-    return "\n".join([head + _overview(found), *(_subset_table(found, subset) for subset in found["subsets"])])
+    return "\n".join(
+        [head + _overview(found), *_wordings(found), *(_subset_table(found, subset) for subset in found["subsets"])]
+    )
 
 
 def _overview(found: dict[str, Any]) -> str:
@@ -66,6 +68,29 @@ def _overview(found: dict[str, Any]) -> str:
         "not right. In brackets: pairs, where a judge answered on fewer than the column has."
     )
     return latex_table(header=header, rows=rows, caption=caption, label="tab:judges")
+
+
+def _wordings(found: dict[str, Any]) -> list[str]:
+    """Return the table over wordings, if a judge has several."""
+    if not found["wordings"]:
+        return []
+    subsets = [(one["kind"], one["subset"]) for one in found["subsets"]]
+    rows = []
+    for one in found["wordings"]:
+        of = {(row["kind"], row["subset"]): row["accuracy"] for row in one["subsets"]}
+        cells = [
+            _spread(of.get(subset), "{:.2f} $\\pm$ {:.2f} {{\\scriptsize [{:.1f}, {:.1f}]}}") for subset in subsets
+        ]
+        rows.append([latex_text(f"{one['method']}, {one['model']} ({len(one['judges'])})"), *cells])
+    caption = "Accuracy (\\%) over wordings of the same judge (their number in brackets): mean, standard deviation, lowest and highest."
+    header = ["Judge", *(latex_text(name) for _kind, name in subsets)]
+    return [latex_table(header=header, rows=rows, caption=caption, label="tab:judges-wordings")]
+
+
+def _spread(spread: dict[str, Any] | None, form: str) -> str:
+    if spread is None or spread["value"] is None:
+        return UNDEFINED
+    return form.format(*(100 * spread[name] for name in ("value", "sd", "low", "high")))
 
 
 def _overview_cell(row: dict[str, Any] | None, pairs: int) -> str:
@@ -118,6 +143,13 @@ def text(found: dict[str, Any]) -> str:
                 if (row["kind"], row["subset"]) == (subset["kind"], subset["subset"]):
                     numbers = "".join(f"{_plain(row[name]):>13}" for name in SHARES)
                     parts.append(f"  {printable(judge['judge']):<{width}}{numbers}{row['unparsed']:>13}")
+        parts.append("")
+    for one in found["wordings"]:
+        names = ", ".join(printable(f"{judge['judge']} ({judge['wording']})") for judge in one["judges"])
+        parts.append(f"accuracy over wordings in %: mean, standard deviation, lowest to highest: {names}")
+        for row in one["subsets"]:
+            told = _spread(row["accuracy"], "{:.2f} ± {:.2f}, {:.2f} to {:.2f}")
+            parts.append(f"  {printable(row['subset'])}: {told}; {row['pairs'][0]} to {row['pairs'][1]} pairs")
         parts.append("")
     return "\n".join(parts)
 

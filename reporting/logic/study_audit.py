@@ -1,19 +1,19 @@
 """The audits of a study's raters side by side, and how far a judge's numbers depend on its wording."""
 
-import json
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from analysis.rank_correlation import spearman
-from annotation.core.database.aggregates import grouped
 from annotation.models import Instance, Study
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of
 from reporting.core.estimates import IntervalSettings
 from reporting.core.kept import Kept, version_of
 from reporting.core.raters import PEOPLE
+from reporting.core.wordings import sets_of_wordings, settings_besides_wording, spread_over_wordings, wording_of
 from reporting.logic.audit import audit, by_instance
 from reporting.logic.contradictions import contradictions
 from reporting.logic.presentations import Presentations, Target, judge_presentations, people_presentations, targets
@@ -86,27 +86,21 @@ def _named(judge: Judge | None, *, on_chosen: bool) -> Found:
         "kind": "judge",
         "method": judge.method,
         "model": judge.endpoint.model if judge.endpoint else "",
-        "wording": str(judge.prompt_file) if judge.prompt_file else judge.task,
-        "alike": "" if on_chosen else _settings_of(judge),
+        "wording": wording_of(judge),
+        "alike": "" if on_chosen else settings_besides_wording(judge),
     }
-
-
-def _settings_of(judge: Judge) -> str:
-    return json.dumps([judge.method, judge.endpoint and judge.endpoint.name, judge.params], sort_keys=True)
 
 
 def over_wordings(raters: Sequence[Found]) -> list[Found]:
     """Return the spread of each measure over judges that differ in their wording only.
 
-    Of several judges with one wording, the one with the most answers counts. `rank_correlation`: Spearman's, between
-    commutativity and agreement with people, over three wordings or more. Judges that a ranking asked on chosen pairs are none of them.
+    `rank_correlation`: Spearman's, between commutativity and agreement with people, over three wordings or more. Judges that
+    a ranking asked on chosen pairs are none of them.
     """
-    alike = grouped((one["alike"], one) for one in raters if one.get("alike") and one["answers"])
-    return [_over(list(chosen.values())) for rows in alike.values() if len(chosen := _most_asked(rows)) > 1]
-
-
-def _most_asked(rows: Sequence[Found]) -> dict[str, Found]:
-    return {one["wording"]: one for one in sorted(rows, key=lambda one: one["answers"])}
+    sets = sets_of_wordings(
+        raters, alike=lambda one: one.get("alike", ""), wording=itemgetter("wording"), answers=itemgetter("answers")
+    )
+    return list(map(_over, sets))
 
 
 def _over(rows: Sequence[Found]) -> Found:
@@ -115,7 +109,7 @@ def _over(rows: Sequence[Found]) -> Found:
         "method": rows[0]["method"],
         "model": rows[0]["model"],
         "raters": [one["rater"] for one in rows],
-        **{name: _spread([value for value in column if value is not None]) for name, column in values.items()},
+        **{name: spread_over_wordings(column) for name, column in values.items()},
         "rank_correlation": _correlation(values["commutativity"], values["human_agreement"]),
     }
 
@@ -125,13 +119,6 @@ def estimate_of(one: Found, name: str) -> Found:
     stem, _, k = name.partition("transitivity_")
     found: Found = one[name] if stem else one["transitivity"][k]
     return found
-
-
-def _spread(values: list[float]) -> Found:
-    if len(values) < 2:
-        return {"n": len(values), "value": None, "why": "fewer than two wordings have it"}
-    spread = float(np.std(values, ddof=1))
-    return {"n": len(values), "value": float(np.mean(values)), "low": min(values), "high": max(values), "sd": spread}
 
 
 def _correlation(one: list[float | None], other: list[float | None]) -> Found:

@@ -388,3 +388,30 @@ def test_queries_do_not_grow_with_judges_or_pairs(judged: Study, django_assert_m
         answers(make_run(judged, name, endpoint=endpoint), {f"m{number}": (1, -1) for number in range(4)})
     with django_assert_max_num_queries(len(few)):
         client.get(address)
+
+
+def test_wordings_of_one_judge_have_a_table_with_their_spread(
+    study: Study, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:1/v1", model="m")
+    settings = {"endpoint": endpoint, "params": {"max_tokens": 9}}
+    # Right on both of news' first two pairs, on one of them, on none; the fourth differs by more than its wording.
+    for name, task, answers in (("a", "free", (-1, -1)), ("b", "<i>x</i>", (-1, 1)), ("c", "chat", (1,))):
+        run = make_run(study, name, task=task, **settings)
+        for instance, answer in zip(("n1", "n2"), answers, strict=False):
+            fill(run, instance, "ab", answer)
+    fill(make_run(study, "d", task="summarization", endpoint=endpoint), "n1", "ab", -1)
+    fill(make_run(study, "e", task="free", **settings), "n1", "ab", 1)  # the same wording as a, and fewer answers
+    [one] = judge_accuracy(study)["wordings"]
+    assert [judge["judge"] for judge in one["judges"]] == ["a", "b", "c"]
+    by_subset = {row["subset"]: row for row in one["subsets"]}
+    assert by_subset["news"]["pairs"] == [1, 2]
+    # Of 1, 1/2 and 0: mean 1/2, standard deviation √((1/4 + 0 + 1/4) / 2) = 1/2.
+    assert by_subset["all"]["accuracy"] == {"n": 3, "value": 0.5, "low": 0.0, "high": 1.0, "sd": 0.5}
+    call_command("judge_accuracy", study.slug)
+    assert "news: 50.00 ± 50.00, 0.00 to 100.00; 1 to 2 pairs" in capsys.readouterr().out
+    assert r"50.00 $\pm$ 50.00 {\scriptsize [0.0, 100.0]}" in latex(judge_accuracy(study))
+    client.force_login(make_user("wren", "researcher", study=study))
+    page = client.get(reverse(PAGE, args=[study.slug])).text
+    assert "0.500 <small>0.000 to 1.000, sd 0.500; n = 3</small>" in page
+    assert "(<bdi>&lt;i&gt;x&lt;/i&gt;</bdi>)" in page

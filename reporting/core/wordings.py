@@ -1,0 +1,45 @@
+"""Judges that differ in their wording only, and how far a number of theirs depends on it."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from annotation.core.database.aggregates import grouped
+from judging.models import Judge
+
+T = TypeVar("T")
+Found = dict[str, Any]
+
+
+def wording_of(judge: Judge) -> str:
+    """Name the wording of a judge."""
+    return str(judge.prompt_file) if judge.prompt_file else judge.task
+
+
+def settings_besides_wording(judge: Judge) -> str:
+    """Return what is the same for judges that differ in their wording only."""
+    return json.dumps([judge.method, judge.endpoint and judge.endpoint.name, judge.params], sort_keys=True)
+
+
+def sets_of_wordings(
+    rows: Iterable[T], *, alike: Callable[[T], str], wording: Callable[[T], str], answers: Callable[[T], int]
+) -> list[list[T]]:
+    """Return the rows of judges that differ in their wording only, for each such judge with two wordings or more.
+
+    alike : the same for these; empty for a judge that is left out. Of several judges with one wording, the one with the
+    most answers counts; those without an answer don't.
+    """
+    several = grouped((alike(one), one) for one in rows if alike(one) and answers(one))
+    chosen = [{wording(one): one for one in sorted(same, key=answers)} for same in several.values()]
+    return [list(one.values()) for one in chosen if len(one) > 1]
+
+
+def spread_over_wordings(values: Sequence[float | None]) -> Found:
+    """Return mean, least, most and standard deviation of a number over wordings; they are chosen, so there is no interval."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return {"n": len(known), "value": None, "why": "fewer than two wordings have it"}
+    spread = float(np.std(known, ddof=1))
+    return {"n": len(known), "value": float(np.mean(known)), "low": min(known), "high": max(known), "sd": spread}
