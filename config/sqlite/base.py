@@ -52,7 +52,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         meet it in the thread that writes, which then waits for this connection, and this one for the write lock.
         """
         try:
-            self.connection.execute(f"BEGIN {self.transaction_mode or ''}")
+            self.connection.execute(f"BEGIN {self.transaction_mode or ''}")  # type: ignore[attr-defined]
         except sqlite3.OperationalError as error:
             if str(error) != _BUSY or time.monotonic() >= until:
                 raise

@@ -86,7 +86,10 @@ def asked_about(
     return Presentation(
         task=task_for(judge, task_kind, asked.number),
         question=wording_of(asked),
-        **dict.fromkeys(("source", "first", "second", "identity"), ""),
+        source="",
+        first="",
+        second="",
+        identity="",
         negated=negated,
         together=each,
         place=[one.number for one in together].index(asked.number) if each else 0,

@@ -107,8 +107,14 @@ def send_heartbeat(worker: RunWorker, *, in_flight: int = 0, outstanding: Decima
         place = sum(one.pk < this_worker.pk for one in others)
         share = run.in_flight // (len(others) + 1) + (place < run.in_flight % (len(others) + 1))
         this_worker.in_flight = max(0, min(share, run.in_flight - sum(one.in_flight for one in others)))
-        endpoints = {"endpoint": run.judge.endpoint, "tables": run.judge.table_endpoint}
-        heartbeat = HeartbeatReply(run.status, this_worker.in_flight, len(others), lost=lost, **endpoints)
+        heartbeat = HeartbeatReply(
+            run.status,
+            this_worker.in_flight,
+            len(others),
+            lost=lost,
+            endpoint=run.judge.endpoint,
+            tables=run.judge.table_endpoint,
+        )
         # Calls in flight above the new share count until they have ended.
         this_worker.in_flight = max(this_worker.in_flight, in_flight)
         if run.max_cost is not None:

@@ -229,8 +229,8 @@ def sample_of_cells(
         ):
             if (pk, order, repeat, negated, number) not in done:
                 one: dict[str, Any] = {"asked": by_number[number], "order": order, "repeat": repeat, "negated": negated}
-                further = {"table": tables.get(pk), "together": questions}
-                cells.append((repeat, present(judge, identity, shown, **one, **further)))
+                shown_pair = present(judge, identity, shown, **one, table=tables.get(pk), together=questions)
+                cells.append((repeat, shown_pair))
     return cells
 
 

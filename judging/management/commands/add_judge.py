@@ -95,7 +95,8 @@ class Command(TandemCommand):
         same = ("name", "method", "order", "combine", "repeats", "negated", "task", "family", "table_variant", "seed")
         judge, is_new = add_judge(
             **{name: options[name] for name in same},
-            **{name: find_endpoint(options[name]) for name in ("endpoint", "table_endpoint") if options[name]},
+            endpoint=find_endpoint(options["endpoint"]) if options["endpoint"] else None,
+            table_endpoint=find_endpoint(options["table_endpoint"]) if options["table_endpoint"] else None,
             system_prompt=read_prompt(read_file(options["system_prompt"])[0]).text if options["system_prompt"] else "",
             prompt_file=prompt_named(options["prompt"]),
             params=dict(options["param"]) | jury_params(options),

@@ -56,7 +56,7 @@ def _moved(one: Findings) -> float:
 
 def _reach(one: Findings) -> float:
     rates = (rate for rate in (one["plain"], one["win_rate_a"]) if rate["low"] is not None)
-    return min([MUCH, *((rate["high"] - rate["low"]) / 2 for rate in rates)])
+    return min([MUCH, *(float(rate["high"] - rate["low"]) / 2 for rate in rates)])
 
 
 def _rule(one: Findings) -> str:
