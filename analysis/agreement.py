@@ -209,9 +209,11 @@ def vote_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
     returns : (n_units, 2)
     """
     verdict, votes = _judge_and_people(judge, people)
-    counted = ~np.isnan(votes) & ~np.isnan(verdict)[:, np.newaxis]
-    equal = votes == verdict[:, np.newaxis]
-    return np.stack([equal.sum(axis=1), counted.sum(axis=1)], axis=1).astype(np.float64)
+    equal, counted = np.zeros(len(verdict)), np.zeros(len(verdict))
+    for vote in votes.T:  # see `_counts_of`
+        equal += vote == verdict
+        counted += ~np.isnan(vote)
+    return np.stack([equal, np.where(np.isnan(verdict), 0.0, counted)], axis=1)
 
 
 def votes_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement:

@@ -27,7 +27,7 @@ def verdict_array(values: npt.ArrayLike) -> FloatArray:
     raises : UnknownValue for any other value
     """
     verdicts = np.asarray(values, dtype=np.float64)
-    known = np.isnan(verdicts) | np.isin(verdicts, [float(verdict) for verdict in Verdict])
+    known = np.isnan(verdicts) | (np.abs(verdicts) == 1) | (verdicts == 0)
     if not known.all():
         raise UnknownValue(f"verdicts are -1, 0, 1 or NaN, got {np.unique(verdicts[~known])[:5].tolist()}")
     return verdicts
@@ -41,7 +41,7 @@ def code_array(name: str, values: npt.ArrayLike) -> IntArray:
     codes = np.asarray(values)
     if codes.size and not np.issubdtype(codes.dtype, np.integer):
         raise UnknownValue(f"{name} must hold integer codes, got {codes.dtype}")
-    return codes.astype(np.int64)
+    return codes.astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,16 @@ from analysis.ranking.bradley_terry import BradleyTerry, Fits, bradley_terry, fi
 from analysis.ranking.comparisons import WinMatrix, grouped_win_matrices, resampled_win_matrices, win_matrix
 from analysis.ranking.elo import elo, elo_of_rows, sampled_elo, sampled_rows, sep_elo_weight
 from analysis.ranking.graph import components, preference_cycles
-from analysis.ranking.rates import Rates, win_loss_rate, win_loss_sums, win_rate, win_rates, win_sums
+from analysis.ranking.rates import (
+    Rates,
+    matrix_win_loss_rates,
+    matrix_win_rates,
+    win_loss_rate,
+    win_loss_sums,
+    win_rate,
+    win_rates,
+    win_sums,
+)
 from analysis.ranking.settling import NextPlace, next_place
 from analysis.ranking.spread import (
     Differences,
@@ -34,6 +43,8 @@ __all__ = [
     "jackknife_covariance",
     "left_out_ratios",
     "left_out_strengths",
+    "matrix_win_loss_rates",
+    "matrix_win_rates",
     "next_place",
     "preference_cycles",
     "ranks",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from analysis.bootstrap import ratio
 from analysis.errors import UnknownValue
 from analysis.grouping import groups
-from analysis.ranking.comparisons import win_matrix
+from analysis.ranking.comparisons import WinMatrix, win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes, code_array
 
 
@@ -41,8 +41,18 @@ def win_rates(a: npt.ArrayLike, b: npt.ArrayLike, score_a: npt.ArrayLike, *, n_s
     raises        : ShapeError, UnknownValue as for `elo`
     source        : David 1988, The Method of Paired Comparisons, with ties as half-wins
     """
-    matrix = win_matrix(a, b, score_a, n_systems=n_systems)
+    return matrix_win_rates(win_matrix(a, b, score_a, n_systems=n_systems))
+
+
+def matrix_win_rates(matrix: WinMatrix) -> FloatArray:
+    """`win_rates` of comparisons that are summed: (n_systems,)."""
     return ratio(np.stack([matrix.points.sum(axis=1), matrix.played.sum(axis=1)], axis=1))
+
+
+def matrix_win_loss_rates(matrix: WinMatrix) -> FloatArray:
+    """`win_loss_rate` of comparisons that are summed: (n_systems,), NaN for a system without a comparison."""
+    won, lost = matrix.won.sum(axis=1), matrix.won.sum(axis=0)
+    return ratio(np.stack([won - lost, matrix.played.sum(axis=1)], axis=1))
 
 
 def win_loss_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> Rates:

@@ -15,9 +15,8 @@ from analysis.agreement import (
     majority_agreement,
     majority_sums,
     vote_sums,
-    votes_agreement,
 )
-from analysis.types import FloatArray, IntArray
+from analysis.types import IntArray
 from reporting.core.estimates import Basis, Estimate
 from reporting.core.votes import degrees_of, units, verdicts_beside
 from reporting.findings.measures.registry import JUDGE, PERSON, MeasureInput, measure
@@ -90,9 +89,11 @@ def five_level_alpha(given: MeasureInput) -> Estimate:
 @measure("agreement_with_people", _("Agrees with people"), kinds=(JUDGE,))
 def agreement_with_people(given: MeasureInput) -> Estimate:
     """Share of people's votes that equal the judge's verdict on the same pair."""
-    verdict, people = _beside_people(given)
-    found = votes_agreement(verdict, people)
-    basis = Basis(found.n, "votes", TIE_EQUALS_TIE, found.left_out, NO_VERDICTS)
+    rows = vote_sums(given.beside_people, given.people_votes.votes)
+    n = int(rows[:, 1].sum())
+    basis = Basis(n, "votes", TIE_EQUALS_TIE, int(_votes_per_pair(given).sum()) - n, NO_VERDICTS)
+    if not given.settings.two_way:
+        return given.share(rows, given.people_votes.instance, basis)
     votes = given.people.rated.outcomes
     rows = vote_sums(verdicts_beside(given.rater.rated.outcomes, votes), votes.verdict[:, np.newaxis])
     return given.share(rows, votes.instance, basis, rater=votes.rater)
@@ -101,7 +102,7 @@ def agreement_with_people(given: MeasureInput) -> Estimate:
 @measure("agreement_with_majority", _("Agrees with their majority"), kinds=(JUDGE,))
 def agreement_with_majority(given: MeasureInput) -> Estimate:
     """Share of pairs on which the judge's verdict equals the majority of the people's votes."""
-    verdict, people = _beside_people(given)
+    verdict, people = given.beside_people, given.people_votes.votes
     found = majority_agreement(verdict, people)
     basis = Basis(found.n, "pairs with a majority", TIE_EQUALS_TIE, found.left_out, NO_MAJORITY)
     return given.share(majority_sums(verdict, people), given.people_votes.instance, basis)
@@ -110,7 +111,3 @@ def agreement_with_majority(given: MeasureInput) -> Estimate:
 def _votes_per_pair(given: MeasureInput) -> IntArray:
     counts: IntArray = (~np.isnan(given.people_votes.votes)).sum(axis=1)
     return counts
-
-
-def _beside_people(given: MeasureInput) -> tuple[FloatArray, FloatArray]:
-    return verdicts_beside(given.rater.rated.outcomes, given.people_votes), given.people_votes.votes

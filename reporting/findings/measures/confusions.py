@@ -6,7 +6,6 @@ from analysis.bootstrap import mean_sums, ratio
 from analysis.confusion import majority_confusion, others_confusion
 from reporting.core.estimates import number
 from reporting.core.raters import Rater
-from reporting.core.votes import verdicts_beside
 from reporting.findings.measures import MeasureInput
 from reporting.findings.measures.registry import PERSON
 
@@ -22,7 +21,7 @@ def confusion_findings(given: MeasureInput) -> dict[str, Any]:
     if given.rater.kind == PERSON:
         found = others_confusion(people.votes)
     else:
-        found = majority_confusion(verdicts_beside(given.rater.rated.outcomes, people), people.votes)
+        found = majority_confusion(given.beside_people, people.votes)
     return {
         "confusion": {
             "by_majority": {

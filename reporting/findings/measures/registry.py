@@ -19,7 +19,7 @@ from reporting.core.estimates import (
     statistic_estimate,
 )
 from reporting.core.raters import Rater
-from reporting.core.votes import Units, units
+from reporting.core.votes import Units, units, verdicts_beside
 
 PERSON, JUDGE = "person", "judge"  # kinds of raters
 
@@ -36,6 +36,11 @@ class MeasureInput:
     def people_votes(self) -> Units:
         """People's votes by pair."""
         return units(self.people.rated.outcomes)
+
+    @cached_property
+    def beside_people(self) -> FloatArray:
+        """The rater's verdict on each pair of `people_votes`; NaN where it has none."""
+        return verdicts_beside(self.rater.rated.outcomes, self.people_votes)
 
     def share(self, rows: FloatArray, instance: IntArray, basis: Basis, *, rater: IntArray | None = None) -> Estimate:
         """Return a share of units that are 0 or 1, from (n, 2) numerators and denominators, with its interval.

@@ -6,9 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.grouping import first_rows, groups_of_rows, joint_codes
+from analysis.grouping import first_rows, groups, groups_of_rows, joint_codes
 from analysis.ranking import WinMatrix, components, win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes
+from annotation.studies.rated_pairs import rows_of
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData
 from reporting.findings.pooled.pooled import instance_codes, raters_by_name
@@ -52,7 +53,7 @@ class RaterComparisons:
     @cached_property
     def instances(self) -> IntArray:
         """(n_systems,) the number of instances on which each system was compared."""
-        first, (one, other) = first_rows(self.matchup), (self.outcomes.a, self.outcomes.b)
+        first, (one, other) = self._first, (self.outcomes.a, self.outcomes.b)
         (_, met), _ = groups_of_rows(
             np.tile(self.outcomes.instance[first], 2), np.concatenate([one[first], other[first]])
         )
@@ -61,13 +62,17 @@ class RaterComparisons:
     @cached_property
     def matchups(self) -> IntArray:
         """(n_systems,) the number of matchups of each system."""
-        first = first_rows(self.matchup)
-        return self._count(self.outcomes.a[first], self.outcomes.b[first])
+        return self._count(self.outcomes.a[self._first], self.outcomes.b[self._first])
 
     @cached_property
     def compared(self) -> IntArray:
         """(n_systems,) the number of comparisons of each system."""
         return self._count(self.outcomes.a, self.outcomes.b)
+
+    @cached_property
+    def _first(self) -> IntArray:
+        """The first comparison of each matchup."""
+        return first_rows(self.matchup)
 
     def _count(self, *systems: IntArray) -> IntArray:
         found: IntArray = np.bincount(np.concatenate(systems), minlength=len(self.names))
@@ -104,25 +109,44 @@ def _comparisons(
     in_order: bool,
 ) -> RaterComparisons:
     """Join what one rater said on several configurations."""
-    parts = [rater.rated.outcomes for rater in raters]
+    asked = [rater.rated.outcomes for rater in raters]
+    parts = [rows_of(part, np.flatnonzero(~np.isnan(part.verdict))) for part in asked]
     persons = sorted({person for rater in raters for person in rater.rated.raters})
     of_person = [np.searchsorted(persons, rater.rated.raters).astype(np.int64) for rater in raters]
-    instance = np.concatenate([own[part.instance] for own, part in zip(codes, parts, strict=True)])
+    of_matchup = _matchup_codes(parts, [sorted(map(names.index, pair)) for pair in systems], codes)
+    instance, matchup, delta = (
+        np.concatenate([own[part.instance] for own, part in zip(column, parts, strict=True)])
+        for column in (codes, of_matchup, deltas)
+    )
     sizes = [len(part) for part in parts]
     a, b = (np.repeat([names.index(pair[side]) for pair in systems], sizes) for side in (0, 1))
     rater = np.concatenate([own[part.rater] for own, part in zip(of_person, parts, strict=True)])
     pair, verdict = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pair", "verdict"))
-    delta = np.concatenate([own[part.instance] for own, part in zip(deltas, parts, strict=True)])
-    lower, upper = np.minimum(a, b), np.maximum(a, b)
-    rows = np.flatnonzero(~np.isnan(verdict))
+    outcomes = Outcomes(instance, pair, a, b, verdict, rater)
     if in_order:
-        rows = rows[np.argsort(joint_codes(instance, lower, upper, rater, pair)[rows], kind="stable")]
+        rows = np.argsort(joint_codes(matchup, rater, pair), kind="stable")
+        outcomes, matchup, delta = rows_of(outcomes, rows), matchup[rows], delta[rows]
     return RaterComparisons(
         rater=raters[0].name,
         kind=raters[0].kind,
         names=names,
-        outcomes=Outcomes(instance[rows], pair[rows], a[rows], b[rows], verdict[rows], rater[rows]),
-        matchup=groups_of_rows(instance[rows], lower[rows], upper[rows])[1],
-        delta=delta[rows],
-        excluded=len(verdict) - len(rows),
+        outcomes=outcomes,
+        matchup=matchup,
+        delta=delta,
+        excluded=sum(map(len, asked)) - len(outcomes),
     )
+
+
+def _matchup_codes(
+    parts: Sequence[Outcomes], systems: Sequence[Sequence[int]], codes: Sequence[IntArray]
+) -> list[IntArray]:
+    """Return the code of each matchup that has a comparison, by configuration; they ascend by instance, then systems."""
+    compared = [groups(part.instance)[0] for part in parts]
+    sizes = [len(own) for own in compared]
+    instance = np.concatenate([own[there] for own, there in zip(codes, compared, strict=True)])
+    lower, upper = (np.repeat([pair[side] for pair in systems], sizes) for side in (0, 1))
+    _, found = groups_of_rows(instance, lower, upper)
+    of_matchup = [np.full(len(own), -1) for own in codes]
+    for own, there, part in zip(of_matchup, compared, np.split(found, np.cumsum(sizes)[:-1]), strict=True):
+        own[there] = part
+    return of_matchup

@@ -76,7 +76,8 @@ def fit_strengths(about: RaterComparisons, filters: Filters, *, weights: FloatAr
     """Fit strengths, and, for intervals, again without each instance, or groups of them where there are many."""
     n = len(about.names)
     if filters.estimates_only:
-        fit = fit_win_matrices(win_matrix(*about.columns, n_systems=n, weights=weights), ties=filters.ties)
+        won = about.matrix if weights is None else win_matrix(*about.columns, n_systems=n, weights=weights)
+        fit = fit_win_matrices(won, ties=filters.ties)
         held, covariance = np.zeros(n, dtype=bool), np.full((n, n), np.nan)
     else:
         found = left_out_strengths(

@@ -7,14 +7,14 @@ import numpy as np
 
 from analysis.jackknife import MIN_CLUSTERS
 from analysis.ranking import (
-    Rates,
+    WinMatrix,
     differences,
     grouped_win_matrices,
     jackknife_covariance,
     left_out_ratios,
-    win_loss_rate,
+    matrix_win_loss_rates,
+    matrix_win_rates,
     win_loss_sums,
-    win_rate,
     win_sums,
 )
 from analysis.ranking.spread import GROUPS
@@ -43,10 +43,12 @@ OPPONENTS_CAUTION = (
     "a rate counts the systems that a system met, and how often: with other opponents it would be another one. Where "
     "systems met unequally, the order of their rates is no ranking"
 )
-Measure = tuple[str, str, float, Callable[..., Rates], Callable[[Outcomes, int], FloatArray]]  # with its floor
+Measure = tuple[
+    str, str, float, Callable[[WinMatrix], FloatArray], Callable[[Outcomes, int], FloatArray]
+]  # with its floor
 MEASURES: tuple[Measure, ...] = (
-    ("win_rate", "a tie is half a win", 0.0, win_rate, win_sums),
-    ("win_loss_rate", TIE_IN_WIN_LOSS, -1.0, win_loss_rate, win_loss_sums),
+    ("win_rate", "a tie is half a win", 0.0, matrix_win_rates, win_sums),
+    ("win_loss_rate", TIE_IN_WIN_LOSS, -1.0, matrix_win_loss_rates, win_loss_sums),
 )
 
 
@@ -75,7 +77,7 @@ def ranking_findings(
 
 def rate_rankings(about: RaterComparisons, filters: Filters) -> list[dict[str, Any]]:
     """Return the rankings by win rate and by win-loss rate, which has the same ranks: it is 2 (win rate) - 1."""
-    value = win_rate(about.outcomes, np.arange(len(about.names))).value
+    value = matrix_win_rates(about.matrix)
     if len(value) == 2 and not filters.estimates_only:
         tests = difference_of_two(about, filters)
     else:
@@ -103,12 +105,10 @@ def _covariance(about: RaterComparisons, filters: Filters) -> FloatArray:
 def _rates(about: RaterComparisons, measure: Measure, filters: Filters) -> list[dict[str, Any]]:
     _, tie_rule, floor, rate, sums = measure
     outcomes, found = about.outcomes, []
-    rates = rate(outcomes, np.arange(len(about.names)))
-    for system, n in zip(rates.system.tolist(), rates.n.tolist(), strict=True):
+    for system, (value, n) in enumerate(zip(rate(about.matrix).tolist(), about.compared.tolist(), strict=True)):
         basis = Basis(n, "comparisons", tie_rule, about.excluded, NEVER_COMPARED)
         if filters.estimates_only:
-            value, instances = float(rates.value[system]), int(about.instances[system])
-            found.append(value_estimate(value, basis, filters.intervals, instances))
+            found.append(value_estimate(value, basis, filters.intervals, int(about.instances[system])))
             continue
         met = rows_of(outcomes, np.flatnonzero((outcomes.a == system) | (outcomes.b == system)))
         found.append(

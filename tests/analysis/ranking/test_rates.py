@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 
 from analysis.bootstrap import cluster_interval, cluster_sums, ratio
 from analysis.errors import UnknownValue
-from analysis.ranking import win_loss_rate, win_loss_sums, win_rate, win_rates, win_sums
+from analysis.ranking import (
+    matrix_win_loss_rates,
+    matrix_win_rates,
+    win_loss_rate,
+    win_loss_sums,
+    win_matrix,
+    win_rate,
+    win_rates,
+    win_sums,
+)
 from analysis.types import Outcomes
 
 pytestmark = pytest.mark.slow
@@ -115,11 +124,14 @@ def test_systems_without_comparisons_have_no_rate():
 
 
 @given(comparisons)
-def test_rates_of_columns_equal_those_of_outcomes(rows):
+def test_rates_of_columns_and_of_their_matrix_equal_those_of_outcomes_to_the_last_digit(rows):
     plain = [(*pair, verdict) for pair, verdict, _ in rows]
     a, b, verdict = np.reshape(plain, (len(rows), 3)).T if rows else np.empty((3, 0))
-    found = win_rates(a.astype(int), b.astype(int), (1 - verdict) / 2, n_systems=5)
-    np.testing.assert_allclose(found, win_rate(outcomes_of(plain), systems=range(5)).value)
+    columns, outcomes = (a.astype(int), b.astype(int), (1 - verdict) / 2), outcomes_of(plain)
+    matrix = win_matrix(*columns, n_systems=5)
+    np.testing.assert_array_equal(win_rates(*columns, n_systems=5), win_rate(outcomes, systems=range(5)).value)
+    np.testing.assert_array_equal(matrix_win_rates(matrix), win_rate(outcomes, systems=range(5)).value)
+    np.testing.assert_array_equal(matrix_win_loss_rates(matrix), win_loss_rate(outcomes, systems=range(5)).value)
 
 
 def test_rates_of_columns_by_hand():
