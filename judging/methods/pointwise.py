@@ -17,11 +17,12 @@ from judging.methods.base import (
     with_ties,
 )
 from judging.methods.options import check_options
+from judging.methods.own_wording import SCORE, ask_steps_of_one, own_wording
 from judging.methods.parsers import VERSION
-from judging.methods.prompted import WITH_LOGPROBS
+from judging.methods.prompted import WITH_LOGPROBS, check_takes_question, check_wording, takes_negation
 from judging.methods.prompts import load_prompt
 from judging.methods.scores import read_score, weighted_score
-from judging.methods.task_files import find_task, words_for
+from judging.methods.task_files import CRITERION, find_task, words_for
 
 
 @register
@@ -38,17 +39,34 @@ class Pointwise(AskingMethod):
     options: ClassVar[Mapping[str, Any]] = {"weighted": True, "tie_below": 0}
 
     def ask(self, shown: Presentation, setting: Setting) -> Procedure:
-        """Ask for the scores of both texts."""
-        first, second = yield [self.score_call(shown, text, setting) for text in (shown.first, shown.second)]
+        """Ask for the scores of both texts, after the earlier calls of a researcher's wording."""
+        texts = (shown.first, shown.second)
+        held = (yield from ask_steps_of_one(shown, setting, {}, texts)) if setting.wording else ({}, {})
+        first, second = yield [
+            self.score_call(shown, text, setting, found) for text, found in zip(texts, held, strict=True)
+        ]
         verdict = Verdict((second > first) - (second < first))
         found = Outcome(
             Verdict(-verdict) if shown.negated else verdict, score_first=float(first), score_second=float(second)
         )
         return with_ties(found, setting)
 
-    def score_call(self, shown: Presentation, text: str, setting: Setting) -> Call:
-        """Return the call about one text, which depends on that text and its source only."""
-        content = load_prompt(self.prompt, setting).render(words_for(shown), {"source": shown.source, "text": text})
+    def score_call(
+        self, shown: Presentation, text: str, setting: Setting, found: Mapping[str, str] | None = None
+    ) -> Call:
+        """Return the call about one text, which depends on that text and its instance only.
+
+        found : earlier answers about it, by placeholder
+        """
+        prompt = load_prompt(self.prompt, setting)
+        if setting.wording:
+            prompt = own_wording(
+                setting.wording, setting.wording_version, of_one=True, stable_fence=setting.texts_first
+            ).last
+            if shown.negated and not takes_negation(prompt):
+                raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
+        texts = {"source": shown.source, "text": text, "reference": shown.reference, **(found or {})}
+        content = prompt.render(words_for(shown), texts)
         weighted = bool(setting.options.get("weighted", self.options["weighted"]))
 
         def read(reply: Reply) -> float:
@@ -60,11 +78,23 @@ class Pointwise(AskingMethod):
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the versions of both files."""
-        return f"{load_prompt(self.prompt, setting).version}+{find_task(task).version}"
+        asked = (
+            f"{setting.wording_version or 'own'}:{SCORE}"
+            if setting.wording
+            else load_prompt(self.prompt, setting).version
+        )
+        return f"{asked}+{find_task(task).version}"
 
     def check(self, task: str, setting: Setting) -> None:
-        """Refuse unknown options, and prompt files, which show two texts."""
+        """Refuse unknown options, and prompt files that show two texts."""
         check_options(setting.options, self.options)
         if setting.wording:
-            raise BadSettings(f"method {self.name} takes no prompt file: it shows one text at a time")
+            if setting.wording_parser != SCORE:
+                raise BadSettings(
+                    f"method {self.name} shows one text at a time: it takes prompt files with the parser {SCORE}, "
+                    f"not {setting.wording_parser}"
+                )
+            check_wording(setting.wording, SCORE, version=setting.wording_version)
+            if task == CRITERION:
+                check_takes_question(own_wording(setting.wording, setting.wording_version, of_one=True))
         self.prompt_version(task, setting)

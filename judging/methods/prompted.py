@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, ClassVar
 
 from analysis.types import Verdict
@@ -19,8 +19,9 @@ from judging.methods.base import (
 )
 from judging.methods.logprobs import shares_of
 from judging.methods.options import check_options
+from judging.methods.own_wording import SCORE, OwnWording, ask_steps, own_wording, said_before
 from judging.methods.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, ParsedAnswer, find_parser
-from judging.methods.prompts import PAIR, Prompt, load_prompt, make_prompt
+from judging.methods.prompts import Prompt, load_prompt
 from judging.methods.task_files import CRITERION, find_task, words_for
 from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
 from judging.methods.verdict_schema import in_schema, schema_reader, verdict_schema
@@ -77,13 +78,15 @@ class PromptedMethod(AskingMethod):
         """Prepare, and ask for the verdict."""
         found = yield from self.prepare(shown, setting)
         [outcome] = yield [self.verdict_call(shown, setting, found)]
-        explained: Outcome = replace(outcome, rationale=outcome.rationale or self.reasons(found))
+        reasons = said_before(found) if setting.wording else self.reasons(found)
+        explained: Outcome = replace(outcome, rationale=outcome.rationale or reasons)
         return explained
 
     def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
-        """Make the calls before the verdict; by default none."""
-        yield from ()
-        return {}
+        """Make the calls before the verdict; by default those of a researcher's wording, else none."""
+        if not setting.wording:
+            return {}
+        return (yield from ask_steps(shown, setting, self.answer_words(setting)))
 
     def reasons(self, found: Mapping[str, str]) -> str:
         """Return the rationale for an answer without one; by default empty."""
@@ -168,7 +171,7 @@ class PromptedMethod(AskingMethod):
         """Return the prompt: a researcher's own, or the method's."""
         if not setting.wording:
             return load_prompt(self.prompt_of(setting), setting)
-        prompt = own_prompt(setting.wording, setting.wording_version, setting.texts_first)
+        prompt = own_wording(setting.wording, setting.wording_version, stable_fence=setting.texts_first).last
         if shown.negated and not takes_negation(prompt):
             raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
         return prompt
@@ -181,7 +184,7 @@ class PromptedMethod(AskingMethod):
         """Return the versions of all prompt files, as `direct.v1+summarization.v1`; with the parser for an own prompt."""
         asked = load_prompt(self.prompt_of(setting), setting).version
         if setting.wording:
-            asked = f"{own_prompt(setting.wording, setting.wording_version).version}:{setting.wording_parser}"
+            asked = f"{setting.wording_version or 'own'}:{setting.wording_parser}"
         form = [load_prompt(SCHEMA_PROMPT).version] if self.uses_verdict_schema(setting) else []
         return "+".join(
             [*(load_prompt(name, setting).version for name in self.further), asked, *form, find_task(task).version]
@@ -193,9 +196,11 @@ class PromptedMethod(AskingMethod):
         if setting.wording:
             if not self.own_wording:
                 raise BadSettings(f"method {self.name} takes no prompt file: its question is part of a procedure")
+            if setting.wording_parser == SCORE:
+                raise BadSettings(f"parser {SCORE} reads the score of one text: choose method pointwise")
             check_wording(setting.wording, setting.wording_parser, version=setting.wording_version)
             if task == CRITERION:
-                check_takes_question(own_prompt(setting.wording, setting.wording_version))
+                check_takes_question(own_wording(setting.wording, setting.wording_version))
         self.prompt_version(task, setting)
 
 
@@ -223,29 +228,19 @@ def p_second_in(reply: Reply, said: ParsedAnswer, offer: Offer) -> float | None:
     return shares[SECOND] + shares.get(TIE, 0.0) / 2
 
 
-@lru_cache(maxsize=64)  # prompts are checked repeatedly while they are edited
-def own_prompt(text: str, version: str, stable_fence: bool = False) -> Prompt:
-    """Return a researcher's prompt that shows both texts; without `$fence`, as published prompts are, without fences.
-
-    Raises: BadSettings naming missing or unknown placeholders.
-    """
-    prompt = make_prompt(version or "own", text, required=PAIR - {"fence"})
-    return replace(prompt, stable_fence=stable_fence, bare="fence" not in prompt.placeholders)
-
-
 def takes_negation(prompt: Prompt) -> bool:
     """Tell whether a prompt takes the criterion from the task, which has one for the negated question too."""
     return "criterion" in prompt.placeholders
 
 
-def check_takes_question(prompt: Prompt) -> None:
+def check_takes_question(wording: OwnWording) -> None:
     """Refuse a researcher's prompt that would ask the same whatever the question.
 
     Raises: BadSettings
     """
-    if not {"criterion", "question"} & prompt.placeholders:
+    if not {"criterion", "question"} & wording.last.placeholders:
         raise BadSettings(
-            f"prompt {prompt.version} has neither $criterion nor $question: it can ask the main question only"
+            f"prompt {wording.last.version} has neither $criterion nor $question: it can ask the main question only"
         )
 
 
@@ -254,19 +249,8 @@ def check_wording(text: str, parser: str, *, version: str = "", negated: bool = 
 
     Raises: BadSettings with the reason.
     """
-    find_parser(parser)
-    prompt = own_prompt(text, version)
-    if odd := prompt.placeholders - OWN_PLACEHOLDERS:
-        raise BadSettings(
-            f"prompt {prompt.version}: nothing fills ${', $'.join(sorted(odd))} in a prompt file of your own"
-        )
-    if negated and not takes_negation(prompt):
-        raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
-
-
-# Placeholders of a researcher's prompt: the two texts, their source and reference, and the words of the task.
-OWN_PLACEHOLDERS = PAIR | {
-    "reference",
-    *("question", "source_label", "label", "one", "many", "rules"),
-    *("intro", "criterion", "choice", "chosen", "offer", "letters"),
-}
+    if parser != SCORE:
+        find_parser(parser)
+    last = own_wording(text, version, of_one=parser == SCORE).last
+    if negated and not takes_negation(last):
+        raise BadSettings(f"prompt {last.version} has no $criterion: it can't ask the negated question")

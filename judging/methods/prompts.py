@@ -89,17 +89,20 @@ def _load(path: Path, texts_first: bool) -> Prompt:
     return replace(prompt, stable_fence=texts_first)
 
 
-def make_prompt(version: str, text: str, *, required: frozenset[str] = frozenset()) -> Prompt:
-    """Make a prompt from a text.
+def make_prompt(
+    version: str, text: str, *, required: frozenset[str] = frozenset(), also: frozenset[str] = frozenset()
+) -> Prompt:
+    """Make a prompt from a text; `also`: further placeholders that may stand in it.
 
     Raises: BadSettings naming missing or unknown placeholders.
     """
     template = Template(text)
     found = set(template.get_identifiers())
-    if not template.is_valid() or found - ALLOWED:
-        odd = f", not ${', $'.join(sorted(found - ALLOWED))}" if found - ALLOWED else ""
+    allowed = ALLOWED | also
+    if not template.is_valid() or found - allowed:
+        odd = f", not ${', $'.join(sorted(found - allowed))}" if found - allowed else ""
         raise BadSettings(
-            f"prompt {version} may only hold ${', $'.join(sorted(ALLOWED))}{odd}; write $$ for a dollar sign"
+            f"prompt {version} may only hold ${', $'.join(sorted(allowed))}{odd}; write $$ for a dollar sign"
         )
     if missing := required - found:
         raise BadSettings(f"prompt {version} lacks ${', $'.join(sorted(missing))}")

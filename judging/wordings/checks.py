@@ -9,9 +9,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from judging.core.errors import BadSettings
-from judging.methods import Presentation, PromptedMethod, Setting, find_method, method_names
+from judging.methods import AskingMethod, Presentation, PromptedMethod, Setting, find_method, method_names
+from judging.methods.own_wording import OF_ONE_TEXT, OWN_PLACEHOLDERS, SCORE, split_calls
 from judging.methods.parsers import FIRST, NAMES, NEUTRAL, PARSERS, SECOND
-from judging.methods.prompted import OWN_PLACEHOLDERS, check_wording
+from judging.methods.pointwise import Pointwise
+from judging.methods.prompted import check_wording
 from judging.methods.prompts import PAIR
 from judging.wordings.prompt_text import unstorable
 
@@ -76,6 +78,12 @@ ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
             gettext_lazy("The parser model-letter reads m or M; the text asks for neither."),
         )
     ],
+    SCORE: [
+        (
+            contains_all(r"(?i)(?:score|rating)[*_\"'`”]*\s*[:=]", "1", "5"),
+            gettext_lazy("The parser score reads a line like “Score: 4”, from 1 to 5; the text asks for none."),
+        )
+    ],
     "function": [
         (
             contains_all(*NAMES, "ranking"),
@@ -94,7 +102,9 @@ PARSER_HELP: Mapping[str, Promise] = {
     "ranked-list": gettext_lazy("a list that gives text_1 and text_2 their ranks"),
     "model-letter": gettext_lazy("nothing but m or M, as AlpacaEval’s shorter form asks for"),
     "function": gettext_lazy("a ranking of text_1 and text_2 as a JSON object"),
+    SCORE: gettext_lazy("the score of one text, as “Score: 4”; for pointwise"),
 }
+READERS = (*PARSERS, SCORE)  # a prompt of one's own may name
 
 
 def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
@@ -106,8 +116,15 @@ def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
         return [_("There is no text.")]
     if problems := unstorable(text):
         return problems
-    problems = [*_parser(parser), *_placeholders(text, PAIR - {"fence"} if form else PAIR)]
-    problems += [str(told) for needed, told in ANSWER_FORMS.get(parser, []) if not form and not needed(text)]
+    try:
+        earlier, last = split_calls(text)
+    except BadSettings as error:
+        return [str(error)]
+    required = frozenset({"fence", "source", "text"}) if parser == SCORE else PAIR
+    known = OF_ONE_TEXT if parser == SCORE else OWN_PLACEHOLDERS
+    problems = [*_parser(parser), *_stray_dollars(text)]
+    problems += _placeholders(last, required - {"fence"} if form else required, known, any_answer=bool(earlier))
+    problems += [str(told) for needed, told in ANSWER_FORMS.get(parser, []) if not form and not needed(last)]
     if not problems:
         try:
             check_wording(text, parser)
@@ -117,24 +134,29 @@ def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
 
 
 def _parser(parser: str) -> list[str]:
-    known = ", ".join(PARSERS)
+    known = ", ".join(READERS)
     if not parser:
         return [_("It names no parser. There are: %(known)s.") % {"known": known}]
-    if parser not in PARSERS:
+    if parser not in READERS:
         return [_("There is no parser %(parser)s. There are: %(known)s.") % {"parser": parser[:80], "known": known}]
     return []
 
 
-def _placeholders(text: str, required: frozenset[str]) -> list[str]:
-    template = Template(text)
-    found = set(template.get_identifiers())
+def _placeholders(text: str, required: frozenset[str], known: frozenset[str], *, any_answer: bool) -> list[str]:
+    """List what the last call lacks or has too much; those before it, and what shows their answers, are checked later."""
+    found = set(Template(text).get_identifiers())
     problems = []
     if missing := required - found:
         problems.append(_("These placeholders are missing: %(names)s.") % {"names": format_placeholders(missing)})
-    if unknown := found - OWN_PLACEHOLDERS:
+    if not any_answer and (unknown := found - known):
         told = _("Nothing fills %(names)s. There are: %(known)s.")
-        problems.append(told % {"names": format_placeholders(unknown), "known": format_placeholders(OWN_PLACEHOLDERS)})
-    for match in template.pattern.finditer(text):
+        problems.append(told % {"names": format_placeholders(unknown), "known": format_placeholders(known)})
+    return problems
+
+
+def _stray_dollars(text: str) -> list[str]:
+    problems = []
+    for match in Template(text).pattern.finditer(text):
         if match["invalid"] is not None:
             line = text.count("\n", 0, match.start()) + 1
             problems.append(_("A dollar sign in line %(line)d stands alone: write $$ for one.") % {"line": line})
@@ -147,17 +169,30 @@ def format_placeholders(names: set[str] | frozenset[str]) -> str:
     return ", ".join(f"${name}" for name in sorted(names))
 
 
-def fitting_methods() -> dict[str, PromptedMethod]:
-    """Return the methods that accept a researcher's prompt, by name."""
-    methods = map(find_method, method_names())
-    return {method.name: method for method in methods if isinstance(method, PromptedMethod) and method.own_wording}
+def fitting_methods(parser: str = "") -> list[str]:
+    """Return the methods that accept a researcher's prompt with this parser."""
+    if parser == SCORE:
+        return [Pointwise.name]
+    methods = ((name, find_method(name)) for name in method_names())
+    return [name for name, method in methods if isinstance(method, PromptedMethod) and method.own_wording]
 
 
 def preview(text: str, parser: str, shown: Presentation, *, system: str = "") -> list[dict[str, str]]:
     """Return the messages that a judge with this prompt sends about a presentation, the same in all methods.
 
+    Of several calls each follows the one before, with a note where its answer will stand.
     Raises: BadSettings for an invalid prompt.
     """
     setting = Setting(wording=text, wording_parser=parser)
+    method = find_method(fitting_methods(parser)[0])
+    if not isinstance(method, AskingMethod):
+        raise TypeError(method.name)
     first = [{"role": "system", "content": system}] if system else []
-    return first + [dict(message) for message in fitting_methods()["direct"].verdict_call(shown, setting, {}).messages]
+    procedure, sent = method.ask(shown, setting), []
+    calls = next(procedure)
+    while True:
+        for call in calls:
+            sent += [*first, *map(dict, call.messages)]
+        if calls[0].kind in ("verdict", "score"):
+            return sent
+        calls = procedure.send([_("(the model’s answer to the call %(name)s)") % {"name": call.kind} for call in calls])

@@ -9,8 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Pair, Study
 from judging.core.errors import BadPrompt
-from judging.methods.parsers import PARSERS
-from judging.wordings.checks import PARSER_HELP, problems_of
+from judging.wordings.checks import PARSER_HELP, READERS, problems_of
 from judging.wordings.prompt_text import LONGEST, LONGEST_FILE, PromptText, read_prompt, split_prompt, too_long
 
 NEITHER = _("Choose a file, or paste a text.")
@@ -44,7 +43,7 @@ class PromptForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        offered = [(name, f"{name}: {PARSER_HELP[name]}" if name in PARSER_HELP else name) for name in PARSERS]
+        offered = [(name, f"{name}: {PARSER_HELP[name]}" if name in PARSER_HELP else name) for name in READERS]
         self.fields["parser"].choices = [("", "—"), *offered]  # type: ignore[attr-defined]
         self.given = PromptText("")
 

@@ -72,7 +72,7 @@ def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
         "sent": _sent(PromptText(found.text, system=found.system_prompt), found.parser, pair),
         "versions": PromptFile.objects.filter(name=found.name).order_by("-version"),
         "judges": judges_seen_by(request.user).filter(prompt_file=found),
-        "methods": fitting_methods(),
+        "methods": fitting_methods(found.parser),
     }
     part = "#sent" if request.htmx else ""  # type: ignore[attr-defined]
     return TemplateResponse(

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand, argument, read_file
 from annotation.members.groups import find_group
-from judging.methods.parsers import PARSERS
+from judging.wordings.checks import READERS
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.prompt_text import read_prompt
 from judging.wordings.published_forms import FORMS, read_published
@@ -19,7 +19,7 @@ class Command(TandemCommand):
     arguments = (
         argument("file", metavar="FILE", help="the wording, UTF-8; a head may say name and parser"),
         argument("--name", default="", metavar="NAME", help="default: what the head says, or the file's name"),
-        argument("--parser", default="", metavar="P", help=f"what reads the verdict: {', '.join(PARSERS)}"),
+        argument("--parser", default="", metavar="P", help=f"what reads the verdict: {', '.join(READERS)}"),
         argument(
             "--form", choices=list(FORMS), help="the file is another project's, in the form in which it published it"
         ),

@@ -64,14 +64,18 @@ def play(
     presentation: Presentation | None = None,
     *,
     texts_first: bool = True,
+    wording: tuple[str, str] = ("", ""),
     **options: Any,
 ) -> Played:
     """Drive a procedure to its end. Answers come in a row, by the kind of call, or from a function.
 
+    wording : a prompt of one's own, and its parser
     Raises: UnparsedVerdict where the engine would ask again and then give up.
     """
     method = asking(method) if isinstance(method, str) else method
-    setting = Setting(seed=7, options=options, texts_first=texts_first)
+    text, parser = wording
+    own = {"wording": text, "wording_parser": parser, "wording_version": "own.v1" if text else ""}
+    setting = Setting(seed=7, options=options, texts_first=texts_first, **own)
     method.check((presentation or shown()).task, setting)
     row = iter(answers) if isinstance(answers, Sequence) else None
     played = Played()

@@ -280,5 +280,5 @@ def test_methods_that_take_an_own_wording_are_those_that_end_in_one_plain_questi
 
 @pytest.mark.parametrize("name", ["prepair", "pointwise", "few-shot", "ranked-list"])
 def test_own_wording_is_refused_elsewhere(name: str) -> None:
-    with pytest.raises(BadSettings, match="takes no prompt file"):
+    with pytest.raises(BadSettings, match=r"takes (no prompt file|prompt files with the parser score)"):
         find_method(name).check("chat", Setting(wording=WORDING, wording_version="m.v1", wording_parser="letter"))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from judging.methods.parsers import PARSERS
-from judging.methods.prompted import OWN_PLACEHOLDERS
+from judging.methods.own_wording import OF_ONE_TEXT, OWN_PLACEHOLDERS
 from judging.models import Completion, Judgment, PromptFile
+from judging.wordings.checks import READERS
 from tests.fakes import StandIn
 from tests.judging.builders import make_study
 
@@ -65,5 +65,5 @@ def test_folder_of_the_page_offers_the_same(tmp_path: Path, settings: Any) -> No
 
 
 def test_page_names_every_parser_and_every_placeholder() -> None:
-    assert [name for name in PARSERS if f"| `{name}` |" not in TEXT] == []
-    assert [name for name in OWN_PLACEHOLDERS if f"`${name}`" not in TEXT] == []
+    assert [name for name in READERS if f"| `{name}` |" not in TEXT] == []
+    assert [name for name in OWN_PLACEHOLDERS | OF_ONE_TEXT if f"`${name}`" not in TEXT] == []

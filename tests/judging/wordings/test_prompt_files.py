@@ -12,9 +12,8 @@ from annotation.members.groups import create_group
 from judging.core.errors import BadPrompt, BadSettings, UnknownJudge
 from judging.core.visibility import judges_seen_by, prompt_files_of
 from judging.methods import Presentation
-from judging.methods.parsers import PARSERS
 from judging.models import Judge, PromptFile
-from judging.wordings.checks import ANSWER_FORMS, PARSER_HELP, fitting_methods, preview, problems_of
+from judging.wordings.checks import ANSWER_FORMS, PARSER_HELP, READERS, fitting_methods, preview, problems_of
 from judging.wordings.prompt_files import add_prompt, find_prompt, read_folder
 from judging.wordings.prompt_text import LONGEST, PromptText, read_prompt, split_prompt
 from tests.judging.builders import make_judge, make_study, make_user
@@ -134,14 +133,14 @@ def test_each_parser_finds_its_answer_form(answer: str, parser: str) -> None:
 
 
 def test_each_parser_has_its_form_and_its_help() -> None:
-    assert set(ANSWER_FORMS) == set(PARSER_HELP) == set(PARSERS)
+    assert set(ANSWER_FORMS) == set(PARSER_HELP) == set(READERS)
 
 
 @pytest.mark.parametrize("piece", ["A ", "{", "[[", "verdict ", "is ", "$first ", "$$", "*", "\n", "text_1 "])
 def test_checking_a_long_text_takes_no_time(piece: str) -> None:
     text = (piece * LONGEST)[:LONGEST]
     started = time.process_time()
-    for parser in PARSERS:
+    for parser in READERS:
         problems_of(text, parser)
     assert time.process_time() - started < 2.0
 

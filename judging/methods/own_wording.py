@@ -1,0 +1,189 @@
+"""Researchers' own wordings: one call about both texts, or several calls, or one about each text by itself.
+
+A wording of several calls is divided by lines: `--- call: NAME ---` before each call whose answer is shown later, and
+`--- verdict ---` before the last one, which gives the verdict or the score.
+"""
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from string import Template
+from typing import Any
+
+from judging.core.errors import BadSettings
+from judging.methods.base import Call, Presentation, Setting
+from judging.methods.prompts import PAIR, Prompt, make_prompt
+from judging.methods.scores import read_text
+from judging.methods.task_files import words_for
+
+SCORE = "score"  # the parser of a wording about one text
+MOST_STEPS = 5
+LINE = re.compile(r"^---[ \t]+(?:call:[ \t]*(?P<name>.*?)|(?P<last>verdict))[ \t]+---[ \t]*$", re.MULTILINE)
+NAME = re.compile(r"[a-z][a-z_]{0,18}[a-z]", re.ASCII)
+KINDS = frozenset({"verdict", "score", "table", "comparator"})  # of calls that mean something else
+SIDES = ("first", "second")
+# Placeholders of a researcher's prompt: the two texts, their source and reference, and the words of the task.
+OWN_PLACEHOLDERS = PAIR | {
+    "reference",
+    *("question", "source_label", "label", "one", "many", "rules"),
+    *("intro", "criterion", "choice", "chosen", "offer", "letters"),
+}
+OF_ONE_TEXT = OWN_PLACEHOLDERS - {*SIDES, "choice", "chosen", "offer", "letters"} | {"text", "alone", "quality"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call before the last one: its answer is shown later as `$NAME`.
+
+    per_text : it is about one text, and is made for each; later calls about both show `$NAME_first` and `$NAME_second`
+    """
+
+    name: str
+    prompt: Prompt
+
+    @property
+    def per_text(self) -> bool:
+        """Whether it is made for each text by itself."""
+        return "text" in self.prompt.placeholders
+
+
+@dataclass(frozen=True)
+class OwnWording:
+    """The calls of a wording."""
+
+    steps: tuple[Step, ...]
+    last: Prompt
+
+    @property
+    def prompts(self) -> list[Prompt]:
+        """The prompts of all calls."""
+        return [*(step.prompt for step in self.steps), self.last]
+
+
+def split_calls(text: str) -> tuple[list[tuple[str, str]], str]:
+    """Return the name and text of each earlier call, and the text of the last one.
+
+    Raises: BadSettings
+    """
+    marks = list(LINE.finditer(text))
+    if not marks:
+        return [], text
+    if text[: marks[0].start()].strip():
+        raise BadSettings("something stands before the first line of a call: begin with --- call: NAME ---")
+    if marks[-1]["last"] is None or any(mark["last"] for mark in marks[:-1]):
+        raise BadSettings("the last call, and no other, begins with the line --- verdict ---")
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    bodies = [text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
+    names = [mark["name"] for mark in marks[:-1]]
+    if len(names) > MOST_STEPS:
+        raise BadSettings(f"a prompt has at most {MOST_STEPS} calls before its last one, got {len(names)}")
+    for name in names:
+        if not NAME.fullmatch(name) or name.endswith(tuple(f"_{side}" for side in SIDES)):
+            raise BadSettings(f"the name of a call is 2 to 20 letters a to z and _, and no text's: got {name!r}")
+        if name in OWN_PLACEHOLDERS | OF_ONE_TEXT | KINDS or names.count(name) > 1:
+            raise BadSettings(f"the name {name} of a call is taken: choose another")
+    return list(zip(names, bodies, strict=False)), bodies[-1]
+
+
+@lru_cache(maxsize=64)  # prompts are checked repeatedly while they are edited
+def own_wording(text: str, version: str, *, of_one: bool = False, stable_fence: bool = False) -> OwnWording:
+    """Return the calls of a wording; without `$fence`, as published prompts are, texts stand without fences.
+
+    of_one : the last call is about one text, which it scores
+    Raises: BadSettings naming missing or unknown placeholders
+    """
+    version = version or "own"
+    earlier, last = split_calls(text)
+    steps: list[Step] = []
+    for name, body in earlier:
+        about_one = of_one or "text" in Template(body).get_identifiers()
+        known = OWN_PLACEHOLDERS | OF_ONE_TEXT | _answers(steps, about_one=about_one)
+        steps.append(Step(name, _prompt(f"{version}, call {name}", body, stable_fence, known)))
+        _check_step(steps[-1], of_one=of_one)
+    known = (OF_ONE_TEXT if of_one else OWN_PLACEHOLDERS) | _answers(steps, about_one=of_one)
+    required = frozenset({"source", "text"} if of_one else PAIR - {"fence"})
+    return OwnWording(tuple(steps), _prompt(version, last, stable_fence, known, required=required))
+
+
+def listed(placeholders: Sequence[str] | frozenset[str]) -> str:
+    """List placeholders as they are written."""
+    return f"${', $'.join(sorted(placeholders))}"
+
+
+def _prompt(
+    version: str, text: str, stable_fence: bool, known: frozenset[str], *, required: frozenset[str] = frozenset()
+) -> Prompt:
+    prompt = make_prompt(version, text, required=required, also=known)
+    if odd := prompt.placeholders - known:
+        raise BadSettings(f"prompt {version}: nothing fills {listed(odd)} in a prompt file of your own")
+    return replace(prompt, stable_fence=stable_fence, bare="fence" not in prompt.placeholders)
+
+
+def _answers(steps: Sequence[Step], *, about_one: bool) -> frozenset[str]:
+    """Return the placeholders of earlier answers; of those about one text, a call about both shows either's."""
+    apart = {step.name for step in steps if step.per_text and not about_one}
+    either = {f"{name}_{side}" for name in apart for side in SIDES}
+    return frozenset({step.name for step in steps} - apart | either)
+
+
+def _check_step(step: Step, *, of_one: bool) -> None:
+    """Refuse a call that shows no text, or one of two, or texts without a fence.
+
+    Raises: BadSettings
+    """
+    shown, version = step.prompt.placeholders, step.prompt.version
+    if "fence" not in shown:
+        raise BadSettings(f"prompt {version} lacks $fence")
+    if not {"text", "source", *SIDES} & shown:
+        raise BadSettings(f"prompt {version} has no place for a text: write $source, $text, or $first and $second")
+    pair = set(SIDES) & shown
+    if pair and (step.per_text or of_one or len(pair) == 1):
+        raise BadSettings(f"prompt {version} is about one text ($text) or about both ($first and $second)")
+
+
+def ask_steps(
+    shown: Presentation, setting: Setting, words: Mapping[str, str]
+) -> Generator[Sequence[Call], list[Any], dict[str, str]]:
+    """Make the calls before the last one, one after the other; return their answers by placeholder."""
+    found: dict[str, str] = {}
+    for step in own_wording(setting.wording, setting.wording_version, stable_fence=setting.texts_first).steps:
+        if step.per_text:
+            texts = {"first": shown.first, "second": shown.second}
+            calls = [_call(step, shown, words, _of_side(found, side) | {"text": texts[side]}) for side in SIDES]
+            answers = yield [replace(call, reusable=True) for call in calls]
+            found |= {f"{step.name}_{side}": answer for side, answer in zip(SIDES, answers, strict=True)}
+        else:
+            [found[step.name]] = yield [_call(step, shown, words, found)]
+    return found
+
+
+def said_before(found: Mapping[str, str]) -> str:
+    """Return the earlier answers, each under its name."""
+    return "\n\n".join(f"{name}: {said}" for name, said in found.items())
+
+
+def ask_steps_of_one(
+    shown: Presentation, setting: Setting, words: Mapping[str, str], texts: Sequence[str]
+) -> Generator[Sequence[Call], list[Any], list[dict[str, str]]]:
+    """Make the calls before the score of each text, for all texts side by side; return each text's answers."""
+    wording = own_wording(setting.wording, setting.wording_version, of_one=True, stable_fence=setting.texts_first)
+    found: list[dict[str, str]] = [{} for _ in texts]
+    for step in wording.steps:
+        given = [held | {"text": text} for held, text in zip(found, texts, strict=True)]
+        answers = yield [replace(_call(step, shown, words, one), reusable=True) for one in given]
+        for held, answer in zip(found, answers, strict=True):
+            held[step.name] = answer
+    return found
+
+
+def _of_side(found: Mapping[str, str], side: str) -> dict[str, str]:
+    """Return the answers that a call about one text may show: those about it, and those about neither alone."""
+    own = {name.removesuffix(f"_{side}"): answer for name, answer in found.items() if name.endswith(f"_{side}")}
+    return {**found, **own}
+
+
+def _call(step: Step, shown: Presentation, words: Mapping[str, str], found: Mapping[str, str]) -> Call:
+    texts = {"source": shown.source, "first": shown.first, "second": shown.second, "reference": shown.reference}
+    content = step.prompt.render({**words_for(shown), **words}, {**texts, **found})
+    return Call(step.name, [{"role": "user", "content": content}], read_text)
