@@ -84,8 +84,13 @@ class StressTest:
 def endpoint_of(judge: Judge) -> Endpoint:
     """Return the endpoint that a judge asks.
 
-    Raises: BadSettings for one that asks no model: a baseline, a jury, verdicts made elsewhere
+    Raises: BadSettings for one that asks no model (a baseline, a jury, verdicts made elsewhere), or is shown stored tables
     """
+    if judge.table_variant:
+        raise BadSettings(
+            f"judge {judge} can't be audited: it is shown stored tables, and a text that was changed has none; audit a "
+            "judge that makes its tables"
+        )
     if not isinstance(find_method(judge.method), AskingMethod) or judge.endpoint is None:
         raise BadSettings(
             f"judge {judge} can't be audited: method {judge.method} asks no model, so there is nothing to show changed texts to"

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from analysis.revision import Decisions, agreement_with_others
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.arms import Arm, BadArm
 from annotation.core.errors import UnknownName
-from annotation.models import Annotator, Assignment, Batch, Display, Pair, Rating, Study
+from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Pair, Rating, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import configurations
 from annotation.studies.gold import gold_verdict
@@ -29,7 +29,7 @@ class TableEffectFilters:
     """Which part of a study to show, and the bootstrap settings; an empty filter selects all.
 
     systems : one system, or a pair of them in any order
-    complete_only : only pairs that have decisions in every arm, so that all arms are measured on the same ones
+    complete_only : only pairs of which every rater that they were for has decided, in every arm
     """
 
     dataset: str = ""
@@ -171,7 +171,7 @@ def second_votes(study: Study, filters: TableEffectFilters) -> SecondVotes:
     pairs = _pairs(study, filters)
     collected = _read(study, filters, pairs)
     if filters.complete_only:
-        _drop_incomplete(collected)
+        _drop_incomplete(collected, _slots(_batches(study, filters)))
     revised = Rating.objects.of_question(MAIN).filter(
         stage=Rating.Stage.REVISED, display__pair__matchup__instance__study=study
     )
@@ -225,9 +225,19 @@ def _pairs(study: Study, filters: TableEffectFilters) -> dict[int, tuple[int, in
     }
 
 
+def _batches(study: Study, filters: TableEffectFilters) -> list[Batch]:
+    return list(Batch.objects.for_rating().filter(study=study) if filters.batches is None else filters.batches)
+
+
+def _slots(batches: list[Batch]) -> dict[int, int]:
+    """Return how many raters each pair is for: the slots of its HITs."""
+    rows = HitPair.objects.filter(hit__batch__in=batches).order_by()
+    return dict(rows.values_list("pair").annotate(Count("hit__slots")))
+
+
 def _read(study: Study, filters: TableEffectFilters, pairs: Collection[int]) -> _Collected:
     # Several queries instead of one join over five tables, which is slow on a planner without statistics.
-    batches = list(Batch.objects.for_rating().filter(study=study) if filters.batches is None else filters.batches)
+    batches = _batches(study, filters)
     counted = Assignment.objects.counted().filter(hit__batch__in=batches).order_by()
     assignments = {pk: (annotator, arm) for pk, annotator, arm in counted.values_list("pk", "annotator_id", "arm")}
     first, second = (_votes(batches, stage) for stage in (Rating.Stage.FIRST, Rating.Stage.REVISED))
@@ -258,14 +268,19 @@ def _add(collected: _Collected, pair: int, annotator: int, arm: str, first: _Vot
         collected.decisions[key] = _Decision(pair, annotator, second.arm or arm or NO_ARM, first, second)
 
 
-def _drop_incomplete(collected: _Collected) -> None:
-    """Leave out the decisions on pairs that lack one in some arm."""
-    arms: dict[int, set[str]] = {}
+def _drop_incomplete(collected: _Collected, slots: Mapping[int, int]) -> None:
+    """Leave out the decisions on pairs that lack one of some slot, or in some arm.
+
+    source : Predicting Text Preference Via Structured Comparative Reasoning, §6.5, which keeps the questions with useful
+             responses from all annotators that they were given to
+    """
+    arms: dict[int, list[str]] = {}
     for one in collected.decisions.values():
-        arms.setdefault(one.pair, set()).add(one.arm)
+        arms.setdefault(one.pair, []).append(one.arm)
     every = set().union(*arms.values())
-    kept = {key: one for key, one in collected.decisions.items() if arms[one.pair] == every}
-    collected.excluded["pair_not_in_every_arm"] = len(collected.decisions) - len(kept)
+    complete = {pair for pair, found in arms.items() if set(found) == every and len(found) >= slots.get(pair, 0)}
+    kept = {key: one for key, one in collected.decisions.items() if one.pair in complete}
+    collected.excluded["pair_incomplete"] = len(collected.decisions) - len(kept)
     collected.decisions = kept
 
 

@@ -25,7 +25,7 @@ class Command(TandemCommand):
         argument(
             "--complete-only",
             action="store_true",
-            help="only pairs that have decisions in every arm, so that all arms are measured on the same ones",
+            help="only pairs of which every rater that they were for has decided, in every arm: the same pairs in all arms",
         ),
         argument("--reasons", action="store_true", help="also list the reasons that people gave"),
         argument("--format", choices=["text", "json"], default="text"),

@@ -213,6 +213,14 @@ def test_a_judge_that_asks_no_model_is_refused(method: str, study: Study) -> Non
     assert not JudgeAudit.objects.exists()
 
 
+def test_a_judge_that_is_shown_stored_tables_is_refused(study: Study) -> None:
+    judge = make_judge("sc2", endpoint=make_endpoint(), table_variant="c8")
+    for refused in (start_stress, estimate_stress, start_check, estimate_check):
+        with pytest.raises(BadSettings, match="judge judy can't be audited: it is shown stored tables"):
+            refused(StressTest(study, judge))
+    assert not JudgeAudit.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

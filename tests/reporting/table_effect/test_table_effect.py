@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from analysis.revision import Decisions
 from annotation.core.errors import UnknownName
-from annotation.models import Annotator, Assignment, ComparisonTable, Instance, Pair, Rating, Study
+from annotation.models import Annotator, Assignment, ComparisonTable, Hit, Instance, Pair, Rating, Slot, Study
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from judging.models import Judge, JudgeRun, Judgment, TableMaking
@@ -407,7 +407,9 @@ def test_data_sets_systems_and_batches_choose_the_decisions(decided: Built) -> N
             n(**filters)
 
 
-def test_complete_only_keeps_the_pairs_that_every_arm_has(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
+def test_complete_only_keeps_the_pairs_that_all_their_raters_have_decided_in_every_arm(
+    built: Built, capsys: pytest.CaptureFixture[str]
+) -> None:
     for code, arm_name, places in (("ann", "none", (0, 1, 2)), ("bob", "table:c8", (1, 2, 3)), ("cy", "none", (1,))):
         for place in places:
             decide(built, place, code, arm_name, [(A, B)])
@@ -416,10 +418,15 @@ def test_complete_only_keeps_the_pairs_that_every_arm_has(built: Built, capsys: 
         ("none", 2, 3),
         ("table:c8", 2, 2),
     ]
-    assert found["excluded"]["pair_not_in_every_arm"] == 2
-    assert "pair_not_in_every_arm" not in table_effect(built.study)["excluded"]
+    assert found["excluded"]["pair_incomplete"] == 2
+    Slot.objects.create(hit=Hit.objects.get(pairs=built.pairs[2][0]), batch=built.batch, number=9, position=0)
+    found = table_effect(built.study, TableEffectFilters(complete_only=True))  # a rater of the third pair is missing
+    assert [(one["pairs"], one["decisions"]) for one in found["arms"]] == [(1, 2), (1, 1)]
+    assert found["excluded"]["pair_incomplete"] == 4
+    Slot.objects.filter(number=9).delete()
+    assert "pair_incomplete" not in table_effect(built.study)["excluded"]
     call_command("table_effect", built.study.slug, "--complete-only")
-    assert "pair not in every arm 2" in capsys.readouterr().out
+    assert "pair incomplete 2" in capsys.readouterr().out
 
 
 def test_arms_stand_in_an_order_with_controls_first() -> None:
