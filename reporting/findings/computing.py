@@ -28,7 +28,7 @@ from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
 
 BEING_COMPUTED = "intervals, tests, Elo ratings, verdicts on judges, raters one by one"
-TUNED_NOTE = "tuned on people's votes on these instances, which are left out of all that is said of it"
+TUNED_NOTE = "tuned on people's ratings on these instances, which are left out of all that is said of it"
 # What a first pass leaves out, by its keys.
 LATER: dict[str, Any] = {
     "raters": [],

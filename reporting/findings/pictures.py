@@ -49,7 +49,7 @@ OF_STUDY = {
         "answer",
         judges.judges_against_people,
         gettext_lazy(
-            "Two points with intervals for each judge: the share of people's votes that it agrees with, and the share that "
+            "Two points with intervals for each judge: the share of people's ratings that it agrees with, and the share that "
             "people agree on with one another. The numbers are under Judges and people."
         ),
         gettext_lazy("How often each judge agrees with a person, beside how often people agree on the same pairs."),
@@ -67,7 +67,7 @@ OF_STUDY = {
         "wins",
         rankings.win_matrix,
         gettext_lazy(
-            "Table of coloured cells: the share of comparisons that each system won against each other one, in percent. "
+            "Table of coloured cells: the share of verdicts that each system won against each other one, in percent. "
             "The numbers are in the CSV."
         ),
         gettext_lazy("Which system wins against which. Systems are in the order of people’s ratings."),
@@ -105,7 +105,7 @@ OF_STUDY = {
         "judges",
         separability.agreement_by_bin,
         gettext_lazy(
-            "Curve for people and for each judge: the share of people's votes that agree, by separability. "
+            "Curve for people and for each judge: the share of people's ratings that agree, by separability. "
             "The numbers are in the table below."
         ),
         gettext_lazy("Agreement of people with one another and of each judge with people, over all configurations."),
@@ -141,7 +141,7 @@ OF_STUDY = {
         "separability",
         separability.fully_consistent,
         gettext_lazy(
-            "Points with intervals for each rater: the share of rating sets whose votes are all for one system. "
+            "Points with intervals for each rater: the share of rating sets whose ratings are all for one system. "
             "The numbers are in the CSV."
         ),
         gettext_lazy("Share of fully consistent rating sets over all configurations."),
@@ -150,10 +150,10 @@ OF_STUDY = {
         "raters",
         confusion.people_confusion,
         gettext_lazy(
-            "Table of coloured cells: how each person votes where the model of Dawid and Skene says A, tie or B, in percent. "
+            "Table of coloured cells: how each person rates where the model of Dawid and Skene says A, tie or B, in percent. "
             "The numbers are in the table below."
         ),
-        gettext_lazy("How each person votes where the model of Dawid and Skene says A, tie or B."),
+        gettext_lazy("How each person rates where the model of Dawid and Skene says A, tie or B."),
         bars=False,
     ),
     "agreement": Kind(

@@ -31,7 +31,7 @@ def as_text(found: dict[str, Any]) -> str:
         "win rates of A as they are, and at equal lengths": chain(*map(_lengths, found["length_adjusted"])),
         "may a judge replace people?": map(_verdict, found["replacement"]),
         "tests between judges of their agreement with people, paired by rating": map(_judge_test, found["judge_tests"]),
-        "judges tuned on people's votes": (
+        "judges tuned on people's ratings": (
             printable(f"  {one['judge']}: {one['instances_left_out']} instances are left out: {one['note']}")
             for one in found["tuned_judges"]
         ),
@@ -156,7 +156,7 @@ def _matrix(one: dict[str, Any]) -> list[str]:
     systems = one["systems"]
     if len(systems) < 3:
         return []
-    lines = [f"  {one['rater']}, share of comparisons won against each other system, a tie as half"]
+    lines = [f"  {one['rater']}, share of verdicts won against each other system, a tie as half"]
     for name, wins, comparisons in zip(systems, one["wins"], one["comparisons"], strict=True):
         met = [
             f"{other} {won / n:.3f} (n = {n})" for other, won, n in zip(systems, wins, comparisons, strict=True) if n

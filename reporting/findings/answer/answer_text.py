@@ -28,11 +28,11 @@ TEXTS = {
     "no_people": gettext_noop("No person has rated yet."),
     "too_few": gettext_noop("Too little data: people rated {instances}, and below {needed} nothing is claimed."),
     "preferred": gettext_noop(
-        "People prefer {first} to {second}: it wins {rate} of comparisons, a tie counting as half "
+        "People prefer {first} to {second}: it wins {rate} of ratings, a tie counting as half "
         "({level} interval {low} to {high}, {instances})."
     ),
     "no_preference": gettext_noop(
-        "Whether people prefer {first} or {second} cannot be told: {first} wins {rate} of comparisons, a tie "
+        "Whether people prefer {first} or {second} cannot be told: {first} wins {rate} of ratings, a tie "
         "counting as half, and the {level} interval, {low} to {high}, includes one half ({instances})."
     ),
     "first": gettext_noop(
@@ -47,34 +47,34 @@ TEXTS = {
         "Of {systems} systems, {first} comes first with people; whether by more than chance cannot be told "
         "(Bradley–Terry rating {rating}, {instances})."
     ),
-    "unranked": gettext_noop("Which of {systems} systems people prefer cannot be told from the comparisons made."),
+    "unranked": gettext_noop("Which of {systems} systems people prefer cannot be told from the ratings made."),
     "disconnected": gettext_noop(
         "Which of {systems} systems people prefer cannot be told: they form {groups} groups that were never compared "
         "with one another."
     ),
     "length_newly": gettext_noop(
-        "At equal lengths of text {first} would be preferred to {second}: it would win {rate} of comparisons ({level} interval "
+        "At equal lengths of text {first} would be preferred to {second}: it would win {rate} of ratings ({level} interval "
         "{low} to {high}), and not {plain} as it does."
     ),
     "length_no_longer": gettext_noop(
-        "The preference for {first} may be one for the length of texts: at equal lengths it would win {rate} of comparisons, "
+        "The preference for {first} may be one for the length of texts: at equal lengths it would win {rate} of ratings, "
         "and not {plain}, and the {level} interval, {low} to {high}, includes one half."
     ),
     "length_turned": gettext_noop(
-        "At equal lengths of text the preference turns: {first} would win {rate} of comparisons against {second} ({level} "
+        "At equal lengths of text the preference turns: {first} would win {rate} of ratings against {second} ({level} "
         "interval {low} to {high}), and not {plain} as it does."
     ),
     "length_moves": gettext_noop(
-        "Length makes a difference: at equal lengths of text {first} would win {rate} of comparisons ({level} interval {low} "
+        "Length makes a difference: at equal lengths of text {first} would win {rate} of ratings ({level} interval {low} "
         "to {high}), and not {plain} as it does."
     ),
     "length_untested": gettext_noop(
-        "Length may make a difference: at equal lengths of text {first} would win {rate} of comparisons, and not {plain} as it "
+        "Length may make a difference: at equal lengths of text {first} would win {rate} of ratings, and not {plain} as it "
         "does. On {instances} this has no interval and may be chance."
     ),
     "length_some": gettext_noop(
         "Length makes a difference in {changed} of {known} configurations: at equal lengths of text {first}, against {second} "
-        "on {dataset}, would win {rate} of comparisons, and not {plain} as it does."
+        "on {dataset}, would win {rate} of ratings, and not {plain} as it does."
     ),
     "consistency": gettext_noop(
         "A rating set is what one person said of all pairs of one instance. Of {rating_sets}, {full_sets} ({full}) are fully "

@@ -31,7 +31,7 @@ def people_agreement(found: Findings, theme: str) -> Spec:
         if row["value"] is not None
     ]
     if not rows:
-        return nothing(title, _("no pair has votes of two people"), theme)
+        return nothing(title, _("no pair has ratings of two people"), theme)
     axis = _("Agreement (α: 0 is chance, 1 full)")
     body, about_rows = dot_rows(rows, series, axis, theme, marks=[(0, False)])
     notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]

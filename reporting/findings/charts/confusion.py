@@ -54,7 +54,7 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     left_out = sum(one["confusion"]["excluded"] for one in raters if one["rater"] in names)
     notes = [
         _("=: tie"),
-        _("rows: the majority of people’s votes, for people that of the others"),
+        _("rows: the majority of people’s ratings, for people that of the others"),
         _("left out: %(number)s verdicts without a majority beside them") % {"number": left_out},
         *more,
         *configuration_notes(found),
@@ -76,7 +76,7 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
 
 def people_confusion(found: Findings, theme: str) -> Spec:
     """Coloured cells: each person's votes where the model of Dawid and Skene says A, tie or B."""
-    title, model = _("How each person votes, by the model"), found["dawid_skene"]
+    title, model = _("How each person rates, by the model"), found["dawid_skene"]
     if not model["people"]:
         return nothing(title, model["why"], theme)
     by_ratings = sorted(model["people"], key=lambda one: (-one["ratings"], one["rater"]))
@@ -97,12 +97,12 @@ def people_confusion(found: Findings, theme: str) -> Spec:
         cells,
         rows=list(labels.values()),
         columns=list(said.values()),
-        axis=_("vote"),
+        axis=_("rating"),
         panels=[_("model: %(verdict)s") % {"verdict": one} for one in said.values()],
         beside=True,
     )
     notes = [_("=: tie"), _("n: ratings"), _("empty: next to no pair of the kind"), *more, *study_notes(found)]
-    meaning = _("share of a person’s votes, in percent, where the model of Dawid and Skene says A, tie or B")
+    meaning = _("share of a person’s ratings, in percent, where the model of Dawid and Skene says A, tie or B")
     return column_spec(body, [title, meaning], notes, theme)
 
 

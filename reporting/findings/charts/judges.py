@@ -33,7 +33,7 @@ def judges_against_people(found: Findings, theme: str) -> Spec:
     title = _("Judges against people")
     if not rows:
         return nothing(title, _no_judge(), theme)
-    body, about_rows = dot_rows(rows, series, _("Share of votes that agree"), theme, domain=(0, 1))
+    body, about_rows = dot_rows(rows, series, _("Share of ratings that agree"), theme, domain=(0, 1))
     notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
 

@@ -50,7 +50,7 @@ def preferences(found: Findings, theme: str) -> Spec:
         ]
         series = list(dict.fromkeys(row["series"] for row in rows))
         title = _("How often %(first)s is preferred to %(second)s") % {"first": first, "second": second}
-        axis = _("Share of comparisons won, a tie as half")
+        axis = _("Share of verdicts won, a tie as half")
         body, about_rows = dot_rows(rows, series, axis, theme, domain=(0, 1), marks=[(0.5, True)])
         notes = [*interval_notes(found, rows), _("dashed: no preference"), *about_rows, *study_notes(found)]
         return column_spec(body, [title], notes, theme, legend=series)
@@ -131,11 +131,9 @@ def win_matrix(found: Findings, theme: str) -> Spec:
         panels=list(panels.values()),
     )
     meaning = _(
-        "share of comparisons that the system of the row won, in percent, a tie as half; below it, in how many they met"
+        "share of verdicts that the system of the row won, in percent, a tie as half; below it, in how many they met"
     )
-    plain = _(
-        "share of comparisons that the system of the row won against that of the column, in percent, a tie as half"
-    )
+    plain = _("share of verdicts that the system of the row won against that of the column, in percent, a tie as half")
     notes = [_("empty: never compared"), *more, *more_systems, *study_notes(found)]
     return column_spec(body, [title, meaning if few else plain], notes, theme)
 

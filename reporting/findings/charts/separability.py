@@ -110,8 +110,8 @@ def pooled_strength(found: Findings, theme: str) -> Spec:
 
 def agreement_by_bin(found: Findings, theme: str) -> Spec:
     """Curve: agreement of people with one another, and of each judge with them, on one scale of separability."""
-    axis, meaning = _("Share of votes that agree"), _("Agreement with people, by separability")
-    why = _("no pair has votes of two people")
+    axis, meaning = _("Share of ratings that agree"), _("Agreement with people, by separability")
+    why = _("no pair has ratings of two people")
     return _pooled(found, "agreement_by_bin", "agreement", axis, meaning, theme, why=why)
 
 

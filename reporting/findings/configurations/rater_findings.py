@@ -23,7 +23,7 @@ from reporting.core.estimates import (
 from reporting.core.raters import Rater
 from reporting.findings.data.separability_bins import Bins
 
-TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with votes for both systems has 0"
+TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with ratings for both systems has 0"
 TIE_IN_STRENGTH = "a tie is 0"
 TIE_IN_POSITIONS = "ties are left out"
 NO_RATING_SETS = "no rating set with a verdict yet"

@@ -28,7 +28,7 @@ def selection_of(filters: Mapping[str, Any]) -> list[str]:
     """Say in the active language what the filters in findings leave of a study; nothing where they leave all."""
     said = [f"{label}: {', '.join(filters[name])}" for name, label in NAMED.items() if filters[name]]
     if filters["stage"] != Rating.Stage.FIRST:
-        said.append(_("People’s second votes, after the comparison table"))
+        said.append(_("People’s second ratings, after the comparison table"))
     if filters["with_excluded"]:
         said.append(_("People’s ratings that were excluded manually count too"))
     if filters["drop_incomplete"]:

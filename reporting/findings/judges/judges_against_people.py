@@ -16,8 +16,8 @@ from reporting.findings.data.separability_bins import Bins
 from reporting.findings.pooled.study_votes import StudyVotes
 
 TIE_EQUALS_TIE = "a tie agrees with a tie only"
-NO_SHARED_VOTES = "no pair has votes of two people and a verdict"
-NO_TWO_VOTES = "no pair has votes of two people"
+NO_SHARED_VOTES = "no pair has ratings of two people and a verdict"
+NO_TWO_VOTES = "no pair has ratings of two people"
 NO_MAJORITY = "no pair has both a verdict and a majority of the people"
 
 
@@ -169,7 +169,7 @@ class _Beside:
     def _votes(self, units: BoolArray) -> tuple[BoolArray, IntArray, IntArray, Basis]:
         rows = units[self.shares.unit]
         left_out = int(self.counts[units & self.left_out].sum())
-        basis = Basis(int(rows.sum()), "votes", TIE_EQUALS_TIE, left_out, self.why)
+        basis = Basis(int(rows.sum()), "ratings", TIE_EQUALS_TIE, left_out, self.why)
         return rows, self.instance[self.shares.unit[rows]], self.shares.who[rows], basis
 
     def confusions(self, units: BoolArray) -> FloatArray:

@@ -23,7 +23,7 @@ from reporting.findings.pooled.study_votes import StudyVotes
 FEWER_THAN_TWO = "fewer than two members have verdicts here"
 NO_ERRORS_TOGETHER = "no two members both err on some pairs and not on others"
 NO_NUMBER = "errors so opposed have no number of independent votes"
-NO_VOTES = "no pair has a vote and verdicts of the jury with and without the member"
+NO_VOTES = "no pair has a rating and verdicts of the jury with and without the member"
 
 
 def jury_findings(juries: Sequence[JuryMembers], votes: StudyVotes, filters: Filters) -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ def _without(units: JuryUnits, members: Sequence[str], rule: str, filters: Filte
         both = ~np.isnan(whole) & ~np.isnan(rest)
         cast = units.people[both].sum(axis=1)
         gap = _equal(units.people[both], whole[both]) - _equal(units.people[both], rest[both])
-        basis = Basis(int(cast.sum()), "votes", TIE_EQUALS_TIE, int(units.people[~both].sum()), NO_VOTES)
+        basis = Basis(int(cast.sum()), "ratings", TIE_EQUALS_TIE, int(units.people[~both].sum()), NO_VOTES)
         rows = np.stack([gap, cast], axis=1)
         difference = mean_estimate(rows, units.instance[both], basis, filters.intervals, floor=-1.0)
         found.append({"member": name, "difference": difference, "changes": int((whole[both] != rest[both]).sum())})

@@ -27,7 +27,7 @@ from reporting.findings.pooled.study_votes import StudyVotes
 
 TIE_IS_HALF = "a tie is half a win"
 CHOSEN = ("top", "ids")  # kinds of selections that are no random draw
-NO_RATED = "no instance has votes of people and a verdict"
+NO_RATED = "no instance has ratings of people and a verdict"
 NO_CHANCE = "the chance of {n} rated instances is not recorded, or their HITs record different ones"
 
 
@@ -116,7 +116,7 @@ def _alternative_annotator(found: AlternativeAnnotatorTest, people: Sequence[str
 
 
 def _non_inferiority(found: NonInferiority, needed: int | None, settings: IntervalSettings) -> dict[str, Any]:
-    basis = Basis(found.n_votes, "votes", TIE_EQUALS_TIE, found.without_judge, NO_SHARED_VOTES)
+    basis = Basis(found.n_votes, "ratings", TIE_EQUALS_TIE, found.without_judge, NO_SHARED_VOTES)
 
     def estimate(value: float, bounds: Bounds) -> Estimate:
         return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, least=MIN_CLUSTERS)

@@ -15,7 +15,7 @@ TIE_IS_HALF = "a tie is half a win"
 NO_FAMILY = "the family of the judge's model is not given"
 NO_SYSTEM_FAMILY = "the families of systems are not given"
 NO_PAIR_OF_FAMILY = "no configuration has exactly one system of the judge's family"
-NO_COMMON_PAIR = "no pair with exactly one system of the judge's family has a verdict and a vote"
+NO_COMMON_PAIR = "no pair with exactly one system of the judge's family has a verdict and a rating"
 
 
 def self_preference(

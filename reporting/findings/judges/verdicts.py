@@ -47,9 +47,9 @@ RULES = {
         "(%(agreement)s; by chance %(by_chance)s; %(instances)s), so that nothing can be said to stand in for them."
     ),
     "few": gettext_noop("Cannot be told whether it may replace a single rater."),
-    "nothing": gettext_noop("Cannot be told: no pair has votes of two people and a verdict of this judge."),
+    "nothing": gettext_noop("Cannot be told: no pair has ratings of two people and a verdict of this judge."),
 }
-UNTESTED = gettext_noop("Nothing is known from separability %(low)s to %(high)s: no votes of two people.")
+UNTESTED = gettext_noop("Nothing is known from separability %(low)s to %(high)s: no ratings of two people.")
 NEXT_BIN = {  # the first bin from the top that does not pass
     "worse": gettext_noop("From separability %(low)s to %(high)s its agreement is worse by more than ε."),
     "chance": gettext_noop(

@@ -28,10 +28,10 @@ TIE_IN_ALPHA = {
     "ordinal": "a tie lies between A and B, by rank",
     "interval": "a tie lies halfway between A and B",
 }
-NO_COMMON_VOTES = "no pair has votes of two people"
-NO_VARIATION = "undefined: no pair has votes of two people, or all those votes are alike"
+NO_COMMON_VOTES = "no pair has ratings of two people"
+NO_VARIATION = "undefined: no pair has ratings of two people, or all those ratings are alike"
 STRENGTH_IN_ALPHA = "a tie lies between slight preferences, by rank; preferences of unknown strength are left out"
-NO_VERDICTS = "no pair has both a verdict and a vote"
+NO_VERDICTS = "no pair has both a verdict and a rating"
 NO_MAJORITY = "no pair has both a verdict and a majority of the people"
 
 
@@ -41,7 +41,7 @@ def raw_agreement(given: MeasureInput) -> Estimate:
     found = given.people_votes
     rows = agreement_sums(found.votes)
     alone = int((_votes_per_pair(given) == 1).sum())
-    basis = Basis(int(rows[:, 1].sum()), "pairs of votes", TIE_EQUALS_TIE, alone, NO_COMMON_VOTES)
+    basis = Basis(int(rows[:, 1].sum()), "pairs of ratings", TIE_EQUALS_TIE, alone, NO_COMMON_VOTES)
     return given.share(rows, found.instance, basis)
 
 
@@ -56,7 +56,7 @@ def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
             rows,
             found.instance,
             partial(alpha_from_coincidences, level=level),
-            Basis(n, "pairs with two or more votes", TIE_IN_ALPHA[level], alone, NO_VARIATION),
+            Basis(n, "pairs with two or more ratings", TIE_IN_ALPHA[level], alone, NO_VARIATION),
             ceiling=1.0,
         )
         for level in LEVELS
@@ -76,7 +76,11 @@ def five_level_alpha(given: MeasureInput) -> Estimate:
     found = units(rated.outcomes, degrees_of(rated))
     votes = (~np.isnan(found.votes)).sum(axis=1)
     basis = Basis(
-        int((votes > 1).sum()), "pairs with two or more votes", STRENGTH_IN_ALPHA, int((votes == 1).sum()), NO_VARIATION
+        int((votes > 1).sum()),
+        "pairs with two or more ratings",
+        STRENGTH_IN_ALPHA,
+        int((votes == 1).sum()),
+        NO_VARIATION,
     )
     rows = degree_coincidences(found.votes)
     unknown = int((~np.isnan(rated.outcomes.verdict)).sum() - votes.sum())
@@ -91,7 +95,7 @@ def agreement_with_people(given: MeasureInput) -> Estimate:
     """Share of people's votes that equal the judge's verdict on the same pair."""
     rows = vote_sums(given.beside_people, given.people_votes.votes)
     n = int(rows[:, 1].sum())
-    basis = Basis(n, "votes", TIE_EQUALS_TIE, int(_votes_per_pair(given).sum()) - n, NO_VERDICTS)
+    basis = Basis(n, "ratings", TIE_EQUALS_TIE, int(_votes_per_pair(given).sum()) - n, NO_VERDICTS)
     if not given.settings.two_way:
         return given.share(rows, given.people_votes.instance, basis)
     votes = given.people.rated.outcomes

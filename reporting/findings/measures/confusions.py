@@ -11,7 +11,7 @@ from reporting.findings.measures.registry import PERSON
 
 CLASSES = ("a", "tie", "b")
 MOST_INSTANCES = 2000  # listed one by one
-NO_MAJORITY = "no verdict stands beside a majority of votes"
+NO_MAJORITY = "no verdict stands beside a majority of ratings"
 TOO_MANY = "more than {most} instances: not listed one by one"
 
 

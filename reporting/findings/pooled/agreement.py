@@ -20,14 +20,14 @@ def people_agreement(votes: PeopleVotes, settings: IntervalSettings) -> dict[str
     counts, instance = counts[shared], votes.unit_instance[shared]
     pairs = agreement_sums_of_counts(counts)
     sums = cluster_sums(coincidences_of_counts(counts), instance)
-    rated = Basis(int(pairs[:, 1].sum()), "pairs of votes", TIE_EQUALS_TIE, alone, NO_COMMON_VOTES)
+    rated = Basis(int(pairs[:, 1].sum()), "pairs of ratings", TIE_EQUALS_TIE, alone, NO_COMMON_VOTES)
     return {
         "raw_agreement": share_estimate(pairs, instance, rated, settings),
         "krippendorff_alpha": {
             level: statistic_estimate(
                 sums,
                 partial(alpha_from_coincidences, level=level),
-                Basis(len(counts), "pairs with two or more votes", TIE_IN_ALPHA[level], alone, NO_VARIATION),
+                Basis(len(counts), "pairs with two or more ratings", TIE_IN_ALPHA[level], alone, NO_VARIATION),
                 settings,
                 ceiling=1.0,
             )

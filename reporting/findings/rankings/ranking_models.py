@@ -98,7 +98,7 @@ def bradley_terry_ranking(strengths: Strengths, filters: Filters) -> dict[str, A
     estimates = [
         {**one, "strength": number(strength), **({"prior": True} if prior else {})}
         for one, strength, prior in zip(
-            _estimates(limits, why, about.compared, "comparisons", rule, about.excluded, settings.level),
+            _estimates(limits, why, about.compared, "verdicts", rule, about.excluded, settings.level),
             fit.strengths.tolist(),
             fit.by_prior.tolist(),
             strict=True,
@@ -239,7 +239,7 @@ def _refused(about: RaterComparisons, measure: str, why: str, settings: Interval
     nothing, none = np.full(len(about.names), np.nan), np.zeros(len(about.names), dtype=np.int64)
     excluded = about.excluded + len(about.outcomes)
     estimates = _estimates(
-        (nothing, nothing, nothing), [why] * len(none), none, "comparisons", TIES["half"], excluded, settings.level
+        (nothing, nothing, nothing), [why] * len(none), none, "verdicts", TIES["half"], excluded, settings.level
     )
     tests = differences(nothing, np.diag(nothing), none, none, least=1)
     standing = RankBasis(nothing, none - 1, tests, 1)

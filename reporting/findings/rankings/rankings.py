@@ -106,7 +106,7 @@ def _rates(about: RaterComparisons, measure: Measure, filters: Filters) -> list[
     _, tie_rule, floor, rate, sums = measure
     outcomes, found = about.outcomes, []
     for system, (value, n) in enumerate(zip(rate(about.matrix).tolist(), about.compared.tolist(), strict=True)):
-        basis = Basis(n, "comparisons", tie_rule, about.excluded, NEVER_COMPARED)
+        basis = Basis(n, "verdicts", tie_rule, about.excluded, NEVER_COMPARED)
         if filters.estimates_only:
             found.append(value_estimate(value, basis, filters.intervals, int(about.instances[system])))
             continue

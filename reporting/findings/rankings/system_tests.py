@@ -14,7 +14,7 @@ from reporting.findings.rankings.comparisons import RaterComparisons
 from reporting.findings.rankings.ranked import NEVER_COMPARED, NOT_TESTED
 from reporting.findings.rankings.ranking_models import BY_PRIOR, TIES, Strengths
 
-TIE_IN_WIN_LOSS = "a tie is a comparison without a winner"
+TIE_IN_WIN_LOSS = "a tie is a verdict without a winner"
 
 
 def matrix_of_wins(about: RaterComparisons) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
             "low": number(limits[0]),
             "high": number(limits[1]),
             "n": len(about.outcomes),
-            "of": "comparisons",
+            "of": "verdicts",
             "n_instances": int(min(instances[one], instances[other])),
             "level": level,
             "tie_rule": TIES[filters.ties],
@@ -84,7 +84,7 @@ def win_loss_test(about: RaterComparisons, filters: Filters) -> dict[str, Any]:
     """Return the same test with the difference: the win-loss rate of the first of two systems, with its interval."""
     outcomes, basis = (
         about.outcomes,
-        Basis(len(about.outcomes), "comparisons", TIE_IN_WIN_LOSS, about.excluded, NEVER_COMPARED),
+        Basis(len(about.outcomes), "verdicts", TIE_IN_WIN_LOSS, about.excluded, NEVER_COMPARED),
     )
     rows = win_loss_sums(outcomes, 0)
     difference = mean_estimate(rows, outcomes.instance, basis, filters.intervals, floor=-1, rater=outcomes.rater)

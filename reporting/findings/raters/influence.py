@@ -12,7 +12,7 @@ from reporting.findings.pooled.people_votes import PeopleVotes
 
 BLOCK_CELLS = 2**20  # of win matrices that are fitted together
 NOBODY_ELSE = "no other person compared these systems"
-NOT_CONNECTED = "without this person's votes other systems are connected by comparisons"
+NOT_CONNECTED = "without this person's ratings other systems are connected by comparisons"
 EQUAL = 1e-9  # values that differ by less share a rank
 
 

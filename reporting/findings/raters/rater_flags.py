@@ -21,14 +21,14 @@ CHARACTERS_PER_WORD = 6.0  # with the blank; so the limit is 9,000 characters a 
 FLAGS: dict[str, str | Promise] = {
     "always_left": _("All %(preferences)s preferences are for the text on the left, whichever system’s it was."),
     "always_right": _("All %(preferences)s preferences are for the text on the right, whichever system’s it was."),
-    "alternating": _("%(votes)s votes go left and right in turn, without an exception."),
-    "all_ties": _("All %(votes)s votes are ties."),
+    "alternating": _("%(votes)s ratings go left and right in turn, without an exception."),
+    "all_ties": _("All %(votes)s ratings are ties."),
     "quick_pairs": _("%(seconds)s s a pair (median of %(timed)s), less than %(limit)s s."),
     "quick_reading": _(
         "%(words)s words a minute, as long as the texts are (%(timed)s pairs); more than %(limit)s take no reading."
     ),
     "agreement": _(
-        "Agrees with %(agreement)s of the others’ votes, where %(chance)s would by chance, and less than people do "
+        "Agrees with %(agreement)s of the others’ ratings, where %(chance)s would by chance, and less than people do "
         "among themselves (%(people)s)."
     ),
 }

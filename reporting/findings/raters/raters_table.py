@@ -16,7 +16,7 @@ from reporting.findings.raters.influence import influences
 from reporting.findings.raters.rater_flags import CHARACTERS_PER_WORD, OnePerson, flags_of
 
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
-NO_PREFERENCE = "no vote but ties"
+NO_PREFERENCE = "no rating but ties"
 NOBODY_BESIDE = "no other person rated the same pairs"
 NO_SECONDS = "no time on a pair is recorded"
 NO_CHECKS = "no hidden check was answered"
@@ -82,7 +82,7 @@ def _others(votes: PeopleVotes) -> FloatArray:
 def _agreement(agreeing: FloatArray, instance: IntArray, filters: Filters) -> Estimate:
     """Return the mean share of other people who gave this person's vote, as `analysis.leave_one_out` defines it."""
     alone = int(np.isnan(agreeing).sum())
-    basis = Basis(len(agreeing) - alone, "votes beside others'", TIE_IN_AGREEMENT, alone, NOBODY_BESIDE)
+    basis = Basis(len(agreeing) - alone, "ratings beside others'", TIE_IN_AGREEMENT, alone, NOBODY_BESIDE)
     return mean_estimate(mean_rows(agreeing), instance, basis, filters.intervals)
 
 

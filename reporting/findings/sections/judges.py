@@ -55,7 +55,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
 
 def _overall(found: list[Findings]) -> Table:
     rows: list[Row] = [((one["judge"],), [one["overall"][key] for key in BESIDE]) for one in found]
-    caption = _("Each judge’s agreement with people beside theirs with one another, on the same votes")
+    caption = _("Each judge’s agreement with people beside theirs with one another, on the same ratings")
     return Table("judges-overall", caption, [_("Judge"), *BESIDE.values()], rows)
 
 
@@ -252,5 +252,5 @@ def _powered(found: list[Findings]) -> Table | None:
         *(_("Judge"), _("Configuration"), _("Win rate of A by people"), _("With the judge’s help")),
         *(_("Rated by people"), _("Judged only"), _("As good as instances rated"), _("Instances saved")),
     ]
-    caption = _("Prediction-powered win rates: what a judge’s verdicts on further instances add to people’s votes")
+    caption = _("Prediction-powered win rates: what a judge’s verdicts on further instances add to people’s ratings")
     return Table("powered", caption, headings, rows)

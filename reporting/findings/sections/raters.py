@@ -106,7 +106,7 @@ def _confusions(found: Row) -> Table:
         *(_("Rater"), _("Ratings"), _("As the model"), _("Where A is better: A / tie / B")),
         *(_("Where it is a tie: A / tie / B"), _("Where B is better: A / tie / B")),
     ]
-    return Table("confusions", _("How each person votes, by the model"), headings, rows, digits=2)
+    return Table("confusions", _("How each person rates, by the model"), headings, rows, digits=2)
 
 
 def _order(key: Callable[[Row], float | None]) -> Callable[[Row], Any]:

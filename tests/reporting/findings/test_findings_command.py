@@ -93,7 +93,7 @@ def test_text_has_what_the_page_has_of_systems_and_judges(of_three: str) -> None
     assert "    news: A = one�, B = two: 0.750 [" in lengths
     assert "; at equal lengths 0.750, n = 24 verdicts, 6 instances (no interval: fewer than 20 instances)" in lengths
     judges = parts["tests between judges of their agreement with people, paired by rating"]
-    assert "\n  direct less other: 1.000, n = 6 votes" in judges
+    assert "\n  direct less other: 1.000, n = 6 ratings" in judges
     own = parts["do judges prefer their own model's family?"]
     assert "  direct: wins of systems of the family gpt\n    with the judge  0.500" in own
     assert "  other: cannot be told (the family of the judge's model is not given)" in own

@@ -75,7 +75,7 @@ def test_findings_page_shows_numbers_pictures_and_downloads(built: Built) -> Non
     assert "People: n = 4 ratings on 2 instances." in page
     assert "Bars: 95% intervals over instances." in page
     assert "charts/agreement.svg" not in page  # an empty picture is its reason
-    assert re.search(r"How far people agree with one another\.\s*<small>— no pair has votes of two people", page)
+    assert re.search(r"How far people agree with one another\.\s*<small>— no pair has ratings of two people", page)
     assert 'media="screen and (prefers-color-scheme: dark)"' in page
     for kind in ("ratings", "judgments"):
         for form in ("csv", "jsonl"):
@@ -115,7 +115,7 @@ def test_page_runs_nothing_inline(built: Built) -> None:
 def test_undefined_numbers_are_dashes_with_the_reason(built: Built) -> None:
     page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
     assert "—" in page
-    assert "no pair has votes of two people" in page
+    assert "no pair has ratings of two people" in page
 
 
 def test_empty_study_says_what_to_do_next() -> None:

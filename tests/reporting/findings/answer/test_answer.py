@@ -283,14 +283,14 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
             (0.7, 0.55, 0.85),
             (0.3, 0.15, 0.45),
             "length_turned",
-            "magpie would win 70% of comparisons against heron (95%",
+            "magpie would win 70% of ratings against heron (95%",
             id="turned",
         ),
         pytest.param(
             (0.3, 0.15, 0.45),
             (0.7, 0.55, 0.85),
             "length_turned",
-            "heron would win 70% of comparisons against magpie (95%",
+            "heron would win 70% of ratings against magpie (95%",
             id="back",
         ),
         pytest.param((0.7, 0.6, 0.8), (0.85, 0.7, 1.0), "length_moves", "heron would win 85% of", id="moves much"),
@@ -304,7 +304,7 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
             (0.525, 0.314, 0.736),
             (0.701, None, None),
             "length_untested",
-            "heron would win 70.1% of comparisons, and not 52.5% as it does. On 20 instances this has no interval",
+            "heron would win 70.1% of ratings, and not 52.5% as it does. On 20 instances this has no interval",
             id="no interval",
         ),
         pytest.param(
@@ -327,7 +327,7 @@ def test_length_of_several_configurations_names_the_one_that_changes_most() -> N
     ]
     assert told["text"] == (
         "Length makes a difference in 2 of 3 configurations: at equal lengths of text heron, against magpie on news-2, would win "
-        "75% of comparisons, and not 60% as it does."
+        "75% of ratings, and not 60% as it does."
     )
 
 
@@ -422,6 +422,6 @@ def test_sentence_without_values_is_shown() -> None:
 
 def test_numbers_are_written_as_the_language_does() -> None:
     told = answer(study())[0]
-    assert "wins 70% of comparisons" in told["text"]
+    assert "wins 70% of ratings" in told["text"]
     with translation.override("de"):
-        assert "gewinnt 70 % der Vergleiche" in on_page(told["rule"], {**told["values"]})
+        assert "gewinnt 70 % der Bewertungen" in on_page(told["rule"], {**told["values"]})

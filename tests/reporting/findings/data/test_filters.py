@@ -167,7 +167,7 @@ def test_the_page_says_what_it_is_about_and_its_links_carry_it(study: Study) -> 
     page = client.get(f"/studies/parts/findings/?{query}").content.decode()
     answer = page.index("These findings are about a part of the study:")
     said = page[answer : answer + 300]
-    for part in ("Data sets: news", "Raters: ann", "second votes", "excluded manually count too"):
+    for part in ("Data sets: news", "Raters: ann", "second ratings", "excluded manually count too"):
         assert part in said
     carried = query.replace("&", "&amp;")
     assert f"findings.json?{carried}" in page

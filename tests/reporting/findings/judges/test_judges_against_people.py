@@ -132,7 +132,7 @@ def test_bins_part_the_pairs_and_empty_ones_say_why() -> None:
     assert [one["instances"] for one in found["bins"]] == [10, 0, 0, 0, 20]
     assert sum(one["agreement"]["n"] for one in found["bins"]) == found["overall"]["agreement"]["n"]
     assert found["bins"][0]["agreement"]["value"] == beside(table[:10], judge[:10])["agreement"]["value"]
-    assert found["bins"][2]["difference"]["why"] == "no pair has votes of two people and a verdict"
+    assert found["bins"][2]["difference"]["why"] == "no pair has ratings of two people and a verdict"
     listed = agreement_by_bin(votes, bins, FILTERS)
     assert listed is not None
     assert [one["rater"] for one in listed[4]["raters"]] == ["people", "judge:j"]

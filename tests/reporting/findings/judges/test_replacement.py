@@ -101,7 +101,7 @@ def test_separable_instances_only_pass_where_the_judge_fails_below() -> None:
     bins = found["non_inferiority"]["bins"]
     assert [one["instances"] for one in bins] == [40, 0, 0, 0, 40]
     assert [one["passes"] for one in bins] == [False, None, None, None, True]
-    assert bins[1]["difference"]["why"] == "no pair has votes of two people and a verdict"
+    assert bins[1]["difference"]["why"] == "no pair has ratings of two people and a verdict"
 
 
 def test_shared_instances_of_configurations_are_one_cluster_and_their_pairs_are_not() -> None:
@@ -182,8 +182,8 @@ def test_nineteen_rated_instances_are_too_few() -> None:
 def test_nothing_rated_gives_reasons() -> None:
     (found,) = compute(configuration_data([], {"j": [(0, 0, 1.0)]}, instances=3), separability=[0.0, 0.5, 1.0])
     assert found["verdict"]["rule"] == "nothing"
-    assert found["non_inferiority"]["overall"]["difference"]["why"] == "no pair has votes of two people and a verdict"
+    assert found["non_inferiority"]["overall"]["difference"]["why"] == "no pair has ratings of two people and a verdict"
     assert found["alternative_annotator"]["why"] == "0 of the 3 people needed"
-    assert found["prediction_powered"][0]["plain"]["why"] == "no instance has votes of people and a verdict"
+    assert found["prediction_powered"][0]["plain"]["why"] == "no instance has ratings of people and a verdict"
     assert compute(configuration_data([], {}, instances=0)) == []
     assert compute() == []

@@ -264,7 +264,7 @@ def test_other_test_is_said_beside(alternative: AlternativeAnnotatorTest, words:
 
 def test_nothing_is_said_of_the_other_test_where_there_are_no_votes() -> None:
     assert decide(NOTHING, alternative=people())["text"] == (
-        "Cannot be told: no pair has votes of two people and a verdict of this judge."
+        "Cannot be told: no pair has ratings of two people and a verdict of this judge."
     )
 
 

@@ -154,7 +154,7 @@ def test_phrases_keep_their_numbers_in_any_language() -> None:
         assert rater_name("people") != "people"
 
 
-ESTIMATE = {"value": 0.5, "low": 0.25, "high": 0.75, "n": 8, "of": "votes", "n_instances": 5, "level": 0.95}
+ESTIMATE = {"value": 0.5, "low": 0.25, "high": 0.75, "n": 8, "of": "ratings", "n_instances": 5, "level": 0.95}
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,12 @@ ESTIMATE = {"value": 0.5, "low": 0.25, "high": 0.75, "n": 8, "of": "votes", "n_i
         pytest.param(HOSTILE, "<bdi>&lt;b&gt;eve&lt;/b&gt;</bdi>", id="hostile"),
         pytest.param(
             ESTIMATE,
-            '<span class="nowrap">0.500 <small>[0.250, 0.750]</small></span> <small>n = 8 votes; 5 instances</small>',
+            '<span class="nowrap">0.500 <small>[0.250, 0.750]</small></span> <small>n = 8 ratings; 5 instances</small>',
             id="estimate",
         ),
         pytest.param(
             {**ESTIMATE, "low": None, "why": HOSTILE},
-            "0.500 <small>n = 8 votes; 5 instances; &lt;b&gt;eve&lt;/b&gt;</small>",
+            "0.500 <small>n = 8 ratings; 5 instances; &lt;b&gt;eve&lt;/b&gt;</small>",
             id="without an interval",
         ),
         pytest.param({**ESTIMATE, "value": None, "why": "none"}, "— <small>none</small>", id="undefined"),

@@ -75,11 +75,11 @@ def test_a_study_without_votes_has_no_rows() -> None:
 
 
 def test_votes_are_taken_in_the_order_in_which_the_pairs_were_shown() -> None:
-    """On the page the pairs were in another order than on the HIT: there Ann's votes go left and right in turn."""
+    """On the page the pairs were in another order than on the HIT: there Ann's ratings go left and right in turn."""
     built = build_configuration(build_study("shown"), instances=2, pairs=6)
     for place in range(2):
         made = rate(built, place, "ann", [-1, -1, -1, 1, 1, 1], active_seconds=40.0)
         for display, position in zip(made.displays.order_by("position"), (10, 12, 14, 11, 13, 15), strict=True):
             display.position = position
             display.save(update_fields=["position"])
-    assert "12 votes go left and right in turn, without an exception." in said_of(page_of(built))[0]
+    assert "12 ratings go left and right in turn, without an exception." in said_of(page_of(built))[0]
