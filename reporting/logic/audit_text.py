@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from reporting.core.text import UNDEFINED, estimate_text, printable
+from reporting.core.text import estimate_text, printable
 from reporting.logic.audit import SIZES
+from reporting.logic.paper_table import as_lines, paper_table
+from reporting.logic.study_audit import OVER_WORDINGS
 
 OF_RATER = ("kind", "method", "model", "wording")
 COLUMNS = (
@@ -13,7 +15,6 @@ COLUMNS = (
     *OF_RATER,
 )
 OF_INSTANCE = ("rater", "dataset", "instance_id", "measure", "value", "n", "of", "tie_rule", "why")
-ALL = "all data sets"
 WITHOUT_SIZE = ("human_agreement", "commutativity", "negation_invariance", "self_agreement", "preferred_first")
 
 
@@ -29,24 +30,9 @@ def as_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def as_text(found: dict[str, Any]) -> str:
     """Return a table over raters and data sets, then every measure of each rater with its interval."""
-    blocks = [f"study {printable(found['study'])}", "\n".join(_table(found["raters"]))]
-    return "\n\n".join([*blocks, *("\n".join(_rater(rater)) for rater in found["raters"])])
-
-
-def _table(raters: list[dict[str, Any]]) -> list[str]:
-    """Return the paper's table: agreement with people, s_tran(5), s_comm and s_neg by data set, in percent."""
-    rows = [
-        (printable(f"{rater['rater']}, {dataset}"), one)
-        for rater in raters
-        for dataset, one in [(ALL, rater), *(rater["datasets"].items() if len(rater["datasets"]) > 1 else ())]
-    ]
-    width = max((len(name) for name, _ in rows), default=0)
-    lines = [f"{'':<{width}}{'H':>8}{'s_tran(5)':>11}{'s_comm':>8}{'s_neg':>8}"]
-    for name, one in rows:
-        cells = [one["human_agreement"], one["transitivity"]["5"], one["commutativity"], one["negation_invariance"]]
-        shown = [UNDEFINED if cell["value"] is None else f"{100 * cell['value']:.1f}" for cell in cells]
-        lines.append(f"{name:<{width}}{shown[0]:>8}{shown[1]:>11}{shown[2]:>8}{shown[3]:>8}")
-    return lines
+    blocks = [f"study {printable(found['study'])}", "\n".join(as_lines(paper_table(found)))]
+    blocks += ["\n".join([*_rater(rater), *_listed(rater)]) for rater in found["raters"]]
+    return "\n\n".join([*blocks, *("\n".join(_wordings(one)) for one in found["wordings"])])
 
 
 def _rater(rater: dict[str, Any]) -> list[str]:
@@ -58,6 +44,36 @@ def _rater(rater: dict[str, Any]) -> list[str]:
         f"  {contradictions['cycles']['count']} cycles of three, {contradictions['order_effects']['count']} pairs whose "
         "verdict changes with the order",
     ]
+
+
+def _listed(rater: dict[str, Any]) -> Iterator[str]:
+    """Yield the listed contradictions: the texts, and what was answered to each two of them."""
+    for kind, found in rater["contradictions"].items():
+        for one in found["listed"]:
+            yield printable(f"  {kind.replace('_', ' ')[:-1]} on {one['instance_id']}")
+            for text in one["texts"]:
+                yield printable(f"    {text['system']}: {' '.join(text['text'].split())}")
+            for said in one["answers"]:
+                preferred = "neither" if said["is_tie"] else said["preferred"] or "no verdict"
+                why = " ".join(said["rationale"].split())
+                yield printable(f"    {said['shown_first']} first: {preferred}{why and f' ({why})'}")
+
+
+def _wordings(one: dict[str, Any]) -> Iterator[str]:
+    """Yield the spread over wordings of a judge."""
+    yield printable(f"{one['model'] or one['method']} ({one['method']}) in {len(one['raters'])} wordings")
+    for name in OVER_WORDINGS:
+        found = one[name]
+        known = found["value"] is not None
+        said = (
+            f"{found['value']:.3f}, {found['low']:.3f} to {found['high']:.3f}, sd {found['sd']:.3f}"
+            if known
+            else found["why"]
+        )
+        yield f"  {name.replace('_', ' '):<20} {said}, n = {found['n']}"
+    correlation = one["rank_correlation"]
+    said = correlation["why"] if correlation["value"] is None else f"{correlation['value']:.2f}"
+    yield f"  Spearman's rho of commutativity and agreement: {said}, n = {correlation['n']}"
 
 
 def _named(measures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

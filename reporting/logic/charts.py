@@ -3,6 +3,7 @@
 After figures 9, 4 and 5 of *Aligning with Logic*.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ from reporting.core.charts import (
 )
 from reporting.core.themes import THEMES
 from reporting.logic.audit import SIZES
-from reporting.logic.study_audit import estimate_of
+from reporting.logic.study_audit import estimate_of, side_by_side
 
 Found = dict[str, Any]
 Row = dict[str, Any]
@@ -52,13 +53,18 @@ def transitivity_and_self_agreement(found: Found, theme: str) -> Spec:
 
 
 def commutativity_and_human_agreement(found: Found, theme: str) -> Spec:
-    """Point for each judge or wording: agreement with people against commutativity; wordings of one judge share a colour."""
+    """Point for each judge or wording: agreement with people against commutativity; wordings of one judge share a colour.
+
+    Those with the most wordings come first, as not all judges may have a colour.
+    """
     names = {one["alike"]: _alike(one) for one in found["raters"] if one.get("alike")}
     rows = [
         {**row, "series": names[row["alike"]]}
         for row in _pairs(found, "commutativity", "human_agreement")
         if row["alike"]
     ]
+    wordings = Counter(row["series"] for row in rows)
+    rows.sort(key=lambda row: -wordings[row["series"]])
     x = quantity("x", "Commutativity, s_comm", scale={"zero": False}, axis=PERCENT)
     return _chart("Commutativity and agreement with people", rows, x, "Agreement with people, H", found, theme)
 
@@ -72,7 +78,7 @@ CHARTS: dict[str, Callable[[Found, str], Spec]] = {
 
 def _raters(found: Found) -> Iterator[tuple[Row, Found]]:
     """Yield what names a rater in a chart, and its measures, in each data set."""
-    for one in found["raters"]:
+    for one in side_by_side(found["raters"]):
         for dataset, measures in one["datasets"].items():
             name = shorten(one["rater"].removeprefix("judge:"))
             yield {"series": name, "rater": name, "alike": one.get("alike", ""), "panel": shorten(dataset)}, measures

@@ -42,7 +42,7 @@ def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int =
         listed = contradictions(study, judge, asked, most=most, question=question)
         named = _named(judge, on_chosen=judge is not None and judge.pk in on_chosen)
         raters.append({**named, **audit(asked, settings), "contradictions": listed})
-    return {"study": study.slug, "level": settings.level, "raters": raters}
+    return {"study": study.slug, "level": settings.level, "raters": raters, "wordings": over_wordings(raters)}
 
 
 def instance_rows(study: Study, judges: Sequence[Judge | None], *, question: int = 0) -> Iterator[Found]:
@@ -74,7 +74,7 @@ def kept_audit(study: Study, *, question: int = 0) -> Found:
 def _whole(study: Study, question: int) -> Found:
     found = audit_study(study, [None, *judges_audited(study, question).values()], question=question)
     found["raters"] = [one for one in found["raters"] if one["answers"] or one["kind"] == "judge"]
-    return {**found, "wordings": over_wordings(found["raters"])}
+    return found
 
 
 def _named(judge: Judge | None, *, on_chosen: bool) -> Found:
@@ -89,6 +89,11 @@ def _named(judge: Judge | None, *, on_chosen: bool) -> Found:
         "wording": wording_of(judge),
         "alike": "" if on_chosen else settings_besides_wording(judge),
     }
+
+
+def side_by_side(raters: Sequence[Found]) -> list[Found]:
+    """Return the raters that can be compared: all but judges that a ranking asked on chosen pairs."""
+    return [one for one in raters if one["kind"] == "person" or one["alike"]]
 
 
 def over_wordings(raters: Sequence[Found]) -> list[Found]:

@@ -13,7 +13,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 def csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
     """Yield lines of CSV, the header first, with formulas defused."""
     writer = csv.writer(_Echo())
-    yield writer.writerow(columns)
+    yield writer.writerow([_cell(column) for column in columns])
     for row in rows:
         yield writer.writerow([_cell(row[column]) for column in columns])
 

@@ -1,4 +1,4 @@
-"""logic_audit STUDY [--judge NAME …] [--people] [--question KEY] [--list N] [--format text|json|csv], and to ask first:
+"""logic_audit STUDY [--judge NAME …] [--people] [--question KEY] [--list N] [--format text|json|csv|table], and to ask first:
 
 --judge NAME --run|--estimate [--sample N] [--seed S] [--dataset NAME] [--repeats R] [--plain]
 [--prompt NAME[:VERSION]] [--in-flight W] [--max-cost X] [--limit N] [--batch-api]
@@ -21,9 +21,24 @@ from judging.management.commands.run_judge import parse_money, summary_of
 from judging.models import Judge, JudgeRun
 from judging.runs.judges import find_judge
 from reporting.logic.audit_text import COLUMNS, as_rows, as_text
+from reporting.logic.paper_table import as_rows as paper_rows
+from reporting.logic.paper_table import columns_of, paper_table
 from reporting.logic.study_audit import audit_study, instance_rows, judges_audited
 
-ONLY_WHEN_ASKING = ("sample", "dataset", "repeats", "plain", "prompt", "in_flight", "max_cost", "limit", "batch_api")
+ONLY_WHEN_ASKING = (
+    "sample",
+    "seed",
+    "dataset",
+    "repeats",
+    "plain",
+    "prompt",
+    "in_flight",
+    "max_cost",
+    "limit",
+    "batch_api",
+)
+UNSET = (None, "", False)
+MOST_LISTED = 20  # of each kind, in JSON
 
 
 class Command(RunJudge):
@@ -39,9 +54,18 @@ class Command(RunJudge):
         argument("--people", action="store_true", help="people's first votes as well"),
         argument("--question", default="", metavar="KEY", help="of several questions, the one that they are about"),
         argument(
-            "--list", dest="most", type=int, default=20, metavar="N", help="contradictions listed of each kind (20)"
+            "--list",
+            dest="most",
+            type=int,
+            metavar="N",
+            help="contradictions listed of each kind, with texts and answers (default: none in text, 20 in json)",
         ),
-        argument("--format", choices=["json", "text", "csv"], default="text"),
+        argument(
+            "--format",
+            choices=["json", "text", "csv", "table"],
+            default="text",
+            help="csv has a row for each measure; table is CSV with a row for each judge and four columns for each data set",
+        ),
         group(
             "asking a judge",
             one_of(
@@ -51,7 +75,7 @@ class Command(RunJudge):
                 argument("--estimate", action="store_true", help="say what that would take, and ask nothing"),
             ),
             argument("--sample", type=int, metavar="N", help="about N instances, drawn at random (default: all)"),
-            argument("--seed", type=int, default=0, metavar="S", help="draws them (default 0)"),
+            argument("--seed", type=int, metavar="S", help="draws them (default 0)"),
             argument("--dataset", default="", metavar="NAME", help="only instances of this data set"),
             argument(
                 "--repeats", type=int, metavar="R", help=f"of each question (default: the judge's, else {REPEATS})"
@@ -67,11 +91,13 @@ class Command(RunJudge):
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         study = find_study(slug)
-        if options["most"] < 0:
-            raise CommandError(f"--list {options['most']}: a number of contradictions is 0 or more")
+        listed = {"json": MOST_LISTED, "text": 0}.get(options["format"])
+        if options["most"] is not None and (options["most"] < 0 or listed is None):
+            raise CommandError(f"--list {options['most']}: text and json list contradictions, 0 or more")
+        options["most"] = options["most"] if options["most"] is not None else listed or 0
         question = find_question(study, options["question"]).number
         if not (options["run"] or options["estimate"]):
-            if given := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name]]:
+            if given := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name] not in UNSET]:
                 raise CommandError(f"{', '.join(given)}: add --run or --estimate, which these are about")
             judges = _judges(study, options["judge"], question, people=options["people"])
             self.show(study, judges, question, options)
@@ -97,6 +123,10 @@ class Command(RunJudge):
         if options["format"] == "csv":
             self.stdout.write("".join(csv_lines(as_rows(found), COLUMNS)), ending="")
             return
+        if options["format"] == "table":
+            table = paper_table(found)
+            self.stdout.write("".join(csv_lines(paper_rows(table), columns_of(table))), ending="")
+            return
         if options["format"] == "json":
             found["by_instance"] = list(instance_rows(study, judges, question=question))
         self.say_numbers(found, options["format"], as_text)
@@ -111,7 +141,7 @@ def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
         raise CommandError(
             f"--run and --estimate are about one judge: name it with --judge, got {len(options['judge'])}"
         )
-    if options["format"] == "csv" and options["estimate"]:
+    if options["format"] in ("csv", "table") and options["estimate"]:
         raise CommandError("an estimate is text or json")
     for name, least in (("sample", 1), ("repeats", 1), ("limit", 1), ("seed", 0)):
         if options[name] is not None and options[name] < least:
@@ -124,7 +154,7 @@ def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
         wording=prompt_named(options["prompt"]),
         dataset=options["dataset"],
         instances=options["sample"],
-        seed=options["seed"],
+        seed=options["seed"] or 0,
         question=question,
     )
 

@@ -208,7 +208,8 @@ def test_the_table_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("logic_audit", study.slug)
     text = capsys.readouterr().out
     assert "s_tran(5)" in text
-    assert "judge:one-whose-name-is-rather-long, all data sets " in text
+    (row,) = [line.split() for line in text.splitlines() if line.startswith("  judge:one-whose-name-is-rather-long ")]
+    assert row[1:] == ["—", "—", "100.0", "—"]
     call_command("logic_audit", study.slug, format="csv")
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["measure"] for row in rows} >= {"transitivity_3", "transitivity_8", "commutativity", "human_agreement"}
@@ -217,12 +218,57 @@ def test_the_table_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert float(value) == 1
 
 
+def test_text_lists_contradictions_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems(instances=2)
+    let_judge(study, built, in_order() | {("one", "three"): "three", ("two", "four"): "first"})
+    listed = {}
+    for most in (None, 1, 2):
+        call_command("logic_audit", study.slug, most=most)
+        listed[most] = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [sum(line.startswith("cycle on ") for line in lines) for lines in listed.values()] == [0, 1, 2]
+    cycle = listed[1].index("cycle on i0")
+    assert listed[1][cycle + 1 : cycle + 7] == [
+        *("one: one 0", "two: two 0", "three: three 0"),
+        *("one first: one (one and two, ab)", "two first: two (two and three, ab)"),
+        "one first: three (one and three, ab)",
+    ]
+    assert listed[1][-5:] == [
+        *("order effect on i0", "two: two 0", "four: four 0"),
+        *("two first: two (two and four, ab)", "four first: four (two and four, ba)"),
+    ]
+
+
+def test_the_table_of_the_paper_has_a_row_for_each_judge(capsys: pytest.CaptureFixture[str]) -> None:
+    """Four columns for each data set, in percent, grouped by the way of asking."""
+    study, built = build_four_systems(instances=2)
+    study.instances.filter(instance_id="i1").update(dataset="=films")
+    let_judge(study, built, in_order(), negated=in_order())
+    for a, b in built:  # of the first instance alone
+        rate(built[a, b], 0, "ann", [-1])
+    call_command("logic_audit", study.slug, format="table", people=True)
+    header, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
+    shown = [dict(zip(header, row, strict=True)) for row in rows]
+    assert header[:4] == ["method", "rater", "model", "wording"]
+    assert [header[4], header[9]] == ["news: H", "'=films: H"]
+    people, judge = shown
+    assert (people["rater"], people["news: s_comm"], people["news: instances"]) == ("people", "", "1")
+    assert people["'=films: instances"] == "0"
+    assert (judge["rater"], judge["method"]) == ("judge:fair", Judge.objects.get().method)
+    assert [judge[f"news: {name}"] for name in ("H", "s_tran(5)", "s_comm", "s_neg", "instances")] == [
+        *("100.0", "", "100.0", "100.0", "1")
+    ]
+    assert judge["'=films: H"] == ""
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"judge": ["nobody"]}, "no judge nobody has run"),
         ({}, "no judge has run on study tried; let one"),
         ({"most": -1}, "0 or more"),
+        ({"most": 2, "format": "csv"}, "text and json list contradictions"),
+        ({"seed": 1}, "--seed: add --run or --estimate"),
+        ({"estimate": True, "judge": ["a"], "format": "table"}, "text or json"),
         ({"sample": 2}, "--sample: add --run or --estimate"),
         ({"run": True}, "one judge: name it with --judge, got 0"),
         ({"run": True, "judge": ["a", "b"]}, "one judge: name it with --judge, got 2"),

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Generation, Study, System
 from judging.models import Judge, JudgeRun, Judgment, PromptFile
-from reporting.logic import study_audit, views
+from reporting.logic import charts, study_audit, views
 from tests.reporting.builders import Built, build_user, rate
 from tests.reporting.logic.test_audit import in_order, let_judge
 from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
@@ -56,6 +57,11 @@ def text_of(client: Client, address: str = ADDRESS, status: int = 200) -> str:
 def test_the_page_has_every_rater_with_its_measures(audited: Audited, reader: Client) -> None:
     study, _ = audited
     page = text_of(reader)
+    assert f'href="/studies/{study.slug}/logic.csv"' in page
+    table, page = page.split("</table>", 1)
+    assert '<th scope="colgroup" colspan="4"><bdi>news</bdi></th>' in table
+    shown = table.split("<bdi>fair</bdi>")[1].split("<td>")[1:]
+    assert [cell.split("<")[0].strip() for cell in shown] == ["100.0", "", "100.0", "83.3"]
     people, judge = page.split("<tbody>")[1].split('<th scope="row">')[1:2][0], page.split("<bdi>fair</bdi>")[1]
     assert people.startswith("People")
     assert "288 answers" in judge
@@ -70,7 +76,6 @@ def test_the_page_has_every_rater_with_its_measures(audited: Audited, reader: Cl
     assert "rater=judge%3Afair&amp;kind=cycles" in judge
     assert ">6 cycles</a>" in judge
     assert ">0 pairs by order</a>" in judge
-    assert f'href="/studies/{study.slug}/logic.csv"' in page
     assert "0.750" in page.split("K = 3")[-1]
 
 
@@ -86,6 +91,12 @@ def test_files_and_pictures_have_the_same_numbers(audited: Audited, reader: Clie
         Judge.objects.get().method,
         Judge.objects.get().task,
     )
+    (judge,) = [
+        row
+        for row in csv.DictReader(io.StringIO(reader.get("/studies/tried/logic-table.csv").content.decode()))
+        if row["rater"] == "judge:fair"
+    ]
+    assert (judge["news: s_comm"], judge["news: s_neg"], judge["news: s_tran(5)"]) == ("100.0", "83.3", "")
     alone = list(csv.DictReader(io.StringIO(reader.get("/studies/tried/logic-by-instance.csv").content.decode())))
     assert len(alone) == 2 * 6 * 11  # raters, instances, measures
     here = {r["measure"]: r for r in alone if (r["rater"], r["instance_id"]) == ("judge:fair", "i3")}
@@ -142,7 +153,9 @@ def test_new_answers_are_there_at_once(audited: Audited, reader: Client) -> None
     assert ">5 cycles</a>" in text_of(reader)
 
 
-def test_wordings_of_one_judge_stand_together_with_their_spread(audited: Audited, reader: Client) -> None:
+def test_wordings_of_one_judge_stand_together_with_their_spread(
+    audited: Audited, reader: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     study, built = audited
     first = Judge.objects.get()
     for n, answer in enumerate(("tie", "first"), start=1):
@@ -182,6 +195,15 @@ def test_wordings_of_one_judge_stand_together_with_their_spread(audited: Audited
     }
     assert one["rank_correlation"] == {"n": 3, "value": pytest.approx(1)}  # H is 1, 1 and 1/2
     assert one["negation_invariance"]["why"] == "fewer than two wordings have it"
+    drawn = csv.DictReader(io.StringIO(reader.get(f"{ADDRESS}commutativity.csv").content.decode()))
+    assert {row["rater"] for row in drawn} == {"fair", "other-1", "other-2"}
+    monkeypatch.setattr(charts, "MAX_SERIES", 1)  # others that are before it by name give way to one with wordings
+    Judge.objects.create(name="a-lone-one", method="coin", order="both")
+    call_command("run_judge", study.slug, "--judge", "a-lone-one")
+    drawn = csv.DictReader(io.StringIO(reader.get(f"{ADDRESS}commutativity.csv").content.decode()))
+    assert {row["rater"] for row in drawn} == {"fair", "other-1", "other-2"}
+    call_command("logic_audit", study.slug)
+    assert f"({first.method}) in 3 wordings" in capsys.readouterr().out
     page = text_of(reader)
     assert "The same judge in other words" in page
     assert "0.000 to 1.000, sd 0.577" in page
