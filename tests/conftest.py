@@ -232,11 +232,16 @@ def module_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db
         held.__exit__(None, None, None)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
     """Look for garbage among what tests make, and less often: thousands of tests and modules stay until the end."""
+    gc.disable()
+    result = yield
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
+    return result
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` picks its tests

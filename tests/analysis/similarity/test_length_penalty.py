@@ -3,16 +3,21 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from nltk.tokenize import word_tokenize
 
 from analysis.similarity import length_penalty
 from analysis.similarity.length import token_count
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
 
+def nltk_count(text):
+    from nltk.tokenize import word_tokenize  # two seconds, as it loads scikit-learn: not in every worker's collection
+
+    return len(word_tokenize(text, preserve_line=True))
+
+
 @pytest.mark.parametrize("text", ADVERSARIAL)
 def test_token_count_is_that_of_the_nltk_word_tokenizer(text):
-    assert token_count(text) == len(word_tokenize(text, preserve_line=True))
+    assert token_count(text) == nltk_count(text)
 
 
 def test_length_penalty_by_hand():
@@ -36,7 +41,7 @@ def test_length_penalty_of_empty_texts():
 @given(lists_of_texts, lists_of_texts)
 def test_length_penalty_equals_the_plain_version(texts_a, texts_b):
     def plain(a, b):
-        short, long = sorted([len(word_tokenize(a, preserve_line=True)), len(word_tokenize(b, preserve_line=True))])
+        short, long = sorted([nltk_count(a), nltk_count(b)])
         return 1.0 if short == long else np.exp(1 - long / short) if short else 0.0
 
     expected = np.reshape([plain(a, b) for a in texts_a for b in texts_b], (len(texts_a), len(texts_b)))

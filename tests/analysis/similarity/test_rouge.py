@@ -1,22 +1,27 @@
 """ROUGE-1."""
 
 import time
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given
-from rouge_score.rouge_scorer import RougeScorer
 
 from analysis.similarity import counting, pairwise_rouge1, rouge
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
 pytestmark = pytest.mark.slow
 
-SCORER = RougeScorer(["rouge1"], use_stemmer=True)
+
+@cache
+def scorer():
+    from rouge_score.rouge_scorer import RougeScorer  # two seconds, as it loads NLTK: not in every worker's collection
+
+    return RougeScorer(["rouge1"], use_stemmer=True)
 
 
 def library_rouge1(texts_a, texts_b):
-    found = [[SCORER.score(a, b)["rouge1"].fmeasure for b in texts_b] for a in texts_a]
+    found = [[scorer().score(a, b)["rouge1"].fmeasure for b in texts_b] for a in texts_a]
     return np.reshape(found, (len(texts_a), len(texts_b)))
 
 

@@ -3,15 +3,14 @@
 import itertools
 import re
 import time
+from functools import cache
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nltk.stem.porter import PorterStemmer
 
 from analysis.similarity.stems import stem
 
-NLTK = PorterStemmer()
 SUFFIXES = re.findall(
     r"\w+",
     "ational tional enci anci izer bli alli entli eli ousli ization ation ator alism iveness fulness ousness aliti "
@@ -23,6 +22,15 @@ words = st.builds(
     st.text("abcdeiouylstwxz01", max_size=5),
     st.lists(st.sampled_from(SUFFIXES), max_size=3),
 )
+
+
+@cache
+def nltk():
+    from nltk.stem.porter import (
+        PorterStemmer,
+    )  # two seconds, as it loads scikit-learn: not in every worker's collection
+
+    return PorterStemmer()
 
 
 @pytest.mark.parametrize(
@@ -49,18 +57,18 @@ def test_stems_of_the_published_examples(word, expected):
 
 @given(words)
 def test_stem_is_that_of_nltk(word):
-    assert stem(word) == NLTK.stem(word)
+    assert stem(word) == nltk().stem(word)
 
 
 def test_stem_is_that_of_nltk_for_every_short_stem_with_every_suffix():
     for start in map("".join, itertools.product(["", "t", "a", "y", "st", "at"], repeat=2)):
         for suffix in SUFFIXES:
-            assert stem(start + suffix) == NLTK.stem(start + suffix), start + suffix
+            assert stem(start + suffix) == nltk().stem(start + suffix), start + suffix
 
 
 @pytest.mark.parametrize("word", ["sky", "skies", "dying", "news", "innings", "proceed", "howe", "ied", "ties", "died"])
 def test_irregular_words_are_those_of_nltk(word):
-    assert stem(word) == NLTK.stem(word)
+    assert stem(word) == nltk().stem(word)
 
 
 def test_stem_of_a_very_long_word_is_quick():
