@@ -11,6 +11,7 @@ from annotation.questions.questions import Question
 from judging.calls.cases import Cell, Usage
 from judging.calls.made_tables import tables_shown
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
+from judging.jobs import leases
 from judging.models import JudgeRun, Judgment, RunWorker
 
 OWN = (
@@ -28,9 +29,14 @@ def free_cells(run: JudgeRun) -> QuerySet[Judgment]:
 
 @transaction.atomic
 def claim(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
-    """Claim the next free cells for a worker, skipping those that another worker has locked."""
+    """Claim the next free cells for a worker, skipping those that another worker has locked; none for one that was removed.
+
+    The worker's row is locked, so that its removal waits for the claim, and releases these cells too.
+    """
     if run.judge.params.get("together"):
         JudgeRun.objects.select_for_update().get(pk=run.pk)  # in turn: the questions of one call go to one worker
+    if not leases.lock_worker(worker.pk):
+        return []
     free = free_cells(run).order_by("pk")
     if connection.features.has_select_for_update_skip_locked:
         free = free.select_for_update(skip_locked=True)

@@ -157,6 +157,8 @@ def fill_from_baseline(job: Job, method: Baseline) -> None:
     run = job.run
     stamp = stamp_of(run, method, setting_of(run.judge), worker=job.worker.pk)
     while not job.stop.is_set():
+        if not leases.send_heartbeat(job.worker).should_continue:
+            raise StatusChanged
         limit = BASELINE_CHUNK if job.cells_left is None else min(job.cells_left, BASELINE_CHUNK)
         ids = claim(run, job.worker, limit=limit) if limit else []
         if not ids:
@@ -169,5 +171,3 @@ def fill_from_baseline(job: Job, method: Baseline) -> None:
         if job.cells_left is not None:
             job.cells_left -= len(ids)
         job.report([Judgment.Status.PARSED] * len(ids))
-        if not leases.send_heartbeat(job.worker).should_continue:
-            raise StatusChanged

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
@@ -54,14 +55,17 @@ class PassSession(RunWorkerSession):
     max_start_to_ask = CELLS
     _last = 0  # primary key of the cell that was started last
 
+    @transaction.atomic
     def claim_cells(self) -> None:
-        """Claim the open cells, or as many as may be started.
+        """Claim the open cells, or as many as may be started; none if the worker was removed meanwhile.
 
         Raises: RunBusy if another worker joined first: two would submit the same requests.
         """
         first = self.run.workers.order_by("pk").first()
         if first is not None and first.pk != self.job.worker.pk and leases.is_alive(first):
             raise RunBusy(_("another process is working on this run"))
+        if not leases.lock_worker(self.job.worker.pk):
+            return
         free = free_cells(self.run).order_by("pk")
         if self.job.cells_left is not None:
             free = free.filter(pk__in=list(free.values_list("pk", flat=True)[: self.job.cells_left]))

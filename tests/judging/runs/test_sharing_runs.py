@@ -23,6 +23,7 @@ from judging.jobs import leases
 from judging.jobs.stopping import StopFlag
 from judging.methods import Outcome, Reply
 from judging.models import Completion, Endpoint, JudgeRun, Judgment, RunWorker
+from judging.runs import claims
 from judging.runs.claims import claim
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.services import pause_run, start_run
@@ -290,11 +291,63 @@ def test_claims_at_the_same_moment_do_not_meet() -> None:
     assert (len(every), len(set(every))) == (60, 60)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_worker_that_is_removed_while_it_claims_leaves_no_cell_behind() -> None:
+    run = start_run(study=make_study(instances=20), judge=make_judge("coin"))
+    failed: list[Exception] = []
+
+    def at(moment: threading.Barrier, act: Any, *given: Any, **settings: Any) -> None:
+        try:
+            moment.wait(timeout=30)
+            act(*given, **settings)
+        except Exception as error:
+            failed.append(error)
+        finally:
+            connections.close_all()
+
+    for _ in range(30):
+        worker, moment = join(run), threading.Barrier(2)
+        threads = [
+            threading.Thread(target=at, args=(moment, claim, run, worker), kwargs={"limit": 40}),
+            threading.Thread(target=at, args=(moment, leases.remove_worker, RunWorker.objects.get(pk=worker.pk))),
+        ]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    assert failed == []
+    assert not run.judgments.of_every_question().exclude(worker=None).exists()
+
+
+@pytest.mark.parametrize("method", ["coin", "direct"])
+def test_worker_that_was_removed_claims_nothing_until_it_has_joined_again(
+    db: None, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = make_judge(method, endpoint=make_endpoint() if method == "direct" else None)
+    run = start_run(study=make_study(instances=20), judge=judge)
+    removed = join(run)
+    leases.remove_worker(RunWorker.objects.get(pk=removed.pk))
+    assert claim(run, removed, limit=5) == []
+    real, reaped = claims.claim, []
+
+    def reap_first(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
+        if not reaped:  # as after a laptop was suspended
+            reaped.append(worker.pk)
+            leases.remove_worker(RunWorker.objects.get(pk=worker.pk))
+        return real(run, worker, limit=limit)
+
+    monkeypatch.setattr("judging.runs.worker_loop.claim", reap_first)
+    monkeypatch.setattr("judging.runs.execution.claim", reap_first)
+    ended = execute(run.pk, stop=StopFlag(), make_client=lambda _: RetryingClient(ScriptedClient(), sleep=no_sleep))
+    assert (ended.status, len(reaped)) == ("done", 1)
+    assert run.judgments.of_every_question().filter(status="parsed").count() == 40
+
+
 def test_claim_passes_over_what_another_one_is_taking_just_now(run: JudgeRun) -> None:
     worker = join(run)
     with CaptureQueriesContext(connection) as queries:
         claim(run, worker, limit=4)
-    [select] = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
+    _worker, select = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
     # SQLite has one writer at a time, and no need for it.
     assert select.endswith("SKIP LOCKED") == connection.features.has_select_for_update_skip_locked
 
