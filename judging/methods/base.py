@@ -62,6 +62,7 @@ class Setting:
     system_prompt : the judge's own, sent with every call; part of the prompt's version
     table_variant : variant of the stored tables that the judge is shown, if it makes none
     texts_first : calls about the same texts begin with these texts, under the same fence
+    examples : those that a method shows in place of the task's, once it has made their tables
     """
 
     seed: int = 0
@@ -74,6 +75,7 @@ class Setting:
     system_prompt: str = ""
     table_variant: str = ""
     texts_first: bool = True
+    examples: Sequence[Any] = ()
 
     def without_schema(self) -> "Setting":
         """Return the settings of verdicts asked for in words."""

@@ -12,12 +12,14 @@ from judging.methods.base import Call, Outcome, Presentation, Procedure, Reply, 
 from judging.methods.options import FIXED, MOST_ASPECTS, MOST_SHOTS, is_asked_for
 from judging.methods.prompted import Preparation, PromptedMethod, outcome_of, plain_call
 from judging.methods.prompts import load_prompt
+from judging.methods.sc2.record import format_table
 from judging.methods.task_files import Example, bulleted, find_task, words_for
 from judging.methods.together import example_together, own_verdict, reader_together, schema_together, words_together
 from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
 from judging.methods.verdict_schema import in_schema
 
 LONGEST_ASPECT = 200
+EXAMPLE_WITH_TABLE = "example-table.v1.txt"
 PREFERRED = "Most raters prefer {}."
 
 
@@ -134,13 +136,15 @@ class WithExamples(PromptedMethod):
     def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
         """Return the task's first examples: as many as the option `shots` says, one without this option."""
         shots, given = self.option(setting, "shots"), self.option(setting, "examples")
+        if setting.examples:
+            return setting.examples[:shots]
         if given:
             return [Example(**one, comparison=PREFERRED.format(one["better"])) for one in given][:shots]
         return find_task(shown.task).examples[: 1 if shots is None else shots]
 
     def further_texts(self, shown: Presentation, setting: Setting) -> Sequence[str]:
         """Return the examples' texts."""
-        return [text for one in self.examples(shown, setting) for text in (one.source, one.first, one.second)]
+        return [text for one in self.examples(shown, setting) for text in texts_of(one)]
 
     def shows_examples(self, setting: Setting) -> bool:
         """Tell whether any are shown; methods with the option `shots` may show none."""
@@ -164,12 +168,23 @@ class WithExamples(PromptedMethod):
             "aspects": bulleted(find_task(shown.task).aspects),
         }
         texts = {"source": example.source, "first": example.first, "second": example.second}
+        if example.table:
+            return (
+                load_prompt(EXAMPLE_WITH_TABLE)
+                .render(words, {**texts, "table": format_table(example.table)}, fence=fence)
+                .strip()
+            )
         return load_prompt(self.example).render(words, texts, fence=fence).strip()
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Include the version of the examples' prompt if any are shown."""
         asked = super().prompt_version(task, setting)
         return f"{load_prompt(self.example).version}+{asked}" if self.shows_examples(setting) else asked
+
+
+def texts_of(example: Example) -> list[str]:
+    """Return what an example shows between fences."""
+    return [example.source, example.first, example.second, *([format_table(example.table)] if example.table else [])]
 
 
 @register

@@ -57,6 +57,8 @@ RULES: Mapping[str, Rule] = {
         is_choice_of_aspects,
         f"{FIXED} (or {OFFLINE}), {ASKED} (or {ONLINE}), or a list of up to {MOST_ASPECTS} texts",
     ),
+    "example_tables": SWITCH,
+    "comparator_shots": whole(0, MOST_SHOTS),
     "aspect_samples": whole(1, MOST_SAMPLES),
     "verdicts": whole(1, MOST_SAMPLES),
     "budget": (

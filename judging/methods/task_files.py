@@ -10,6 +10,7 @@ from typing import Any
 from judging.core.errors import BadSettings
 from judging.methods.base import Presentation
 from judging.methods.prompts import FOLDER
+from judging.methods.sc2.record import TableRow
 
 # The current version of each task. A new wording is a new file with the next number.
 TASKS: Mapping[str, str] = {
@@ -52,6 +53,7 @@ class Example:
     """An example pair with its answer. The comparison is worded for both questions.
 
     better : the letter of the better text
+    table  : rows of its comparison table, if it has one
     """
 
     source: str
@@ -60,6 +62,7 @@ class Example:
     comparison: str
     better: str
     question: str = ""
+    table: Sequence[TableRow] = ()
 
     def answer(self, *, negated: bool) -> str:
         """Return the letter that answers the plain or the negated question."""

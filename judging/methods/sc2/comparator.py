@@ -1,17 +1,19 @@
 """The comparator: decides which of two tables of a pair is more consistent."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from judging.core.errors import UnparsedVerdict
 from judging.methods.answers import THINKING, VerdictForm
 from judging.methods.base import Call, Presentation, Reply, Setting
-from judging.methods.prompted import plain_call
+from judging.methods.prompts import load_prompt
 from judging.methods.sc2.bracket import Decision
-from judging.methods.sc2.record import TableRow
-from judging.methods.sc2.tables import format_table
+from judging.methods.sc2.record import TableRow, format_table
+from judging.methods.task_files import Example, words_for
 
-PROMPT = "sc2-comparator.v1.txt"
+PROMPT, FEW_SHOT = "sc2-comparator.v1.txt", "sc2-comparator-few-shot.v1.txt"
+EXAMPLE = "example-comparator.v1.txt"
 LONGEST_REASON = 2000
 EDGE = r"[\s*_#>`\"'“”()\[\]]*"
 START = r"^(?:[^\S\n]|[*_#>`\"'“”()\[\]])*"  # of a line: across lines, blank lines would take quadratic time
@@ -28,10 +30,17 @@ REASON = re.compile(rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?{ED
 
 
 def comparator_call(
-    asked: Presentation, setting: Setting, first: Sequence[TableRow], second: Sequence[TableRow], *, draw: int = 0
+    asked: Presentation,
+    setting: Setting,
+    first: Sequence[TableRow],
+    second: Sequence[TableRow],
+    *,
+    draw: int = 0,
+    examples: Sequence[Example] = (),
 ) -> Call:
     """Return the call that shows a pair with two tables and asks which table is more consistent, choice first.
 
+    examples : pairs with a table each, which is shown beside a spoiled one
     An unreadable answer is not asked for again: a counted coin decides.
     """
     texts = {
@@ -42,9 +51,50 @@ def comparator_call(
         "table_second": format_table(second),
     }
     made_up = "Choice: 1\nReason: Nothing that it gives to both comes again under one of the two alone."
-    return plain_call(
-        "comparator", PROMPT, asked, setting, texts, read_choice, draw=draw, optional=True, attempts=1, example=made_up
+    prompt = load_prompt(FEW_SHOT if examples else PROMPT, setting)
+    fence = prompt.fence_of(texts, *(text for one in examples for text in _texts_of(one)))
+    words = words_for(replace(asked, negated=False))
+    if examples:
+        shown = enumerate(examples, start=1)
+        words["examples"] = "\n\n".join(_written(number, one, words, fence) for number, one in shown)
+    messages = [{"role": "user", "content": prompt.render(words, texts, fence=fence)}]
+    return Call("comparator", messages, read_choice, draw=draw, optional=True, attempts=1, example=made_up)
+
+
+def comparator_files(shots: int) -> list[str]:
+    """Return the prompt files of a comparator that is shown so many examples."""
+    return [EXAMPLE, FEW_SHOT] if shots else [PROMPT]
+
+
+def spoil(rows: Sequence[TableRow]) -> list[TableRow]:
+    """Return a table in which one cell stands under both and under A alone."""
+    place = next((place for place, row in enumerate(rows) if row["both"]), None)
+    if place is not None:
+        cell = rows[place]["both"]
+        only_a = "; ".join(filter(None, (rows[place]["only_a"], cell)))
+        spoiled: TableRow = {**rows[place], "only_a": only_a}
+    else:
+        place = next(place for place, row in enumerate(rows) if row["only_a"] or row["only_b"])
+        cell = rows[place]["only_a"] or rows[place]["only_b"]
+        spoiled = {**rows[place], "both": cell, "only_a": cell}
+    return [spoiled if number == place else row for number, row in enumerate(rows)]
+
+
+def _written(number: int, example: Example, words: Mapping[str, str], fence: str) -> str:
+    """Format an example; the better table is the first one in every other example."""
+    tables = [format_table(example.table), format_table(spoil(example.table))]
+    better = 1 + (number + 1) % 2
+    first, second = tables if better == 1 else tables[::-1]
+    reason = f"Table {3 - better} gives the same to both and to A alone."
+    own = {**words, "number": str(number), "verdict": str(better), "comparison": reason}
+    texts = {"source": example.source, "first": example.first, "second": example.second}
+    return (
+        load_prompt(EXAMPLE).render(own, {**texts, "table_first": first, "table_second": second}, fence=fence).strip()
     )
+
+
+def _texts_of(example: Example) -> list[str]:
+    return [example.source, example.first, example.second, *map(format_table, (example.table, spoil(example.table)))]
 
 
 def read_choice(reply: Reply) -> Decision:

@@ -8,19 +8,27 @@ from typing import Any, ClassVar
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods.answers import is_refusal
 from judging.methods.base import Call, Presentation, Procedure, Reply, Setting, register
-from judging.methods.direct import WithExamples, majority_of
+from judging.methods.direct import EXAMPLE_WITH_TABLE, WithExamples, majority_of
 from judging.methods.options import OFFLINE, is_asked_for
 from judging.methods.prompts import load_prompt
 from judging.methods.sc2 import aspects as aspect_lists
 from judging.methods.sc2 import tables
 from judging.methods.sc2.bracket import SCHEMES, TOURNAMENT, Bracket, Decision, comparisons, samples_within
-from judging.methods.sc2.comparator import PROMPT as COMPARATOR
-from judging.methods.sc2.comparator import comparator_call
-from judging.methods.sc2.record import AspectChoice, Record, TableRow, TableSample, swap_sides, winning_rows
-from judging.methods.task_files import find_task
+from judging.methods.sc2.comparator import comparator_call, comparator_files
+from judging.methods.sc2.record import (
+    AspectChoice,
+    Record,
+    TableRow,
+    TableSample,
+    format_table,
+    swap_sides,
+    winning_rows,
+)
+from judging.methods.task_files import Example, find_task
 from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
 
-OF_TABLES = ("samples", "scheme", "aspects", "aspect_samples", "budget", "schema")  # options of their making
+# Options of their making.
+OF_TABLES = ("samples", "scheme", "aspects", "aspect_samples", "budget", "schema", "comparator_shots")
 MOST_DUELS = 1000  # per verdict: as many as there are sample numbers in a repeat
 FEWEST_LEFT = 2  # readable tables needed where several were drawn, since one alone can't be compared
 
@@ -54,6 +62,8 @@ class StructuredComparison(WithExamples):
         "budget": None,
         "verdicts": 1,
         "shots": 0,
+        "example_tables": False,
+        "comparator_shots": 0,
         "schema": "auto",
         "verdict_schema": False,
     }
@@ -63,11 +73,11 @@ class StructuredComparison(WithExamples):
 
         Raises: UnparsedVerdict if too few tables can be read, or there is no stored one.
         """
-        plan = self.plan(setting)
+        plan, setting = self.plan(setting), (yield from self.with_example_tables(shown, setting))
         record = None if setting.table_variant else (yield from self.make(shown, setting, plan))
         if record is None and not shown.table:
             raise UnparsedVerdict(f"the pair has no table of variant {setting.table_variant}")
-        found = {"table": tables.format_table(winning_rows(record) if record else shown.table or ())}
+        found = {"table": format_table(winning_rows(record) if record else shown.table or ())}
         single = plan.verdicts == 1
         calls = [
             replace(self.verdict_call(shown, setting, found, draw=draw, optional=not single), made=record)
@@ -78,6 +88,30 @@ class StructuredComparison(WithExamples):
         answers = yield calls
         outcome = answers[0] if single else majority_of(answers, setting.rng(self.name, shown.identity, shown.negated))
         return replace(outcome, made=record)
+
+    def with_example_tables(
+        self, shown: Presentation, setting: Setting
+    ) -> Generator[Sequence[Call], list[Any], Setting]:
+        """Have the tables of the examples made where they are to be shown, by the same calls for every pair."""
+        in_verdict = self.option(setting, "shots") if self.option(setting, "example_tables") else 0
+        examples = find_task(shown.task).examples[: max(in_verdict, self.option(setting, "comparator_shots"))]
+        if not examples:
+            return setting
+        given, schema = self.option(setting, "aspects"), self.uses_schema(setting)
+        aspects = given if isinstance(given, list) else find_task(shown.task).aspects
+        calls = [
+            tables.table_call(_pair_of(one, shown), setting, aspects, 0, schema=schema, optional=True)
+            for one in examples
+        ]
+        made = yield [replace(call, reusable=True) for call in calls]
+        with_tables = [replace(one, table=rows or ()) for one, rows in zip(examples, made, strict=True)]
+        return replace(setting, examples=with_tables)
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return the examples of the verdict, with their tables on request."""
+        examples = find_task(shown.task).examples if not setting.examples else setting.examples
+        chosen = examples[: self.option(setting, "shots")]
+        return chosen if self.option(setting, "example_tables") else [replace(one, table=()) for one in chosen]
 
     def make(self, shown: Presentation, setting: Setting, plan: Plan) -> Generator[Sequence[Call], list[Any], Record]:
         """Make the table of a pair, by the same calls in both orders of presentation.
@@ -152,14 +186,16 @@ class StructuredComparison(WithExamples):
         """Let the comparator decide a scheme's duels, round by round."""
         rng = setting.rng("bracket", asked.source, asked.first, asked.second)
         scheme = SCHEMES[plan.scheme](entrants, rng)
-        held = 0
+        wanted = self.option(setting, "comparator_shots")
+        examples, held = [one for one in setting.examples[:wanted] if one.table], 0
         try:
             duels = next(scheme)
             while True:
                 shown = ((samples[duel.first]["rows"], samples[duel.second]["rows"]) for duel in duels)
                 # Each duel has its own sample number even if tables are equal.
                 decisions = yield [
-                    comparator_call(asked, setting, *two, draw=held + more) for more, two in enumerate(shown)
+                    comparator_call(asked, setting, *two, draw=held + more, examples=examples)
+                    for more, two in enumerate(shown)
                 ]
                 held += len(duels)
                 duels = scheme.send([one or Decision(None) for one in decisions])
@@ -190,20 +226,22 @@ class StructuredComparison(WithExamples):
         words = dict(super().words(shown, setting, fence))
         if not self.shows_examples(setting):
             return words
-        opening = "Here is how others have been judged, without a table."
+        has_tables = self.option(setting, "example_tables")
+        opening = f"Here is how others have been judged, {'with their tables' if has_tables else 'without a table'}."
         return {**words, "examples": f"{opening}\n\n{words['examples']}\n\nNow it is your turn."}
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the versions of all prompts."""
-        online = is_asked_for(self.option(setting, "aspects"))
+        online, compares = is_asked_for(self.option(setting, "aspects")), self.option(setting, "scheme") != "random"
         making = [
             *([aspect_lists.PROMPT] if online else []),
             tables.prompt_of(task),
-            *([COMPARATOR] if self.option(setting, "scheme") != "random" else []),
+            *(comparator_files(self.option(setting, "comparator_shots")) if compares else []),
         ]
+        example = EXAMPLE_WITH_TABLE if self.option(setting, "example_tables") else self.example
         files = [
             *([] if setting.table_variant else making),
-            *([self.example] if self.shows_examples(setting) else []),
+            *([example] if self.shows_examples(setting) else []),
             self.prompt,
             *([SCHEMA_PROMPT] if self.uses_verdict_schema(setting) else []),
         ]
@@ -217,6 +255,8 @@ class StructuredComparison(WithExamples):
             raise BadSettings(
                 f"the tables of variant {setting.table_variant} are made already: leave out {', '.join(odd)}"
             )
+        if self.option(setting, "example_tables") and not self.shows_examples(setting):
+            raise BadSettings("example_tables are of the examples before the verdict: say how many by shots")
         if self.option(setting, "budget") is not None and "samples" in setting.options:
             raise BadSettings("give either samples or a budget: the budget says how many samples there are")
         plan = self.plan(setting)
@@ -224,6 +264,13 @@ class StructuredComparison(WithExamples):
             raise BadSettings(
                 f"{plan.samples} tables take {held:,} comparisons each with each; at most {MOST_DUELS} are made"
             )
+
+
+def _pair_of(example: Example, shown: Presentation) -> Presentation:
+    """Return an example as a pair of the same task."""
+    question = example.question or shown.question
+    plain = replace(shown, question=question, reference="", table=None, identity="")
+    return replace(plain, source=example.source.strip(), first=example.first, second=example.second)
 
 
 def _or_why_not(call: Call) -> Callable[[Reply], TableSample]:

@@ -4,6 +4,7 @@ A method writes it in screen order, where `only_a` is about the text shown first
 `only_a` is about system A's text, when it is stored.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 Side = Literal["a", "b"]
@@ -108,3 +109,11 @@ def winning_rows(record: Record) -> list[TableRow]:
 def is_record(value: Any) -> bool:
     """Tell whether a value is the record of a table."""
     return isinstance(value, dict) and "samples" in value and "bracket" in value
+
+
+def format_table(rows: Sequence[TableRow]) -> str:
+    """Format a table for a prompt."""
+    return "\n".join(
+        f"{row['aspect']}\n  only A: {row['only_a'] or '–'}\n  both: {row['both'] or '–'}\n  only B: {row['only_b'] or '–'}"
+        for row in rows
+    )

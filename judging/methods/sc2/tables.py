@@ -233,11 +233,3 @@ def _belongs(name: str, place: int, wanted: Sequence[str]) -> bool:
 
 def _is_alike(name: str, aspect: str) -> bool:
     return bool(name) and (aspect.startswith(name) or name.startswith(aspect))
-
-
-def format_table(rows: Sequence[TableRow]) -> str:
-    """Format a table for a prompt."""
-    return "\n".join(
-        f"{row['aspect']}\n  only A: {row['only_a'] or '–'}\n  both: {row['both'] or '–'}\n  only B: {row['only_b'] or '–'}"
-        for row in rows
-    )

@@ -37,6 +37,7 @@ FENCED = [file for file in FILES if not file.name.startswith(("example", "verdic
 OWN = [
     name for name in method_names() if isinstance(method := find_method(name), PromptedMethod) and method.own_wording
 ]
+FEW_SHOT_SC2 = {"shots": 2, "example_tables": True, "comparator_shots": 2}
 WORDING = "Fence: $fence\n$criterion\n$source\n$label A:\n$first\n$label B:\n$second\n$choice: <$letters>"
 
 
@@ -207,7 +208,7 @@ def test_every_prompt_file_is_used() -> None:
     used = {*distilling.prompt_versions("free"), *(name.removesuffix(".txt") for name in (ENTAILMENT, COVERAGE))}
     used.add("direct-together.v1")  # of several questions: test_together.py
     for name in method_names():
-        for options in ({}, {"aspects": "asked"}, {"shots": 2}, {"verdict_schema": True}):
+        for options in ({}, {"aspects": "asked"}, {"shots": 2}, {"verdict_schema": True}, FEW_SHOT_SC2):
             if options.keys() <= find_method(name).options.keys():
                 for task, texts_first in product(("free", CRITERION), (False, True)):
                     setting = Setting(options=options, texts_first=texts_first)

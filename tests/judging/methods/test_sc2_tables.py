@@ -16,8 +16,8 @@ from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
 from judging.methods.sc2.aspects import most_central, read_list
 from judging.methods.sc2.comparator import read_choice
-from judging.methods.sc2.record import Record, TableRow, swap_sides
-from judging.methods.sc2.tables import format_table, read_table
+from judging.methods.sc2.record import Record, TableRow, format_table, swap_sides
+from judging.methods.sc2.tables import read_table
 
 ASPECTS = ["coverage of the main points", "accuracy", "clear wording"]
 ROWS: list[dict[str, Any]] = [
