@@ -32,12 +32,14 @@ def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: PeopleVo
     rounds = max(20, min(1000, MOST_VOTES_IN_ALL_ROUNDS // len(votes.person)))
     found = dawid_skene(votes.by_unit, group=votes.unit_configuration, max_iterations=rounds, tolerance=TOLERANCE)
     majority = _majority(counts)
+    prevalence = np.full((len(everything), 3), np.nan)  # the last configurations may have no votes
+    prevalence[: len(found.prevalence)] = found.prevalence
     return {
         **about,
         "iterations": found.iterations,
         "converged": found.converged,
         "configurations": [
-            _configuration(data, found, majority, votes.unit_configuration == place, found.prevalence[place])
+            _configuration(data, found, majority, votes.unit_configuration == place, prevalence[place])
             for place, data in enumerate(everything)
         ],
         "people": _people(found, votes),

@@ -271,6 +271,14 @@ def test_dawid_skene_stands_beside_the_majority(rng: np.random.Generator) -> Non
     assert found["people"][0]["right"] > 0.85 > found["people"][4]["right"]
 
 
+def test_dawid_skene_knows_nothing_of_configurations_that_nobody_rated() -> None:
+    rated = [vote for code in ("ann", "bob", "cat") for vote in votes_of(code, [1, -1, 0])]
+    data = [configuration_of(rated), configuration_of([], systems=("two", "lone"))]
+    one, other = aggregated_verdicts(data, people_votes(data))["configurations"]
+    assert (one["pairs"], sum(one["verdicts"].values())) == (3, 3)
+    assert (other["pairs"], other["prevalence"]) == (0, {"a": None, "tie": None, "b": None})
+
+
 def test_dawid_skene_needs_three_people_on_a_pair() -> None:
     data = [configuration_of(votes_of("ann", [1, -1]) + votes_of("bob", [1, 1]))]
     found = aggregated_verdicts(data, people_votes(data))
