@@ -20,7 +20,7 @@ from reporting.core.themes import THEMES
 from reporting.logic.preferences import Preferences
 
 RANGE = (2.5, 97.5)  # percentiles of the draws
-SERIES = {"noisy": "turned around", "repaired": "repaired", "coverage": "share with a repaired preference"}
+SERIES = {"noisy": "right before the repair", "repaired": "right after it", "coverage": "with a repaired preference"}
 NOTHING = "no preference"
 
 

@@ -32,6 +32,11 @@ class RepairedStudy:
         )
 
     @property
+    def scores(self) -> FloatArray:
+        """(n_items,) by which they are ranked."""
+        return self.found.scores
+
+    @property
     def pairs(self) -> IntArray:
         """(m, 2) items, the better one first, by instance."""
         return self.found.pairs[np.argsort(self.given.instance[self.found.pairs[:, 0]], kind="stable")]

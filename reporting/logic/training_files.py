@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from analysis.types import IntArray
+from analysis.types import FloatArray, IntArray
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance
 from reporting.core.text import printable
@@ -19,6 +20,11 @@ FORMS = ("trl", "instruction", "hf")
 PLAIN = "Compare two texts that were written for the same source. {question}"
 NEGATED = "Compare two texts that were written for the same source, and find the other one, to which this does not apply. {question}"
 ANSWER = "Answer 1 or 2."
+ASKED = "{source}\n\n{question}"
+ASKED_NEGATED = "{source}\n\nThe text of two to which this does not apply: {question}"
+REFINED = ("margin", "source", "instance_id", "negated")
+# Rows of a pair: the better text first, or second; with the negated question that many more.
+PLAIN_ROW, TURNED, OTHER = range(3)
 
 
 @dataclass(frozen=True)
@@ -27,8 +33,8 @@ class Options:
 
     form        : "trl" (prompt, chosen, rejected), "instruction" (instruction, input, output: both orders of each pair), or
                   "hf" (a folder that the library `datasets` loads, with a card)
-    negated     : whether the instruction form also asks the negated question
-    down_sample : whether only as many pairs are drawn as preferences were given
+    negated     : whether each row is there a second time with the negated question, whose answer is the other text
+    down_sample : whether only as many rows are drawn as preferences were given
     held_out    : share of instances whose pairs are kept apart, in a file or split of their own
     """
 
@@ -41,23 +47,28 @@ class Options:
 
 @dataclass(frozen=True)
 class TrainingPreference:
-    """Two texts of an instance, the better one first."""
+    """Two texts of an instance, the better one first; `margin` is the difference of their scores, None for preferences as given."""
 
     instance_id: str
     dataset: str
     source: str
     better: str
     worse: str
+    margin: float | None
+    row: int
 
 
 class Training(Protocol):
-    """Preferences, the pairs of items to be written, the better one first and by instance, and how they were made."""
+    """Preferences, the pairs of items to be written, the better one first and by instance, their scores, and how they were made."""
 
     @property
     def given(self) -> Preferences: ...
 
     @property
     def pairs(self) -> IntArray: ...
+
+    @property
+    def scores(self) -> FloatArray | None: ...
 
     @property
     def how(self) -> str: ...
@@ -68,6 +79,7 @@ class AsGiven:
     """Preferences as raters gave them."""
 
     given: Preferences
+    scores = None
 
     @property
     def pairs(self) -> IntArray:
@@ -98,13 +110,14 @@ def write_training_data(
     pairs, apart = _parts(repaired, options)
     if options.form == "hf":
         out.mkdir(parents=True, exist_ok=True)
+        (out / "test.jsonl").unlink(missing_ok=True)  # of an earlier time, with what is now trained on
         parts = {out / "train.jsonl": pairs, **({out / "test.jsonl": apart} if options.held_out else {})}
     else:
         beside = out.with_name(f"{out.stem}.held-out{out.suffix}")
         parts = {out: pairs, **({beside: apart} if options.held_out else {})}
-    rows, columns = _form(question, options)
+    rows, columns = _form(question, options, refined=repaired.scores is not None)
     written = {
-        str(path): write_rows(path, rows(_preferences(repaired.given, part)), columns, "jsonl")
+        str(path): write_rows(path, rows(_preferences(repaired, part)), columns, "jsonl")
         for path, part in parts.items()
     }
     if options.form == "hf":
@@ -116,27 +129,35 @@ def write_ties(given: AsGiven, out: Path) -> int:
     """Write the pairs of which neither text was preferred; return how many."""
     rows = (
         {"prompt": one.source, "text_1": one.better, "text_2": one.worse, "instance_id": one.instance_id}
-        for one in _preferences(given.given, given.ties)
+        for one in _preferences(given, _rows_of(given.ties, Options()))
     )
     return write_rows(out, rows, ("prompt", "text_1", "text_2", "instance_id"), "jsonl")
 
 
 def _parts(repaired: Training, options: Options) -> tuple[IntArray, IntArray]:
-    """Divide the pairs by whole instances, and draw from those that are not held out."""
+    """Divide the rows by whole instances, and draw from those that are not held out: (n, 3) of the better item, the other, the row."""
     rng = np.random.default_rng(options.seed)
     given, pairs = repaired.given, repaired.pairs
     n = len(given.instances)
     held = np.isin(np.arange(n), rng.permutation(n)[: round(options.held_out * n)])
     apart = held[given.instance[pairs[:, 0]]]
-    kept = pairs[~apart]
+    kept = _rows_of(pairs[~apart], options)
     if options.down_sample:
         wanted = int((~held[given.instance[given.winners]]).sum())
         kept = kept[np.sort(rng.permutation(len(kept))[:wanted])]
-    return kept, pairs[apart]
+    return kept, _rows_of(pairs[apart], options)
 
 
-def _preferences(given: Preferences, pairs: IntArray) -> Iterator[TrainingPreference]:
-    """Yield the texts of pairs, which are sorted by instance."""
+def _rows_of(pairs: IntArray, options: Options) -> IntArray:
+    """Return each pair with each of its rows."""
+    shown = (PLAIN_ROW, TURNED) if options.form == "instruction" else (PLAIN_ROW,)
+    rows = np.array([one + more for one in shown for more in ((0, OTHER) if options.negated else (0,))])
+    return np.column_stack([np.repeat(pairs, len(rows), axis=0), np.tile(rows, len(pairs))])
+
+
+def _preferences(repaired: Training, pairs: IntArray) -> Iterator[TrainingPreference]:
+    """Yield the texts of rows, which are sorted by instance."""
+    given, scores = repaired.given, repaired.scores
     instance = given.instance[pairs[:, 0]]
     for start in range(0, len(given.instances), CHUNK):
         here = pairs[(instance >= start) & (instance < start + CHUNK)]
@@ -146,47 +167,61 @@ def _preferences(given: Preferences, pairs: IntArray) -> Iterator[TrainingPrefer
             for row in Instance.objects.filter(pk__in=keys).values_list("pk", "instance_id", "dataset", "source")
         }
         texts = dict(Generation.objects.filter(instance__in=keys).values_list("pk", "text"))
-        for better, worse in here.tolist():
+        for better, worse, row in here.tolist():
             instance_id, dataset, source = known[int(given.instances[given.instance[better]])]
             one, other = (texts[int(given.generation[item])] for item in (better, worse))
-            yield TrainingPreference(instance_id, dataset, source, one, other)
+            margin = None if scores is None else float(scores[better] - scores[worse])
+            yield TrainingPreference(instance_id, dataset, source, one, other, margin, row)
 
 
 Rows = Callable[[Iterator[TrainingPreference]], Iterator[dict[str, Any]]]
 
 
-def _form(question: str, options: Options) -> tuple[Rows, tuple[str, ...]]:
+def _form(question: str, options: Options, *, refined: bool) -> tuple[Rows, tuple[str, ...]]:
     """Return what makes rows of preferences, and their columns."""
     if options.form == "instruction":
-        return lambda found: _instructions(found, question, negated=options.negated), ("instruction", "input", "output")
-    named = ("instance_id", "dataset") if options.form == "hf" else ()
-    return _chosen_and_rejected, ("prompt", "chosen", "rejected", *named)
+        return partial(_instructions, question=question), ("instruction", "input", "output")
+    more = (*(REFINED if refined else ()), *(("instance_id", "dataset") if options.form == "hf" else ()))
+    columns = ("prompt", "chosen", "rejected", *dict.fromkeys(more))
+    return partial(_chosen_and_rejected, question=question if options.negated else ""), columns
 
 
-def _chosen_and_rejected(found: Iterator[TrainingPreference]) -> Iterator[dict[str, Any]]:
+def _chosen_and_rejected(found: Iterator[TrainingPreference], question: str) -> Iterator[dict[str, Any]]:
+    """Yield rows of TRL; with a question, each prompt holds it or its negation, by which the other text is chosen."""
     for one in found:
-        named = {"instance_id": one.instance_id, "dataset": one.dataset}
-        yield {"prompt": one.source, "chosen": one.better, "rejected": one.worse, **named}
+        negated = one.row >= OTHER
+        asked = (ASKED_NEGATED if negated else ASKED).format(source=one.source, question=question)
+        chosen, rejected = (one.worse, one.better) if negated else (one.better, one.worse)
+        yield {
+            "prompt": asked if question else one.source,
+            "chosen": chosen,
+            "rejected": rejected,
+            "margin": one.margin,
+            "source": "refined",
+            "instance_id": one.instance_id,
+            "negated": negated,
+            "dataset": one.dataset,
+        }
 
 
-def _instructions(found: Iterator[TrainingPreference], question: str, *, negated: bool) -> Iterator[dict[str, Any]]:
-    """Yield both orders of each pair, and with `negated` both orders of the question for the other text."""
-    asked = [(PLAIN, 0), *([(NEGATED, 1)] if negated else [])]
+def _instructions(found: Iterator[TrainingPreference], question: str) -> Iterator[dict[str, Any]]:
+    """Yield which of two texts it is, shown in the row's order."""
     for one in found:
-        for texts, place in (((one.better, one.worse), 0), ((one.worse, one.better), 1)):
-            for wording, turned in asked:
-                yield {
-                    "instruction": f"{wording.format(question=question)} {ANSWER}",
-                    "input": f"Source:\n{one.source}\n\nText 1:\n{texts[0]}\n\nText 2:\n{texts[1]}",
-                    "output": str(1 + (place ^ turned)),
-                }
+        turned, negated = one.row % 2, one.row >= OTHER
+        texts = (one.worse, one.better) if turned else (one.better, one.worse)
+        wording = NEGATED if negated else PLAIN
+        yield {
+            "instruction": f"{wording.format(question=question)} {ANSWER}",
+            "input": f"Source:\n{one.source}\n\nText 1:\n{texts[0]}\n\nText 2:\n{texts[1]}",
+            "output": str(1 + (turned ^ negated)),
+        }
 
 
 def _card(repaired: Training, title: str, written: dict[str, int]) -> str:
     """Return the data set card: which file is which split, and how the pairs were made."""
     splits = [(Path(path).stem, Path(path).name, rows) for path, rows in written.items()]
     head = "\n".join(f"      - split: {split}\n        path: {name}" for split, name, _ in splits)
-    counts = "\n".join(f"- `{split}`: {rows} pairs" for split, _, rows in splits)
+    counts = "\n".join(f"- `{split}`: {rows} rows" for split, _, rows in splits)
     return f"""---
 configs:
   - config_name: default

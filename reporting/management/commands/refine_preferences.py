@@ -30,8 +30,12 @@ class Command(TandemCommand):
         argument("--question", default="", metavar="KEY", help="of several questions, the one that is used"),
         argument("--stage", choices=Rating.Stage.values, default="first", help="people's votes of this stage"),
         argument("--method", choices=list(EQUAL_RATINGS), default="win_loss", help="scores that the ranking is by"),
-        argument("--negated", action="store_true", help="with --as instruction: ask the negated question as well"),
-        argument("--down-sample", action="store_true", help="draw only as many pairs as preferences were given"),
+        argument(
+            "--negated",
+            action="store_true",
+            help="each row also with the negated question, whose answer is the other text",
+        ),
+        argument("--down-sample", action="store_true", help="draw only as many rows as preferences were given"),
         argument(
             "--held-out", type=float, default=0.0, metavar="SHARE", help="share of instances kept apart for testing"
         ),
@@ -45,8 +49,6 @@ class Command(TandemCommand):
             raise CommandError(f"--held-out {options['held_out']}: a share is at least 0 and below 1")
         if options["seed"] < 0:
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
-        if options["negated"] and options["form"] != "instruction":
-            raise CommandError("--negated goes with --as instruction: the other forms hold no question")
         question = find_question(study, options["question"])
         raters = tuple(options["rater"]) or (PEOPLE,)
         given = read_preferences(study, Chosen(raters, question.number, options["stage"], options["dataset"]))

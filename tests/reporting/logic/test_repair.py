@@ -69,7 +69,9 @@ def test_chosen_and_rejected_texts_follow_the_ranking(tmp_path: Path, capsys: py
         ("two 0", "three 0"),
     }
     assert {row["prompt"] for row in rows_of(out)} == {"source 0"}
-    assert set(rows_of(out)[0]) == {"prompt", "chosen", "rejected"}
+    first = next(row for row in rows_of(out) if (row["chosen"], row["rejected"]) == ("one 0", "three 0"))
+    about = {"margin": 2.0, "source": "refined", "instance_id": "i0", "negated": False}  # rates of 1 and -1
+    assert first == {"prompt": "source 0", "chosen": "one 0", "rejected": "three 0", **about}
     numbers = json.loads(capsys.readouterr().out)
     counted = {key: numbers[key] for key in ("preferences", "kept", "reversed", "dropped_as_equal", "pairs", "added")}
     assert counted == {"preferences": 3, "kept": 3, "reversed": 0, "dropped_as_equal": 0, "pairs": 5, "added": 2}
@@ -142,6 +144,32 @@ def test_instructions_ask_in_both_orders_and_negated(tmp_path: Path) -> None:
     assert {row["output"] for row in rows} == {"1", "2"}
 
 
+@pytest.mark.parametrize("form", ["trl", "hf"])
+def test_chosen_and_rejected_texts_change_places_with_the_negated_question(tmp_path: Path, form: str) -> None:
+    study, built = build_four_systems()
+    Study.objects.update(question="Which is {better}?")
+    rate(built["one", "two"], 0, "p", [-1])
+    call_command("refine_preferences", study.slug, form=form, negated=True, out=tmp_path / "n.jsonl")
+    plain, negated = rows_of(tmp_path / "n.jsonl" / "train.jsonl" if form == "hf" else tmp_path / "n.jsonl")
+    assert (plain["chosen"], plain["rejected"], plain["negated"]) == ("one 0", "two 0", False)
+    assert (negated["chosen"], negated["rejected"], negated["negated"]) == ("two 0", "one 0", True)
+    assert plain["prompt"] == "source 0\n\nWhich is {better}?"
+    assert negated["prompt"] == "source 0\n\nThe text of two to which this does not apply: Which is {better}?"
+
+
+def test_as_many_rows_are_drawn_as_preferences_were_given(tmp_path: Path) -> None:
+    study, built = build_four_systems(instances=2)
+    for place in range(2):
+        order_by_hand(built, place)
+    options = {"form": "instruction", "negated": True, "out": tmp_path / "i.jsonl"}
+    call_command("refine_preferences", study.slug, **options)
+    every = rows_of(tmp_path / "i.jsonl")
+    call_command("refine_preferences", study.slug, **options, down_sample=True)
+    drawn = rows_of(tmp_path / "i.jsonl")
+    assert (len(every), len(drawn)) == (2 * 5 * 4, 6)  # five pairs an instance, four rows each; three preferences
+    assert all(row in every for row in drawn)
+
+
 def test_held_out_instances_are_apart_and_the_rest_is_drawn_to_size(tmp_path: Path) -> None:
     study, built = build_four_systems(instances=10)
     for place in range(10):
@@ -162,6 +190,8 @@ def test_held_out_instances_are_apart_and_the_rest_is_drawn_to_size(tmp_path: Pa
     assert (out / "train.jsonl").read_bytes() == first
     call_command("refine_preferences", study.slug, **options, seed=1)
     assert (out / "train.jsonl").read_bytes() != first
+    call_command("refine_preferences", study.slug, **{**options, "held_out": 0.0})
+    assert not (out / "test.jsonl").exists()  # its instances are in the other one
 
 
 @pytest.mark.parametrize(
@@ -171,7 +201,6 @@ def test_held_out_instances_are_apart_and_the_rest_is_drawn_to_size(tmp_path: Pa
         ({"dataset": "films"}, "no data set films; it has news"),
         ({"held_out": 1.0}, "at least 0 and below 1"),
         ({"seed": -1}, "0 or more"),
-        ({"negated": True}, "goes with --as instruction"),
         ({"question": "fluency"}, "asks no question fluency"),
     ],
 )
@@ -204,7 +233,7 @@ def test_a_repair_takes_back_noise_on_redundant_preferences(tmp_path: Path, caps
     assert some["coverage"]["value"] < 1
     assert "Share turned around" in picture.read_text(encoding="utf-8")
     call_command("repair_noise", study.slug, flip=[10], draws=20)
-    assert "flipped 10%: turned around 0." in capsys.readouterr().out
+    assert "flipped 10%: right before the repair 0." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
