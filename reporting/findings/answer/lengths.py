@@ -7,7 +7,7 @@ from reporting.core.raters import PEOPLE
 
 Findings = Mapping[str, Any]
 LEAST_INSTANCES = 5  # below it no win rate has an interval
-MUCH = 0.1  # of a win rate: one comparison in ten
+MUCH, LITTLE = 0.1, 0.01  # of a win rate: what always, and what never is a change
 RULES = {  # by what the win rate says as it is and at equal lengths
     (False, True): "length_newly",
     (True, False): "length_no_longer",
@@ -18,8 +18,8 @@ RULES = {  # by what the win rate says as it is and at equal lengths
 def length_rule(found: Findings) -> tuple[str, dict[str, Any]] | None:
     """Return a rule with its values where people's win rates change at equal lengths, else None.
 
-    A configuration changes if its estimate moves by more than the half-width of either interval, or than 0.1; half of that is enough
-    where the win rate is above one half, below it or neither by more than chance, and at equal lengths another of these. One of
+    A configuration changes if its estimate moves by more than the half-width of either interval, or than 0.1, and by more than 0.01
+    in any case; half of that is enough where the win rate is above one half, below it or neither by more than chance, and at equal lengths another of these. One of
     fewer than five instances is not looked at. Of several the rule is about the number that change, and the one that changes most.
     """
     raters = found.get("length_adjusted") or ()
@@ -56,7 +56,7 @@ def _moved(one: Findings) -> float:
 
 def _reach(one: Findings) -> float:
     rates = (rate for rate in (one["plain"], one["win_rate_a"]) if rate["low"] is not None)
-    return min([MUCH, *(float(rate["high"] - rate["low"]) / 2 for rate in rates)])
+    return max(LITTLE, min([MUCH, *(float(rate["high"] - rate["low"]) / 2 for rate in rates)]))
 
 
 def _rule(one: Findings) -> str:

@@ -250,6 +250,7 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
         pytest.param((0.6, 0.4, 0.8), (0.65, 0.5, 0.8), None, "", id="moves little"),
         pytest.param((0.7, 0.6, 0.8), (0.75, 0.6, 0.9), None, "", id="moves by less than a half-width"),
         pytest.param((0.6, 0.4, 0.8), (0.69, None, None), None, "", id="moves little, no interval"),
+        pytest.param((1.0, 0.9, 1.0), (0.999, 0.9985, 0.9995), None, "", id="moves by next to nothing"),
         pytest.param((0.55, 0.48, 0.62), (0.56, 0.501, 0.62), None, "", id="turns by a hair"),
         pytest.param(
             (0.52, 0.3, 0.74),
