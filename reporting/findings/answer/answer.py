@@ -124,7 +124,7 @@ def _first_of_many(found: Findings, rates: Findings) -> Iterator[Sentence]:
             rule,
             [*evidence, *(["system_tests"] if found.get("system_tests") else [])],
             first=leader["system"],
-            systems=systems,
+            systems=len(ranked),
             rating=leader["value"],
             rank_low=leader["rank_low"],
             rank_high=leader["rank_high"],

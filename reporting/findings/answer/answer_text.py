@@ -36,15 +36,15 @@ TEXTS = {
         "counting as half, and the {level} interval, {low} to {high}, includes one half ({instances})."
     ),
     "first": gettext_noop(
-        "Of {systems} systems, people prefer {first}: it comes first by more than chance (Bradley–Terry rating "
+        "Of {systems} systems compared, people prefer {first}: it comes first by more than chance (Bradley–Terry rating "
         "{rating}, {instances})."
     ),
     "leads": gettext_noop(
-        "Of {systems} systems, {first} comes first with people, but this may be chance: its rank lies between "
+        "Of {systems} systems compared, {first} comes first with people, but this may be chance: its rank lies between "
         "{rank_low} and {rank_high} (Bradley–Terry rating {rating}, {instances})."
     ),
     "untested": gettext_noop(
-        "Of {systems} systems, {first} comes first with people; whether by more than chance cannot be told "
+        "Of {systems} systems compared, {first} comes first with people; whether by more than chance cannot be told "
         "(Bradley–Terry rating {rating}, {instances})."
     ),
     "unranked": gettext_noop("Which of {systems} systems people prefer cannot be told from the ratings made."),

@@ -147,6 +147,12 @@ def test_first_of_many(rankings: list[Found], rule: str) -> None:
     assert ("by more than chance (" in found["text"] and "not by" not in found["text"]) == (rule == "first")
 
 
+def test_first_is_of_those_that_were_compared() -> None:
+    rankings = strengths(True)
+    rankings[1]["systems"] = [*rankings[1]["systems"], {"system": "lone", **estimate(None)}]
+    assert answer(study(rankings=rankings))[0]["text"].startswith("Of 3 systems compared, people prefer b")
+
+
 def test_first_of_many_on_few_instances_is_not_claimed() -> None:
     rankings = strengths(True)
     for row in rankings[1]["systems"]:
