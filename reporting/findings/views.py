@@ -15,7 +15,7 @@ from django.utils.translation import override
 
 from annotation.core.http import is_htmx
 from annotation.members.permissions import READERS, study_view
-from annotation.models import Assignment, Event, Study
+from annotation.models import Event, Rating, Study
 from annotation.studies.separability_runs import names_of
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
@@ -48,8 +48,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         return TemplateResponse(request, "reporting/findings/being_computed.html", about)
     configurations = numbers["configurations"]
     page = Paginator(configurations, CONFIGURATIONS_PER_PAGE).get_page(request.GET.get("page"))
-    submitted = Assignment.objects.filter(hit__batch=OuterRef("pk"), submitted_at__isnull=False)
-    batches = dict(study.batches.for_rating().values_list("name", Exists(submitted)))
+    rated = Rating.objects.of_every_question().filter(display__assignment__hit__batch=OuterRef("pk"))
+    batches = dict(study.batches.for_rating().values_list("name", Exists(rated)))
     context = {
         **about,
         "page": page,

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Study
+from annotation.models import Assignment, Study
 from reporting.core.scripted import SCRIPTED
 from tests.factories import make_study, make_user
 from tests.reporting.builders import (
@@ -81,6 +81,15 @@ def test_findings_page_shows_numbers_pictures_and_downloads(built: Built) -> Non
         for form in ("csv", "jsonl"):
             assert f'href="/studies/shown/export/{kind}.{form}"' in page
     assert 'href="/api/v1/token/"' in page
+
+
+def test_batches_with_and_without_ratings_are_named(built: Built) -> None:
+    build_configuration(built.study, instances=1, pairs=1, dataset="talks", batch="empty-batch")
+    Assignment.objects.update(submitted_at=None)  # as where ratings were imported
+    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
+    listed = dict(re.findall(r"<dt>(Batches [a-z ]+)</dt>\s*<dd>\s*(.*?)\s*</dd>", page))
+    assert listed == {"Batches with ratings": "news-batch", "Batches without ratings": "empty-batch"}
+    assert re.search(r"1 batch with ratings: news-batch\s", page)
 
 
 def test_sections_fold_and_hold_the_targets_of_links(built: Built) -> None:
