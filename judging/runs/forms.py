@@ -67,7 +67,10 @@ class JudgeForm(forms.Form):
         min_value=1,
         max_value=100,
         initial=1,
-        help_text=_("How often each presentation is asked. Findings count the first; the others show self-agreement."),
+        help_text=_(
+            "How often each presentation is asked, at temperature 0.7 where the method would ask at 0, unless the parameters "
+            "say otherwise. Findings count the first; the others show self-agreement."
+        ),
     )
     negated = forms.BooleanField(
         required=False,

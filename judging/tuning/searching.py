@@ -16,7 +16,7 @@ from judging.core.bulk_sql import insert_rows
 from judging.core.errors import JudgingError, RunBusy, RunStopped
 from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.jobs import leases
-from judging.jobs.progress import OnProgress, ignore_progress
+from judging.jobs.progress import OnProgress, Progress, ignore_progress
 from judging.jobs.stopping import StopFlag
 from judging.models import Judge, JudgeRun, JudgeTuning, Judgment
 from judging.outcomes.people import people_by_pair
@@ -98,15 +98,23 @@ class Search:
             run.pk,
             stop=self.stop,
             when_stopped=JudgeRun.Status.PAUSED,
-            on_progress=self.on_progress,
+            on_progress=self._report,
             make_client=self.make_client,
         )
-        JudgeTuning.objects.filter(pk=self.tuning.pk).update(heartbeat_at=timezone.now())
+        self._send_heartbeat()
         if ended.status != JudgeRun.Status.DONE:
             raise TuningStopped(
                 ended.message or "stopped on request; the same again continues without repeating a call"
             )
         return JudgeRun.objects.select_related("judge__endpoint", "study").get(pk=run.pk)
+
+    def _report(self, progress: Progress) -> None:
+        """Renew the tuning's heartbeat with its run's, however long that takes."""
+        self._send_heartbeat()
+        self.on_progress(progress)
+
+    def _send_heartbeat(self) -> None:
+        JudgeTuning.objects.filter(pk=self.tuning.pk).update(heartbeat_at=timezone.now())
 
     def _share_of_cap(self, run: JudgeRun) -> Decimal | None:
         """Return a run's own cap: what the tuning may spend, less what its other candidates have cost."""

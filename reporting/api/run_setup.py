@@ -44,7 +44,12 @@ class NewJudgeSerializer(serializers.Serializer[Any]):
     endpoint = serializers.CharField(required=False, max_length=80, help_text="Not for baselines, which ask no model.")
     order = serializers.ChoiceField(choices=Judge.OrderPolicy.choices, required=False)
     combine = serializers.ChoiceField(choices=Judge.Combine.choices, required=False)
-    repeats = serializers.IntegerField(required=False, min_value=1, max_value=MOST_REPEATS)
+    repeats = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_REPEATS,
+        help_text="Asked at temperature 0.7 where the method would ask at 0, unless `params` say otherwise.",
+    )
     negated = serializers.BooleanField(required=False)
     task = serializers.ChoiceField(choices=TaskKind.choices, required=False, help_text="The study's own when left out.")
     prompt_file = serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION of an own wording.")

@@ -9,9 +9,10 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Annotator, Assignment, Display, Instance, Rating, Slot, Study
-from judging.core.errors import BadSettings
+from judging.core.errors import BadSettings, RunBusy
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
 from judging.endpoints.retrying import RetryingClient
+from judging.jobs import leases
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, Judge, JudgeTuning, Judgment
 from judging.outcomes.judgments import judges_of, verdicts_by_pair
@@ -256,3 +257,19 @@ def test_a_queued_tuning_is_worked_on_once(study: Study, judge: Judge, monkeypat
     assert tuning.status == "queued"
     monkeypatch.setattr("judging.tuning.searching.Search._search", lambda self: None)
     assert work_on_tuning.call(study.pk, tuning.pk) == "done"
+
+
+def test_lease_of_a_tuning_lasts_as_long_as_its_runs(study: Study, judge: Judge) -> None:
+    tuning = start_tuning(asked_for(study, judge))
+    busy: list[str] = []
+
+    def progress(_progress: Any) -> None:
+        with pytest.raises(RunBusy) as refused:
+            search(JudgeTuning.objects.get(pk=tuning.pk)).work()
+        busy.append(str(refused.value))
+        JudgeTuning.objects.update(heartbeat_at=timezone.now() - 2 * leases.LEASE)  # the next report renews it
+
+    working = search(tuning)
+    working.on_progress = progress
+    working.work()
+    assert len(busy) > 1
