@@ -8,6 +8,7 @@ from analysis.logic.preferences import (
     preference_graph,
 )
 from analysis.logic.transitivity import (
+    MAX_EXACT_ITEMS,
     acyclic_counts,
     cyclic_triples,
     transitivity,
@@ -28,6 +29,7 @@ from analysis.logic.verdicts import (
 
 __all__ = [
     "FIRST",
+    "MAX_EXACT_ITEMS",
     "MIXED",
     "SAME",
     "SECOND",

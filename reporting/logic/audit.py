@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
 
-from analysis.logic import cyclic_triples, first_sums, self_agreement_sums, transitivity_curve
+from analysis.logic import MAX_EXACT_ITEMS, cyclic_triples, first_sums, self_agreement_sums, transitivity_curve
 from analysis.refinement import connected_items
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
@@ -157,7 +158,11 @@ def _transitivity(asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes
         by_size.setdefault(len(items), []).append(number)
     values = np.full((len(graphs), len(sizes)), np.nan)
     for listed in by_size.values():
-        values[listed] = transitivity_curve(np.stack([graphs[one][1] for one in listed]), sizes)
+        stack = np.stack([graphs[one][1] for one in listed])
+        values[listed] = transitivity_curve(stack, sizes)
+        if stack.shape[1] > MAX_EXACT_ITEMS and 3 in sizes:  # all cycles of three are listed: no sample is needed
+            cyclic = np.array([len(cyclic_triples(one)) for one in stack])
+            values[listed, list(sizes).index(3)] = 1 - cyclic / comb(stack.shape[1], 3)
     instance = asked.instance[[int(items[0]) for items, _ in graphs]]
     found = {}
     for column, k in enumerate(sizes):

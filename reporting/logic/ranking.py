@@ -155,8 +155,8 @@ def _by_method(
         **({"why": NOT_ASKED} if missing else {}),
         "comparisons": float(columns[:, 0].sum()),
         "of_all": everything,
-        "spearman": _mean(columns[:, 1], of, settings),
-        "kendall": _mean(columns[:, 2], of, settings),
+        "spearman": _mean(columns[:, 1], of, settings, missing),
+        "kendall": _mean(columns[:, 2], of, settings, missing),
         "mean_ranks": dict(sorted(means.items(), key=lambda row: row[1])),
     }
 
@@ -207,10 +207,12 @@ def reference_scores(target: Target) -> dict[int, float]:
     return {text: float(np.mean(found)) for text, found in points.items()}
 
 
-def _mean(values: FloatArray, of: IntArray, settings: IntervalSettings) -> Estimate:
+def _mean(values: FloatArray, of: IntArray, settings: IntervalSettings, missing: int) -> Estimate:
     known = ~np.isnan(values)
     rows = np.stack([values[known], np.ones(int(known.sum()))], axis=1)
-    why = "no instance has a ranking by gold or people that is not all ties"
+    why = (
+        "no instance has a ranking by gold or people that is not all ties" if len(values) or not missing else NOT_ASKED
+    )
     basis = Basis(len(rows), "instances", TIE_RULE, int((~known).sum()), why)
     return mean_estimate(rows, of[known], basis, settings, floor=-1.0)
 
