@@ -68,6 +68,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "offered": offered(study, numbers["filters"]),
         "similarities": names_of(study.separability_runs.all()),
         "data": data_section(numbers, batches),
+        "rated": any(rater["ratings"] for one in configurations for rater in one["raters"]),
         "exports": [(kind, form) for kind in ("ratings", "judgments", "history", "flags") for form in LINES],
         "question": question_choice(
             study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="

@@ -22,7 +22,7 @@ SECTIONS = {
     "dawid_skene": RATERS,
     "configurations.raters": ("data", gettext_lazy("What data are in")),
     "configurations.raters.consistency_distribution": SEPARABILITY,
-    "configurations.separability": SEPARABILITY,
+    "configurations.separability": ("configurations", gettext_lazy("Each configuration")),
 }
 
 

@@ -92,6 +92,15 @@ def test_batches_with_and_without_ratings_are_named(built: Built) -> None:
     assert re.search(r"1 batch with ratings: news-batch\s", page)
 
 
+def test_page_without_a_verdict_has_no_empty_sections() -> None:
+    study = build_configuration(build_study("shown"), instances=2, pairs=2).study
+    page = body(signed_in(study=study).get("/studies/shown/findings/"))
+    folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
+    assert folded == ["data", "configurations"]
+    assert set(re.findall(r'<a href="#([a-z]+)">', page)) == set(folded)
+    assert "<h2>The configuration</h2>" in page
+
+
 def test_sections_fold_and_hold_the_targets_of_links(built: Built) -> None:
     page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
     # A browser opens the `details` around a link's target, so each target lies inside, not on it.
@@ -288,4 +297,4 @@ def test_a_study_of_many_configurations_is_shown_page_by_page(client: Client) ->
     assert first.count('id="configuration-') == 10
     assert second.count('id="configuration-') == 5
     assert "Page 2 of 2" in second
-    assert "Rankings" in first
+    assert "<h2>Each configuration</h2>" in first
