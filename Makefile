@@ -31,7 +31,7 @@ test-fast: ## run the quick tests on SQLite, without a browser, while working (a
 test-all: ## run every test on SQLite and every database test on PostgreSQL too
 	@exec sh tools/test.sh --all
 
-test-models: ## compare our encoder, embeddings and entities with published figures, over the real small models (100 MB)
+test-models: ## compare our encoder, embeddings and entities with published figures, over the real small models (100 MB), and models that PyTorch runs (1 GB)
 	@exec sh tools/test_models.sh
 
 test-llm: ## run every judging method over a real small language model on this machine (minutes; 130 MB the first time)

@@ -1,7 +1,7 @@
 """Language models in folders of Hugging Face's or sentence-transformers' layout."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import file_digest, sha256
@@ -9,7 +9,7 @@ from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,12 @@ BERTSCORE_LAYERS: Mapping[str, int] = {
     "bert-base-multilingual-cased": 9,
     "bert-base-uncased": 9,
     "bert-large-uncased": 18,
+    "deberta-base": 9,
+    "deberta-base-mnli": 9,
+    "deberta-large": 16,
+    "deberta-large-mnli": 18,
+    "deberta-xlarge": 18,
+    "deberta-xlarge-mnli": 40,
     "distilbert-base-multilingual-cased": 5,
     "distilbert-base-uncased": 5,
     "distilroberta-base": 5,
@@ -46,6 +52,7 @@ _POOLING = "pooling_mode_"
 _OLD_POOLING = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
 _NEW_POOLING = "pooling_mode"
 Vectors = npt.NDArray[np.float32]
+Folder = TypeVar("Folder", bound="LoadedFolder")
 
 
 @dataclass(frozen=True)
@@ -62,10 +69,13 @@ class FolderModel:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of weights, tokenizer and settings."""
-        return sha256(
-            json.dumps([FORWARD_PASS_VERSION, *_digests_of(self.folder, _stamp(self.folder))]).encode()
-        ).hexdigest()
+        """SHA-256 of weights, tokenizer and settings, and of what runs them."""
+        return sha256(json.dumps([*self.backend, *_digests_of(self.folder, _stamp(self.folder))]).encode()).hexdigest()
+
+    @property
+    def backend(self) -> list[Any]:
+        """What runs the model, as far as its vectors depend on it."""
+        return [FORWARD_PASS_VERSION]
 
     @property
     def specials(self) -> tuple[int, int]:
@@ -90,13 +100,13 @@ class FolderModel:
         """
         loaded = self._loaded
         ids = loaded.ids(texts, spaced=loaded.wants_space)
-        layers = len(loaded.weights.layers)
+        layers = loaded.layers
         if self.layer is not None and not 1 <= self.layer <= layers:
             raise ModelUnavailable(
                 f"the model {self.name.split('#')[0]} has layers 1 to {layers}; there is no layer {self.layer}"
             )
         layer = self.layer or min(BERTSCORE_LAYERS.get(self.folder_name, layers), layers)
-        found = token_vectors(loaded.weights, ids, layer)
+        found = loaded.token_vectors(ids, layer)
         _check_finite(self.name, found, texts)
         return found
 
@@ -106,25 +116,24 @@ class FolderModel:
         return self.name.split("#")[0].rsplit("/", 1)[-1]
 
     @property
-    def _loaded(self) -> "_Loaded":
-        return _load(self.folder, _stamp(self.folder))
+    def _loaded(self) -> "LoadedFolder":
+        return load_with(_cached, self.folder)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         loaded = self._loaded
-        vectors = token_vectors(loaded.weights, loaded.ids(texts, most=loaded.sentence_tokens))
+        vectors = loaded.token_vectors(loaded.ids(texts, most=loaded.sentence_tokens))
         found = pooled(vectors, loaded.pooling, unit=loaded.unit)
         _check_finite(self.name, found, texts)
         return found
 
 
-class _Loaded:
-    """A loaded folder."""
+class LoadedFolder:
+    """A loaded folder, whose weights are run by NumPy."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.settings = _object(folder, SETTINGS)
         self.family = str(self.settings.get("model_type"))
-        self.weights = self._weights()
         self.tokenizer = self._tokenizer()
         marks = self.tokenizer.encode("a").special_tokens_mask
         self.specials = sum(takewhile(bool, marks)), sum(takewhile(bool, reversed(marks)))
@@ -139,8 +148,27 @@ class _Loaded:
         ]
         found = [list(one.ids) for one in self.tokenizer.encode_batch(cleaned)]
         _, last = self.specials
-        longest = min(most or self.weights.max_tokens, self.weights.max_tokens)
+        longest = min(most or self.max_tokens, self.max_tokens)
         return [ids if len(ids) <= longest else ids[: longest - last] + ids[len(ids) - last :] for ids in found]
+
+    def token_vectors(self, texts: Sequence[Sequence[int]], layer: int | None = None) -> list[Vectors]:
+        """Return the token vectors of texts after a layer, by default the last."""
+        return token_vectors(self.weights, texts, layer)
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return len(self.weights.layers)
+
+    @property
+    def known_tokens(self) -> int:
+        """Number of tokens that have a vector."""
+        return len(self.weights.words)
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a text."""
+        return self.weights.max_tokens
 
     @property
     def wants_space(self) -> bool:
@@ -153,7 +181,7 @@ class _Loaded:
         limit = _optional(self.folder, LENGTH).get("max_seq_length")
         if limit and not isinstance(limit, int):
             raise ModelUnavailable(f"{self.folder / LENGTH}: max_seq_length is {limit!r}; it must be a whole number")
-        return min(limit, self.weights.max_tokens) if limit else self.weights.max_tokens
+        return min(limit, self.max_tokens) if limit else self.max_tokens
 
     @cached_property
     def pooling(self) -> list[str]:
@@ -189,12 +217,15 @@ class _Loaded:
             raise ModelUnavailable(f"{path}: the step {', '.join(sorted(unknown))} can't be run here; {_ELSEWHERE}")
         return "Normalize" in steps
 
-    def _weights(self) -> Weights:
+    @cached_property
+    def weights(self) -> Weights:
+        """The weights."""
         if self.family not in FAMILIES:
             raise ModelUnavailable(
-                f"{self.folder}: a model of type {self.family} can't be run here, only {', '.join(FAMILIES)}; {_ELSEWHERE}"
+                f"{self.folder}: a model of type {self.family} can't be run here, only {', '.join(FAMILIES)}; name it as "
+                f"transformers:MODEL (extra `transformers`), {_ELSEWHERE}"
             )
-        safetensors = _import("safetensors.numpy")
+        safetensors = import_optional("safetensors.numpy")
         path = self.folder / WEIGHTS
         try:
             return weights_of(self.settings, safetensors.load_file(path))
@@ -206,14 +237,14 @@ class _Loaded:
     def _tokenizer(self) -> "Tokenizer":
         path = self.folder / TOKENIZER
         try:
-            tokenizer: Tokenizer = _import("tokenizers").Tokenizer.from_file(str(path))
+            tokenizer: Tokenizer = import_optional("tokenizers").Tokenizer.from_file(str(path))
         except ModelUnavailable:
             raise
         except Exception as error:  # the library raises no subclass
             raise ModelUnavailable(f"{path} can't be read: {error}") from error
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        known, there = tokenizer.get_vocab_size(with_added_tokens=True), len(self.weights.words)
+        known, there = tokenizer.get_vocab_size(with_added_tokens=True), self.known_tokens
         if known > there:
             raise ModelUnavailable(
                 f"{self.folder}: {TOKENIZER} knows {known:,} tokens, and {WEIGHTS} has vectors for {there:,}: they are "
@@ -246,16 +277,19 @@ def check_folder(folder: Path) -> None:
 def check_installed() -> None:
     """Raise ModelUnavailable if packages for running a model are not installed."""
     for name in ("tokenizers", "safetensors.numpy"):
-        _import(name)
+        import_optional(name)
 
 
-def _import(name: str) -> Any:
-    """Import an optional package."""
+def import_optional(name: str, to_install: str = TO_INSTALL) -> Any:
+    """Import an optional package.
+
+    Raises: ModelUnavailable saying how to install it
+    """
     try:
         return import_module(name)
     except ImportError as error:
         raise ModelUnavailable(
-            f"running a language model takes the package {name.split('.', maxsplit=1)[0]}; {TO_INSTALL}"
+            f"running a language model takes the package {name.split('.', maxsplit=1)[0]}; {to_install}"
         ) from error
 
 
@@ -268,14 +302,15 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     return ((name, folder / name) for name in FINGERPRINTED if (folder / name).is_file())
 
 
-def _load(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> _Loaded:
+def load_with(cached: Callable[[Path, Any], Folder], folder: Path) -> Folder:
+    """Load a folder by a cache of loaded ones, which its files' sizes and times are a key of."""
     with _loading:  # so that concurrent threads load it once
-        return _cached(folder, stamp)
+        return cached(folder, _stamp(folder))
 
 
 @lru_cache(maxsize=2)  # each holds its weights in memory
-def _cached(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> _Loaded:
-    return _Loaded(folder)
+def _cached(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> LoadedFolder:
+    return LoadedFolder(folder)
 
 
 @lru_cache(maxsize=16)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from django.conf import settings
 
 from annotation.core.errors import ModelUnavailable
-from annotation.separability import model_sources
+from annotation.separability import model_sources, transformers_models
 from annotation.separability.encoder_folders import (
     FINGERPRINTED,
     TO_INSTALL,
@@ -90,7 +90,7 @@ def find_model(spec: str, *, listed_only: bool = False) -> Model:
     """Return the model of that name, which is loaded when first used.
 
     spec        : `small`; a folder's path, or its name in MODEL_FOLDER; a name on the Hugging Face hub;
-                  endpoint:NAME:MODEL. `#L` after it: token vectors of layer L.
+                  endpoint:NAME:MODEL. `transformers:` before it: run by PyTorch. `#L` after it: token vectors of layer L.
     listed_only : only names of `list_models`; for pages, where users must not choose paths
     Raises: ModelUnavailable saying which models exist, what to install, or which files are missing.
     """
@@ -98,13 +98,17 @@ def find_model(spec: str, *, listed_only: bool = False) -> Model:
     source, _, rest = spec.partition(":")
     if source in _sources():
         return _sources()[source].find(rest)
-    bare, layer = _layer(spec)
+    bare, layer = _layer(rest if source == transformers_models.PREFIX else spec)
     if listed_only and bare not in {known.spec for known in list_models()}:
         raise ModelUnavailable(_unknown(spec))
     name, folder = _folder(bare, spec)
     check_folder(folder)
     check_installed()
-    return FolderModel(f"{name}#{layer}" if layer else name, folder, layer)
+    named = f"{name}#{layer}" if layer else name
+    if source == transformers_models.PREFIX:
+        transformers_models.versions()
+        return transformers_models.TransformersModel(f"{source}:{named}", folder, layer)
+    return FolderModel(named, folder, layer)
 
 
 def default_model() -> str:
@@ -184,6 +188,7 @@ def _hub_folder(name: str, spec: str) -> Path:
 def _unknown(spec: str) -> str:
     there = ", ".join(known.spec for known in list_models()) or "none"
     forms = ["small", "a folder", "the name of one in MODEL_FOLDER", "of one on the Hugging Face hub"]
+    forms += ["one of these after transformers:"]
     forms += [source.form for source in _sources().values()]
     return f"there is no model {spec!r}; a model is named as {', '.join(forms)}; there now: {there}"
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from analysis.encoders import token_vectors, weights_of
 from analysis.errors import NotFinite
 from annotation.core.errors import ModelUnavailable
 from annotation.models import TextVector
-from annotation.separability import encoder_folders, encoders
+from annotation.separability import encoder_folders, encoders, transformers_models
 from annotation.separability.encoders import KnownModel, Source, default_model, find_model, list_models
 from tests.analysis.encoders.tiny import COUNT, POSITIONS, TOKENS, WIDTH, tiny
 from tests.annotation.separability.model_folders import CLS, SEP, WORDS, with_weights, words, write, write_model
@@ -267,6 +268,32 @@ def test_a_missing_extra_says_what_to_install(folder: Path, monkeypatch: pytest.
     ):
         find_model("tiny")
     assert default_model() == ""
+
+
+def test_a_model_that_pytorch_runs_is_named_so_and_says_what_to_install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = {"torch": "2.9", "transformers": "5.1"}
+
+    def version(name: str) -> str:
+        if name not in installed:
+            raise PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr(transformers_models, "version", version)
+    model = find_model("transformers:tiny#1", listed_only=True)
+    assert model.name == "transformers:tiny#1"
+    before = model.fingerprint
+    assert before != find_model("tiny#1").fingerprint
+    installed["transformers"] = "5.2"
+    assert model.fingerprint != before
+    with pytest.raises(
+        ModelUnavailable, match=r"there is no model 'transformers:nothing'.*one of these after transformers:"
+    ):
+        find_model("transformers:nothing", listed_only=True)
+    del installed["torch"]
+    with pytest.raises(ModelUnavailable, match=r"takes the package torch; pip install 'tandem\[transformers\]'"):
+        find_model("transformers:tiny")
 
 
 def test_the_small_model_is_that_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -1,0 +1,124 @@
+"""Language models of any family run by PyTorch and `transformers` (extra `transformers`), on a GPU where there is one.
+
+Named `transformers:MODEL`, so that the results of NumPy's forward pass, the default, and of this one are told apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotation.core.errors import ModelUnavailable
+from annotation.separability.encoder_folders import FolderModel, LoadedFolder, Vectors, import_optional, load_with
+
+PREFIX = "transformers"
+TO_INSTALL = "pip install 'tandem[transformers]' (PyTorch for your GPU first, as its site says)"
+BATCH = 32  # texts of similar length that are run together
+DEFAULT_LENGTH = 512  # tokens, of models that say nothing
+
+
+@dataclass(frozen=True)
+class TransformersModel(FolderModel):
+    """A model in a folder, run by `transformers`."""
+
+    @property
+    def backend(self) -> list[str]:
+        """What runs it: vectors of another version are others'. The device is left out: it matters to some 10⁻⁶."""
+        return [PREFIX, *versions()]
+
+    @property
+    def _loaded(self) -> "TransformersFolder":
+        return load_with(_cached, self.folder)
+
+    @property
+    def folder_name(self) -> str:
+        """The name without backend and owner."""
+        return super().folder_name.removeprefix(f"{PREFIX}:")
+
+
+class TransformersFolder(LoadedFolder):
+    """A loaded folder."""
+
+    @cached_property
+    def network(self) -> Any:
+        """The encoder, in 32 bits. Code that a folder brings along is not run."""
+        torch, transformers = (import_optional(name, TO_INSTALL) for name in ("torch", "transformers"))
+        if self.settings.get("is_encoder_decoder"):
+            raise ModelUnavailable(
+                f"{self.folder}: a model of type {self.family} has a decoder; only encoders can be used"
+            )
+        try:
+            network = transformers.AutoModel.from_pretrained(
+                str(self.folder),
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=torch.float32,
+            )
+        except Exception as error:  # the library raises many types
+            reason = " ".join(str(error).split())[:300]
+            raise ModelUnavailable(f"{self.folder}: transformers can't load it: {reason}") from error
+        return network.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return int(self.network.config.num_hidden_layers)
+
+    @property
+    def known_tokens(self) -> int:
+        """Number of tokens that have a vector."""
+        return int(self.network.get_input_embeddings().num_embeddings)
+
+    @cached_property
+    def max_tokens(self) -> int:
+        """Most tokens of a text; families that number positions from after the padding token have fewer than positions."""
+        embeddings = getattr(getattr(self.network, "embeddings", None), "position_embeddings", None)
+        padding = getattr(embeddings, "padding_idx", None)
+        most = getattr(self.network.config, "max_position_embeddings", None) or DEFAULT_LENGTH
+        return int(most) - (0 if padding is None else padding + 1)
+
+    def token_vectors(self, texts: Sequence[Sequence[int]], layer: int | None = None) -> list[Vectors]:
+        """Return the token vectors of texts after a layer, by default the last, in batches of similar lengths."""
+        torch = import_optional("torch", TO_INSTALL)
+        found: list[Vectors] = [np.zeros((0, 0), np.float32)] * len(texts)
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        for start in range(0, len(order), BATCH):
+            places = order[start : start + BATCH]
+            longest = max(len(texts[place]) for place in places)
+            ids = torch.zeros((len(places), longest), dtype=torch.long)
+            mask = torch.zeros_like(ids)
+            for row, place in enumerate(places):
+                ids[row, : len(texts[place])] = torch.tensor(list(texts[place]))
+                mask[row, : len(texts[place])] = 1
+            ids[mask == 0] = int(self.network.config.pad_token_id or 0)
+            device = self.network.device
+            with torch.inference_mode():
+                out = self.network(
+                    input_ids=ids.to(device), attention_mask=mask.to(device), output_hidden_states=layer is not None
+                )
+            states = out.last_hidden_state if layer is None else out.hidden_states[layer]
+            rows = states.float().cpu().numpy()
+            for row, place in enumerate(places):
+                found[place] = rows[row, : len(texts[place])].copy()
+        return found
+
+
+@lru_cache(maxsize=1)  # it holds its weights in memory
+def _cached(folder: Path, stamp: object) -> TransformersFolder:
+    return TransformersFolder(folder)
+
+
+def versions() -> list[str]:
+    """Return the versions of the packages that run a model, without importing them: web processes look for models too.
+
+    Raises: ModelUnavailable if one is not installed
+    """
+    try:
+        return [version(name) for name in ("torch", "transformers")]
+    except PackageNotFoundError as error:
+        raise ModelUnavailable(f"running this language model takes the package {error.name}; {TO_INSTALL}") from None
