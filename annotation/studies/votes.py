@@ -4,10 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Exists, OuterRef, Q, QuerySet, SmallIntegerField, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.core.database.columns import code_of, number_columns, places, places_of_two
+from annotation.core.database.columns import code_of, flags_of, number_columns, places, places_of_two
 from annotation.models import Assignment, Hit, HitPair, Rating, Study
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import BAD, GOOD
@@ -75,10 +75,14 @@ class HumanVotes:
 
 @dataclass(frozen=True, eq=False)
 class _Assignments:
-    """One row per assignment, by primary key; `reasons` is (len(EXCLUSIONS), n), `is_wanted` whether it is one of `Whose`."""
+    """One row per assignment, by primary key; `reasons` is (len(EXCLUSIONS), n), `is_wanted` whether it is one of `Whose`.
+
+    hit, chance : primary key of its HIT, and the inclusion probability that this records
+    """
 
     key: IntArray
     hit: IntArray
+    chance: FloatArray
     person: IntArray
     reasons: BoolArray
     is_wanted: BoolArray
@@ -105,9 +109,14 @@ def read_votes(
     has_degree = question.strength or question.tie_kinds
     times, degrees = OF_TIME if timed else (), OF_DEGREE if has_degree else ()
     of_pair = ("display__assignment_id", "display__pair_id")
-    stored = Rating.objects.of_question(question.number).filter(stage=stage, display__assignment__hit__in=hits)
+    stored = Rating.objects.of_question(question.number).filter(stage=stage)
+    if 2 * len(given.key) < Assignment.objects.count():  # else reading all takes less time than joining the HITs'
+        stored = stored.filter(display__assignment__hit__in=hits)
     answers = number_columns(stored.order_by(), *of_pair, *OF_ANSWER, *degrees, *times)
-    row, pair = places(given.key, answers[0]), answers[1].astype(np.int64)
+    row = places(given.key, answers[0])
+    if (row < 0).any():  # of other HITs
+        answers, row = answers[:, row >= 0], row[row >= 0]
+    pair = answers[1].astype(np.int64)
     out = given.is_wanted[row] & ~given.is_counted[row] & given.reasons[:, row].any(axis=0)
 
     of, asked, chance = _asked(hits, given)
@@ -147,28 +156,31 @@ def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], wh
     keys = np.array([one[0] for one in people], dtype=np.int64)
     has_withdrawn = np.array([one[2] is not None for one in people], dtype=bool)
     is_excluded = np.array([one[3] for one in people], dtype=bool)
-    key, annotator, hit, batch, *flags = number_columns(
-        Assignment.objects.filter(hit__in=hits).order_by("pk"),
-        *("pk", "annotator_id", "hit_id", "hit__batch_id"),
-        code_of({1: Q(excluded=True)}),
-        code_of({1: ~Q(purpose=Assignment.Purpose.RATING)}),
-        code_of({1: ~Q(state=Assignment.State.SUBMITTED)}),
-        code_of({1: Q(slot=None)}),
-        Value(1, SmallIntegerField()) if whose.arms is None else code_of({1: _in_arms(whose.arms)}),
+    flags = flags_of(
+        Q(excluded=True),
+        ~Q(purpose=Assignment.Purpose.RATING),
+        ~Q(state=Assignment.State.SUBMITTED),
+        Q(slot=None),
+        Q(pk__isnull=False) if whose.arms is None else _in_arms(whose.arms),
     )
-    person = places(keys, annotator)
-    excluded, check, not_submitted, surplus, wanted = (flag > 0 for flag in flags)
+    stored = Assignment.objects.filter(hit__in=hits).order_by()
+    found = number_columns(stored, "pk", "annotator_id", "hit_id", flags).astype(np.int64)
+    key, annotator, hit, flag = found[:, np.argsort(found[0], kind="stable")]
+    known, batch, chance = number_columns(hits.order_by("pk"), "pk", "batch_id", "inclusion_probability")
+    of_hit, person = places(known.astype(np.int64), hit), places(keys, annotator)
+    excluded, check, not_submitted, surplus, wanted = (flag & (1 << bit) > 0 for bit in range(5))
     excluded = (excluded | is_excluded[person]) & (not whose.with_excluded)
     reasons = np.stack([has_withdrawn[person], check, excluded, not_submitted, surplus])
     if whose.people is not None:
         wanted &= np.array([one[1] in whose.people for one in people], dtype=bool)[person]
     return _Assignments(
-        key.astype(np.int64),
-        hit.astype(np.int64),
+        key,
+        hit,
+        np.append(chance, np.nan)[of_hit],
         person,
         reasons,
         wanted,
-        wanted & ~reasons.any(axis=0) & np.isin(batch, list(batches)),
+        wanted & ~reasons.any(axis=0) & np.isin(np.append(batch, np.nan)[of_hit], list(batches)),
         tuple(one[1] for one in people),
     )
 
@@ -183,13 +195,11 @@ def _asked(hits: QuerySet[Hit], given: _Assignments) -> tuple[IntArray, IntArray
     """Return a row for each pair of each counted assignment: the assignment's row, the pair, the HIT's chance."""
     on_hits = HitPair.objects.filter(hit__in=hits).order_by("hit_id", "position")
     hit, pair = number_columns(on_hits, "hit_id", "pair_id")
-    known, chance = number_columns(hits.order_by("pk"), "pk", "inclusion_probability")
     listed, start, size = np.unique(hit.astype(np.int64), return_index=True, return_counts=True)
     counted = np.flatnonzero(given.is_counted)
     at = places(listed, given.hit[counted])
     counted, at = counted[at >= 0], at[at >= 0]
     sizes = size[at]
-    chances = np.append(chance, np.nan)[places(known.astype(np.int64), given.hit[counted])]
     first = np.cumsum(sizes) - sizes
     place = np.arange(sizes.sum()) + np.repeat(start[at] - first, sizes)
-    return np.repeat(counted, sizes), pair[place].astype(np.int64), np.repeat(chances, sizes)
+    return np.repeat(counted, sizes), pair[place].astype(np.int64), np.repeat(given.chance[counted], sizes)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from django.db.models import Q, QuerySet, SmallIntegerField, Value
+from django.db.models import Q, QuerySet
 
 from analysis.grouping import groups
 from analysis.juries import JuryUnits, jury_verdicts, member_table, vote_counts
@@ -155,11 +155,12 @@ def _presented(rows: QuerySet[Judgment], judges: Iterable[Judge]) -> dict[int, P
     Probabilities are read where they decide a verdict of one of these judges.
     """
     status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
-    p_b = "p_b" if any(map(_averages, judges)) else Value(None, SmallIntegerField())
-    run, pair, is_a, code, verdict, probability = number_columns(
-        rows.order_by(),
-        *("run_id", "pair_id", code_of({1: Q(order=Judgment.Order.AB)}), status, "verdict", p_b),
+    p_b = ["p_b"] if any(map(_averages, judges)) else []
+    is_ab = code_of({1: Q(order=Judgment.Order.AB)})
+    run, pair, is_a, code, verdict, *given = number_columns(
+        rows.order_by(), "run_id", "pair_id", is_ab, status, "verdict", *p_b
     )
+    probability = given[0] if given else np.full(len(run), np.nan)
     runs, place = groups(run.astype(np.int64))
     found = JudgeRun.objects.filter(pk__in=runs.tolist()).order_by("created_at", "pk").values_list("pk", "judge_id")
     age = {pk: (number, judge_id) for number, (pk, judge_id) in enumerate(found)}

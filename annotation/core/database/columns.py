@@ -93,6 +93,12 @@ def code_of(conditions: Mapping[int, Q]) -> Case:
     return Case(*cases, default=Value(0), output_field=SmallIntegerField())
 
 
+def flags_of(*conditions: Q) -> Combinable:
+    """Return a column with the sum of a power of two for each condition that holds: 1 for the first, 2, 4 and so on."""
+    flags = (code_of({1 << bit: one}) for bit, one in enumerate(conditions))
+    return sum(flags, start=Value(0, SmallIntegerField()))
+
+
 def places(known: IntArray, wanted: FloatArray | IntArray) -> IntArray:
     """Return the place of each wanted key among the known ones, which ascend; -1 where it is not known."""
     if not len(known):

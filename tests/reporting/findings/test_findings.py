@@ -387,3 +387,25 @@ def test_number_of_queries_does_not_grow_with_ratings(built: Built, django_asser
             rate(built, place, code, [1, 0])
     with django_assert_max_num_queries(len(few)):
         findings(built.study, rounds=1)
+
+
+def test_findings_are_the_same_whether_a_study_has_most_or_few_of_the_databases_answers(built: Built) -> None:
+    for code, verdicts in {"ann": [-1, 1], "bob": [0, None], "cem": [-1, -1]}.items():
+        rate(built, 0, code, verdicts)
+    rate(built, 1, "ann", [1, 1], state="expired", fills_slot=False)
+    batch = built.study.batches.get()
+
+    def of_batch() -> Any:
+        return findings(built.study, rounds=1, batches=[batch])["configurations"]
+
+    alone = of_batch()
+    shared = (built.study, "news", built.system_a, built.system_b)
+    again = build_batch(*shared, built.matchups, built.pairs, name="again")
+    for place in range(4):
+        rate(again, place, "dia", [1, 0])
+        assert of_batch() == alone
+    other = build_configuration(build_study("other"), instances=9, pairs=2)
+    for place in range(9):
+        rate(other, place, f"rater-{place}", [1, 0])
+    assert of_batch() == alone
+    assert only(other.study)["raters"][0]["ratings"] == 18
