@@ -29,17 +29,17 @@ RULES = {
     ),
     "worse": gettext_noop(
         "May not replace a single rater: it fails the test of non-inferiority on %(instances)s, where its agreement with people, "
-        "less theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with "
+        "less theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above -%(epsilon)s (-ε) with "
         "the whole interval."
     ),
     "open": gettext_noop(
         "Not shown that it may replace a single rater: the test of non-inferiority is open, as its agreement with people, less "
-        "theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with the "
+        "theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above -%(epsilon)s (-ε) with the "
         "whole interval."
     ),
     "narrow": gettext_noop(
         "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
-        "%(difference)s [%(low)s, %(high)s], which lies above −%(epsilon)s (−ε), but so narrowly that this may be chance "
+        "%(difference)s [%(low)s, %(high)s], which lies above -%(epsilon)s (-ε), but so narrowly that this may be chance "
         "(p = %(p_value)s; at most %(limit)s would pass the test of non-inferiority)."
     ),
     "chance": gettext_noop(

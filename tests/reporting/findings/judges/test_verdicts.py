@@ -170,7 +170,7 @@ def test_words_of_a_judge_that_passes_alone_and_not_beside_the_bins() -> None:
     found, needed = decide(alone, OPEN), shown(alone, limit=0.0125).needed
     assert found["text"].startswith(
         "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
-        "0.02 [-0.09, 0.13], which lies above −0.10 (−ε), but so narrowly that this may be chance (p = 0.0183; at most 0.0125 "
+        "0.02 [-0.09, 0.13], which lies above -0.10 (-ε), but so narrowly that this may be chance (p = 0.0183; at most 0.0125 "
         f"would pass the test of non-inferiority). With 50 instances it is open; about {needed} would do."
     )
 
@@ -234,7 +234,7 @@ def test_difference_beyond_the_margin_is_not_mended_by_more_instances() -> None:
 def test_worse_judge_has_its_difference_said() -> None:
     assert decide(WORSE)["text"].startswith(
         "May not replace a single rater: it fails the test of non-inferiority on 50 instances, where its agreement with "
-        "people, less theirs with one another, is -0.30 [-0.40, -0.20] and would have to lie above −0.10 (−ε) with the whole "
+        "people, less theirs with one another, is -0.30 [-0.40, -0.20] and would have to lie above -0.10 (-ε) with the whole "
         "interval."
     )
 
