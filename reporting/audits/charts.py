@@ -26,5 +26,5 @@ def turned_verdicts(found: dict[str, Any], theme: str) -> Spec:
     if not rows:
         return empty_chart(title, NOTHING, theme)
     about = {"filters": {"level": found["level"], "two_way": False}}
-    body, about_rows = dot_rows(rows, series, _("Share of verdicts"), theme, domain=(0, 1))
+    body, about_rows = dot_rows(rows, series, _("Share of verdicts"), theme, share=True)
     return column_spec(body, [title], [*interval_notes(about, rows), *about_rows], theme, legend=series)

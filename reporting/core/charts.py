@@ -6,14 +6,14 @@ expression, a link or an image. The renderer may load nothing.
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
 from django.utils.translation import gettext_noop
 
 from annotation.core.files.spreadsheet import csv_lines
-from reporting.core.themes import SHAPES, THEMES, Theme
+from reporting.core.themes import SHAPES, THEMES, Look, Theme
 
 Spec = dict[str, Any]
 Findings = dict[str, Any]
@@ -25,6 +25,7 @@ COLUMN_WIDTH, COLUMN_INCHES = (
     380,
     3.3,
 )  # pixels of a picture for a paper's column: its letters of 12 pixels have 7.5 points
+MARGIN = 0.04  # of an axis, on either side of what is drawn
 DRAWN = "_"  # begins names of fields that serve drawing alone
 NO_DATA = "Nothing to draw yet"
 MAX_SERIES = len(SHAPES)  # curves in one chart: each rater has its own colour and shape
@@ -67,17 +68,34 @@ def _renderer() -> Any:
     return vl_convert
 
 
-def quantity(field: str, title: str | None, **more: Any) -> Spec:
+def quantity(field: str, title: str | list[str] | None, **more: Any) -> Spec:
     """Return the encoding of a number."""
     return {"field": field, "type": "quantitative", "title": title, **more}
 
 
-def series_encoding(field: str, title: str | None, names: Sequence[str], theme: Theme) -> Spec:
-    """Return the encodings of a series by its colour and its shape."""
+def padded(values: Iterable[float | None], *, ticks: int = 6) -> Spec:
+    """Return the scale and axis of numbers whose points and ends of intervals lie apart from the edges."""
+    known = [value for value in values if value is not None]
+    low, high = min(known), max(known)
+    margin = MARGIN * (high - low) or abs(low) / 10 or 0.5
+    scale = {"domain": [low - margin, high + margin], "nice": False, "zero": False}
+    return {"scale": scale, "axis": {"tickCount": ticks}}
+
+
+def shares() -> Spec:
+    """Return the scale and axis of shares, on which 0 and 1 lie apart from the edges."""
+    return {**padded((0, 1)), "axis": {"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "format": ".1f"}}
+
+
+def series_encoding(
+    field: str, title: str | None, names: Sequence[str], theme: Theme, looks: Sequence[Look] = ()
+) -> Spec:
+    """Return the encodings of a series by its colour and its shape: by its look, or by its place if it has none."""
+    looks = looks or list(islice(cycle(zip(theme.series, SHAPES, strict=True)), len(names)))
     series = {"field": field, "type": "nominal", "sort": list(names), "title": title}
     return {
-        channel: {**series, "scale": {"domain": list(names), "range": list(islice(cycle(values), len(names)))}}
-        for channel, values in (("color", theme.raters), ("shape", SHAPES))
+        channel: {**series, "scale": {"domain": list(names), "range": [look[place] for look in looks]}}
+        for place, channel in enumerate(("color", "shape"))
     }
 
 

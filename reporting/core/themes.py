@@ -11,31 +11,39 @@ SHAPES = (
     *("circle", "square", "triangle-up", "diamond"),
     *("cross", "triangle-down", "triangle-right", "triangle-left"),
 )
+Look = tuple[str, str]  # colour and shape
 
 
 @dataclass(frozen=True)
 class Theme:
     """Colours of one page scheme.
 
-    raters  : one for each shape (Okabe and Ito's palette without those that vanish on the background, and two more)
-    darkest : point on Viridis that stands for a consistency of 0
+    people    : people's, which no judge has: with any colour vision they differ, as blue and warm colours do
+    judges    : of judges, warm and of different lightness
+    series    : of what is no rater, one for each shape; the last is grey
+    opposites : of a scale from one side through neither to the other; no rater's
+    darkest   : point on Viridis that stands for a consistency of 0
     """
 
     name: str
     background: str
     ink: str
     grid: str
-    raters: tuple[str, ...]
+    people: str
+    judges: tuple[str, ...]
+    series: tuple[str, ...]
+    opposites: tuple[str, str, str]
     darkest: float
 
     def consistency(self, value: float) -> str:
         """Return the colour of a consistency from 0 to 1."""
         return viridis(self.darkest + (1 - self.darkest) * value)
 
-    @property
-    def opposites(self) -> tuple[str, str, str]:
-        """The colours of a scale from one side through neither to the other."""
-        return self.raters[0], self.grid, self.raters[1]
+    def look(self, place: int) -> Look:
+        """Return the colour and shape of people (place 0), or of a judge by its place."""
+        if place == 0:
+            return self.people, SHAPES[0]
+        return self.judges[(place - 1) % len(self.judges)], SHAPES[1:][(place - 1) % (len(SHAPES) - 1)]
 
     def config(self) -> dict[str, Any]:
         """Return the Vega-Lite configuration."""
@@ -64,7 +72,10 @@ THEMES = {
         "#ffffff",
         "#1b1f24",
         "#d8dde3",
-        ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#000000", "#882255", "#5b6770"),
+        "#0072b2",
+        ("#d55e00", "#6e2500", "#a87500", "#c2185b", "#4d4000", "#e0457b", "#965a2c"),
+        ("#009e73", "#882255", "#000000", "#cc79a7", "#8a6d00", "#0072b2", "#d55e00", "#5b6770"),
+        ("#1b7837", "#e9e9ee", "#762a83"),
         0.0,
     ),
     "dark": Theme(
@@ -72,7 +83,10 @@ THEMES = {
         "#13171f",
         "#e6e9ee",
         "#39414d",
-        ("#56b4e9", "#e69f00", "#2fc79a", "#cc79a7", "#f0e442", "#ffffff", "#ff8f7a", "#9aa7b5"),
+        "#56b4e9",
+        ("#ff8c42", "#f0e442", "#d98f9c", "#ffcf99", "#b58a2e", "#ff7b7b", "#c7b299"),
+        ("#2fc79a", "#ff8f7a", "#ffffff", "#cc79a7", "#f0e442", "#56b4e9", "#e69f00", "#9aa7b5"),
+        ("#5fbf7a", "#39414d", "#c08ad0"),
         0.18,
     ),
 }

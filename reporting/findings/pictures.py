@@ -14,7 +14,7 @@ from reporting.core.charts import Findings, Spec
 from reporting.core.pictures import FILES, picture
 from reporting.core.raters import PEOPLE
 from reporting.findings.charts import agreement, confusion, judges, rankings, separability, stacks
-from reporting.findings.charts.common import WHY, for_page, interval_note, nothing
+from reporting.findings.charts.common import EVERYONE, WHY, for_page, interval_note, nothing
 
 Draw = Callable[[Findings, str], Spec]
 
@@ -254,7 +254,8 @@ def draw(
     question : that the findings are about, if the study asks several; width : one of WIDTHS
     """
     whole: dict[str, Any] = {key: found[key] for key in ("filters", "being_computed") if key in found}
-    shown = found if configuration is None else {**configuration, **whole}
+    everyone = dict.fromkeys(rater["rater"] for one in found["configurations"] for rater in one["raters"])
+    shown = {**(found if configuration is None else {**configuration, **whole}), EVERYONE: list(everyone)}
     spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
     if "being_computed" in found and WHY in spec.get("usermeta", {}):
         spec = nothing(str(KINDS[name].caption), _("This picture is being computed."), theme)

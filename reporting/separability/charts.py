@@ -67,11 +67,11 @@ def _bars(parts: list[tuple[str, dict[str, Any]]], title: list[str], captions: l
         return empty_chart(title[0], "no separability has been computed, or no instance has one", theme)
     x, y = quantity("low", SEPARABILITY), quantity("instances", "Instances", axis={"tickMinStep": 1})
     bars = {
-        "mark": {"type": "bar", "color": THEMES[theme].raters[0], "stroke": THEMES[theme].background},
+        "mark": {"type": "bar", "color": THEMES[theme].series[0], "stroke": THEMES[theme].background},
         "encoding": {"x": {**x, "bin": {"binned": True}}, "x2": {"field": "high"}, "y": y},
     }
     mean = {
-        "mark": {"type": "rule", "color": THEMES[theme].raters[1], "strokeWidth": 2, "strokeDash": [5, 3]},
+        "mark": {"type": "rule", "color": THEMES[theme].series[1], "strokeWidth": 2, "strokeDash": [5, 3]},
         "encoding": {"x": quantity("mean", SEPARABILITY, aggregate="mean")},
     }
     names = list(dict.fromkeys(row["panel"] for row in rows))
@@ -202,7 +202,7 @@ def stability_curve(found: dict[str, Any], title: str, theme: str) -> Spec:
     ]
     if not rows:
         return empty_chart(title, str(found.get("why") or "no instance has enough generations"), theme)
-    colour = THEMES[theme].raters[0]
+    colour = THEMES[theme].series[0]
     x = {"field": "count", "type": "ordinal", "title": "How many", "axis": {"labelAngle": 0}}
     y = quantity("change", "Mean change of separability")
     line = {"mark": {"type": "line", "color": colour}, "encoding": {"x": x, "y": y}}
@@ -230,7 +230,7 @@ def temperatures(found: dict[str, Any], theme: str) -> Spec:
         return empty_chart(
             title, "no two configurations differ by the temperatures alone, or none has a separability", theme
         )
-    colour = THEMES[theme].raters[0]
+    colour = THEMES[theme].series[0]
     x = {"field": "temperatures", "type": "ordinal", "sort": None, "title": "Temperatures", "axis": {"labelAngle": 0}}
     layers = interval_and_point(
         {"x": x}, quantity("mean", "Mean separability", scale={"zero": False}), {}, size=70, color=colour

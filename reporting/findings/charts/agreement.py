@@ -9,7 +9,9 @@ from reporting.findings.charts.common import (
     column_spec,
     first_series,
     interval_notes,
+    kind_looks,
     nothing,
+    rater_looks,
     rater_names,
     study_notes,
 )
@@ -32,8 +34,10 @@ def people_agreement(found: Findings, theme: str) -> Spec:
     ]
     if not rows:
         return nothing(title, _("no pair has ratings of two people"), theme)
+    colour, shape = kind_looks(theme)["person"]
+    looks = [(colour, shape), (colour, "diamond")]
     axis = _("Agreement (α: 0 is chance, 1 full)")
-    body, about_rows = dot_rows(rows, series, axis, theme, marks=[(0, False)])
+    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, marks=[(0, False)])
     notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
 
@@ -56,7 +60,8 @@ def position(found: Findings, theme: str) -> Spec:
         return nothing(title, _("no verdict but ties"), theme)
     series = [name for name in names.values() if name in {row["series"] for row in rows}]
     axis = _("Share for the text shown first")
-    body, about_rows = dot_rows(rows, series, axis, theme, domain=(0, 1), marks=[(0.5, True)])
+    looks = rater_looks(found, (rater for rater, name in names.items() if name in series), theme)
+    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
     notes = [
         *interval_notes(found, rows),
         _("ties left out"),

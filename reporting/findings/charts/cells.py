@@ -33,7 +33,7 @@ def cells_body(
     *,
     rows: Sequence[str],
     columns: Sequence[str],
-    axis: str | None,
+    titles: tuple[str, str],
     panels: Sequence[str],
     beside: bool = False,
     two: bool = False,
@@ -41,12 +41,18 @@ def cells_body(
 ) -> Spec:
     """Return the body of a picture of cells in panels: one below the other, all `beside` each other, or `two` in a row.
 
-    axis  : title of the columns
-    count : the number that stands in a cell below the share, where there is room
+    titles : what rows are, and what columns are
+    count  : the number that stands in a cell below the share, where there is room
     """
     across = len(columns) * (len(panels) if beside else 1)
     counted = across <= MANY
-    room = COLUMN_WIDTH - 30 - max(map(len, rows)) * LETTER - (20 * (len(panels) - 1) if beside else 0)
+    labelled = 2 if two else 1  # panels in a row that have names of rows
+    room = (
+        COLUMN_WIDTH / labelled
+        - (70 if two else 50)
+        - max(map(len, rows)) * LETTER
+        - (20 * (len(panels) - 1) if beside else 0)
+    )
     width, height = (
         min(most, size) for most, size in zip(LARGE if counted else SMALL, (room / across, 99), strict=True)
     )
@@ -54,10 +60,11 @@ def cells_body(
         "field": "column",
         "type": "nominal",
         "sort": list(columns),
-        "title": axis,
+        "title": titles[1],
         "axis": {
             "orient": "top",
             "labelAngle": -35 if max(map(len, columns)) > 6 else 0,
+            "labelFontSize": 12 if counted else 10,
             "domain": False,
             "ticks": False,
         },
@@ -67,16 +74,16 @@ def cells_body(
         "field": "row",
         "type": "nominal",
         "sort": list(rows),
-        "title": None,
-        "axis": {"labelLimit": COLUMN_WIDTH, "domain": False, "ticks": False},
+        "title": titles[0],
+        "axis": {"labelLimit": COLUMN_WIDTH, "labelPadding": 5, "domain": False, "ticks": False},
         "scale": {"domain": list(rows)},
     }
     place = {"x": x, "y": y}
     colour = {"type": "nominal", "scale": None, "legend": None}
-    layers = [
+    layers: list[Spec] = [
         {"mark": {"type": "rect"}, "encoding": {**place, "color": {"field": "_fill", **colour}}},
         {
-            "mark": {"type": "text", "fontSize": 11 if counted else 9, "dy": -6 if counted else 0},
+            "mark": {"type": "text", "fontSize": 11 if counted else 10, "dy": -6 if counted else 0},
             "encoding": {
                 **place,
                 "text": {"field": "_percent", "type": "nominal"},
@@ -95,15 +102,22 @@ def cells_body(
                 },
             }
         )
-    data = {"data": {"values": [_row(cell) for cell in cells]}}
     size = {"width": {"step": round(width)}, "height": {"step": height}}
-    header = {"labelAnchor": "start", "labelAngle": 0, "labelOrient": "top"}
-    facet = {"field": "panel", "type": "nominal", "sort": list(panels), "title": None, "header": header}
-    return {
-        **data,
-        **({"facet": facet, "columns": 2} if two else {"facet": {"column" if beside else "row": facet}}),
-        "spec": {**size, "layer": layers},
-    }
+    unnamed = {**y, "title": None, "axis": None}
+    drawn = [
+        {
+            "title": {"text": panel, "anchor": "start", "frame": "group", "fontSize": 11, "fontWeight": "normal"},
+            "transform": [{"filter": {"field": "panel", "equal": panel}}],
+            **size,
+            "layer": [
+                {**layer, "encoding": {**layer["encoding"], "y": unnamed if beside and place else y}}
+                for layer in layers
+            ],
+        }
+        for place, panel in enumerate(panels)
+    ]
+    data = {"data": {"values": [_row(cell) for cell in cells]}}
+    return {**data, "concat": drawn, "columns": len(panels) if beside else 2 if two else 1}
 
 
 def _row(cell: ShadedCell) -> dict[str, Any]:

@@ -17,12 +17,15 @@ from reporting.core.charts import (
     shorten,
 )
 from reporting.core.instance_selection import selection_note
+from reporting.core.raters import PEOPLE
 from reporting.core.scripted import SCRIPTED
+from reporting.core.themes import SHAPES, THEMES, Look
 from reporting.core.words import rater_name, said
 
 PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
 PANEL = (146, 120)  # two beside each other in a column
 TITLE_WIDTH, LINE_WIDTH, LEGEND_WIDTH = 42, 58, 18  # characters of a line, of a name in a legend of two columns
+EVERYONE = "everyone"  # names of all raters, in an order that gives each its look
 WHY = "why"  # of a picture without data, in its `usermeta`
 
 
@@ -48,7 +51,7 @@ def column_spec(body: Spec, title: list[str], notes: list[str], theme: str, *, l
         "titleLimit": 340,
     }
     spec["config"]["header"]["labelFontSize"] = 11
-    if "facet" not in body:
+    if "layer" in body:
         spec |= {"width": COLUMN_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
     return spec
 
@@ -56,11 +59,11 @@ def column_spec(body: Spec, title: list[str], notes: list[str], theme: str, *, l
 def for_page(spec: Spec) -> Spec:
     """Return a picture for a paper's column as one for the width of a page."""
     wide = {**spec, "title": {**spec["title"], "limit": PAGE_WIDTH}}
+    if "concat" in spec:  # of cells, which have their size
+        return {**wide, "columns": spec["columns"] if spec["columns"] > 2 else 2 * spec["columns"]}
     if "facet" not in spec:
         return {**wide, "width": PAGE_WIDTH}
     width, columns = spec["spec"]["width"], {"columns": 2 * spec["columns"]} if "columns" in spec else {}
-    if isinstance(width, dict):  # of cells, which have their size
-        return wide | columns
     if columns:
         return wide | columns | {"spec": {**spec["spec"], "width": width + 20}}
     return {**wide, "spec": {**spec["spec"], "width": width + PAGE_WIDTH - COLUMN_WIDTH}}
@@ -152,10 +155,22 @@ def interval_notes(found: Findings, rows: Iterable[Mapping[str, Any]]) -> list[s
     return [interval_note(found), *([_("without a bar: too few instances for an interval")] if missing else [])]
 
 
-def separability_axis() -> Spec:
+def separability_axis(*, angle: int = -40) -> Spec:
     """Return the encoding of bins of separability on the horizontal axis."""
     title = _("Separability")
-    return {"field": "bin", "type": "ordinal", "sort": None, "title": title, "axis": {"labelAngle": -40}}
+    return {"field": "bin", "type": "ordinal", "sort": None, "title": title, "axis": {"labelAngle": angle}}
+
+
+def rater_looks(found: Findings, raters: Iterable[str], theme: str) -> list[Look]:
+    """Return the look of each rater, the same in every picture of the findings; the mean of judges is no rater's."""
+    places = {name: place for place, name in enumerate([PEOPLE, *(name for name in found[EVERYONE] if name != PEOPLE)])}
+    mean = (THEMES[theme].ink, SHAPES[-1])
+    return [THEMES[theme].look(places[name]) if name in places else mean for name in raters]
+
+
+def kind_looks(theme: str) -> dict[str, Look]:
+    """Return the looks of people and of a judge that its name alone tells apart."""
+    return {"person": THEMES[theme].look(0), "judge": THEMES[theme].look(1)}
 
 
 def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:

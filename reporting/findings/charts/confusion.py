@@ -5,6 +5,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from reporting.core.charts import Findings, Spec, shorten
+from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES
 from reporting.core.words import rater_name
 from reporting.findings.charts.cells import ShadedCell, cells_body
@@ -12,6 +13,7 @@ from reporting.findings.charts.common import (
     column_spec,
     configuration_notes,
     first_of,
+    kind_looks,
     nothing,
     rater_names,
     short_names,
@@ -29,14 +31,14 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     if not raters:
         return nothing(title_of(found), found["raters"][0]["confusion"]["why"], theme)
     shown, more = first_of([one["rater"] for one in raters], MAX_RATERS)
-    names, said = rater_names(shown, 16), _names()
+    names, said = rater_names(shown, 12), _names()
     cells = [
         ShadedCell(
             f"{names[one['rater']]} (n = {one['confusion']['n']})",
             said[given],
             said[verdict],
             count / max(1, sum(row.values())),
-            _scale(theme),
+            _scale(theme, one["rater"]),
             {
                 "rater": rater_name(one["rater"]),
                 "majority": given,
@@ -51,10 +53,12 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
         for verdict, count in row.items()
         if sum(row.values())
     ]
+    empty = any(not sum(row.values()) for one in raters for row in one["confusion"]["by_majority"].values())
     left_out = sum(one["confusion"]["excluded"] for one in raters if one["rater"] in names)
     notes = [
         _("=: tie"),
-        _("rows: the majority of people’s ratings, for people that of the others"),
+        _("rows: what the majority of people says, for people that of the others; columns: what the rater says"),
+        *([_("empty: no such pair")] if empty else []),
         _("left out: %(number)s verdicts without a majority beside them") % {"number": left_out},
         *more,
         *configuration_notes(found),
@@ -66,7 +70,7 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
         cells,
         rows=list(said.values()),
         columns=list(said.values()),
-        axis=_("verdict"),
+        titles=(_("majority"), _("verdict")),
         panels=list(dict.fromkeys(cell.panel for cell in cells)),
         two=True,
         count="count",
@@ -81,7 +85,7 @@ def people_confusion(found: Findings, theme: str) -> Spec:
         return nothing(title, model["why"], theme)
     by_ratings = sorted(model["people"], key=lambda one: (-one["ratings"], one["rater"]))
     shown, more = first_of([one["rater"] for one in by_ratings], MAX_PEOPLE)
-    names, said = short_names(shown, 12), _names()
+    names, said = short_names(shown, 9), _names()
     labels = {
         one["rater"]: f"{names[one['rater']]} (n = {one['ratings']})" for one in by_ratings if one["rater"] in names
     }
@@ -97,7 +101,7 @@ def people_confusion(found: Findings, theme: str) -> Spec:
         cells,
         rows=list(labels.values()),
         columns=list(said.values()),
-        axis=_("rating"),
+        titles=(_("person"), _("rating")),
         panels=[_("model: %(verdict)s") % {"verdict": one} for one in said.values()],
         beside=True,
     )
@@ -112,12 +116,12 @@ def _of_person(
     true, given = classes
     data = {"rater": shorten(person["rater"]), "true": true, "vote": given, "n": person["rated"][true]}
     panel = _("model: %(verdict)s") % {"verdict": said[true]}
-    return ShadedCell(panel, label, said[given], share, _scale(theme), data)
+    return ShadedCell(panel, label, said[given], share, _scale(theme, PEOPLE), data)
 
 
 def _names() -> dict[str, str]:
     return {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
 
 
-def _scale(theme: str) -> tuple[str, str]:
-    return THEMES[theme].background, THEMES[theme].raters[0]
+def _scale(theme: str, rater: str) -> tuple[str, str]:
+    return THEMES[theme].background, kind_looks(theme)["person" if rater == PEOPLE else "judge"][0]

@@ -14,14 +14,24 @@ from reporting.core.charts import (
     panels,
     quantity,
     series_encoding,
+    shares,
 )
 from reporting.core.raters import PEOPLE
-from reporting.core.themes import THEMES, Theme
+from reporting.core.themes import THEMES, Look, Theme
 from reporting.core.words import rater_name
-from reporting.findings.charts.common import PANEL, column_spec, counted_note, interval_notes, rater_names
+from reporting.findings.charts.common import (
+    column_spec,
+    counted_note,
+    interval_notes,
+    kind_looks,
+    rater_looks,
+    rater_names,
+    wrapped,
+)
 
 BIN_FILL = 0.6  # share of a bin's width over which the raters' points are spread
 HEIGHT = 210
+SMALL_PANEL = (122, 120)  # beside its axis, whose title may have two lines
 Curve = tuple[str, list[tuple[Findings, Findings]]]  # a rater's name; bins with the rater's estimates in them
 
 
@@ -37,9 +47,11 @@ def curves(
         return None
     estimates = [estimate for _name, line in lines for _bin, estimate in line]
     notes = [_("ticks: edges of the bins"), *interval_notes(found, estimates), counted_note(), *notes]
+    together = len(lines) <= MAX_SERIES
+    labels = rater_names((name for name, _line in lines), 40 if together else 11)
     short = {
-        name: f"{label} (n = {sum(estimate['n_instances'] or 0 for _bin, estimate in line)})"
-        for (name, line), label in zip(lines, rater_names((name for name, _line in lines), 40).values(), strict=True)
+        name: f"{labels[name]} (n = {sum(estimate['n_instances'] or 0 for _bin, estimate in line)})"
+        for name, line in lines
     }
     bins = [bin_ for _name, line in lines for bin_, _estimate in line]
     edges = sorted({edge for bin_ in bins for edge in (bin_["low"], bin_["high"])})
@@ -48,15 +60,16 @@ def curves(
         "_x",
         _("Separability"),
         scale={"domain": [edges[0] - margin, edges[-1] + margin], "nice": False, "zero": False},
-        axis={"values": edges, "format": ".2f"},
+        axis={"values": edges, "format": ".2f", "labelAngle": 0 if together else -90},
     )
-    y = quantity("value", axis, scale={"domain": [0, 1]})
-    if len(lines) <= MAX_SERIES:
+    y = quantity("value", axis if together else wrapped(axis, 20), **shares())
+    if together:
         names = [short[name] for name, _line in lines]
         rows = [
             row for place, (name, line) in enumerate(lines) for row in _points(short[name], line, place, len(lines))
         ]
-        body = {"height": HEIGHT, "layer": _layers(names, x, y, THEMES[theme])}
+        looks = rater_looks(found, (name for name, _line in lines), theme)
+        body = {"height": HEIGHT, "layer": _layers(names, looks, x, y, THEMES[theme])}
         return column_spec({"data": {"values": rows}, **body}, title, notes, theme, legend=names)
     known = [(rater_name(name), line) for name, line in lines if name == PEOPLE]
     judges, judge = [line for line in lines if line[0] != PEOPLE], _(JUDGE_SERIES)
@@ -66,8 +79,9 @@ def curves(
         for place, (series, shown) in enumerate([*known, (judge, line)])
         for row in _points(series, shown, place, len(known) + 1)
     ]
-    layers = _layers([*(name for name, _line in known), judge], x, y, THEMES[theme])
-    body = panels("panel", [short[name] for name, _line in judges], layers, PANEL, columns=2, resolve=OWN_X_AXES)
+    looks = [kind_looks(theme)[kind] for kind in (*["person"][: len(known)], "judge")]
+    layers = _layers([*(name for name, _line in known), judge], looks, x, y, THEMES[theme])
+    body = panels("panel", [short[name] for name, _line in judges], layers, SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
     return column_spec({"data": {"values": rows}, **body}, title, notes, theme)
 
 
@@ -86,8 +100,8 @@ def _points(name: str, line: list[tuple[Findings, Findings]], place: int, raters
     ]
 
 
-def _layers(names: list[str], x: Spec, y: Spec, theme: Theme) -> list[Spec]:
-    series = series_encoding("rater", None, names, theme)
+def _layers(names: list[str], looks: list[Look], x: Spec, y: Spec, theme: Theme) -> list[Spec]:
+    series = series_encoding("rater", None, names, theme, looks)
     interval = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": series["color"]}
     return [
         {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": series["color"]}},

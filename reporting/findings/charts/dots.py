@@ -1,10 +1,11 @@
 """Rows of points with intervals: one row for each name, one point in it for each series."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from reporting.core.charts import COLUMN_WIDTH, Spec, quantity, series_encoding
-from reporting.core.themes import THEMES, Theme
+from reporting.core.charts import COLUMN_WIDTH, Spec, padded, quantity, series_encoding, shares
+from reporting.core.themes import THEMES, Look, Theme
 from reporting.findings.charts.common import counted_note, first_of, short_names
 
 POINT, GAP = 14, 10  # pixels a point, and between rows
@@ -20,35 +21,44 @@ def dot_rows(
     title: str,
     theme: str,
     *,
-    domain: tuple[float, float] | None = None,
+    looks: Sequence[Look] = (),
+    share: bool = False,
     marks: Sequence[tuple[float, bool]] = (),
     panel: bool = False,
 ) -> tuple[Spec, list[str]]:
     """Return the body of a picture of rows made by `point`, and notes on what n counts and on rows that are left out.
 
-    series : in the order of their colours
-    title  : of the axis of values; domain : its ends, those of the data by default
+    series : with a look for each, or drawn in the order of the theme's colours
+    title  : of the axis of values, which are shares, or are spread as the data are
     marks  : values to mark by a line, and whether it is dashed
     panel  : whether rows have a `panel`, each of which is drawn by itself
 
     The name of a row stands beside it, or above it where names are long, with the number of instances.
     """
-    tallest = (POINT * (len(series) + 1) + GAP) * len({row.get("panel") for row in rows})
+    points = max(Counter((row.get("panel"), row["name"]) for row in rows).values())  # of a row
+    tallest = (POINT * (points + 1) + GAP) * len({row.get("panel") for row in rows})
     most = max(MIN_ROWS, MAX_HEIGHT // max(1, tallest))
     names, more = first_of(list(dict.fromkeys(row["name"] for row in rows)), most)
     notes = [counted_note(), *more]
     drawn = [row for row in rows if row["name"] in names]
     labels = _labels(drawn, panel)
-    drawn = [{**row, "_label": labels[row.get("panel"), row["name"]]} for row in drawn]
+    first = {(row.get("panel"), row["name"]): place for place, row in reversed(list(enumerate(drawn)))}
+    drawn = [
+        {**row, "_label": labels[key], "_first": first[key] == place}
+        for place, row in enumerate(drawn)
+        for key in [(row.get("panel"), row["name"])]
+    ]
     longest = max(map(len, labels.values()), default=0)
     above = longest > BESIDE
-    step = POINT * len(series) + GAP + (POINT if above else 0)
-    layers = _layers(series, title, THEMES[theme], domain, marks)
-    for layer in layers[len(marks) :]:
-        layer["encoding"]["y"] |= {"sort": list(dict.fromkeys(labels.values())), "axis": _names_axis(above, step)}
-        layer["encoding"]["yOffset"]["scale"] = {"range": [POINT + GAP if above else GAP, step - GAP]}
-    for layer in layers[: len(marks)]:
-        layer["mark"]["opacity"] = 0.4 if above else 1  # it crosses the names
+    step = POINT * points + GAP + (POINT if above else 0)
+    y: Spec = {"field": "_label", "type": "nominal", "sort": list(dict.fromkeys(labels.values()))}
+    y |= {"scale": {"padding": 0}, "axis": None if above else NAMES_AXIS}
+    offset = {"scale": {"range": [POINT + GAP if above else GAP, step - GAP]}} if points > 1 or above else None
+    values = [row[key] for row in drawn for key in ("value", "low", "high")] + [value for value, _dashed in marks]
+    x = quantity("value", title, **(shares() if share else padded(values)))
+    layers = _layers(series, looks, (x, y, offset), THEMES[theme], marks)
+    if above:
+        layers += _names(y, THEMES[theme])
     size = {"width": COLUMN_WIDTH, "height": {"step": step, "for": "position"}}
     if not panel:
         return {"data": {"values": drawn}, **size, "layer": layers}, notes
@@ -62,6 +72,7 @@ def dot_rows(
     }, notes
 
 
+NAMES_AXIS = {"labelLimit": COLUMN_WIDTH, "grid": False, "ticks": False, "domain": False, "title": None}
 PANEL_HEADER = {"labelOrient": "top", "labelAnchor": "start", "labelAngle": 0}
 
 
@@ -83,28 +94,34 @@ def _labels(rows: Sequence[Row], panel: bool) -> dict[tuple[str | None, str], st
     }
 
 
-def _names_axis(above: bool, step: int) -> Spec:
-    axis: Spec = {"labelLimit": COLUMN_WIDTH, "grid": False, "ticks": False, "domain": False, "title": None}
-    if above:
-        axis |= {"labelAlign": "left", "labelPadding": -4, "labelOffset": -(step // 2) + POINT // 2 + 2}
-    return axis
+def _names(y: Spec, theme: Theme) -> list[Spec]:
+    """Return the layers of the names above their rows, on a ground that interrupts the lines behind them."""
+    text = {"type": "text", "align": "left", "baseline": "middle", "dy": POINT // 2 + 2, "limit": COLUMN_WIDTH}
+    return [
+        {
+            "transform": [{"filter": {"field": "_first", "equal": True}}],
+            "mark": {**text, "fontSize": 12, **colours},
+            "encoding": {"y": {**y, "bandPosition": 0}, "x": {"value": 4}, "text": {"field": "_label"}},
+        }
+        for colours in (
+            {"color": theme.background, "stroke": theme.background, "strokeWidth": 5, "strokeJoin": "round"},
+            {"color": theme.ink},
+        )
+    ]
 
 
 def _layers(
     series: Sequence[str],
-    title: str,
+    looks: Sequence[Look],
+    axes: tuple[Spec, Spec, Spec | None],
     theme: Theme,
-    domain: tuple[float, float] | None,
     marks: Sequence[tuple[float, bool]],
 ) -> list[Spec]:
-    scale = {"zero": False, "nice": True} if domain is None else {"domain": list(domain)}
-    x = quantity("value", title, scale=scale, axis={"tickCount": 6})
-
-    def place() -> Spec:
-        y = {"field": "_label", "type": "nominal", "scale": {"padding": 0}}
-        return {"y": y, "yOffset": {"field": "series", "type": "nominal", "sort": list(series)}}
-
-    encoded = series_encoding("series", None, series, theme)
+    x, y, offset = axes
+    place = {"y": y}
+    if offset:
+        place["yOffset"] = {"field": "series", "type": "nominal", "sort": list(series), **offset}
+    encoded = series_encoding("series", None, series, theme, looks)
     if len(series) == 1:
         encoded = {channel: {**one, "legend": None} for channel, one in encoded.items()}
     lines = [
@@ -117,10 +134,10 @@ def _layers(
     interval = {
         "transform": [{"filter": {"field": "low", "valid": True}}],
         "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {**place(), "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": encoded["color"]},
+        "encoding": {**place, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": encoded["color"]},
     }
     points = {
         "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-        "encoding": {**place(), "x": x, **encoded},
+        "encoding": {**place, "x": x, **encoded},
     }
     return [*lines, interval, points]

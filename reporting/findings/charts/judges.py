@@ -2,14 +2,16 @@
 
 from django.utils.translation import gettext as _
 
-from reporting.core.charts import Findings, Spec, quantity, series_encoding
+from reporting.core.charts import Findings, Spec, padded, quantity, series_encoding, shares
 from reporting.core.themes import THEMES
+from reporting.core.words import JUDGE
 from reporting.findings.charts.common import (
     column_spec,
     first_of,
-    first_series,
     interval_notes,
+    kind_looks,
     nothing,
+    rater_looks,
     short_names,
     study_notes,
 )
@@ -33,7 +35,8 @@ def judges_against_people(found: Findings, theme: str) -> Spec:
     title = _("Judges against people")
     if not rows:
         return nothing(title, _no_judge(), theme)
-    body, about_rows = dot_rows(rows, series, _("Share of ratings that agree"), theme, domain=(0, 1))
+    axis, looks = _("Share of ratings that agree"), [kind_looks(theme)["judge"], kind_looks(theme)["person"]]
+    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True)
     notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
 
@@ -68,7 +71,8 @@ def non_inferiority(found: Findings, theme: str) -> Spec:
     )
     meaning = _("a judge’s agreement with people less that of people, by separability")
     axis = _("Difference of agreement")
-    body, about_rows = dot_rows(rows, [""], axis, theme, marks=[(0, False), (-margin, True)], panel=True)
+    looks, marks = [kind_looks(theme)["judge"]], [(0, False), (-margin, True)]
+    body, about_rows = dot_rows(rows, [""], axis, theme, looks=looks, marks=marks, panel=True)
     notes = [*interval_notes(found, rows), said % {"margin": f"−{margin:g}"}, *more, *about_rows, *study_notes(found)]
     return column_spec(body, [title, meaning], notes, theme)
 
@@ -81,7 +85,7 @@ def winning_rates(found: Findings, theme: str) -> Spec:
     if not tested:
         why = next((str(one["why"]) for one in tests.values() if "why" in one), _no_judge())
         return nothing(title, why, theme)
-    judges, more = first_series(tested)
+    judges, more = first_of(tested, len(THEMES[theme].judges))
     names = short_names(judges, 30)
     labels = {
         name: _("%(judge)s (%(number)s people)") % {"judge": short, "number": tests[name]["tested"]}
@@ -100,8 +104,10 @@ def winning_rates(found: Findings, theme: str) -> Spec:
         for place, one in enumerate(tests[name]["curve"])
         if one["winning_rate"] is not None
     ]
-    x, y = quantity("epsilon", "ε"), quantity("winning_rate", _("Winning rate ω"), scale={"domain": [0, 1]})
-    series = series_encoding("judge", None, list(labels.values()), THEMES[theme])
+    x = quantity("epsilon", "ε", **padded(row["epsilon"] for row in rows))
+    y = quantity("winning_rate", _("Winning rate ω"), **shares())
+    looks = rater_looks(found, (f"{JUDGE}{name}" for name in judges), theme)
+    series = series_encoding("judge", None, list(labels.values()), THEMES[theme], looks)
     dashed = {"type": "rule", "color": THEMES[theme].ink, "strokeDash": [4, 4]}
     layers = [
         {"mark": dashed, "encoding": {"y": {"datum": 0.5, "type": "quantitative"}}},
@@ -141,7 +147,8 @@ def self_preference(found: Findings, theme: str) -> Spec:
     if not rows:
         return nothing(title, next((str(one["why"]) for one in judges if "why" in one), _no_judge()), theme)
     axis = _("Win rate of the family’s system, a tie as half")
-    body, about_rows = dot_rows(rows, series, axis, theme, domain=(0, 1), marks=[(0.5, True)])
+    looks = [kind_looks(theme)["judge"], kind_looks(theme)["person"]]
+    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
     notes = [*interval_notes(found, rows), _("dashed: no preference"), *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
 

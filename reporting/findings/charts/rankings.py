@@ -6,14 +6,16 @@ from django.utils.translation import gettext as _
 
 from reporting.core.charts import MAX_NAME_LENGTH, Findings, Spec, shorten
 from reporting.core.raters import PEOPLE
-from reporting.core.themes import THEMES
+from reporting.core.themes import SHAPES, THEMES
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
     column_spec,
     first_of,
     first_series,
     interval_notes,
+    kind_looks,
     nothing,
+    rater_looks,
     rater_names,
     short_names,
     study_notes,
@@ -48,10 +50,12 @@ def preferences(found: Findings, theme: str) -> Spec:
             for row in one["systems"]
             if row["system"] == systems[0] and row["value"] is not None
         ]
+        known = {kinds[kind]: look for kind, look in kind_looks(theme).items()}
         series = list(dict.fromkeys(row["series"] for row in rows))
         title = _("How often %(first)s is preferred to %(second)s") % {"first": first, "second": second}
         axis = _("Share of verdicts won, a tie as half")
-        body, about_rows = dot_rows(rows, series, axis, theme, domain=(0, 1), marks=[(0.5, True)])
+        looks = [known[name] for name in series]
+        body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
         notes = [*interval_notes(found, rows), _("dashed: no preference"), *about_rows, *study_notes(found)]
         return column_spec(body, [title], notes, theme, legend=series)
     raters, more = first_series([one["rater"] for one in rankings])
@@ -64,7 +68,8 @@ def preferences(found: Findings, theme: str) -> Spec:
         if row["system"] == system and row["value"] is not None and one["rater"] in raters
     ]
     rows, separated = _bounded(rated)
-    body, about_rows = dot_rows(rows, list(names.values()), _("Rating on Elo’s scale"), theme)
+    looks = rater_looks(found, names, theme)
+    body, about_rows = dot_rows(rows, list(names.values()), _("Rating on Elo’s scale"), theme, looks=looks)
     enough = [_("from 20 instances of a system")]
     notes = [*interval_notes(found, rows), *enough, *separated, *more, *about_rows, *study_notes(found)]
     title = _("Ratings of systems (Bradley–Terry)")
@@ -88,7 +93,8 @@ def ratings(found: Findings, theme: str) -> Spec:
     rows, separated = _bounded(rated)
     if not rows:
         return nothing(title, _("no comparison yet"), theme)
-    body, about_rows = dot_rows(rows, list(ways.values()), _("Rating on Elo’s scale"), theme)
+    looks = [(kind_looks(theme)["person"][0], shape) for shape in SHAPES[: len(ways)]]
+    body, about_rows = dot_rows(rows, list(ways.values()), _("Rating on Elo’s scale"), theme, looks=looks)
     notes = [
         *interval_notes(found, rows),
         _("SEP: weighted by separability"),
@@ -127,7 +133,7 @@ def win_matrix(found: Findings, theme: str) -> Spec:
         [cell for cell in cells if cell],
         rows=list(rows.values()),
         columns=list(numbers.values()),
-        axis=_("against"),
+        titles=(_("system"), _("against")),
         panels=list(panels.values()),
     )
     meaning = _(
@@ -157,7 +163,7 @@ def length_adjusted(found: Findings, theme: str) -> Spec:
     if not rows:
         return nothing(title, _("no comparison yet"), theme)
     axis = _("Win rate of the first system, a tie as half")
-    body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, domain=(0, 1), marks=[(0.5, True)], panel=True)
+    body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=True)
     notes = [*interval_notes(found, rows), _("dashed: no preference"), *more, *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=[plain, adjusted])
 

@@ -4,7 +4,8 @@ from collections import Counter
 
 from django.utils.translation import gettext as _
 
-from reporting.core.charts import MAX_NAME_LENGTH, Findings, Spec, panels, quantity, shorten
+from reporting.core.charts import MAX_NAME_LENGTH, OWN_X_AXES, Findings, Spec, padded, panels, quantity, shares, shorten
+from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
     PANEL,
@@ -14,6 +15,7 @@ from reporting.findings.charts.common import (
     counted_note,
     first_of,
     interval_notes,
+    kind_looks,
     nothing,
     rater_names,
     reason,
@@ -39,7 +41,7 @@ def separability_histogram(found: Findings, theme: str) -> Spec:
     ]
     x = separability_axis()
     y = {"field": "instances", "type": "quantitative", "title": _("Instances"), "axis": {"tickMinStep": 1}}
-    bars = {"mark": {"type": "bar", "color": THEMES[theme].raters[0]}, "encoding": {"x": x, "y": y}}
+    bars = {"mark": {"type": "bar", "color": THEMES[theme].series[-1]}, "encoding": {"x": x, "y": y}}
     text = {
         "mark": {"type": "text", "baseline": "bottom", "dy": -3, "color": THEMES[theme].ink},
         "encoding": {"x": x, "y": y, "text": {"field": "instances", "type": "quantitative"}},
@@ -84,12 +86,18 @@ def consistency_of_matchups(found: Findings, theme: str) -> Spec:
         why = found["raters"][0]["consistency_by_instance"].get("why")
         return nothing(title_of(found), why or reason(found), theme)
     counts = Counter(row["rater"] for row in rows)
-    rows = [{**row, "_panel": f"{row['rater']} (n = {counts[row['rater']]})"} for row in rows]
-    x = quantity("separability", _("Separability"), scale={"zero": False})
-    y = quantity("consistency", _("Mean consistency"), scale={"domain": [0, 1]})
-    mark = {"type": "point", "size": 28, "strokeWidth": 1.3, "opacity": 0.7, "color": THEMES[theme].raters[0]}
+    colours = {name: kind_looks(theme)["person" if rater == PEOPLE else "judge"][0] for rater, name in names.items()}
+    rows = [
+        {**row, "_panel": f"{name} (n = {counts[name]})", "_colour": colours[name]}
+        for row in rows
+        for name in [row["rater"]]
+    ]
+    x = quantity("separability", _("Separability"), **padded((row["separability"] for row in rows), ticks=4))
+    y = quantity("consistency", _("Mean consistency"), **shares())
+    mark = {"type": "point", "size": 28, "strokeWidth": 1.3, "opacity": 0.7}
+    encoding = {"x": x, "y": y, "color": {"field": "_colour", "type": "nominal", "scale": None, "legend": None}}
     shown = list(dict.fromkeys(row["_panel"] for row in rows))
-    body = panels("_panel", shown, [{"mark": mark, "encoding": {"x": x, "y": y}}], PANEL, columns=2)
+    body = panels("_panel", shown, [{"mark": mark, "encoding": encoding}], PANEL, columns=2, resolve=OWN_X_AXES)
     meaning = _("Consistency of each matchup by its separability; a point: the mean over a matchup’s rating sets")
     notes = [counted_note(), *more, *configuration_notes(found)]
     return column_spec({"data": {"values": rows}, **body}, [title_of(found), meaning], notes, theme)
@@ -117,13 +125,20 @@ def agreement_by_bin(found: Findings, theme: str) -> Spec:
 
 def fully_consistent(found: Findings, theme: str) -> Spec:
     """Points: the share of rating sets that are fully consistent, by rater."""
-    shares = {one["rater"]: one for one in found["pooled"]["fully_consistent"] if one["value"] is not None}
-    rows = [point(name, "", shares[rater]) for rater, name in rater_names(shares, MAX_NAME_LENGTH).items()]
+    known = {one["rater"]: one for one in found["pooled"]["fully_consistent"] if one["value"] is not None}
+    kinds = {"person": _("people"), "judge": _("judge")}
+    rows = [
+        point(name, kinds["person" if rater == PEOPLE else "judge"], known[rater])
+        for rater, name in rater_names(known, MAX_NAME_LENGTH).items()
+    ]
     title = _("Fully consistent rating sets")
     if not rows:
         return nothing(title, _("no rating set yet"), theme)
-    body, about_rows = dot_rows(rows, [""], _("Share of rating sets"), theme, domain=(0, 1))
-    return column_spec(body, [title], [*interval_notes(found, rows), *about_rows, *study_notes(found)], theme)
+    series = list(dict.fromkeys(row["series"] for row in rows))
+    looks = [kind_looks(theme)[kind] for kind, name in kinds.items() if name in series]
+    body, about_rows = dot_rows(rows, series, _("Share of rating sets"), theme, looks=looks, share=True)
+    notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
+    return column_spec(body, [title], notes, theme, legend=series)
 
 
 def _pooled(found: Findings, key: str, estimate: str, axis: str, meaning: str, theme: str, *, why: str = "") -> Spec:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from reporting.core.charts import Findings, Spec, panels, quantity
+from reporting.core.charts import OWN_X_AXES, Findings, Spec, panels, quantity
 from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
     PANEL,
@@ -59,7 +59,7 @@ def _stacks(found: Findings, measure: str, colour: Spec, meaning: str, theme: st
     rows = [row for rater in drawn for row in _stacked(rater, short[rater["rater"]], measure)]
     if not rows:
         return nothing(title_of(found), reason(found), theme)
-    x, y = separability_axis(), quantity("share", _("Share of rating sets"), scale={"domain": [0, 1]})
+    x, y = separability_axis(angle=-90), quantity("share", _("Share of rating sets"), scale={"domain": [0, 1]})
     bars = {
         "mark": {"type": "bar", "stroke": THEMES[theme].background, "strokeWidth": 0.5},
         "encoding": {
@@ -74,7 +74,10 @@ def _stacks(found: Findings, measure: str, colour: Spec, meaning: str, theme: st
         "mark": {"type": "text", "baseline": "bottom", "dy": -3, "fontSize": 11, "color": THEMES[theme].ink},
         "encoding": {"x": x, "y": {"datum": 1}, "text": {"field": "n", "type": "quantitative"}},
     }
-    spec = {"data": {"values": rows}, **panels("rater", list(short.values()), [bars, counts], PANEL, columns=2)}
+    spec = {
+        "data": {"values": rows},
+        **panels("rater", list(short.values()), [bars, counts], PANEL, columns=2, resolve=OWN_X_AXES),
+    }
     notes = [_("above the bars: number of rating sets"), *configuration_notes(found)]
     return column_spec(spec, [title_of(found), meaning], notes, theme)
 

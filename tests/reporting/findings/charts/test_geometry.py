@@ -1,0 +1,140 @@
+"""How pictures look: one look for each rater, nothing cut or written over, letters that can be read in a column."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from django.utils import translation
+
+from reporting.core import charts
+from reporting.core.raters import PEOPLE
+from reporting.core.themes import THEMES
+from reporting.findings.charts.common import EVERYONE, kind_looks, rater_looks
+from reporting.findings.pictures import KINDS, OF_CONFIGURATION, draw
+from tests.reporting.findings.charts.geometry import Picture, overlapping, read
+from tests.reporting.findings.charts.test_charts import TIE, A, B, Found, configuration, study
+
+pytestmark = pytest.mark.slow
+RADIUS = 3  # pixels of a point, at least
+SMALLEST = 10  # pixels of letters: 6 points in a column
+VALUES = [0.0, 0.1, 0.4, 0.45, 0.9, 1.0]
+
+
+def system(place: int) -> str:
+    return f"{place:02}-meadowlark-large-instruct-preview-v0{chr(97 + place)}"  # 40 characters
+
+
+@pytest.fixture(scope="module")
+def long_names() -> Found:
+    """Twelve systems and nine judges with long names; agreement and wins from nothing to all."""
+    votes = [[A, A, A], [A, A, A], [A, B, A], [B, TIE, A], [A, A, B], [A, A, A]]
+    judges = {f"judge-{n}-of-a-rather-long-name": [A, A, A, B if n % 2 else A, TIE, A] for n in range(9)}
+    lengths = {(i, p): (100 + 20 * i, 90 + 31 * p) for i, p in product(range(6), range(2))}
+    families = {system(0): "gpt", **dict.fromkeys(judges, "gpt")}
+    return study(
+        *(
+            configuration(
+                (system(n), system(n + 1)), votes, judges, VALUES, f"set-{n}", lengths=lengths, families=families
+            )
+            for n in range(11)
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def pictures(long_names: Found) -> dict[str, Picture]:
+    """All pictures, in German, whose words are longer."""
+    with translation.override("de"):
+        specs = {
+            name: draw(
+                name, long_names, configuration=long_names["configurations"][0] if name in OF_CONFIGURATION else None
+            )
+            for name in KINDS
+        }
+    return {name: read(charts.to_svg(spec)) for name, spec in specs.items()}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_nothing_is_cut_or_written_over(pictures: dict[str, Picture], name: str) -> None:
+    picture = pictures[name]
+    assert len(picture.texts) > 1
+    assert overlapping(picture.texts) == []
+    assert min(text.size for text in picture.texts) >= SMALLEST
+    assert picture.width <= 1.04 * charts.COLUMN_WIDTH
+    for (x, y), (width, height) in picture.symbols:
+        assert RADIUS < x < width - RADIUS
+        assert RADIUS < y < height - RADIUS
+
+
+def test_pictures_of_points_have_points(pictures: dict[str, Picture]) -> None:
+    drawn = {name for name, picture in pictures.items() if picture.symbols}
+    assert {"preferences", "judges-against-people", "agreement", "non-inferiority", "position", "matchups"} <= drawn
+
+
+def test_a_scale_has_room_beyond_what_it_shows() -> None:
+    low, high = charts.padded([0.5, None, 0.9])["scale"]["domain"]
+    assert low < 0.5
+    assert high > 0.9
+    alone = charts.padded([3.0])["scale"]["domain"]
+    assert alone[0] < 3 < alone[1]
+    zero = charts.shares()["scale"]["domain"]
+    assert zero[0] < 0
+    assert zero[1] > 1
+
+
+def look_of(spec: charts.Spec, series: str) -> tuple[str, str]:
+    """Return the colour and shape that a picture gives to a series."""
+    encoding: dict[str, Any] = next(
+        layer["encoding"] for layer in reversed(spec.get("spec", spec)["layer"]) if "shape" in layer["encoding"]
+    )
+    place = encoding["color"]["scale"]["domain"].index(series)
+    return encoding["color"]["scale"]["range"][place], encoding["shape"]["scale"]["range"][place]
+
+
+def test_people_and_judges_keep_their_looks_in_every_picture() -> None:
+    votes, judges = [[A, B, A]] * 6, {"direct": [A] * 6, "other": [B] * 6}
+    two = study(configuration(("one", "two"), votes, judges, VALUES))
+    more = study(
+        configuration(("one", "two"), votes, judges, VALUES), configuration(("two", "three"), votes, judges, VALUES)
+    )
+    for theme in THEMES:
+        people, judge = kind_looks(theme)["person"], kind_looks(theme)["judge"]
+        pair, against = draw("preferences", two, theme), draw("judges-against-people", two, theme)
+        assert look_of(pair, "people") == look_of(against, "people with one another, same pairs") == people
+        assert look_of(pair, "judge") == look_of(against, "judge with people") == judge
+        assert look_of(draw("fully-consistent", two, theme), "people") == people
+        looks = {
+            name: look_of(draw("position", found, theme), name)
+            for found in (two, more)
+            for name in ("people", "direct", "other")
+        }
+        assert look_of(draw("preferences", more, theme), "other") == looks["other"]
+        assert look_of(draw("pooled-consistency", more, theme), "other (n = 6)") == looks["other"]
+        assert (looks["people"], looks["direct"]) == (people, judge)
+        assert len(set(looks.values())) == len({shape for _colour, shape in looks.values()}) == 3
+    assert rater_looks({EVERYONE: [PEOPLE, "judge:a"]}, ["judges (mean)"], "light")[0][0] == THEMES["light"].ink
+
+
+def channels(colour: str) -> np.ndarray[Any, Any]:
+    srgb = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    linear: np.ndarray[Any, Any] = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    return linear
+
+
+# Viénot, Brettel and Mollon 1999: what is left of linear red, green and blue.
+PROTANOPIA = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
+DEUTERANOPIA = np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]])
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_colours_of_raters_stand_out_with_any_colour_vision(name: str) -> None:
+    theme = THEMES[name]
+    background = channels(theme.background) @ [0.2126, 0.7152, 0.0722]
+    for colour in (theme.people, *theme.judges, *theme.series):
+        light = channels(colour) @ [0.2126, 0.7152, 0.0722]
+        assert (max(light, background) + 0.05) / (min(light, background) + 0.05) >= 3, colour
+    for vision in (np.eye(3), PROTANOPIA, DEUTERANOPIA):
+        for judge in theme.judges:
+            people, other = (vision @ channels(one) for one in (theme.people, judge))
+            assert (people - other)[2] > 0.15, judge  # more blue
