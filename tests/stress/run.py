@@ -104,12 +104,24 @@ class DatabaseProcess:
 @contextmanager
 def serving(
     plan: Plan, database_url: str, folder: str
-) -> Iterator[tuple[str, DatabaseProcess, "subprocess.Popen[bytes]"]]:
-    """Serve a database with the plan's number of processes; yields the address, the database process and the server."""
+) -> Iterator[tuple[str, list[str], DatabaseProcess, "subprocess.Popen[bytes]"]]:
+    """Fill a database and serve it with the plan's number of processes.
+
+    Yields the address, the raters' links, the database process and the server.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         environment = {**os.environ, "TANDEM_DATA_DIR": folder, "DATABASE_URL": database_url, "LOG_LEVEL": "ERROR"}
         database = DatabaseProcess(environment)
+        # Before the server starts, which reads the names of collected static files once.
+        links = database.ask(
+            "fill",
+            raters=plan.raters,
+            hits=plan.hits,
+            pairs=plan.pairs,
+            raters_per_hit=plan.raters_per_hit,
+            address=address,
+        )
         with log_of(folder).open("wb") as log:
             server = subprocess.Popen(
                 [
@@ -121,7 +133,7 @@ def serving(
                 start_new_session=True, stderr=log,
             )  # fmt: skip
         try:
-            yield f"http://127.0.0.1:{port}", database, server
+            yield address, links, database, server
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGKILL)
@@ -319,15 +331,7 @@ def stress(plan: Plan, database_url: str = "") -> tuple[dict[str, Any], Observat
     seen = Observations()
     with tempfile.TemporaryDirectory() as folder:
         url = database_url or f"sqlite:///{folder}/stress.sqlite3"
-        with serving(plan, url, folder) as (address, database, server):
-            links = database.ask(
-                "fill",
-                raters=plan.raters,
-                hits=plan.hits,
-                pairs=plan.pairs,
-                raters_per_hit=plan.raters_per_hit,
-                address=address,
-            )
+        with serving(plan, url, folder) as (address, links, database, server):
             asyncio.run(_run_all(plan, links, address, database, server, folder, seen))
             if seen.problems:
                 seen.problems.append(f"the server's log: {log_of(folder).read_text(errors='replace')}")
