@@ -8,6 +8,8 @@ import random
 import secrets
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,8 @@ collect_ignore = ["fuzz", "llm", "models"]
 # Properties try the same examples in each run, and none of them is cut off on a slow day.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
-BROWSER_TESTS, FUZZ_TESTS = (Path(__file__).parent / name for name in ("browser", "fuzz"))
+TESTS = Path(__file__).parent
+BROWSER_TESTS, FUZZ_TESTS = (TESTS / name for name in ("browser", "fuzz"))
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",  # Chromium refuses to be root's without it; it only ever sees pages of the test server
@@ -232,10 +235,23 @@ def module_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db
         held.__exit__(None, None, None)
 
 
+def import_tests(config: pytest.Config) -> None:
+    """Import the modules of a whole run, each worker from another one on: what is new is compiled once, not by each."""
+    worker: dict[str, Any] = getattr(config, "workerinput", {})
+    if not worker or config.args != ["tests"] or config.getoption("ignore"):
+        return
+    paths = sorted(path for path in TESTS.rglob("test_*.py") if path.relative_to(TESTS).parts[0] not in collect_ignore)
+    first = len(paths) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for path in paths[first:] + paths[:first]:
+        with suppress(Exception):  # the collection tells it
+            import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[Any]:
+def pytest_collection(session: pytest.Session) -> Iterator[Any]:
     """Look for garbage among what tests make, and less often: thousands of tests and modules stay until the end."""
     gc.disable()
+    import_tests(session.config)
     result = yield
     gc.collect()
     gc.freeze()
