@@ -35,7 +35,7 @@ def _task(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
         if not question.ties_allowed:
             yield _("“No preference” was not on offer.")
     if study.is_two_stage:
-        yield _("Raters voted a second time on each pair, in the arms %(arms)s.") % {"arms": ", ".join(study.arms)}
+        yield _("Raters rated each pair a second time, in the arms %(arms)s.") % {"arms": ", ".join(study.arms)}
 
 
 def _instances(number: int) -> str:
@@ -145,17 +145,17 @@ def _numbers(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
         if one["separability"]
     }
     for similarity, group in sorted(measured):
-        yield _("Separability is by %(similarity)s, normalised over: %(group)s.") % {
+        yield _("Separability is by %(similarity)s; similarities are put on a scale from 0 to 1 over: %(group)s.") % {
             "similarity": similarity,
             "group": group,
         }
     yield _(
-        "Intervals are of level %(level)g over instances%(two_way)s; a tie counts as half a win, in Bradley–Terry strengths: "
-        "%(ties)s. Below five instances there is no interval. Draws have the seed %(seed)d; the study's seed is %(study)d."
+        "Intervals are of level %(level)g over instances%(two_way)s; a tie counts as half a win%(ties)s. Below five "
+        "instances there is no interval. Draws have the seed %(seed)d; the study's seed is %(study)d."
     ) % {
         "level": filters["level"],
         "two_way": _(" and raters") if filters["two_way"] else "",
-        "ties": filters["ties"],
+        "ties": _(", and in Bradley–Terry strengths as an outcome of its own (Davidson)") * (filters["ties"] != "half"),
         "seed": filters["seed"],
         "study": study.seed,
     }

@@ -167,7 +167,7 @@ def _tests_table(at: int, tests: list[Findings], order: list[str]) -> Table | No
     caption = _(
         "Tests between systems, paired by instance; the difference is above 0 where the first system is the better one"
     )
-    headings = [_("Better placed"), _("Other system"), _("Difference of ratings"), _("p")]
+    headings = [_("Better placed"), _("Other system"), _("Difference of Bradley–Terry ratings"), _("p")]
     return Table(f"tests-{at}", caption, headings + [adjusted_heading(tests[0]["of"])] * several, rows)
 
 

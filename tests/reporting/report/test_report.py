@@ -118,7 +118,7 @@ def test_what_it_quotes_is_escaped(folder: Path) -> None:
         "A HIT was paid with 2.00 EUR.",
         "Judge &lt;u&gt;judge: method direct, model small-model, parameters {&quot;t&quot;: 0}",
         "prompt direct.v1+summarization.v1 (SHA-256 ",
-        "Separability is by rouge1, normalised over: configuration.",
+        "Separability is by rouge1; similarities are put on a scale from 0 to 1 over: configuration.",
         "Intervals are of level 0.95 over instances; a tie counts as half a win",
         "only 6 instances were rated by people",
         "separability bins hold fewer than 5 instances",
