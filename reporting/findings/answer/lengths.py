@@ -20,15 +20,18 @@ def length_rule(found: Findings) -> tuple[str, dict[str, Any]] | None:
 
     A configuration changes if its estimate moves by more than the half-width of either interval, or than 0.1, and by more than 0.01
     in any case; half of that is enough where the win rate is above one half, below it or neither by more than chance, and at equal lengths another of these. One of
-    fewer than five instances is not looked at. Of several the rule is about the number that change, and the one that changes most.
+    fewer than five instances is not looked at, and one of several not without an interval at equal lengths: with few instances some
+    always move far. Of several the rule is about the number that change, and the one that changes most.
     """
     raters = found.get("length_adjusted") or ()
     known = [one for rater in raters if rater["rater"] == PEOPLE for one in rater["configurations"] if _is_known(one)]
+    single = len(known) == 1
+    known = [one for one in known if single or one["win_rate_a"]["low"] is not None]
     changed = [one for one in known if _moved(one) > _reach(one) / (2 if _turns(one) else 1)]
     if not changed:
         return None
     most = max(changed, key=lambda one: (_turns(one), _moved(one)))
-    if len(known) == 1:
+    if single:
         return _rule(most), _values(most)
     return "length_some", {**_values(most), "dataset": most["dataset"], "changed": len(changed), "known": len(known)}
 

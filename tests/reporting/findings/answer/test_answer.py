@@ -326,16 +326,18 @@ def test_length_is_said_where_it_changes_the_win_rate(plain: Rate, equal: Rate, 
 
 
 def test_length_of_several_configurations_names_the_one_that_changes_most() -> None:
-    quiet, moved, turned = (0.6, 0.4, 0.8), (0.8, None, None), (0.75, 0.55, 0.9)
-    (told,) = [
-        one
-        for one in answer(study(length_adjusted=at_equal_lengths(quiet, quiet, quiet, moved, quiet, turned)))
-        if "length" in one["rule"]
-    ]
+    quiet, moved, turned = (0.6, 0.4, 0.8), (0.8, 0.4, 1.0), (0.75, 0.55, 0.9)
+    lengths = at_equal_lengths(quiet, (0.99, None, None), quiet, moved, quiet, turned, quiet, quiet)
+    (told,) = [one for one in answer(study(length_adjusted=lengths)) if "length" in one["rule"]]
     assert told["text"] == (
         "Length makes a difference in 2 of 3 configurations: at equal lengths of text heron, against magpie on news-2, would win "
         "75% of ratings, and not 60% as it does."
     )
+
+
+def test_far_moves_without_an_interval_are_not_told_of_several_configurations() -> None:
+    lengths = at_equal_lengths((0.6, 0.4, 0.8), (0.99, None, None), (0.3, 0.1, 0.5), (0.9, None, None))
+    assert "length" not in " ".join(rules(study(length_adjusted=lengths)))
 
 
 def test_length_is_not_looked_at_below_five_instances_or_without_an_estimate() -> None:
