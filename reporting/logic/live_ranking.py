@@ -103,8 +103,9 @@ def estimate_rankings(
     seeds: int,
     calibrate: bool,
     question: int = MAIN,
+    limit: int | None = None,
 ) -> RunEstimate:
-    """Estimate the most that rankings of these sets take; no call is made.
+    """Estimate the most that rankings of these sets take, or `limit` presentations of them; no call is made.
 
     Each sort makes at most `most_comparisons`, all sorts of a set together at most all of its pairs in both orders. Tokens are
     those of all pairs of the study's data, in proportion.
@@ -115,7 +116,7 @@ def estimate_rankings(
         n = len(one.texts)
         by_methods = both * seeds * sum(most_comparisons(name, n) for name in methods)
         most += min(by_methods, n * (n - 1))
-    return estimate_on_demand(study, judge, most, question=question)
+    return estimate_on_demand(study, judge, most if limit is None else min(most, limit), question=question)
 
 
 def most_comparisons(method: str, n: int) -> int:

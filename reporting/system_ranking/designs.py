@@ -135,12 +135,14 @@ def most_presentations(wanted: WantedRanking, field: ComparedTexts) -> int:
     return (2 if wanted.both_orders else 1) * (cells if wanted.budget is None else min(cells, wanted.budget))
 
 
-def estimate_ranking(wanted: WantedRanking) -> RunEstimate:
+def estimate_ranking(wanted: WantedRanking, *, limit: int | None = None) -> RunEstimate:
     """Estimate the most that a ranking takes; no call is made.
 
+    limit : presentations to ask this time
     Raises: BadSettings
     """
     most = most_presentations(wanted, wanted.field)
+    most = most if limit is None else min(most, limit)
     return estimate_on_demand(wanted.study, wanted.judge, most, question=wanted.question)
 
 

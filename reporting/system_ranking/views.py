@@ -43,7 +43,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     form, found = _form(request, study), None
     if form.is_valid():
         with errors_on(form):
-            found = estimate_ranking(form.cleaned_data["wanted"])
+            found = estimate_ranking(form.cleaned_data["wanted"], limit=form.cleaned_data["limit"])
     status = 200 if found else 422
     if is_htmx(request):
         context = {"study": study, "form": form, "estimate": found}

@@ -93,7 +93,7 @@ class Command(RunJudge):
         sets, pairs = _text_sets(study, options)
         wanted = _wanted(options, live=live)
         if options["estimate"]:
-            expected = estimate_rankings(study, judge, sets, question=question, **wanted)
+            expected = estimate_rankings(study, judge, sets, question=question, limit=options["limit"], **wanted)
             values = {"study": study.slug, "judge": judge.name, **expected.as_dict()}
             self.say_result(["at most:", *lines(expected, cap)], values, options)
             return
@@ -161,6 +161,8 @@ def _check(options: dict[str, Any], *, live: bool) -> None:
     ):
         raise CommandError(f"{', '.join(given)}: add --run or --estimate, which these are about")
     picture = options["picture"]
+    if picture and options["estimate"]:
+        raise CommandError("--picture: an estimate has no rankings to draw")
     if picture and picture.suffix not in PICTURES:
         raise CommandError(f"--picture {picture}: name a file that ends in {' or '.join(PICTURES)}")
 

@@ -73,7 +73,7 @@ class Command(RunJudge):
         if options["run"]:
             self.ask(wanted, cap, options)
             return
-        expected = estimate_ranking(wanted)
+        expected = estimate_ranking(wanted, limit=options["limit"])
         values = {"study": study.slug, "judge": wanted.judge.name, **expected.as_dict()}
         self.say_result(["at most:", *lines(expected, cap)], values, options)
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,9 @@ def test_the_command_uses_the_judges_answers_and_asks_for_the_others(capsys: pyt
     make_judge("coin", name="guess")
     expected = command(capsys, judge="guess", estimate=True, method=["all-pairs"], sample=1)
     assert (expected["presentations"], expected["calls"]) == (6, 0)
+    assert command(capsys, judge="guess", estimate=True, method=["all-pairs"], limit=4)["presentations"] == 4
+    with pytest.raises(CommandError, match="no rankings to draw"):
+        call_command("rank", "tried", judge="guess", estimate=True, picture=Path("rank.svg"))
     # Greedy merges of two and two texts take 1 + 1 + 3 comparisons at most; all that can be asked are 12 presentations.
     bounds = {"calibrate": 10, "seeds": 12}
     for name, most in bounds.items():

@@ -83,6 +83,8 @@ def test_the_page_prices_asks_and_shows_a_ranking(study: Study, judge: Judge, re
     priced = reader.post(f"{ADDRESS}estimate/", {**FORM, "budget": "40"}, headers={"HX-Request": "true"})
     assert priced.status_code == 200
     assert "40 presentations" in priced.text
+    first = reader.post(f"{ADDRESS}estimate/", {**FORM, "budget": "40", "limit": "7"}, headers={"HX-Request": "true"})
+    assert "7 presentations" in first.text
     assert "Cost: <strong>" in priced.text
     assert f'formaction="{ADDRESS}start/"' in priced.text
     assert not Judgment.objects.of_every_question().exists()
