@@ -81,13 +81,14 @@ def _select(
     of = np.array([code[row[2:]] for row in listed], dtype=np.int64)
     is_placed = np.array(has_batch, dtype=bool)[of]
 
-    stored = Pair.objects.filter(matchup__in=matchups.order_by()).order_by("pk")
-    pair, of_matchup, index = number_columns(stored, "pk", "matchup_id", "index").astype(np.int64)
+    stored = Pair.objects.filter(matchup__in=matchups.order_by()).order_by()
+    columns = number_columns(stored, "pk", "matchup_id", "index").astype(np.int64)
+    pair, of_matchup, index = columns[:, np.argsort(columns[0], kind="stable")]
     by_key = np.argsort(matchup)
     row = places(matchup[by_key], of_matchup)
     pair, index, row = pair[row >= 0], index[row >= 0], by_key[row[row >= 0]]
 
-    on_hits = number_columns(HitPair.objects.filter(hit__batch__in=batches).order_by(), "pair_id")[0]
+    on_hits = number_columns(HitPair.objects.filter(hit__batch__in=batches).order_by(), "pair_id")[0].astype(np.int64)
     is_chosen = np.zeros(len(matchup), dtype=bool)
     if not is_placed.all():
         free = number_columns(without_checks(matchups.order_by()), "pk")[0]

@@ -166,7 +166,10 @@ def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], wh
     stored = Assignment.objects.filter(hit__in=hits).order_by()
     found = number_columns(stored, "pk", "annotator_id", "hit_id", flags).astype(np.int64)
     key, annotator, hit, flag = found[:, np.argsort(found[0], kind="stable")]
-    known, batch, chance = number_columns(hits.order_by("pk"), "pk", "batch_id", "inclusion_probability")
+    known, batch = number_columns(hits.order_by("pk"), "pk", "batch_id")
+    drawn, chance = number_columns(
+        hits.exclude(inclusion_probability=None).order_by("pk"), "pk", "inclusion_probability"
+    )
     of_hit, person = places(known.astype(np.int64), hit), places(keys, annotator)
     excluded, check, not_submitted, surplus, wanted = (flag & (1 << bit) > 0 for bit in range(5))
     excluded = (excluded | is_excluded[person]) & (not whose.with_excluded)
@@ -176,7 +179,7 @@ def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], wh
     return _Assignments(
         key,
         hit,
-        np.append(chance, np.nan)[of_hit],
+        np.append(chance, np.nan)[places(drawn.astype(np.int64), hit)],
         person,
         reasons,
         wanted,

@@ -18,6 +18,7 @@ from django.db.models import (
 )
 from django.db.models.expressions import Combinable
 
+from analysis.grouping import CLOSE
 from analysis.types import FloatArray, IntArray
 
 CHUNK = 2_000  # rows: few enough that their objects stay in the processor's cache
@@ -103,9 +104,15 @@ def places(known: IntArray, wanted: FloatArray | IntArray) -> IntArray:
     """Return the place of each wanted key among the known ones, which ascend; -1 where it is not known."""
     if not len(known):
         return np.full(len(wanted), -1, dtype=np.int64)
-    keys = np.asarray(wanted).astype(np.int64)
-    found = np.searchsorted(known, keys).clip(0, len(known) - 1)
-    return np.where(known[found] == keys, found, -1)
+    keys, low, span = np.asarray(wanted).astype(np.int64), known[0], int(known[-1] - known[0]) + 1
+    if span > CLOSE * len(known):
+        found = np.searchsorted(known, keys).clip(0, len(known) - 1)
+        return np.where(known[found] == keys, found, -1)
+    place = np.full(span + 1, -1)  # by key from the lowest on, and last that of all that are not known
+    place[known[::-1] - low] = np.arange(len(known))[::-1]  # of equal keys the first
+    after_lowest = (keys - low).view(np.uint64)  # huge below it
+    rows: IntArray = place[np.minimum(after_lowest, np.uint64(span)).view(np.int64)]
+    return rows
 
 
 def places_of_two(known: tuple[IntArray, IntArray], wanted: tuple[IntArray, IntArray]) -> IntArray:

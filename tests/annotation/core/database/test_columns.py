@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from django.db.models import F, FloatField, Q, QuerySet, SmallIntegerField, Value
 
-from annotation.core.database.columns import code_of, number_columns
+from annotation.core.database.columns import code_of, number_columns, places
 from annotation.models import Study, System
 from tests.factories import make_study
 
@@ -54,3 +54,11 @@ def test_the_order_of_the_rows_is_kept_and_none_are_no_row(far: Rows) -> None:
     assert number_columns(far.filter(position=7), "pk", "position").shape == (2, 0)
     assert number_columns(far.filter(position=7), "pk", F("position") / Value(2.0)).shape == (2, 0)
     assert number_columns(far.none(), "pk", "position").shape == (2, 0)
+
+
+@pytest.mark.parametrize("far", [0, 1 << 40], ids=["close", "far apart"])
+def test_keys_are_found_at_their_first_place_and_unknown_ones_nowhere(far: int) -> None:
+    known = np.array([5, 7, 7, 9, 12 + far])
+    found = places(known, np.array([7, 5, 12 + far, 8, 4, 13 + far, -3, -(1 << 62)]))
+    np.testing.assert_array_equal(found, [1, 0, 4, -1, -1, -1, -1, -1])
+    np.testing.assert_array_equal(places(known[:0], known), [-1] * 5)
