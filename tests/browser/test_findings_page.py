@@ -50,6 +50,7 @@ def test_sections_and_filters_by_keyboard(study: Study, open_as: OpenAs) -> None
     page.goto(ADDRESS)
     assert page.locator(".answer li").count() >= 4
     inspection.look(page, "findings")
+    expect(page.locator("img[loading=lazy]")).to_have_count(0)  # a print has those of closed sections too
 
     table = page.locator("#table-ranking-0")
     expect(table).to_be_hidden()

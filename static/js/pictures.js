@@ -1,0 +1,26 @@
+// A print has all pictures: those that are not in sight yet are loaded one after another when the page is there, and in
+// the dark also the light ones, which are printed.
+
+const printed = []; // kept, or the browser would ask for them again
+
+function loaded(image) {
+  return new Promise((done) => {
+    if (image.complete) return done();
+    for (const end of ["load", "error"]) image.addEventListener(end, done, { once: true });
+  });
+}
+
+async function loadAll() {
+  for (const image of document.querySelectorAll('img[loading="lazy"]')) {
+    image.loading = "eager";
+    await loaded(image);
+    if (image.currentSrc === image.src) continue;
+    const light = new Image();
+    light.src = image.src;
+    printed.push(light);
+    await loaded(light);
+  }
+}
+
+if (document.readyState === "complete") loadAll();
+else addEventListener("load", loadAll);
