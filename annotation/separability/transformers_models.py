@@ -51,6 +51,7 @@ class TransformersFolder(LoadedFolder):
             raise ModelUnavailable(
                 f"{self.folder}: a model of type {self.family} has a decoder; only encoders can be used"
             )
+        transformers.utils.logging.disable_progress_bar()  # on standard error, where commands have their own
         try:
             network = transformers.AutoModel.from_pretrained(
                 str(self.folder),

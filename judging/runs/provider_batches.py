@@ -102,6 +102,7 @@ class BatchWork(Transport):
         self.open_keys: set[str] = set()
         self.tried: Counter[str] = Counter()
         self.is_short = False  # the cap held a request back in this pass
+        self.has_lost_lease = False
 
     def work(self) -> None:
         """Fill the run's cells until none is open, or until asked to stop.
@@ -112,7 +113,7 @@ class BatchWork(Transport):
         self.session.learn_sizes(self.sizes)
         self.provider.recover()
         finished = self.poll()
-        while not self.job.stop.is_set():
+        while not self.is_over:
             self.run_pass(finished)
             if not self.session.open_cells().exists():
                 return
@@ -121,8 +122,13 @@ class BatchWork(Transport):
             finished = self.poll()
             if not finished and not self.job.wait_for_batches:
                 raise BatchPending(None if self.job.cells_left is None else self.session.open_cells().count())
-            while not finished and not self.job.stop.is_set():
+            while not finished and not self.is_over:
                 finished = self.wait()
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether stopping was asked for, or the lease was lost, and with it the cells."""
+        return self.has_lost_lease or self.job.stop.is_set()
 
     def step(
         self, answers: Sequence[StoredAnswer | FailedCall] = (), *, wanted: int = 0, send_heartbeat: bool = False
@@ -141,6 +147,7 @@ class BatchWork(Transport):
                 raise StatusChanged(heartbeat.status)
             if heartbeat.cap is not None and heartbeat.spent is not None:  # no other worker spends anything
                 heartbeat = replace(heartbeat, reserved=heartbeat.cap - heartbeat.spent)
+            self.has_lost_lease |= heartbeat.lost
             self.budget.set(heartbeat)
         return result
 
@@ -169,9 +176,7 @@ class BatchWork(Transport):
         self.session.begin_pass()
         self.step(send_heartbeat=True)
         file = RequestFile()
-        while not self.session.exhausted:
-            if self.job.stop.is_set():
-                return  # unused answers are collected again
+        while not self.session.exhausted and not self.is_over:
             missing = self.advance()
             if missing and self.job.run.max_cost is not None:
                 self.step(send_heartbeat=True)  # counts the answers that were just stored
@@ -182,6 +187,8 @@ class BatchWork(Transport):
             if file.is_full:
                 self.provider.submit(file)
                 file = RequestFile()
+        if self.is_over:
+            return  # unused answers are collected again
         if file.keys and self.error is None:
             self.provider.submit(file)
         for batch in finished:

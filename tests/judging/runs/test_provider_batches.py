@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from judging.calls import session
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.client import OpenAIClient
 from judging.jobs.stopping import StopFlag
-from judging.models import Completion, JudgeRun, Judgment, ProviderBatch
+from judging.models import Completion, JudgeRun, Judgment, ProviderBatch, RunWorker
 from judging.runs import batch_files, batch_provider, provider_batches, tasks, worker_loop
 from judging.runs.batch_files import read_lines
 from judging.runs.execution import ExecutionResult, execute
@@ -326,6 +327,24 @@ def test_kill_in_the_middle_of_storing_costs_nothing(standin: StandInProcess, mo
     assert work(run).status == "done"
     told = standin.stats()
     assert (Completion.objects.count(), told["answered"], told["repeated"]) == (6, 6, 0)
+
+
+def test_worker_that_loses_its_lease_in_a_pass_collects_the_answers_again(
+    standin: StandInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = batch_run(standin)
+    real, lost = provider_batches.BatchWork.run_pass, []
+
+    def run_pass(self: Any, finished: Any) -> None:
+        if self.lines and not lost:  # as after a laptop was suspended
+            lost.append(True)
+            RunWorker.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
+        real(self, finished)
+
+    monkeypatch.setattr(provider_batches.BatchWork, "run_pass", run_pass)
+    assert (work(run).status, lost) == ("done", [True])
+    assert count_judgments(run.judgments.of_every_question()).parsed == 6
+    assert (standin.stats()["answered"], standin.stats()["repeated"], handed_in(standin)) == (6, 0, 1)
 
 
 def test_answer_to_the_making_that_is_lost_does_not_make_it_twice(
