@@ -56,7 +56,7 @@ def judges_of(study: Study, batches: Iterable[Batch] | None = None, *, question:
 
     batches : only judges that ran on one of them, or on the whole study
     """
-    runs = study.judge_runs.select_related("judge__endpoint").order_by("created_at", "pk")
+    runs = study.judge_runs.select_related("judge__endpoint", "judge__table_endpoint").order_by("created_at", "pk")
     wanted = None if batches is None else {batch.pk for batch in batches}
     latest = {
         run.judge_id: run

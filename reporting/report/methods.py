@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from annotation.models import Batch, Consent, Study
 from judging.methods.prompts import FOLDER
-from judging.models import JudgeRun, Judgment
+from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgments import judges_of
 
 
@@ -119,13 +119,23 @@ def _judges(study: Study) -> Iterator[str]:
         ) % {
             "judge": judge.name,
             "method": judge.method,
-            "model": judge.endpoint.model if judge.endpoint else _("none"),
+            "model": _model_of(judge),
             "params": json.dumps(judge.params, sort_keys=True),
             "order": judge.get_order_display(),
             "prompts": ", ".join(f"{one} (SHA-256 {digest})" if (digest := _hash(run, one)) else one for one in prompts)
             or _("not recorded"),
             "version": run.software_version or _("not recorded"),
         }
+
+
+def _model_of(judge: Judge) -> str:
+    """Name the model that a judge asks, and that of its tables where it is another one."""
+    if judge.endpoint is None:
+        return _("none")
+    if judge.table_endpoint is None:
+        return judge.endpoint.model
+    models = {"model": judge.endpoint.model, "tables": judge.table_endpoint.model}
+    return _("%(model)s, with tables by %(tables)s") % models
 
 
 def _hash(run: JudgeRun, version: str) -> str:

@@ -29,7 +29,7 @@ def test_the_page_can_be_walked_through(capsys: pytest.CaptureFixture[str], sett
             call_command(name, *arguments[:-1], "a lot")
     said = capsys.readouterr().out
     assert "15 held-out instances" in said
-    assert "judges tuned on people's votes" in said
+    assert "judges tuned on people's ratings" in said
     tuned = Judge.objects.get(name="plain-tuned")
     assert len(tuned.tuned["instances"]) == 15
     assert Judgment.objects.of_every_question().filter(run__judge=tuned, run__study=study).count() == 30

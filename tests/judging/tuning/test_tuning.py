@@ -134,7 +134,7 @@ def test_no_instance_used_for_tuning_stands_in_findings(study: Study, judge: Jud
         {
             "judge": "judy-tuned",
             "instances_left_out": 20,
-            "note": "tuned on people's votes on these instances, which are left out of all that is said of it",
+            "note": "tuned on people's ratings on these instances, which are left out of all that is said of it",
         }
     ]
     [against] = found["judges_against_people"]

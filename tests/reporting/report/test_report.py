@@ -40,7 +40,8 @@ def build(slug: str = "shown") -> Study:
         built, "<u>judge", [(place, pair, "ab", 1 if place else "refused") for place in range(6) for pair in (0, 1)]
     )
     endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small-model")
-    Judge.objects.update(endpoint=endpoint)
+    tables = Endpoint.objects.create(name="large", base_url="http://localhost/v1", model="large-model")
+    Judge.objects.update(endpoint=endpoint, table_endpoint=tables)
     Judgment.objects.of_every_question().filter(run=run).update(prompt_version="direct.v1+summarization.v1")
     Batch.objects.update(selection={"spec": "top", "asked": {"spec": "top:6"}, "similarity": "rouge1", "pool": 9})
     Instance.objects.update(gold={"better": "first-system"})
@@ -116,7 +117,7 @@ def test_what_it_quotes_is_escaped(folder: Path) -> None:
         "It has 6 HITs with N = 2 pairs of one instance each, for R = 3 raters.",
         "2 people took part (Account here 1, Scripted: a program, not a person 1).",
         "A HIT was paid with 2.00 EUR.",
-        "Judge &lt;u&gt;judge: method direct, model small-model, parameters {&quot;t&quot;: 0}",
+        "Judge &lt;u&gt;judge: method direct, model small-model, with tables by large-model, parameters {&quot;t&quot;: 0}",
         "prompt direct.v1+summarization.v1 (SHA-256 ",
         "Separability is by rouge1; similarities are put on a scale from 0 to 1 over: configuration.",
         "Intervals are of level 0.95 over instances; a tie counts as half a win",
