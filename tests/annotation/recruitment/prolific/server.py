@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import re
 import threading
 import time
@@ -257,19 +258,22 @@ class ProlificServer:
 
 @cache
 def signing_key(seed: int = 1) -> tuple[int, int]:
-    """Make an RSA key of 2048 bits, the same for one seed: its modulus and its private exponent; e is 65537."""
+    """Make an RSA key of 2048 bits, the same for one seed: its modulus and its private exponent; e is 65537.
+
+    It has four primes, which are found in a tenth of the time that two of twice the length take.
+    """
     random = Random(seed)
     while True:
-        p, q = (_prime(random) for _side in range(2))
-        phi = (p - 1) * (q - 1)
-        if p != q and phi % 65537:
-            return p * q, pow(65537, -1, phi)
+        primes = {_prime(random) for _ in range(4)}
+        phi = math.prod(prime - 1 for prime in primes)
+        if len(primes) == 4 and phi % 65537:
+            return math.prod(primes), pow(65537, -1, phi)
 
 
 def _prime(random: Random) -> int:
     small = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47]
     while True:
-        number = random.getrandbits(1024) | 3 << 1022 | 1
+        number = random.getrandbits(512) | 15 << 508 | 1
         if all(number % divisor for divisor in small) and all(pow(base, number - 1, number) == 1 for base in (2, 3, 5)):
             return number
 
