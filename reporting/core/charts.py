@@ -5,7 +5,6 @@ expression, a link or an image. The renderer may load nothing.
 """
 
 import re
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
@@ -20,7 +19,7 @@ Findings = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VERSION = "6.4"
 MAX_NAME_LENGTH = 60
-MAX_NOTE_LENGTH, NOTE_WIDTH = 300, 90
+MAX_NOTE_LENGTH = 300
 COLUMN_WIDTH, COLUMN_INCHES = (
     380,
     3.3,
@@ -153,11 +152,6 @@ def empty_chart(title: str, reason: str, theme: str) -> Spec:
         "encoding": {"text": {"field": "text", "type": "nominal"}},
     }
     return build_spec(body, [title, reason], [], theme)
-
-
-def question_lines(found: Findings) -> list[str]:
-    """Wrap the question that numbers are about to the width of a chart; none where the study asks one only."""
-    return textwrap.wrap(shorten(found["question"], MAX_NOTE_LENGTH), NOTE_WIDTH) if "question" in found else []
 
 
 def shorten(name: str, longest: int = MAX_NAME_LENGTH) -> str:
