@@ -103,7 +103,8 @@ class EndpointAdmin(AnyModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> list[str]:
         """Lock who answers once there are judges: their verdicts are that one's."""
         found = ["supports", "tested_at"]
-        return found if obj is None or not obj.judges.exists() else ["name", "base_url", "model", "key_env", *found]
+        is_asked = obj is not None and (obj.judges.exists() or obj.table_judges.exists())
+        return ["name", "base_url", "model", "key_env", *found] if is_asked else found
 
 
 @admin.register(Judge)

@@ -18,7 +18,7 @@ from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import ComparisonTable, Pair, Study
 from annotation.studies.arm_tables import refuse_missing_tables
 from judging.methods import find_method, method_names
-from judging.models import AspectSet, Completion, Judgment
+from judging.models import AspectSet, Completion, Endpoint, Judgment
 from tests.factories import add_instances, make_study
 from tests.llm.conftest import SmallModel
 
@@ -55,12 +55,11 @@ MOST_TOKENS = 40  # of one answer; long enough for the answer forms, short enoug
 # procedures would be seen to end unparsed. It still chooses every word and letter.
 GRAMMARS: Mapping[str, str] = {
     "verdict-line": r'root ::= [^\n[]{1,80} "\nPreferred: " [AB]',  # no bracket: it would copy the fence of a text
-    "letter": "root ::= [AB]",
     "token-preference": "root ::= [AB]",
     "pointwise": r'root ::= [^\n[]{1,40} "\nScore: " [1-5]',
     "ranked-list": r'root ::= "[{\"name\": \"text_" ("1\", \"rank\": 1}, {\"name\": \"text_2\", \"rank\": 2}]" | "2\", \"rank\": 1}, {\"name\": \"text_1\", \"rank\": 2}]")',
 }
-# Which of the three is asked for, it finds out by itself.
+# Of SC² where tables alone are asked for; which of the three is meant, the model finds out by itself.
 TABLES = r"""
 root ::= table | choice | verdict
 table ::= "{\"rows\": [{\"aspect\": \"what they do\", " cells "}, {\"aspect\": \"why\", " cells "}]}"
@@ -69,13 +68,16 @@ cell ::= [A-Za-z ]{3,30}
 choice ::= "Choice: " [12] "\nReason: " [A-Za-z ]{3,30}
 verdict ::= "Comparison: " [A-Za-z ]{3,40} "\nPreferred: " [AB]
 """
-FOR_TABLES = [("samples", 4), ("aspects", ["what they do", "why"]), ("max_tokens", 200), ("grammar", TABLES)]
+FOR_TABLES = [("max_tokens", 200), ("grammar", TABLES)]
+# Methods that are held to their form by a JSON schema, as the endpoint's test finds that the server offers, with the limit on
+# their answers. Not SC²: a schema has no longest cell, and the model fills the first one until it is cut off.
+BY_SCHEMA: Mapping[str, int] = {"direct": 400, "pairwise": MOST_TOKENS, "pairwise-tie": MOST_TOKENS}
 # The model's server takes no grammar beside functions, and its model calls none by itself.
 FOR_FUNCTION = [("max_tokens", MOST_TOKENS)]
-# How many of the ten pairs must come out parsed: all, as every answer has the form that was asked for. SC² has three
-# forms, of which the model takes one by itself, so that a pair now and then has too few tables. Of functions there is
-# no call to be read here: the scripted tests read them.
-FEWEST: Mapping[str, int] = {**dict.fromkeys(CALLS, PAIRS), "sc2": 6, "ranked-function": 0}
+# How many of the ten pairs must come out parsed: all, as every answer has the form that was asked for, but those that are cut
+# off at the limit. SC² has three forms, of which the model takes one by itself, so that a pair now and then has too few
+# tables. Of functions there is no call to be read here: the scripted tests read them.
+FEWEST: Mapping[str, int] = {**dict.fromkeys(CALLS, PAIRS), "direct": 8, "sc2": 6, "ranked-function": 0}
 
 # Five short talks with two summaries each, written for this test.
 TALKS = (
@@ -105,12 +107,19 @@ def study(transactional_db: None) -> Study:
 
 def params_of(method: str) -> list[tuple[str, object]]:
     """Return what is sent with each call."""
+    if method in BY_SCHEMA:
+        return [("verdict_schema", "auto"), ("max_tokens", BY_SCHEMA[method])]
     if method == "sc2":
-        return list(FOR_TABLES)
+        return [("samples", 4), ("aspects", ["what they do", "why"]), *FOR_TABLES]
     if method == "ranked-function":
         return list(FOR_FUNCTION)
     form = method if method in GRAMMARS else getattr(find_method(method), "parser", "")
     return [("max_tokens", MOST_TOKENS), ("grammar", GRAMMARS[form])]
+
+
+def held_to_its_form(method: str) -> str:
+    """Say by what the model is held to the method's answer form; empty if by nothing, so that its answers are not read."""
+    return "JSON schema" if method in BY_SCHEMA else "" if method == "ranked-function" else "grammar"
 
 
 def run(judge: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -150,6 +159,8 @@ def test_every_cell_ends_and_nothing_is_asked_twice(
 ) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     call_command("add_endpoint", "small", base_url=small_model.base_url, model="smollm2", key_env=key_name, timeout=600)
+    call_command("test_endpoint", "small")
+    assert Endpoint.objects.get().supports["json_schema"] is True
     for name in ("first", "twin"):
         call_command("add_judge", name, method=method, endpoint="small", order="ab", seed=7, param=params_of(method))
 
@@ -160,8 +171,9 @@ def test_every_cell_ends_and_nothing_is_asked_twice(
     done = small_model.tokens()
 
     parsed = sum(status[name] for name in ("a", "tie", "b"))
+    form = held_to_its_form(method)
     figures = (PAIRS, parsed, FEWEST[method], status["unparsed"], status["refused"], status["calls"], f"{seconds:.0f}")
-    table.append((method, *map(str, figures)))
+    table.append((method, form or "nothing", "yes" if form and parsed >= FEWEST[method] else "NO", *map(str, figures)))
     assert status["asked"] == PAIRS == sum(status[name] for name in OUTCOMES)
     assert status["errors"] == 0, (
         Judgment.objects.of_every_question().filter(status="error").values_list("failure", flat=True)
@@ -201,7 +213,7 @@ def test_tables_of_a_small_model_reach_people(
     call_command("add_endpoint", "small", base_url=small_model.base_url, model="smollm2", key_env=key_name, timeout=600)
     AspectSet.objects.create(group=study.group, task="summarization", version=1, aspects=["what they do", "why"])
     options = {"endpoint": "small", "samples": 3, "in_flight": 2, "format": "json"}
-    params = [("max_tokens", 200), ("grammar", TABLES)]
+    params = list(FOR_TABLES)
 
     def make() -> dict[str, Any]:
         capsys.readouterr()

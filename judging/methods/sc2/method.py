@@ -73,10 +73,10 @@ class StructuredComparison(WithExamples):
 
         Raises: UnparsedVerdict if too few tables can be read, or there is no stored one.
         """
+        if setting.table_variant and not shown.table:
+            raise UnparsedVerdict(f"the pair has no table of variant {setting.table_variant}")
         plan, setting = self.plan(setting), (yield from self.with_example_tables(shown, setting))
         record = None if setting.table_variant else (yield from self.make(shown, setting, plan))
-        if record is None and not shown.table:
-            raise UnparsedVerdict(f"the pair has no table of variant {setting.table_variant}")
         found = {"table": format_table(winning_rows(record) if record else shown.table or ())}
         single = plan.verdicts == 1
         calls = [
