@@ -18,10 +18,11 @@ RULES = {  # by what the win rate says as it is and at equal lengths
 def length_rule(found: Findings) -> tuple[str, dict[str, Any]] | None:
     """Return a rule with its values where people's win rates change at equal lengths, else None.
 
-    A configuration changes if its estimate moves by more than the half-width of either interval, or than 0.1, and by more than 0.01
-    in any case; half of that is enough where the win rate is above one half, below it or neither by more than chance, and at equal lengths another of these. One of
-    fewer than five instances is not looked at, and one of several not without an interval at equal lengths: with few instances some
-    always move far. Of several the rule is about the number that change, and the one that changes most.
+    A configuration changes if its estimate moves by more than the half-width of either interval, or than 0.1, and by more than
+    0.01 in any case; half of that is enough where the win rate is above one half, below it or neither by more than chance, and at
+    equal lengths another of these. One of fewer than five instances is not looked at, and one of several not without an interval
+    at equal lengths: with few instances some always move far. Of several the rule is about the number that change, and the one
+    that changes most.
     """
     raters = found.get("length_adjusted") or ()
     known = [one for rater in raters if rater["rater"] == PEOPLE for one in rater["configurations"] if _is_known(one)]

@@ -69,11 +69,6 @@ def test_columns_sort_by_the_address(built: Built) -> None:
     assert "eve" in rows_of(page)[0]
 
 
-def test_a_study_without_votes_has_no_rows() -> None:
-    page = page_of(build_configuration(build_study("shown")))
-    assert "No ratings of people yet." in page
-
-
 def test_votes_are_taken_in_the_order_in_which_the_pairs_were_shown() -> None:
     """On the page the pairs were in another order than on the HIT: there Ann's ratings go left and right in turn."""
     built = build_configuration(build_study("shown"), instances=2, pairs=6)
