@@ -1,13 +1,15 @@
 """Statistics of a study's data sets: instances, texts, pairs, gold, and the lengths of texts."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from django.db.models import Count, QuerySet
 
-from analysis.text_lengths import Lengths, lengths_of
+from analysis.content_words import length_in_words
+from analysis.text_lengths import Lengths
 from annotation.models import Generation, Pair, Study
 
 CHUNK = 500
@@ -85,22 +87,30 @@ def _count(rows: QuerySet[Any], dataset: str) -> dict[str, int]:
 
 
 def _lengths(study: Study, rows: QuerySet[Any], dataset: str, text: str, most: int | None) -> dict[str, Lengths]:
+    counts: dict[str, list[int]] = defaultdict(list)
+    for name, one in _texts(study, rows.order_by("pk"), dataset, text, most):
+        counts[name].append(length_in_words(one))
+    return {name: Lengths(tuple(found)) for name, found in counts.items()}
+
+
+def _texts(study: Study, rows: QuerySet[Any], dataset: str, text: str, most: int | None) -> Iterator[tuple[str, str]]:
+    """Yield data set and text, of all rows or of those that are drawn."""
+    if most is None:
+        yield from rows.values_list(dataset, text).iterator(chunk_size=CHUNK)
+        return
     by_name: dict[str, list[int]] = defaultdict(list)
-    for name, pk in rows.order_by("pk").values_list(dataset, "pk"):
+    for name, pk in rows.values_list(dataset, "pk"):
         by_name[name].append(pk)
     names = {pk: name for name, ids in by_name.items() for pk in _drawn(study, ids, most)}
-    ids, found = list(names), dict.fromkeys(by_name, Lengths())
+    ids = list(names)
     for start in range(0, len(ids), CHUNK):
-        texts: dict[str, list[str]] = defaultdict(list)
-        for pk, one in rows.filter(pk__in=ids[start : start + CHUNK]).order_by("pk").values_list("pk", text):
-            texts[names[pk]].append(one)
-        for name, several in texts.items():
-            found[name] += lengths_of(several)
-    return found
+        # By primary key alone: with the study's condition SQLite goes through all of its rows for each part.
+        for pk, one in rows.model._default_manager.filter(pk__in=ids[start : start + CHUNK]).values_list("pk", text):
+            yield names[pk], one
 
 
-def _drawn(study: Study, ids: list[int], most: int | None) -> list[int]:
-    if most is None or len(ids) <= most:
+def _drawn(study: Study, ids: list[int], most: int) -> list[int]:
+    if len(ids) <= most:
         return ids
     return sorted(np.random.default_rng([study.seed]).choice(ids, most, replace=False).tolist())
 

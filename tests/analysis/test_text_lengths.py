@@ -1,10 +1,17 @@
 """Lengths of texts in words."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.text_lengths import Lengths, lengths_of
+from analysis.content_words import length_in_words
+from analysis.text_lengths import Lengths
+
+
+def lengths_of(texts: Iterable[str]) -> Lengths:
+    return Lengths(tuple(map(length_in_words, texts)))
 
 
 def test_lengths_by_hand() -> None:
