@@ -110,11 +110,11 @@ def cells_body(
             "transform": [{"filter": {"field": "panel", "equal": panel}}],
             **size,
             "layer": [
-                {**layer, "encoding": {**layer["encoding"], "y": unnamed if beside and place else y}}
+                {**layer, "encoding": {**layer["encoding"], "y": unnamed if beside and number else y}}
                 for layer in layers
             ],
         }
-        for place, panel in enumerate(panels)
+        for number, panel in enumerate(panels)
     ]
     data = {"data": {"values": [_row(cell) for cell in cells]}}
     return {**data, "concat": drawn, "columns": len(panels) if beside else 2 if two else 1}
