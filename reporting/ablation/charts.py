@@ -10,6 +10,7 @@ from reporting.core.charts import (
     build_spec,
     empty_chart,
     interval_and_point,
+    padded,
     quantity,
     series_encoding,
     shorten,
@@ -89,7 +90,7 @@ def _chart(
     points: list[dict[str, Any]], x: Spec, measure: str, title: list[str], theme: str, *, joined: bool = False
 ) -> Spec:
     series = series_encoding("kind", None, sorted({point["kind"] for point in points}), THEMES[theme])
-    y = quantity("value", measure, scale={"zero": False, "nice": True})
+    y = quantity("value", measure, **padded(point[key] for point in points for key in ("value", "low", "high")))
     line = {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": series["color"]}}
     layers = [*([line] if joined else []), *interval_and_point({"x": x}, y, series, size=80, opacity=1)]
     return build_spec({"data": {"values": points}, "width": 520, "height": 260, "layer": layers}, title, [], theme)

@@ -14,6 +14,7 @@ from reporting.core.charts import (
     build_spec,
     empty_chart,
     interval_and_point,
+    padded,
     panels,
     quantity,
     series_encoding,
@@ -104,7 +105,8 @@ def _chart(title: str, rows: list[Row], x: Spec, name: str, found: Found, theme:
     every = list(dict.fromkeys(row["series"] for row in rows))
     shown = every[:MAX_SERIES]
     rows = [row for row in rows if row["series"] in shown]
-    y = quantity("y", name, scale={"zero": False, "domainMax": 1}, axis=PERCENT)
+    scale = padded(row[key] for row in rows for key in ("y", "low", "high"))["scale"]
+    y = quantity("y", name, scale=scale, axis=PERCENT)
     series = series_encoding("series", None, shown, THEMES[theme])
     line = {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": series["color"]}}
     layers = [*([line] if joined else []), *interval_and_point({"x": x}, y, series, size=70, opacity=1)]
