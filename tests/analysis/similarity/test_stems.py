@@ -26,9 +26,8 @@ words = st.builds(
 
 @cache
 def nltk():
-    from nltk.stem.porter import (
-        PorterStemmer,
-    )  # two seconds, as it loads scikit-learn: not in every worker's collection
+    # Two seconds, as it loads scikit-learn: not in every worker's collection.
+    from nltk.stem.porter import PorterStemmer
 
     return PorterStemmer()
 
