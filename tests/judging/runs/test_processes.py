@@ -36,9 +36,8 @@ class Installation:
         }
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start a command without Django's checks, which take a second: half of its start. The shell makes none."""
-        unchecked = [] if arguments[0] == "shell" else ["--skip-checks"]
-        command = [sys.executable, "manage.py", *arguments, *unchecked]
+        """Start a command."""
+        command = [sys.executable, "manage.py", *arguments]
         return subprocess.Popen(
             command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
