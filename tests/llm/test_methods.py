@@ -110,7 +110,7 @@ def params_of(method: str) -> list[tuple[str, object]]:
     if method in BY_SCHEMA:
         return [("verdict_schema", "auto"), ("max_tokens", BY_SCHEMA[method])]
     if method == "sc2":
-        return [("samples", 4), ("aspects", ["what they do", "why"]), *FOR_TABLES]
+        return [("samples", 4), ("aspects", ["what they do", "why"]), ("schema", False), *FOR_TABLES]
     if method == "ranked-function":
         return list(FOR_FUNCTION)
     form = method if method in GRAMMARS else getattr(find_method(method), "parser", "")
