@@ -1,0 +1,1 @@
+"""Databases of earlier releases are brought up to date."""
