@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import override
+from django.utils.translation import get_language, override
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 
@@ -48,10 +48,24 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 
 @cache
+def schema_in(language: str) -> Json:
+    """Return the API's schema, generated once in a process, since that takes a second; it holds nothing of any study."""
+    with override(language):
+        schema: Json = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    return schema
+
+
+class OnceGenerated(SchemaGenerator):
+    """Gives the view of the schema the one of the reader's language."""
+
+    def get_schema(self, request: Any = None, public: bool = False) -> Json:
+        return schema_in(get_language() or "en")
+
+
+@cache
 def described() -> dict[str, list[Operation]]:
     """Return the operations of the schema by subject."""
-    with override("en"):
-        schema: Json = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    schema = schema_in("en")
     found: dict[str, list[Operation]] = defaultdict(list)
     for path, operations in schema["paths"].items():
         subject = path.split("/")[3]

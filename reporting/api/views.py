@@ -36,6 +36,7 @@ from judging.core.visibility import judges_seen_by
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from reporting.api import filters, serializers
 from reporting.api.access import InScope, IsSiteAdmin
+from reporting.api.docs_views import OnceGenerated
 from reporting.api.endpoint_setup import EndpointSetup
 from reporting.api.rows import KEY, REFUSALS, Rows, StudyRows
 from reporting.api.run_setup import JudgeSetup, RunSetup
@@ -250,3 +251,4 @@ class SchemaView(SpectacularAPIView):
     permission_classes: list[Any] = []
     authentication_classes: list[Any] = []
     content_negotiation_class = DefaultContentNegotiation  # YAML or JSON
+    generator_class = OnceGenerated

@@ -88,7 +88,7 @@ def test_the_pages_commands_make_a_study_that_raters_can_walk_through(capsys: py
     assert exported.count("The table names what I missed.") == 3
     assert {path.name for path in Path("talks-export").iterdir()} == {
         *("ratings.csv", "judgments.csv", "history.csv", "flags.csv", "texts.csv", "tables.csv", "separability.csv"),
-        *("raters.csv", "settings.csv"),
+        *("raters.csv", "settings.csv", "datasets.csv"),
     }
 
 

@@ -127,7 +127,7 @@ def test_waiting_leaves_no_cursor_to_the_garbage_collector(
     try:
         begin(connections)
         used = connections["default"].connection
-        left = [one for one in gc.get_objects() if isinstance(one, sqlite3.Cursor) and one.connection is used]
+        left = [one for one in gc.get_referrers(used) if isinstance(one, sqlite3.Cursor)]
     finally:
         gc.enable()
 
