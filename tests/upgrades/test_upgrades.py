@@ -59,7 +59,6 @@ def test_every_release_has_its_last_migrations_here() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.engine
 @pytest.mark.django_db
 def test_rows_of_every_release_are_there_after_migrating(tmp_path: Path) -> None:
     if connection.vendor == "sqlite":
