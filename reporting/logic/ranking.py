@@ -132,7 +132,7 @@ def _by_method(
     calibrate: bool,
 ) -> dict[str, Any]:
     """Return comparisons used, correlations and mean ranks; sets that lack an answer are left out and counted."""
-    rows: list[tuple[float, float, float]] = []  # means over seeds: comparisons, Spearman's rho, Kendall's tau
+    of_sorts: list[FloatArray] = []  # of each set, by seed: comparisons, Spearman's rho, Kendall's tau
     ranks: dict[str, list[int]] = {}
     of_row: list[int] = []
     everything = 0
@@ -141,22 +141,25 @@ def _by_method(
         if any(sort.ranking is None for sort in sorts):
             continue
         everything += len(one.texts) * (len(one.texts) - 1) // 2
-        rows.append(_means(sorts, answers.reference))
+        of_sorts.append(_correlations(sorts, answers.reference))
         of_row.append(one.instance)
         for sort in sorts:
             for rank, text in enumerate(sort.ranking or [], start=1):
                 ranks.setdefault(answers.systems[text], []).append(rank)
-    columns, of = np.array(rows, dtype=np.float64).reshape(-1, 3), np.array(of_row, dtype=np.int64)
+    by_seed = np.array(of_sorts, dtype=np.float64).reshape(-1, seeds, 3)
+    columns, of = by_seed.mean(axis=1), np.array(of_row, dtype=np.int64)
     means = {system: float(np.mean(found)) for system, found in ranks.items()}
-    missing = len(sets) - len(rows)
+    missing = len(sets) - len(of_sorts)
     return {
-        "instances": len(rows),
+        "instances": len(of_sorts),
         "left_out": missing,
         **({"why": NOT_ASKED} if missing else {}),
         "comparisons": float(columns[:, 0].sum()),
         "of_all": everything,
         "spearman": _mean(columns[:, 1], of, settings, missing),
         "kendall": _mean(columns[:, 2], of, settings, missing),
+        "spearman_by_order": _spread(by_seed[:, :, 1]),
+        "kendall_by_order": _spread(by_seed[:, :, 2]),
         "mean_ranks": dict(sorted(means.items(), key=lambda row: row[1])),
     }
 
@@ -179,14 +182,26 @@ def _answer(shown: Shown, answers: RankingAnswers, *, calibrate: bool) -> float 
     return found
 
 
-def _means(sorts: Sequence[Sort], reference: Mapping[int, float]) -> tuple[float, float, float]:
+def _correlations(sorts: Sequence[Sort], reference: Mapping[int, float]) -> FloatArray:
+    """Return comparisons, Spearman's rho and Kendall's tau of each sort, shape (sorts, 3)."""
     values = []
     for sort in sorts:
         ranking = sort.ranking or []
         places, target = -np.arange(len(ranking)), np.array([reference.get(text, np.nan) for text in ranking])
         values.append((len(sort.used), spearman(places, target), kendall(places, target)))
-    means = np.mean(np.array(values, dtype=np.float64), axis=0)
-    return float(means[0]), float(means[1]), float(means[2])
+    return np.array(values, dtype=np.float64)
+
+
+def _spread(values: FloatArray) -> list[float] | None:
+    """Return between which values the means over sets lie for the middle 95% of orders; None for a single order.
+
+    values : shape (sets, seeds), NaN for a set without a correlation
+    """
+    known = values[~np.isnan(values).any(axis=1)]
+    if not len(known) or values.shape[1] < 2:
+        return None
+    low, high = np.quantile(known.mean(axis=0), (0.025, 0.975))
+    return [float(low), float(high)]
 
 
 def probabilities(asked: Presentations) -> Known:
@@ -254,8 +269,13 @@ def as_text(found: dict[str, Any]) -> str:
         left_out = f"; {one['left_out']} left out: {one['why']}" if one["left_out"] else ""
         lines += [
             f"{one['method']}: {one['instances']} instances, {one['comparisons']:.1f} comparisons{share}{left_out}",
-            f"  Spearman's rho  {estimate_text(one['spearman'])}",
-            f"  Kendall's tau   {estimate_text(one['kendall'])}",
+            "  beside gold, or people's majority where a pair has none:",
+            f"  Spearman's rho  {estimate_text(one['spearman'])}{_orders_text(one['spearman_by_order'])}",
+            f"  Kendall's tau   {estimate_text(one['kendall'])}{_orders_text(one['kendall_by_order'])}",
             *(printable(f"  mean rank {rank:.2f}  {system}") for system, rank in one["mean_ranks"].items()),
         ]
     return "\n".join(lines)
+
+
+def _orders_text(spread: list[float] | None) -> str:
+    return f"; {spread[0]:.3f} to {spread[1]:.3f} in 95% of the orders" if spread else ""

@@ -66,6 +66,25 @@ def test_a_judge_that_takes_the_first_is_helped_by_calibration_only(capsys: pyte
     assert calibrated["spearman"]["n"] == 1
 
 
+def test_how_far_correlations_depend_on_the_order_of_the_texts_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    let_judge(study, built, dict.fromkeys(combinations(SYSTEMS, 2), "first"))
+    for (a, b), one in built.items():
+        rate(one, 0, f"p-{a}-{b}", [-1])
+    one = ranked(capsys, method=["all-pairs"], seeds=1)["all-pairs"]
+    both = ranked(capsys, method=["all-pairs"], seeds=2)["all-pairs"]
+    first, mean = one["spearman"]["value"], both["spearman"]["value"]
+    values = sorted((first, 2 * mean - first))  # the mean of two orders, of which the first is known
+    assert values[0] < values[1]
+    step = (values[1] - values[0]) / 40  # a fortieth from each end
+    assert both["spearman_by_order"] == pytest.approx([values[0] + step, values[1] - step])
+    assert one["spearman_by_order"] is one["kendall_by_order"] is None
+
+    call_command("rank", study.slug, judge="fair", method=["all-pairs"], seeds=2)
+    low, high = both["spearman_by_order"]
+    assert f"; {low:.3f} to {high:.3f} in 95% of the orders" in capsys.readouterr().out
+
+
 def test_instances_that_lack_an_answer_are_left_out_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems(instances=2)
     let_judge(study, built, {pair: name for pair, name in in_order().items() if pair != ("three", "four")})
