@@ -102,7 +102,7 @@ class Run:
                 break
             if not await self.answers(ANSWERS_PER_FAULT):
                 raise NoAnswer(f"{self.engine}: no rater was answered for {SILENT:.0f} s after {self.faults}")
-            if (name := next(names, None)) is None:  # the raters do what is left
+            if (name := next(names, None)) is None:  # every fault was injected: the raters finish
                 continue
             turn += 1
             await asyncio.to_thread(self.database.ask, "expire", share=0.1, seed=turn)

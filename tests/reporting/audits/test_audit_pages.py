@@ -165,7 +165,7 @@ def test_the_api_prices_starts_lists_and_shows_what_was_found(tested: JudgeAudit
     assert post("estimate/", kind="drift", pairs=5).json()["presentations"] == 10
     assert post("", changes=["loud"]).status_code == 422
     assert post("", changes=[]).status_code == 422
-    assert post("", judge="nobody").status_code == 404
+    assert post("", judge="unknown").status_code == 404
     started = post("", kind="drift", pairs=5, max_cost="2.5")
     assert started.status_code == 202
     check = JudgeAudit.objects.get(kind="drift")

@@ -122,7 +122,7 @@ def channels(colour: str) -> np.ndarray[Any, Any]:
     return linear
 
 
-# Viénot, Brettel and Mollon 1999: what is left of linear red, green and blue.
+# Viénot, Brettel and Mollon 1999: how linear red, green and blue are seen.
 PROTANOPIA = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
 DEUTERANOPIA = np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]])
 
