@@ -13,6 +13,10 @@ COLUMNS = (
     *("study", "judge", "method", "model", "kind", "subset", "instances", "pairs", *COUNTS),
     *(column for name in MEASURE_NAMES for column in (name, *(f"{name}_{part}" for part in PARTS))),
 )
+WORDING_COLUMNS = (
+    *("study", "method", "model", "wordings", "judges", "kind", "subset", "pairs_least", "pairs_most", "accuracy"),
+    *("accuracy_sd", "accuracy_low", "accuracy_high", "accuracy_n", "why"),
+)
 # Columns of the LaTeX tables; all are shares.
 SHARES = {
     "accuracy": "Accuracy",
@@ -37,6 +41,24 @@ def csv_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 **{key: row[key] for key in ("kind", "subset", "instances", "pairs", *COUNTS)},
                 **{name: row[name]["value"] for name in MEASURE_NAMES},
                 **{f"{name}_{part}": row[name][part] for name in MEASURE_NAMES for part in PARTS},
+            }
+
+
+def wording_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield one row per judge in several wordings and subset: the table over wordings; an undefined number is empty."""
+    for one in found["wordings"]:
+        for row in one["subsets"]:
+            spread = row["accuracy"]
+            yield {
+                "study": found["study"],
+                **{key: one[key] for key in ("method", "model")},
+                "wordings": "; ".join(judge["wording"] for judge in one["judges"]),
+                "judges": "; ".join(judge["judge"] for judge in one["judges"]),
+                **{key: row[key] for key in ("kind", "subset")},
+                **dict(zip(("pairs_least", "pairs_most"), row["pairs"], strict=True)),
+                "accuracy": spread["value"],
+                **{f"accuracy_{part}": spread.get(part) for part in ("sd", "low", "high", "n")},
+                "why": spread.get("why"),
             }
 
 

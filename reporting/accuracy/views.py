@@ -12,7 +12,7 @@ from annotation.core.http import as_download
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.accuracy.accuracies import judge_accuracy
-from reporting.accuracy.files import COLUMNS, csv_rows, latex
+from reporting.accuracy.files import COLUMNS, WORDING_COLUMNS, csv_rows, latex, wording_rows
 
 CONTENT_TYPES = {
     "json": "application/json",
@@ -49,6 +49,14 @@ def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
         content = latex(numbers)
     response = HttpResponse(content, content_type=CONTENT_TYPES[form])
     return as_download(response, f"{study.slug}-judge-accuracy.{form}")
+
+
+@study_view(*READERS)
+def download_wordings(request: HttpRequest, study: Study) -> HttpResponse:
+    """Return the table over wordings as CSV."""
+    content = "".join(csv_lines(wording_rows(judge_accuracy(study)), WORDING_COLUMNS))
+    response = HttpResponse(content, content_type=CONTENT_TYPES["csv"])
+    return as_download(response, f"{study.slug}-judge-accuracy-wordings.csv")
 
 
 def _overview(numbers: dict[str, Any]) -> list[dict[str, Any]]:

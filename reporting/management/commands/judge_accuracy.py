@@ -11,7 +11,7 @@ from annotation.studies.services import find_study
 from reporting.accuracy import files
 from reporting.accuracy.accuracies import judge_accuracy
 
-FORMATS = ("text", "json", "csv", "latex")
+FORMATS = ("text", "json", "csv", "wordings", "latex")
 
 
 class Command(TandemCommand):
@@ -19,7 +19,7 @@ class Command(TandemCommand):
 
     arguments = (
         argument("slug", help="the study"),
-        argument("--format", choices=FORMATS, default="text"),
+        argument("--format", choices=FORMATS, default="text", help="wordings: the table over wordings as CSV"),
         argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
     )
 
@@ -32,6 +32,9 @@ class Command(TandemCommand):
         elif options["format"] == "csv":
             rows = files.csv_rows(numbers)
             self.stdout.write("".join(csv_lines(rows, files.COLUMNS)), ending="")
+        elif options["format"] == "wordings":
+            rows = files.wording_rows(numbers)
+            self.stdout.write("".join(csv_lines(rows, files.WORDING_COLUMNS)), ending="")
         elif options["format"] == "latex":
             self.stdout.write(files.latex(numbers), ending="")
         else:

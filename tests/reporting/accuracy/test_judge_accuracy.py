@@ -415,3 +415,14 @@ def test_wordings_of_one_judge_have_a_table_with_their_spread(
     page = client.get(reverse(PAGE, args=[study.slug])).text
     assert "0.500 <small>0.000 to 1.000, sd 0.500; n = 3</small>" in page
     assert "(<bdi>&lt;i&gt;x&lt;/i&gt;</bdi>)" in page
+    address = reverse("reporting:judge-accuracy-wordings", args=[study.slug])
+    assert f'href="{address}"' in page
+    sent = client.get(address).text
+    call_command("judge_accuracy", study.slug, "--format", "wordings")
+    assert capsys.readouterr().out == sent
+    rows = {row["subset"]: row for row in csv.DictReader(io.StringIO(sent))}
+    assert list(rows) == list(by_subset)
+    news = rows["news"]
+    assert [news[key] for key in ("judges", "wordings", "model")] == ["a; b; c", "free; <i>x</i>; chat", "m"]
+    parts = ("pairs_least", "pairs_most", "accuracy", "accuracy_sd", "accuracy_low", "accuracy_high", "accuracy_n")
+    assert [float(news[key]) for key in parts] == [1, 2, 0.5, 0.5, 0, 1, 3]
