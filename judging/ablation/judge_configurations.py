@@ -40,6 +40,7 @@ class JudgeConfiguration:
     aspects : online or offline, for methods with aspects
     budget  : calls per verdict of SC²
     shots   : examples shown
+    example_tables : SC² with examples: they have tables, in the verdict's calls and in the comparator's
     """
 
     method: str
@@ -48,6 +49,7 @@ class JudgeConfiguration:
     aspects: str | None = None
     budget: int | None = None
     shots: int = 0
+    example_tables: bool = False
 
     @property
     def tables(self) -> int | None:
@@ -70,7 +72,7 @@ class JudgeConfiguration:
 
     @property
     def calls(self) -> int:
-        """Calls per verdict if every answer can be read."""
+        """Calls per verdict if every answer can be read, without those that all pairs share."""
         if self.method == SELF_CONSISTENCY:
             return self.samples or MAIN_SAMPLES
         return 1 + self.aspect_calls + (self.tables or 0) + (self.comparator_calls or 0)
@@ -91,7 +93,7 @@ class JudgeConfiguration:
         if self.aspects:
             parts.append(self.aspects)
         if self.shots:
-            parts.append(f"s{self.shots}")
+            parts.append(f"s{self.shots}{'-tables' if self.example_tables else ''}")
         return "-".join(parts)
 
     def params(self, aspects: Sequence[str] | None) -> dict[str, Any]:
@@ -114,6 +116,8 @@ class JudgeConfiguration:
             found["aspect_samples"] = ASPECT_SAMPLES
         if self.shots:
             found["shots"] = self.shots
+        if self.example_tables:
+            found |= {"example_tables": True, "comparator_shots": self.shots}
         return found
 
 
@@ -173,6 +177,7 @@ def configuration_of(judge: Judge) -> JudgeConfiguration | None:
         aspects=aspects,
         budget=params.get("budget"),
         shots=params.get("shots", 0),
+        example_tables=params.get("example_tables", False),
     )
     return found if _name(found, judge) == judge.name else None
 
@@ -229,7 +234,8 @@ def configurations_by_part(axes: Axes) -> dict[str, list[JudgeConfiguration]]:
     aspects = [(JudgeConfiguration("direct-aspects", aspects=one), sc2(aspects=one)) for one in axes.aspects]
 
     def with_budget(budget: int, shots: int = 0) -> tuple[JudgeConfiguration, JudgeConfiguration]:
-        return JudgeConfiguration(SELF_CONSISTENCY, budget, shots=shots), sc2(budget=budget, shots=shots)
+        few_shot = sc2(budget=budget, shots=shots, example_tables=shots > 0)
+        return JudgeConfiguration(SELF_CONSISTENCY, budget, shots=shots), few_shot
 
     return {
         "methods": methods,
@@ -284,7 +290,7 @@ def sort_key(one: JudgeConfiguration, part: str) -> tuple[Any, ...]:
     schemes = (RANDOM, TOURNAMENT, EXACT)
     return (
         (one.allowed or 0) if part in ("budgets", "shots") else 0,
-        one.shots,
+        (one.shots, one.example_tables),
         METHODS.index(one.method),
         one.samples or 0,
         one.aspects == OFFLINE,

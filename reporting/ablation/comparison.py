@@ -286,6 +286,7 @@ def configuration_json(judge: Judge | None, one: JudgeConfiguration) -> dict[str
         "aspects_given": list(given) if isinstance(given, list) and one.aspects == OFFLINE else None,
         "budget": one.allowed,
         "shots": one.shots,
+        "example_tables": one.example_tables,
         "planned_calls": one.calls,
     }
 

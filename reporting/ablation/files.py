@@ -18,7 +18,7 @@ TITLES = {
 ABOUT = (
     *("judge", "endpoint", "model", "table_endpoint", "table_model", "method", "samples", "scheme", "aspects"),
     *("aspects_name", "aspects_hash"),
-    *("budget", "shots", "planned_calls"),
+    *("budget", "shots", "example_tables", "planned_calls"),
 )
 COUNTS = (
     "rounds",
@@ -123,7 +123,7 @@ def row_name(row: Mapping[str, Any]) -> str:
     if row["aspects"]:
         parts.append(row["aspects"])
     if row["shots"]:
-        parts.append(f"{row['shots']} examples")
+        parts.append(f"{row['shots']} examples{' with tables' if row['example_tables'] else ''}")
     return ", ".join(parts)
 
 

@@ -80,7 +80,11 @@ class AblationForm(PairsForm):
         label=_("Aspects"),
     )
     budgets = IntegerListField(initial=_comma_separated(Axes.budgets), label=_("Calls a verdict"))
-    shots = IntegerListField(initial=_comma_separated(Axes.shots), label=_("Examples shown"))
+    shots = IntegerListField(
+        initial=_comma_separated(Axes.shots),
+        label=_("Examples shown"),
+        help_text=_("Of SC² with tables, which its own model makes, once for all pairs."),
+    )
 
     field_order = (
         *("endpoint", "table_endpoint", "parts", "rounds", "samples", "schemes", "aspects", "budgets", "shots"),

@@ -165,6 +165,18 @@ def test_judge_tells_its_configuration_and_other_settings_are_another_judge(aspe
     assert len(names) == len(configurations(PARTS, Axes()))
 
 
+def test_few_shot_rows_of_sc2_show_tables_to_verdict_and_comparator() -> None:
+    rows = configurations(["shots"], Axes(budgets=(15,), shots=(3,)))
+    assert [one.label for one in rows] == ["sc2-b15-tournament-offline-s3-tables", "self-consistency-n15-s3"]
+    few = judge_of(rows[0], endpoint=Endpoint(name="e"), rounds=5, seed=1, aspects=None)
+    shown = {name: few.params[name] for name in ("shots", "example_tables", "comparator_shots")}
+    assert shown == {"shots": 3, "example_tables": True, "comparator_shots": 3}
+    without = sc2(budget=15, shots=3)  # as these rows were before: still a row of the part, and another judge
+    judge = judge_of(without, endpoint=Endpoint(name="e"), rounds=5, seed=1, aspects=None)
+    assert configuration_of(judge) == without
+    assert parts_of(without) == ["shots"]
+
+
 def test_judge_that_is_only_named_alike_is_no_judge_of_an_ablation() -> None:
     judge = judge_of(sc2(), endpoint=Endpoint(name="e"), rounds=5, seed=1, aspects=None)
     judge.params = {**judge.params, "temperature": 1}
