@@ -13,6 +13,7 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from annotation.models import RoleGrant
 from judging.audits.stress import StressTest, start_stress
 from reporting.api.access import in_study
 from reporting.downloads.jobs import path_of
@@ -87,7 +88,9 @@ def _model_of(route: Route) -> Any:
     """Return the model of an address of the API whose rows belong to a study."""
     queryset = getattr(getattr(route.callback, "cls", None), "queryset", None)
     name = queryset.model.__name__ if queryset is not None else ""
-    return queryset.model if name and name not in ("Study", "Judge", "Endpoint", "JudgeAudit") else None
+    return (
+        queryset.model if name and name not in ("Study", "Judge", "Endpoint", "JudgeAudit", "ResearchGroup") else None
+    )
 
 
 @lru_cache(maxsize=2)  # as what a request changes is undone
@@ -112,6 +115,9 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
     group = {"slug": whole.group.slug}
     return {
         **{f"annotation:{name}": group for name in ("group", "rename-group", "revoke-in-group", "link-in-group")},
+        **{f"api:group-{name}": group for name in ("detail", "members")},
+        "api:group-remove-member": {**group, "member": _grant(whole.group).pk},
+        "api:study-remove-member": {"member": _grant(whole.study).pk},
         "annotation:join": {"channel_key": whole.anonymous.key},
         "annotation:instance": {"pk": whole.study.instances.earliest("pk").pk},
         "annotation:rater": {"pk": whole.annotator.pk},
@@ -150,6 +156,12 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
             for name in ("detail", "test")
         },
     }
+
+
+def _grant(place: Any) -> RoleGrant:
+    """Return a role that is held in a study or a group; one of a study is given, as nobody holds one there alone."""
+    found: RoleGrant | None = place.role_grants.order_by("pk").first()
+    return found or RoleGrant.objects.create(user=User.objects.create_user("helper"), role="researcher", study=place)
 
 
 def _stress_test(whole: Whole) -> int:

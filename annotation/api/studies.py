@@ -122,7 +122,7 @@ class StudySetup(GenericViewSet[Any]):
         return self._response(study)
 
     @extend_schema(responses={200: EventSerializer(many=True), **refusals()}, filters=False)
-    @action(detail=True, filter_backends=[])
+    @action(detail=True, filter_backends=[], paged=True)
     def log(self, request: Request, slug: str) -> Response:
         """List a study's log, the latest entry first; without raters who have withdrawn."""
         page = self.paginate_queryset(events_of(self.get_object()))

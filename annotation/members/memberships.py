@@ -59,6 +59,15 @@ def annotators(grants: QuerySet[RoleGrant], *, study: Study | None = None) -> Qu
     return grants.exclude(user__in=nameless.values("user_id"))
 
 
+def members_of(*, study: Study | None = None, group: ResearchGroup | None = None) -> QuerySet[RoleGrant]:
+    """Return the roles in a group; or those in a study, without annotators from channels, with its group's readers."""
+    if study is None:
+        return grants_in(group=group)
+    own = grants_in(study=study)
+    of_group = readers(grants_in(group=study.group))
+    return readers(own) | annotators(own, study=study) | of_group
+
+
 def has_never_signed_in(user: User) -> bool:
     """Tell whether an active account without a password has never signed in."""
     return user.last_login is None and not user.has_usable_password() and user.is_active

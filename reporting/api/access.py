@@ -87,6 +87,16 @@ class IsReader(BasePermission):
         return bool(request.user.is_authenticated) and has_any_role(request.user, *READERS)
 
 
+class IsUnlimited(BasePermission):
+    """No token that is limited to some studies."""
+
+    message = "this token is limited to some studies, and opens no group"
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Tell whether the user's roles are all that limits the request."""
+        return getattr(request.user, "limited_to", None) is None
+
+
 class IsSiteAdmin(BasePermission):
     """Site admins only, and no token that is limited to some studies."""
 

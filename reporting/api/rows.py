@@ -41,6 +41,7 @@ class Rows(ReadOnlyModelViewSet[Any]):
     read_scope: str = Scope.READ
     write_scope: str = Scope.CONFIGURE
     keeps_answer = True  # for a request that is sent again
+    paged = False  # as lists are
     post: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -55,7 +56,7 @@ class Rows(ReadOnlyModelViewSet[Any]):
             self.post = done_once(request, key, self.post, keeps_answer=self.keeps_answer)
         listed = self.action == "list" and self.filterset_class is not None
         known = [*self.filterset_class.base_filters] if listed else [one.name for one in self.parameters]
-        refuse_unknown(request, [*known, *(PAGED if self.action in ("list", "log") else ())])
+        refuse_unknown(request, [*known, *(PAGED if self.action == "list" or self.paged else ())])
 
 
 class StudyRows(Rows):

@@ -17,6 +17,7 @@ from annotation.api.bodies import read
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS, find_study
+from annotation.models import Study
 from annotation.models.studies import TaskKind
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import find_question
@@ -98,10 +99,8 @@ def _find_prompt(user: Any, named: str) -> Any:
 
 
 class PairsSerializer(serializers.Serializer[Any]):
-    """A judge on the pairs of a study, of one batch, or of a part of either."""
+    """The pairs of a study, of one batch, or of a part of either."""
 
-    study = serializers.CharField(max_length=80)
-    judge = serializers.CharField(max_length=80)
     batch = serializers.CharField(required=False, max_length=200)
     dataset = serializers.CharField(required=False, default="", max_length=100)
     systems: Any = serializers.ListField(
@@ -110,22 +109,33 @@ class PairsSerializer(serializers.Serializer[Any]):
     tags: Any = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
     instances: Any = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
     off_hits = serializers.BooleanField(required=False, default=False, help_text="Pairs that are on no HIT too.")
-    questions: Any = serializers.ListField(
-        child=serializers.CharField(max_length=80), required=False, min_length=1, help_text="Their keys; the main one."
-    )
-    way = serializers.ChoiceField(choices=JudgeRun.Way.choices, required=False, default=JudgeRun.Way.CALLS.value)
     limit = serializers.IntegerField(
         required=False, min_value=1, max_value=MOST_SEED, help_text="Most presentations in this start."
     )
 
 
-class NewRunSerializer(PairsSerializer):
-    """A run to be started."""
+class AskingSerializer(serializers.Serializer[Any]):
+    """How calls are made, and what they may cost."""
 
     in_flight = serializers.IntegerField(required=False, min_value=1, max_value=MAX_IN_FLIGHT)
     max_cost = serializers.DecimalField(
         required=False, max_digits=12, decimal_places=6, min_value=Decimal(0), help_text="In the endpoint's currency."
     )
+
+
+class JudgePairsSerializer(PairsSerializer):
+    """A judge on the pairs of a study, of one batch, or of a part of either."""
+
+    study = serializers.CharField(max_length=80)
+    judge = serializers.CharField(max_length=80)
+    questions: Any = serializers.ListField(
+        child=serializers.CharField(max_length=80), required=False, min_length=1, help_text="Their keys; the main one."
+    )
+    way = serializers.ChoiceField(choices=JudgeRun.Way.choices, required=False, default=JudgeRun.Way.CALLS.value)
+
+
+class NewRunSerializer(JudgePairsSerializer, AskingSerializer):
+    """A run to be started."""
 
 
 class CallKindSerializer(serializers.Serializer[Any]):
@@ -170,12 +180,12 @@ class RunSetup(GenericViewSet[Any]):
         return Response(self._told(run.pk), status=status.HTTP_202_ACCEPTED, headers=where)
 
     @extend_schema(
-        request=PairsSerializer, responses={200: EstimateSerializer, **refusals(409, 413, 422)}, filters=False
+        request=JudgePairsSerializer, responses={200: EstimateSerializer, **refusals(409, 413, 422)}, filters=False
     )
     @action(detail=False, methods=["post"], pagination_class=None, filter_backends=[])
     def estimate(self, request: Request) -> Response:
         """Estimate a run's calls, tokens and cost; no call is made."""
-        return Response(estimate(**_arguments(request.user, read(PairsSerializer, request))).as_dict())
+        return Response(estimate(**_arguments(request.user, read(JudgePairsSerializer, request))).as_dict())
 
     @extend_schema(request=None, responses=_STEERED)
     @action(detail=True, methods=["post"])
@@ -220,17 +230,24 @@ def _arguments(user: Any, data: dict[str, Any]) -> dict[str, Any]:
     judge = judges_seen_by(user).select_related("prompt_file").filter(name=data["judge"]).first()
     if judge is None:
         raise Http404(f"no judge {data['judge']}")
+    keys = data.pop("questions", ())
+    return {
+        **pairs_of(study, data),
+        "study": study,
+        "judge": judge,
+        "questions": [find_question(study, key).number for key in keys] or [MAIN],
+    }
+
+
+def pairs_of(study: Study, data: dict[str, Any]) -> dict[str, Any]:
+    """Return a request's values with its batch and its filter of pairs as services take them.
+
+    Raises: BadFields; UnknownName.
+    """
+    data = dict(data)
     batch = data.pop("batch", None)
     narrowing: dict[str, Any] = {name: tuple(data.pop(name, ())) for name in ("systems", "tags", "instances")}
     only = PairFilter(dataset=data.pop("dataset"), off_hits=data.pop("off_hits"), **narrowing)
     if only.off_hits and batch:
         raise BadFields({"off_hits": ["The pairs of a batch are all on its HITs: choose either."]})
-    keys = data.pop("questions", ())
-    return {
-        **data,
-        "study": study,
-        "judge": judge,
-        "batch": find_batch(study, batch) if batch else None,
-        "only": only,
-        "questions": [find_question(study, key).number for key in keys] or [MAIN],
-    }
+    return {**data, "batch": find_batch(study, batch) if batch else None, "only": only}

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.channels import StudyInvitations
+from annotation.api.members import StudyMembers
 from annotation.api.raters import StudyPayments
 from annotation.api.separability import SeparabilitySetup
 from annotation.api.studies import StudySetup
@@ -21,6 +22,7 @@ from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
 from reporting.api.audits import StudyCards
 from reporting.api.files import StudyFiles
+from reporting.api.material import StudyMaterial
 from reporting.api.rows import COMPUTED, Rows
 from reporting.findings.data.asked import filters_of
 from reporting.findings.data.inputs import Filters
@@ -65,7 +67,17 @@ SEPARABILITY_PARAMETERS = [
 ]
 
 
-class StudyViewSet(StudySetup, SeparabilitySetup, StudyInvitations, StudyPayments, StudyFiles, StudyCards, Rows):
+class StudyViewSet(
+    StudySetup,
+    StudyMembers,
+    SeparabilitySetup,
+    StudyInvitations,
+    StudyPayments,
+    StudyMaterial,
+    StudyFiles,
+    StudyCards,
+    Rows,
+):
     """Studies, by slug."""
 
     queryset = Study.objects.all()

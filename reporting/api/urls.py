@@ -13,6 +13,7 @@ app_name = "api"
 router = DefaultRouter()
 router.include_format_suffixes = False
 router.register("studies", StudyViewSet)
+router.register("groups", views.GroupViewSet, basename="group")
 router.register("systems", views.SystemViewSet)
 router.register("instances", views.InstanceViewSet)
 router.register("generations", views.GenerationViewSet)

@@ -10,9 +10,12 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from annotation.api.batch_serializers import BatchSerializer
 from annotation.api.batches import BatchSetup
 from annotation.api.channels import ChannelSerializer, ChannelSetup
+from annotation.api.members import GroupSerializer, GroupSetup
 from annotation.api.progress import BatchProgress
 from annotation.api.raters import AssignmentDecisions, RaterDecisions
 from annotation.api.separability import AlignmentSerializer, SeparabilityRunSerializer
+from annotation.members.memberships import groups_of
+from annotation.members.permissions import READERS
 from annotation.models import (
     Alignment,
     Annotator,
@@ -27,6 +30,7 @@ from annotation.models import (
     Matchup,
     Pair,
     Rating,
+    ResearchGroup,
     SeparabilityRun,
     System,
     VoteChange,
@@ -35,7 +39,7 @@ from annotation.models.tokens import Scope
 from judging.core.visibility import judges_seen_by
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from reporting.api import filters, serializers
-from reporting.api.access import InScope, IsSiteAdmin
+from reporting.api.access import InScope, IsReader, IsSiteAdmin, IsUnlimited
 from reporting.api.docs_views import OnceGenerated
 from reporting.api.endpoint_setup import EndpointSetup
 from reporting.api.rows import KEY, REFUSALS, Rows, StudyRows
@@ -43,6 +47,20 @@ from reporting.api.run_setup import JudgeSetup, RunSetup
 from reporting.exports.rows import TABLE_OF
 
 OF_DISPLAY = ("display__assignment__hit__batch__study", "display__assignment__annotator", "display__pair")
+
+
+class GroupViewSet(GroupSetup, Rows):
+    """Groups, by slug."""
+
+    permission_classes = [IsReader, InScope, IsUnlimited]
+    queryset = ResearchGroup.objects.all()
+    serializer_class = GroupSerializer
+    lookup_field = "slug"
+    lookup_value_regex = r"[-\w]+"
+
+    def get_queryset(self) -> QuerySet[ResearchGroup]:
+        """Return the groups that this user may read."""
+        return groups_of(self.request.user, *READERS).order_by("slug")
 
 
 class SystemViewSet(StudyRows):

@@ -1,0 +1,164 @@
+"""Members of studies and groups in the API, the groups themselves, and moving studies between them."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.api.bodies import read, require_manager, user_of
+from annotation.api.study_serializers import refusals
+from annotation.members.groups import add_member, create_group, move_study, rename_group, revoke_role
+from annotation.members.memberships import GRANTABLE, grants_in, may_give_roles, members_of
+from annotation.models import ResearchGroup, RoleGrant, Study
+from annotation.models.tokens import Scope
+
+MEMBER = r"members/(?P<member>[0-9]{1,18})"
+SHARED: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}
+
+
+class MemberSerializer(serializers.ModelSerializer[RoleGrant]):
+    """A role that an account holds in a study, or in a group and so in all its studies."""
+
+    username = serializers.CharField(source="user.username", read_only=True)
+    study = serializers.CharField(source="study.slug", read_only=True, default=None, allow_null=True)
+    group = serializers.CharField(source="group.slug", read_only=True, default=None, allow_null=True)
+
+    class Meta:
+        model = RoleGrant
+        fields = ["id", "username", "role", "study", "group"]
+
+
+class NewMemberSerializer(serializers.Serializer[Any]):
+    """The account that gets a role. A new one has no password; the page of members makes its sign-in link."""
+
+    username = serializers.CharField(max_length=150)
+    role = serializers.ChoiceField(choices=[role.value for role in GRANTABLE])
+    new = serializers.BooleanField(required=False, default=False, help_text="Make the account; else it must be there.")
+
+
+class GroupSerializer(serializers.ModelSerializer[ResearchGroup]):
+    """A group, to which studies belong."""
+
+    class Meta:
+        model = ResearchGroup
+        fields = ["slug", "name"]
+
+
+class NewGroupSerializer(serializers.Serializer[Any]):
+    """A group to be made."""
+
+    slug = serializers.SlugField(max_length=80)
+    name = serializers.CharField(max_length=200)
+
+
+class GroupNameSerializer(serializers.Serializer[Any]):
+    """A group's new name."""
+
+    name = serializers.CharField(max_length=200)
+
+
+class MoveSerializer(serializers.Serializer[Any]):
+    """Where a study goes. Roles of researchers and study admins in the study itself end."""
+
+    group = serializers.CharField(max_length=80, help_text="Its short name.")
+
+
+class _Members(GenericViewSet[Any]):
+    """Who has a role in a study or a group, for its study admins."""
+
+    def place(self, row: Any) -> dict[str, Any]:
+        """Return the study or the group, as services name it."""
+        raise NotImplementedError
+
+    def _managed_place(self) -> dict[str, Any]:
+        place = self.place(self.get_object())
+        if not may_give_roles(user_of(self.request), **place):
+            raise PermissionDenied("only study admins may do this")
+        return place
+
+    @extend_schema(responses={200: MemberSerializer(many=True), **refusals()}, filters=False)
+    @action(detail=True, filter_backends=[], read_scope=Scope.PERSONAL, paged=True)
+    def members(self, request: Request, slug: str) -> Response:
+        """List the roles that are held here; of a study also those of its group's researchers and study admins."""
+        page = self.paginate_queryset(members_of(**self._managed_place()).order_by("pk"))
+        return self.get_paginated_response(MemberSerializer(page, many=True).data)
+
+    @extend_schema(request=NewMemberSerializer, responses={201: MemberSerializer, **refusals(409, 413, 422)})
+    @members.mapping.post
+    def add_member(self, request: Request, slug: str) -> Response:
+        """Give a role to an account; one that it has already changes nothing."""
+        place, data = self._managed_place(), read(NewMemberSerializer, request)
+        user = user_of(request)
+        member = add_member(username=data["username"], role=data["role"], must_be_new=data["new"], by=user, **place)
+        grant = grants_in(**place).get(user=member.user, role=data["role"])
+        return Response(MemberSerializer(grant).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=None, responses={204: None, **refusals(409)})
+    @action(**SHARED, url_path=MEMBER, methods=["delete"])
+    def remove_member(self, request: Request, slug: str, member: str) -> Response:
+        """Take a role that is held here; it ends at once."""
+        place = self._managed_place()
+        grant = grants_in(**place).filter(pk=int(member)).first()
+        if grant is None:
+            raise Http404(f"no member {member}")
+        revoke_role(user=grant.user, role=grant.role, by=user_of(request), **place)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class StudyMembers(_Members):
+    """Members of a study."""
+
+    def place(self, row: Study) -> dict[str, Any]:
+        """Return the study."""
+        return {"study": row}
+
+    @extend_schema(request=MoveSerializer, responses={204: None, **refusals(413, 422)})
+    @action(**SHARED, methods=["post"])
+    def move(self, request: Request, slug: str) -> Response:
+        """Move a study to another group; for site admins."""
+        study: Study = self.get_object()
+        require_manager(request.user, study)
+        _require_site_admin(request)
+        wanted = read(MoveSerializer, request)["group"]
+        group = ResearchGroup.objects.filter(slug=wanted).first()
+        if group is None:
+            raise Http404(f"no group {wanted}")
+        move_study(study=study, group=group, by=user_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class GroupSetup(_Members):
+    """Groups and their members."""
+
+    def place(self, row: ResearchGroup) -> dict[str, Any]:
+        """Return the group."""
+        return {"group": row}
+
+    @extend_schema(request=NewGroupSerializer, responses={201: GroupSerializer, **refusals(409, 413, 422)})
+    def create(self, request: Request) -> Response:
+        """Make a group without members; for site admins."""
+        _require_site_admin(request)
+        group = create_group(**read(NewGroupSerializer, request), by=user_of(request))
+        where = {"Location": reverse("api:group-detail", args=[group.slug])}
+        return Response(GroupSerializer(group).data, status=status.HTTP_201_CREATED, headers=where)
+
+    @extend_schema(request=GroupNameSerializer, responses={200: GroupSerializer, **refusals(409, 413, 422)})
+    def partial_update(self, request: Request, slug: str) -> Response:
+        """Rename a group; for site admins."""
+        group = self.get_object()
+        _require_site_admin(request)
+        name = read(GroupNameSerializer, request)["name"]
+        return Response(GroupSerializer(rename_group(group=group, name=name, by=user_of(request))).data)
+
+
+def _require_site_admin(request: Request) -> None:
+    user = user_of(request)
+    if not user.is_superuser or getattr(user, "limited_to", None) is not None:
+        raise PermissionDenied("only site admins may do this, by a token for all studies")
