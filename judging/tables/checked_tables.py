@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,19 @@ LONGEST_SHOWN = 200
 
 @dataclass(frozen=True)
 class ModelFigure:
-    """The check of a variant's tables by one model: its vectors, or what it says about entailment.
+    """The check of a variant's tables by one model: its vectors, or its scores of entailment.
 
+    supported  : share of cells with a cosine, or score, of the threshold or more
     thresholds : those applied; with several of them the share has no meaning
-    coverage   : mean over tables of the share of both texts' sentences that they say; `None` for vectors
+    entailment : mean over tables of the mean score of their cells; `None` for vectors, like
+    coverage   : mean over tables of the mean score of both texts' sentences
     """
 
     model: str
     supported: Proportion
     thresholds: tuple[float, ...]
-    coverage: Proportion | None
+    entailment: Proportion | None = None
+    coverage: Proportion | None = None
 
 
 @dataclass(frozen=True)
@@ -204,8 +207,8 @@ def _vectors(study: Study) -> dict[str, list[ModelFigure]]:
         .order_by("model", "table")
         .values_list(
             *("table__variant", "model", "table__pair__matchup__instance"),
-            *("found__supported", "found__n", "found__missing", "found__threshold", "found__coverage"),
-            "found__sentences",
+            *("found__supported", "found__n", "found__missing", "found__threshold"),
+            *("found__support", "found__coverage", "found__sentences"),
         )
     )
     by_key: dict[tuple[str, str], list[Any]] = defaultdict(list)
@@ -218,12 +221,18 @@ def _vectors(study: Study) -> dict[str, list[ModelFigure]]:
         instances = [one[0] for one in several]
         thresholds = tuple(sorted({one[4] for one in several}))
         shares = proportion(sums, instances, left_out=left_out)
-        coverage = None
-        if any(one[5] is not None for one in several):
-            known = [(one[4] or 0.0, float(one[4] is not None)) for one in several]
-            coverage = mean_proportion(known, instances, left_out=sum(one[4] is None for one in several))
-        found[variant].append(ModelFigure(model, shares, thresholds, coverage))
+        figure = ModelFigure(model, shares, thresholds)
+        if any(one[7] is not None for one in several):
+            entailment, coverage = (_mean_of_tables([one[place] for one in several], instances) for place in (5, 6))
+            figure = replace(figure, entailment=entailment, coverage=coverage)
+        found[variant].append(figure)
     return found
+
+
+def _mean_of_tables(values: Sequence[float | None], instances: Sequence[int]) -> Proportion:
+    """Return the mean over tables, without those where it is undefined."""
+    known = [(value or 0.0, float(value is not None)) for value in values]
+    return mean_proportion(known, instances, left_out=values.count(None))
 
 
 def _figures(

@@ -1,4 +1,4 @@
-"""Checking comparison tables by an entailment judge: a model that says what follows from the texts, and what is covered.
+"""Checking comparison tables by an entailment judge: a model that scores what follows from the texts, and what is covered.
 
 source : Predicting Text Preference Via Structured Comparative Reasoning, appendix, fig. 5, whose models are internal
 """
@@ -26,8 +26,13 @@ from judging.tables.services import found, refuse_other_endpoint
 
 ENTAILMENT, COVERAGE = "table-entailment.v1.txt", "table-coverage.v1.txt"
 NAMES: Mapping[Cell, str] = {"only_a": "text A", "both": "both texts", "only_b": "text B"}
-LINE = re.compile(r"^\W*(\d+)\W+(yes|no)\b", re.IGNORECASE)
-Answers = list[list[bool] | None]
+# Some models say yes or no all the same. A minus after a colon is one, and no dash.
+LINE = re.compile(
+    r"^\W*(?P<number>\d+)\W+?(?<![:=][-−])(?<![:=] [-−])(?P<score>yes\b|no\b|(?:[01](?:\.\d*)?|\.\d+)(?![.\d]|\s*[%/]))",
+    re.IGNORECASE,
+)
+WORDS = {"yes": 1.0, "no": 0.0}
+Answers = list[list[float] | None]
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,12 @@ class OpenTable:
                 partial(read_lines, lines=lines),
                 reusable=True,
                 optional=True,
-                example=numbered(["yes"] * lines),
+                example=numbered(["0.5"] * lines),
             )
             for name, texts, lines in asked
         ]
 
-    def found(self, answers: Iterable[list[bool] | None]) -> dict[str, Any] | None:
+    def found(self, answers: Iterable[list[float] | None]) -> dict[str, Any] | None:
         """Return the result as it is stored; `None` where an answer can't be read."""
         parts = list(answers)
         if None in parts:
@@ -83,8 +88,7 @@ class OpenTable:
         follow = dict(zip(self.cells, (parts.pop(0) or []) if self.cells else [], strict=True))
         covered = parts.pop(0) if self.sentences else None
         rows: list[dict[Cell, float | None]] = [
-            {cell: float(follow[number, cell]) if (number, cell) in follow else None for cell in CELLS}
-            for number in range(len(self.rows))
+            {cell: follow.get((number, cell)) for cell in CELLS} for number in range(len(self.rows))
         ]
         return {
             **found(summarize_cosines(rows, threshold=SUPPORTED), SUPPORTED),
@@ -102,19 +106,25 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def read_lines(reply: Reply, *, lines: int) -> list[bool]:
-    """Read an answer of numbered lines.
+def read_lines(reply: Reply, *, lines: int) -> list[float]:
+    """Read an answer of numbered lines, each with a score.
 
-    Raises: UnparsedVerdict unless each number is there, with one answer
+    Raises: UnparsedVerdict unless each number is there, with one score from 0 to 1
     """
     told = {
-        (int(match[1]), match[2].lower() == "yes")
+        (int(match["number"]), _score(match["score"]))
         for line in strip_reasoning(reply.text).splitlines()
-        if (match := LINE.match(line)) and len(match[1]) < len(str(lines)) + 1
+        if (match := LINE.match(line)) and len(match["number"]) < len(str(lines)) + 1
     }
-    if sorted(number for number, _ in told) != list(range(1, lines + 1)):
-        raise UnparsedVerdict(f"not one answer for each of {lines} lines: {reply.text[-200:]}")
-    return [says for _, says in sorted(told)]
+    scores = [score for _, score in sorted(told)]
+    if sorted(number for number, _ in told) != list(range(1, lines + 1)) or max(scores) > 1:
+        raise UnparsedVerdict(f"not one score from 0 to 1 for each of {lines} lines: {reply.text[-200:]}")
+    return scores
+
+
+def _score(said: str) -> float:
+    word = WORDS.get(said.lower())
+    return float(said) if word is None else word
 
 
 def name_of(endpoint: Endpoint) -> str:

@@ -28,7 +28,7 @@ from judging.tables.services import check_tables
 class Command(TandemCommand):
     help = (
         "Check the cells of a study's comparison tables against the texts: by the cosine of their vectors with the nearest "
-        "sentence, or by a model that says which cells follow from the texts and which sentences the table covers. Tables "
+        "sentence, or by a model that scores how far each cell follows from the texts and how far the table has each of their sentences. Tables "
         "that were checked with this model are skipped, so the command can be stopped and repeated."
     )
 
@@ -122,7 +122,7 @@ class Command(TandemCommand):
             "variants": {
                 name: {
                     part: figure and vars(figure) | {"level": 0.95}
-                    for part, figure in (("entailment", found.supported), ("coverage", found.coverage))
+                    for part, figure in (("entailment", found.entailment), ("coverage", found.coverage))
                 }
                 for name, found in figures.items()
             },
@@ -131,7 +131,8 @@ class Command(TandemCommand):
             f"{done.made} tables checked, {done.kept} were before, {done.unread} had an answer that can't be read; "
             f"{usage.calls} calls, {usage.cached} answers were there, cost {money(usage.total.cost, endpoint.currency)}",
             *(
-                f"{name}: {_cells(found.supported, 'follow from the texts')}; {_covered(found.coverage)}"
+                f"{name}: entailment {_score(found.entailment, 'no cell says anything')}; "
+                f"coverage of sentences {_score(found.coverage, 'no text has a sentence')}"
                 for name, found in figures.items()
             ),
         ]
@@ -144,10 +145,10 @@ def _cells(found: Proportion, means: str) -> str:
     return f"{found.value:.3f} of {found.n} cells {means} ({_interval(found)}); {found.left_out} cells are empty"
 
 
-def _covered(found: Proportion | None) -> str:
+def _score(found: Proportion | None, why: str) -> str:
     if found is None or found.value is None:
-        return "no text has a sentence"
-    return f"coverage of sentences {found.value:.3f}, the mean of {found.n} tables ({_interval(found)})"
+        return f"undefined: {why}"
+    return f"{found.value:.3f}, the mean of {found.n} tables ({_interval(found)}; {found.left_out} left out)"
 
 
 def _interval(found: Proportion) -> str:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Judge(ScriptedClient):
-    """Says yes to the notes that hold a word, and to every sentence but the first."""
+    """Scores notes that hold a word 0.8, others 0; every sentence but the first 1."""
 
     def __init__(self, word: str = "heron", odd: str = "") -> None:
         super().__init__()
@@ -34,8 +34,8 @@ class Judge(ScriptedClient):
         prompt = body["messages"][0]["content"]
         listed = prompt.rsplit(" begin]\n", 1)[1].rsplit("\n[", 1)[0].splitlines()
         is_coverage = "Sentences:" in prompt
-        says = [number > 0 if is_coverage else self.word in line for number, line in enumerate(listed)]
-        answer = "\n".join(f"{number}: {'yes' if one else 'no'}" for number, one in enumerate(says, 1))
+        says = [number > 0 if is_coverage else 0.8 * (self.word in line) for number, line in enumerate(listed)]
+        answer = "\n".join(f"{number}: {float(one)}" for number, one in enumerate(says, 1))
         self.script = [self.odd if is_coverage and self.odd else answer]
         return await super().complete(body)
 
@@ -66,10 +66,10 @@ def test_cells_and_sentences_are_asked_about_once(study: Study, endpoint: Endpoi
     assert (done.made, done.kept, done.unread, done.usage.calls, len(first.bodies)) == (2, 0, 0, 3, 3)
     one, other = (found for found in TableCheck.objects.order_by("table").values_list("found", flat=True))
     assert one["cells"] == [
-        {"only_a": 1.0, "both": 0.0, "only_b": None},
-        {"only_a": 1.0, "both": None, "only_b": 0.0},
+        {"only_a": 0.8, "both": 0.0, "only_b": None},
+        {"only_a": 0.8, "both": None, "only_b": 0.0},
     ]
-    assert (one["n"], one["missing"], one["supported"]) == (4, 2, 0.5)
+    assert (one["n"], one["missing"], one["supported"], one["support"]) == (4, 2, 0.5, 0.4)
     assert one["coverage"] == (one["sentences"] - 1) / one["sentences"]
     assert (other["n"], other["missing"], other["supported"]) == (0, 3, None)
     asked = next(body["messages"][0]["content"] for body in first.bodies if "Notes:" in body["messages"][0]["content"])
@@ -81,12 +81,12 @@ def test_cells_and_sentences_are_asked_about_once(study: Study, endpoint: Endpoi
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("judging:tables", args=["tea"])).content.decode()
     assert f"{endpoint.model} (entailment)" in page
-    assert "follow from the texts" in page
+    assert '<small class="nowrap">entailment</small>' in page
     assert "coverage of sentences" in page
     shown = " ".join(
         client.get(reverse("judging:table", args=["tea", study.tables.earliest("pk").pk])).content.decode().split()
     )
-    assert "of 4 cells follow from the texts; coverage of" in shown
+    assert "<strong>0.40</strong> <small>entailment, the mean score of 4 cells; coverage, of" in shown
 
 
 def test_table_whose_answer_cannot_be_read_has_no_check(study: Study, endpoint: Endpoint) -> None:
@@ -112,17 +112,23 @@ def test_other_endpoint_and_estimate(study: Study, endpoint: Endpoint) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        pytest.param("1: yes\n2: no", [True, False], id="plain"),
-        pytest.param("<think>1: no</think>\n**1.** Yes, it does\n- 2) NO", [True, False], id="marked"),
-        pytest.param("2: no\n1: yes\n1: yes", [True, False], id="in another order, one twice"),
-        pytest.param("1: yes", None, id="one is missing"),
-        pytest.param("1: yes\n2: no\n3: no", None, id="one too many"),
-        pytest.param("1: yes\n2: no\n2: yes", None, id="a contradiction"),
-        pytest.param("1: maybe\n2: no", None, id="another word"),
+        pytest.param("1: 0.75\n2: 0", [0.75, 0], id="plain"),
+        pytest.param("<think>1: 0</think>\n**1.** 1.0, all of it\n- 2) .5", [1, 0.5], id="marked"),
+        pytest.param("2: no\n1: yes\n1: yes", [1, 0], id="in another order, one twice, in words"),
+        pytest.param("1 - 0.5\n2 – 1.", [0.5, 1], id="dashes"),
+        pytest.param("1: 0.5", None, id="one is missing"),
+        pytest.param("1: 1\n2: 0\n3: 0", None, id="one too many"),
+        pytest.param("1: 1\n2: 0\n2: 1", None, id="a contradiction"),
+        pytest.param("1: 0.5\n2: 1.5", None, id="more than 1"),
+        pytest.param("1: 0.5\n2: 10", None, id="another scale"),
+        pytest.param("1: 0.5\n2: 1/5", None, id="a fraction"),
+        pytest.param("1: 0.5\n2: 1 %", None, id="a percentage"),
+        pytest.param("1: 0.5\n2: -0.5", None, id="less than 0"),
+        pytest.param("1: maybe\n2: 0", None, id="another word"),
         pytest.param("", None, id="empty"),
     ],
 )
-def test_answer_is_one_word_for_each_line(text: str, value: list[bool] | None) -> None:
+def test_answer_is_one_score_for_each_line(text: str, value: list[float] | None) -> None:
     if value is None:
         with pytest.raises(UnparsedVerdict):
             read_lines(Reply(text), lines=2)
@@ -142,7 +148,7 @@ def test_command_prints_an_estimate_and_the_figures_by_variant(study: Study, end
     told = json.loads(out.getvalue())
     assert (told["made"], told["kept"], told["model"]) == (0, 1, f"{endpoint.model} (entailment)")
     figures = told["variants"]["c8"]
-    assert (figures["entailment"]["value"], figures["entailment"]["n"]) == (0.5, 2)
+    assert (figures["entailment"]["value"], figures["entailment"]["n"]) == (0.4, 1)
     assert (figures["coverage"]["n"], figures["coverage"]["low"]) == (1, None)  # of one instance there is no interval
     with pytest.raises(CommandError, match="--estimate is for --entailment"):
         call_command("check_tables", "tea", "--endpoint", "stand-in", "--model", "bag", "--estimate")
