@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -11,8 +12,11 @@ from django.utils.translation import gettext_lazy
 from annotation.core.errors import Unacceptable, UnknownName
 from annotation.models import Channel, PlatformAction, Submission
 from annotation.recruitment.counted_work import WorkCount, count_by, submitted_by
+from annotation.recruitment.launch_checks import first_work_checks
 from annotation.recruitment.mturk.actions import approve, awaiting, bonus, reject
 from annotation.recruitment.mturk.hits import expire, on_offer, publish
+from annotation.recruitment.mturk.launch import checks, offer_of
+from annotation.recruitment.mturk.offline_views import closed_here
 from annotation.recruitment.mturk.site import MturkSettings
 from annotation.recruitment.mturk.sync import NO_WORK, OTHER_CODE, OTHER_WORKER, sync
 from annotation.recruitment.mturk.work import HIT, release_browser
@@ -28,7 +32,8 @@ _PROBLEMS: Mapping[str, Any] = {
 def panel_context(channel: Channel) -> dict[str, Any]:
     """Return the panel's context, without requests to MTurk."""
     given, now = MturkSettings.of(channel), timezone.now()
-    offered = on_offer(channel, now)
+    offered, offer = on_offer(channel, now), offer_of(channel)
+    made = channel.actions.filter(kind=HIT, state=PlatformAction.State.DONE).count()
     submissions = channel.submissions.select_related("participant__annotator").order_by("-pk")
     on_page = list(submissions[:MOST_SHOWN])
     work = _work_of(on_page)
@@ -36,7 +41,12 @@ def panel_context(channel: Channel) -> dict[str, Any]:
     return {
         "given": given,
         "is_live": channel.options.get("site") == "live",
-        "hits": channel.actions.filter(kind=HIT, state=PlatformAction.State.DONE).count(),
+        "hits": made,
+        "checks": checks(channel, offer),
+        "day_checks": first_work_checks(channel) if made else [],
+        "offer": offer,
+        "preview_url": reverse("annotation:join", args=[channel.key]),
+        "by_file": closed_here(channel.study),
         "hits_on_offer": len(offered),
         "places_on_offer": sum(offered.values()),
         "awaiting_count": len(awaiting(channel)),

@@ -114,6 +114,22 @@ class ProlificClient:
         """
         return self._json("POST", "/api/v1/studies/", body=draft, pays=True)
 
+    def study(self) -> Json:
+        """Return the channel's study: with its status and places."""
+        return self._json("GET", self._study_path)
+
+    def change_study(self, changes: Json) -> Json:
+        """Change the channel's study; the same change again changes nothing."""
+        return self._json("PATCH", self._study_path, body=changes)
+
+    def change_state(self, action: str) -> Json:
+        """Publish, pause or stop the channel's study; not repeated once it may have arrived."""
+        return self._json("POST", f"{self._study_path}transition/", body={"action": action}, pays=True)
+
+    @property
+    def _study_path(self) -> str:
+        return f"/api/v1/studies/{self.given.study_id}/"
+
     def signing_keys(self) -> list[Json]:
         """Return the public keys for Prolific's signed links."""
         keys = self._json("GET", "/.well-known/study/jwks.json", with_token=False).get("keys")

@@ -1,8 +1,8 @@
-"""The study at Prolific: made there as a draft from the channel's page, and what is missing before its launch."""
+"""The study at Prolific: what is missing before its launch, its draft, its publication and its places."""
 
 import secrets
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -12,10 +12,19 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable
 from annotation.core.money import to_cents
-from annotation.models import Batch, Channel, Slot
-from annotation.recruitment.outbox import Json
+from annotation.models import Channel, PlatformAction
+from annotation.recruitment.launch_checks import (
+    Check,
+    address_check,
+    free_slots,
+    hourly_checks,
+    opening_checks,
+    refuse_missing,
+)
+from annotation.recruitment.outbox import DONE, Json, ask_once, begin, write_down
 from annotation.recruitment.prolific.client import ProlificClient
 from annotation.recruitment.prolific.options import MOST_HITS
+from annotation.recruitment.prolific.screening import read_filters
 from annotation.recruitment.prolific.site import ID, ProlificSettings
 from annotation.studies.hourly_pay import hourly_pay_of
 
@@ -23,7 +32,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-LONGEST_NAME, LONGEST_DESCRIPTION = 120, 5000
+LONGEST_NAME, LONGEST_DESCRIPTION, MOST_PLACES = 120, 5000, 10_000
+PUBLISH, UNPUBLISHED = "publish", ("UNPUBLISHED", "SCHEDULED")
+BUSY = timedelta(minutes=2)  # longer than a request with its retries on a page
 # An end's option, the type of its code there, and what becomes of the submission.
 CODES = (
     ("code_completed", "COMPLETED", "MANUALLY_REVIEW"),
@@ -33,47 +44,40 @@ CODES = (
 )
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing that a launch needs; `for_draft`: the draft at Prolific needs it already."""
-
-    label: str
-    is_done: bool
-    hint: str
-    for_draft: bool = False
-
-
-def checks(channel: Channel) -> Iterator[Check]:
-    """Yield what a launch needs, in the order in which it is done."""
-    study, given = channel.study, ProlificSettings.of(channel)
-    batches = study.batches.filter(purpose=Batch.Purpose.RATING, status=Batch.Status.OPEN)
-    pay = hourly_pay_of(study)
-    yield Check(
-        _("API token"), bool(given.token), _("Name its variable in the settings below, and set it on the server."), True
-    )
-    address = settings.BASE_URL
-    yield Check(_("Public address"), address.startswith("https://"), _("BASE_URL is %(url)s.") % {"url": address})
-    yield Check(_("Pay and expected minutes"), pay is not None, _("Set both in the study’s settings."), True)
-    if pay is not None and pay.least is not None:
-        least = _("At least %(least)s %(currency)s for an hour; this is %(amount)s.")
-        yield Check(_("Hourly pay"), not pay.is_below, least % vars(pay))
-    yield Check(_("Places"), free_places(channel) > 0, _("No place is free: make a batch, or extend one."), True)
+def checks(channel: Channel) -> list[Check]:
+    """Return what a launch needs, in the order in which it is done."""
+    given, pay = ProlificSettings.of(channel), hourly_pay_of(channel.study)
     made = bool(given.study_id and given.completed)
-    yield Check(_("Study at Prolific"), made, _("Make the draft below, or enter its id and code in the settings."))
-    yield Check(
-        _("Messages"),
-        bool(given.webhook_secret),
-        _("Without a webhook, press “Ask Prolific what is new” now and then."),
-    )
-    yield Check(_("Batch"), batches.exists(), _("Launch it: HITs of a draft are not given out."))
-    yield Check(_("Channel"), channel.is_open, _("Open it, so that raters can join."))
+    return [
+        Check(
+            _("API token"),
+            bool(given.token),
+            _("Name its variable in the settings below, and set it on the server."),
+            for_draft=True,
+        ),
+        address_check(),
+        Check(_("Pay and expected minutes"), pay is not None, _("Set both in the study’s settings."), for_draft=True),
+        *hourly_checks(pay),
+        Check(
+            _("Places"),
+            free_places(channel) > 0 or is_published(channel),
+            _("No place is free: make a batch, or extend one."),
+            for_draft=True,
+        ),
+        Check(_("Study at Prolific"), made, _("Make the draft below, or enter its id and code in the settings.")),
+        Check(
+            _("Messages"),
+            bool(given.webhook_secret),
+            _("Without a webhook, press “Ask Prolific what is new” now and then."),
+            is_advice=True,
+        ),
+        *opening_checks(channel),
+    ]
 
 
 def free_places(channel: Channel) -> int:
     """Return the places to ask for: free slots of ratings, by the HITs that a place pays for."""
-    free = Slot.objects.filter(assignment=None, batch__study=channel.study_id, batch__purpose=Batch.Purpose.RATING)
-    free = free.filter(batch=channel.batch_id) if channel.batch_id else free
-    return -(-free.exclude(batch__status=Batch.Status.CLOSED).count() // hits_of_place(channel))
+    return -(-free_slots(channel).count() // hits_of_place(channel))
 
 
 def hits_of_place(channel: Channel) -> int:
@@ -90,14 +94,13 @@ def reward_of(channel: Channel) -> "Decimal | None":
 def make_draft(*, channel: Channel, data: Mapping[str, str], client: ProlificClient) -> str:
     """Make the study at Prolific as a draft, keep its id and codes, and return the id.
 
-    A draft recruits nobody and costs nothing: it is published at Prolific, where screening is set too.
+    A draft recruits nobody and costs nothing until it is published.
 
     Raises: Unacceptable when there is one, something is missing or a text is; ProlificRefused, ProlificUnreachable.
     """
     if channel.options.get("study_id"):
         raise Unacceptable(_("This channel has a study at Prolific already."))
-    if missing := [check.label for check in checks(channel) if check.for_draft and not check.is_done]:
-        raise Unacceptable(_("Missing: %(what)s.") % {"what": ", ".join(missing)})
+    refuse_missing(checks(channel), for_draft=True)
     codes = {option: str(channel.options.get(option) or "") or secrets.token_hex(4).upper() for option, *_rest in CODES}
     answer = client.create_study(_draft(channel, data, codes))
     study_id = str(answer.get("id") or "")
@@ -110,13 +113,53 @@ def make_draft(*, channel: Channel, data: Mapping[str, str], client: ProlificCli
     return study_id
 
 
+def publish(*, channel: Channel, client: ProlificClient, at: datetime) -> bool:
+    """Publish the study at Prolific, which recruits and costs money from then on; False if it was done before.
+
+    Raises: Unacceptable naming what is missing; ProlificRefused, ProlificUnreachable, TokenMissing.
+    """
+    refuse_missing(checks(channel))
+    client.require_token()
+    study_id = client.given.study_id
+    action = write_down(channel=channel, kind=PUBLISH, key=f"{PUBLISH}:{study_id}", payload={})
+    if not begin(action, at=at, busy_for=BUSY):
+        return False
+
+    def send(action: PlatformAction) -> Json:
+        if not action.attempts or client.study().get("status") in UNPUBLISHED:
+            client.change_state("PUBLISH")
+        return {"published_at": at.isoformat()}
+
+    ask_once(action, send, at=at)
+    return True
+
+
+def is_published(channel: Channel) -> bool:
+    """Tell whether the channel's study was published from here."""
+    return channel.actions.filter(key=f"{PUBLISH}:{channel.options.get('study_id')}", state=DONE).exists()
+
+
+def set_places(*, channel: Channel, places: str, client: ProlificClient) -> int:
+    """Set the number of all places of the study at Prolific, which only grows once it is published; return it.
+
+    Raises: Unacceptable for no such number; ProlificRefused, ProlificUnreachable, TokenMissing.
+    """
+    number = _read_places(places)
+    client.change_study({"total_available_places": number})
+    return number
+
+
+def _read_places(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_PLACES):
+        raise Unacceptable(_("Places: a whole number from 1 to 10,000."))
+    return int(text)
+
+
 def _draft(channel: Channel, data: Mapping[str, str], codes: Mapping[str, str]) -> Json:
     """Return the draft as docs.prolific.com/api-reference/studies/create-study has it."""
     name, about, places = (data.get(field, "").strip() for field in ("name", "description", "places"))
     if not (0 < len(name) <= LONGEST_NAME and 0 < len(about) <= LONGEST_DESCRIPTION):
         raise Unacceptable(_("Give a title and a description; participants read both."))
-    if not (places.isascii() and places.isdigit() and 0 < int(places) <= 10_000):
-        raise Unacceptable(_("Places: a whole number from 1 to 10,000."))
     reward, minutes = reward_of(channel), channel.study.minutes_per_hit or 0
     asked: dict[str, Any] = {"return_reason": "This study can't be continued. Please return your submission."}
     return {
@@ -133,7 +176,8 @@ def _draft(channel: Channel, data: Mapping[str, str], codes: Mapping[str, str]) 
             }
             for option, kind, action in CODES
         ],
-        "total_available_places": int(places),
+        "total_available_places": _read_places(places),
+        "filters": read_filters(data.get("screening", "")),
         "estimated_completion_time": minutes * hits_of_place(channel),
         "reward": int((reward or 0) * 100),
     }

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from annotation.core.errors import Unacceptable, UnknownName
 from annotation.models import Channel, PlatformAction, Submission
 from annotation.recruitment.counted_work import WorkCount, count_by, submitted_by
+from annotation.recruitment.launch_checks import first_work_checks
 from annotation.recruitment.prolific.actions import RequestResult, approve, bonus, reject
 from annotation.recruitment.prolific.client import ProlificClient
 from annotation.recruitment.prolific.launch import (
@@ -21,9 +22,13 @@ from annotation.recruitment.prolific.launch import (
     checks,
     free_places,
     hits_of_place,
+    is_published,
     make_draft,
+    publish,
     reward_of,
+    set_places,
 )
+from annotation.recruitment.prolific.screening import USUAL
 from annotation.recruitment.prolific.site import API, CATEGORIES, SHORTEST_REASON, ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser
 from annotation.recruitment.prolific.sync import OTHER_PARTICIPANT, sync
@@ -31,6 +36,7 @@ from annotation.recruitment.prolific.work import Openings
 
 MOST_SHOWN = 200
 State = Submission.State
+DONE_BEFORE = gettext_lazy("That was done before; nothing was sent.")
 _PROBLEMS = {OTHER_PARTICIPANT: gettext_lazy("Prolific says that it is another participant’s")}
 
 
@@ -40,10 +46,13 @@ def panel_context(channel: Channel) -> dict[str, Any]:
     rows = shown(channel)
     on_page = list(rows[:MOST_SHOWN])
     work = _work_of(on_page)
-    unanswered = channel.actions.exclude(state=PlatformAction.State.DONE)
+    unanswered, published = channel.actions.exclude(state=PlatformAction.State.DONE), is_published(channel)
     return {
         "given": given,
-        "checks": list(checks(channel)),
+        "checks": checks(channel),
+        "is_published": published,
+        "day_checks": first_work_checks(channel) if published else [],
+        "usual_screening": USUAL,
         "places": free_places(channel),
         "reward": reward_of(channel),
         "hits_of_place": hits_of_place(channel),
@@ -121,7 +130,13 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
         return _("Prolific lists %(seen)d submissions: %(new)d new here, %(changed)d with news.") % vars(found)
     if action == "draft":
         study_id = make_draft(channel=channel, data=data, client=client)
-        return _("The draft %(id)s is at Prolific: set screening there, and publish it.") % {"id": study_id}
+        return _("The draft %(id)s is at Prolific. Look at it there, then publish it.") % {"id": study_id}
+    if action == "publish":
+        done = publish(channel=channel, client=client, at=at)
+        return _("The study is published: participants see it now.") if done else str(DONE_BEFORE)
+    if action == "places":
+        places = set_places(channel=channel, places=data.get("places", ""), client=client)
+        return _("The study at Prolific has %(places)d places in all now.") % {"places": places}
     if action not in ("approve", "reject", "bonus", "release"):
         raise Unacceptable(_("This channel has no action %(action)s.") % {"action": action})
     submission = find_submission(channel, data.get("submission", ""))
@@ -155,4 +170,4 @@ def find_submission(channel: Channel, external_id: str) -> Submission:
 
 
 def _message(done: RequestResult, words: str) -> str:
-    return _("That was done before; nothing was sent.") if done.before else words
+    return str(DONE_BEFORE) if done.before else words

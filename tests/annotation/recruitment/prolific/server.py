@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 Json = dict[str, Any]
 TOKEN = "stand-in-token"
 STUDY = "60f6acb180a7b59ac0621f9e"
+DRAFT = "65f0c0ffee0000000000d00d"
 CATEGORIES = [
     "TOO_QUICKLY",
     "TOO_SLOWLY",
@@ -73,6 +74,7 @@ class ProlificServer:
     """
 
     submissions: dict[str, Json] = field(default_factory=dict)
+    studies: dict[str, Json] = field(default_factory=dict)
     bulk: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     queue: list[tuple[str, int]] = field(default_factory=list)
     troubles: list[tuple[str, Trouble]] = field(default_factory=list)
@@ -90,6 +92,9 @@ class ProlificServer:
                 server._serve(self)
 
             def do_POST(self) -> None:
+                server._serve(self)
+
+            def do_PATCH(self) -> None:
                 server._serve(self)
 
             def log_message(self, *args: Any) -> None:
@@ -189,7 +194,10 @@ class ProlificServer:
         if asked == ("GET", "/api/v1/submissions/"):
             return 200, self._list({name: values[0] for name, values in parse_qs(parts.query).items()})
         if asked == ("POST", "/api/v1/studies/"):
-            return 201, {"id": "65f0c0ffee0000000000d00d", "status": "UNPUBLISHED"}
+            made = {**body, "id": DRAFT, "status": "UNPUBLISHED"}
+            return 201, self.studies.setdefault(DRAFT, made)
+        if found := re.fullmatch(r"/api/v1/studies/(\w+)/(transition/)?", parts.path):
+            return 200, self._study(found[1], handler.command, body)
         if asked == ("POST", "/api/v1/submissions/bonus-payments/"):
             return 201, self._set_up(body)
         if found := re.fullmatch(r"/api/v1/submissions/(\w+)/", parts.path):
@@ -204,6 +212,21 @@ class ProlificServer:
         if submission not in self.submissions:
             raise Refusal(404, "Not found.")
         return self.submissions[submission]
+
+    def _study(self, study: str, command: str, body: Json) -> Json:
+        """Show a study, change it, or publish it, which is done once."""
+        if study not in self.studies:
+            raise Refusal(404, "Not found.")
+        found = self.studies[study]
+        if body.get("action") == "PUBLISH":
+            if found["status"] != "UNPUBLISHED":
+                raise Refusal(400, f"A study that is {found['status']} can't be published.")
+            found["status"] = "ACTIVE"
+        elif command == "PATCH":
+            if found["status"] == "ACTIVE" and body["total_available_places"] < found["total_available_places"]:
+                raise Refusal(400, {"total_available_places": ["Places can't be taken away."]}, "Validation error")
+            found.update(body)
+        return found
 
     def _list(self, asked: dict[str, str]) -> Json:
         rows = [one for one in self.submissions.values() if one["study_id"] == asked["study"]]

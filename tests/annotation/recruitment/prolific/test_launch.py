@@ -7,13 +7,20 @@ import pytest
 from django.test import Client
 
 from annotation.models import Batch, Channel, Study
-from tests.annotation.recruitment.prolific.server import ProlificServer
+from tests.annotation.recruitment.prolific.server import DRAFT, LOST, ProlificServer
 from tests.annotation.recruitment.prolific.setup import come, make_prolific, prolific
 from tests.factories import make_batch, make_study, make_user
 
 pytestmark = pytest.mark.django_db
 __all__ = ["prolific"]
-TEXTS = {"act": "draft", "name": "Which summary is better?", "description": "Read a text, compare.", "places": "3"}
+SCREENING = "approval_rate >= 95\nage >= 18\n\nage <= 80\nfluent-languages in 19 20"
+TEXTS = {
+    "act": "draft",
+    "name": "Which summary is better?",
+    "description": "Read a text, compare.",
+    "places": "3",
+    "screening": SCREENING,
+}
 
 
 @pytest.fixture
@@ -47,18 +54,23 @@ def test_draft_has_address_places_reward_minutes_and_codes_and_lets_participants
     page = manager.get(f"/studies/study/channels/{channel.key}/").text
     assert 'value="3"' in page  # six free slots, two HITs a place
     assert "1.50 GBP" in page
-    assert "65f0c0ffee0000000000d00d is at Prolific" in press(manager, channel)
+    assert f"{DRAFT} is at Prolific" in press(manager, channel)
 
     [draft] = prolific.asked("/studies/")
     assert draft["external_study_url"].startswith(f"https://rate.example.org/join/{channel.key}/?PROLIFIC_PID=")
     assert (draft["total_available_places"], draft["reward"], draft["estimated_completion_time"]) == (3, 150, 8)
+    assert draft["filters"] == [
+        {"filter_id": "approval_rate", "selected_range": {"lower": 95}},
+        {"filter_id": "age", "selected_range": {"lower": 18, "upper": 80}},
+        {"filter_id": "fluent-languages", "selected_values": ["19", "20"]},
+    ]
     codes = {one["code"]: one["actions"][0]["action"] for one in draft["completion_codes"]}
     assert sorted(codes.values()) == ["MANUALLY_REVIEW", *["REQUEST_RETURN"] * 3]
     channel.refresh_from_db()
-    assert channel.options["study_id"] == "65f0c0ffee0000000000d00d"
+    assert channel.options["study_id"] == DRAFT
     assert codes[channel.options["code_completed"]] == "MANUALLY_REVIEW"
     assert "OUT1" in codes  # a code that was there is kept
-    arrived, _browser = come(channel, study="65f0c0ffee0000000000d00d")
+    arrived, _browser = come(channel, study=DRAFT)
     assert arrived.status_code == 302
 
     assert "has a study at Prolific already" in press(manager, channel)
@@ -72,18 +84,29 @@ def test_what_is_missing_is_listed_and_makes_no_draft(
     Batch.objects.update(status="closed")
     settings.BASE_URL, settings.ENDPOINT_KEY = "http://localhost:8000", lambda name: None
     page = manager.get(f"/studies/study/channels/{channel.key}/").text
-    assert page.count(">Missing</span>") == 7
+    assert page.count(">Missing</span>") == 6
     assert "BASE_URL is http://localhost:8000." in page
     assert "Missing: API token, Pay and expected minutes, Places." in press(manager, channel)
     assert prolific.asked("/studies/") == []
 
 
-@pytest.mark.parametrize("wrong", [{"name": " "}, {"description": ""}, {"places": "0"}, {"places": "many"}])
-def test_draft_without_texts_or_places_is_refused(
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": " "},
+        {"description": ""},
+        {"places": "0"},
+        {"places": "many"},
+        {"screening": "adults only"},
+        {"screening": "age >= 18\nage >= 20"},
+        {"screening": "age >= 18\nage in 20"},
+    ],
+)
+def test_draft_without_texts_places_or_readable_filters_is_refused(
     manager: Client, channel: Channel, prolific: ProlificServer, wrong: dict[str, str]
 ) -> None:
     page = press(manager, channel, **wrong)
-    assert "participants read both" in page or "a whole number" in page
+    assert "participants read both" in page or "a whole number" in page or "is no filter" in page or "two lines" in page
     assert prolific.asked("/studies/") == []
 
 
@@ -93,3 +116,25 @@ def test_a_reader_makes_no_draft(channel: Channel, study: Study, prolific: Proli
     assert 'value="draft"' not in reader.get(f"/studies/study/channels/{channel.key}/").text
     press(reader, channel)
     assert prolific.asked("/studies/") == []
+
+
+def test_published_once_when_nothing_is_missing_then_places_grow(
+    manager: Client, channel: Channel, prolific: ProlificServer
+) -> None:
+    press(manager, channel)
+    Batch.objects.update(status="paused")
+    assert "Missing: Batch." in press(manager, channel, act="publish")
+    Batch.objects.update(status="open")
+    prolific.fail(LOST, on="/transition/")
+    assert "try the same again later" in press(manager, channel, act="publish")
+    assert prolific.studies[DRAFT]["status"] == "ACTIVE"
+    assert "On the day" not in manager.get(f"/studies/study/channels/{channel.key}/").text
+    assert "participants see it now" in press(manager, channel, act="publish")
+    assert "done before" in press(manager, channel, act="publish")
+    assert len(prolific.asked("/transition/")) == 1
+
+    page = press(manager, channel, act="places", places="5")
+    assert "has 5 places in all now" in page
+    assert prolific.studies[DRAFT]["total_available_places"] == 5
+    assert "First raters have come" in page
+    assert "taken away" in press(manager, channel, act="places", places="2")

@@ -1,0 +1,93 @@
+"""The HITs for MTurk before they are offered: what is missing, how many there will be, and what they cost.
+
+MTurk has no drafts: a HIT is offered when it is made. What is checked beforehand is this page, and the sandbox.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from importlib.util import find_spec
+
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import Unacceptable
+from annotation.core.money import to_cents
+from annotation.models import Channel
+from annotation.recruitment.launch_checks import Check, address_check, free_slots, hourly_checks, opening_checks
+from annotation.recruitment.mturk.hits import MOST_ASSIGNMENTS
+from annotation.recruitment.mturk.site import MONEY, MturkSettings
+from annotation.studies.hourly_pay import HourlyPay, hourly_pay
+
+FEE = Decimal("0.20")  # of the reward, for HITs of at most nine assignments
+LEAST_FEE = Decimal("0.01")  # an assignment
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the free slots come to on MTurk; `reward` and `cost` are None while no reward is known."""
+
+    places: int
+    hits: int
+    reward: Decimal | None
+    cost: Decimal | None
+
+
+def offer_of(channel: Channel) -> Offer:
+    """Return the HITs that all free slots come to, with MTurk's fee."""
+    given, places = MturkSettings.of(channel), free_slots(channel).count()
+    hits = -(-places // MOST_ASSIGNMENTS)
+    if not MONEY.fullmatch(given.reward):
+        return Offer(places, hits, None, None)
+    reward = Decimal(given.reward)
+    return Offer(places, hits, reward, places * (reward + max(to_cents(reward * FEE), LEAST_FEE)))
+
+
+def checks(channel: Channel, offer: Offer) -> list[Check]:
+    """Return what offering HITs needs, in the order in which it is done."""
+    given, in_settings = MturkSettings.of(channel), _("Set it in the settings below.")
+    return [
+        Check(_("Title"), bool(given.title.strip()), in_settings, for_draft=True),
+        Check(_("Description"), bool(given.description.strip()), in_settings, for_draft=True),
+        Check(
+            _("Reward"),
+            offer.reward is not None,
+            _("Set it in the settings below, or the study’s pay in USD."),
+            for_draft=True,
+        ),
+        *hourly_checks(_hourly(channel, offer)),
+        Check(
+            _("Requirements"),
+            bool(given.requirements.strip()),
+            _("Without any, every worker can accept: see the settings."),
+            is_advice=True,
+        ),
+        Check(_("Places"), offer.places > 0, _("No place is free: make a batch, or extend one."), for_draft=True),
+        Check(_("Access key"), given.has_key, _("Name its two variables in the settings, and set them on the server.")),
+        Check(_("boto3"), find_spec("boto3") is not None, _("Install the extra mturk on the server.")),
+        address_check(),
+        *opening_checks(channel),
+    ]
+
+
+def _hourly(channel: Channel, offer: Offer) -> HourlyPay | None:
+    return hourly_pay(offer.reward, "USD", channel.study.minutes_per_hit)
+
+
+def project_of(channel: Channel, assignments: int) -> list[tuple[str, str]]:
+    """Return what to type into a project on the requester site, in its words, with a batch's assignments for each HIT.
+
+    Raises: Unacceptable when no reward is known.
+    """
+    given, offer = MturkSettings.of(channel), offer_of(channel)
+    if offer.reward is None:
+        raise Unacceptable(_("Set the reward first."))
+    return [
+        ("Title", given.title),
+        ("Description", given.description),
+        ("Keywords", given.keywords),
+        ("Reward per response", f"${offer.reward:.2f}"),
+        ("Number of respondents", str(assignments)),
+        ("Time allotted per Worker", f"{given.duration_minutes} minutes"),
+        ("Survey expires in", f"{given.lifetime_days} days"),
+        ("Auto-approve and pay Workers in", f"{given.auto_approval_days} days"),
+        ("Worker requirements", given.requirements.replace("\n", "; ")),
+    ]

@@ -1,0 +1,46 @@
+"""Screening at Prolific: the filters of a study, written one a line.
+
+Filters are ranges or choices (docs.prolific.com/api-reference/filters); their ids, and the ids of choices, are Prolific's.
+"""
+
+import re
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import Unacceptable
+from annotation.recruitment.outbox import Json
+
+USUAL = "approval_rate >= 95"
+MOST_FILTERS = 20
+_LINE = re.compile(
+    r"([a-z0-9_-]{1,64})\s+(?:(>=|<=)\s*([0-9]{1,6})|in\s+([A-Za-z0-9_-]{1,64}(?:\s+[A-Za-z0-9_-]{1,64})*))"
+)
+_BOUND = {">=": "lower", "<=": "upper"}
+
+
+def read_filters(text: str) -> list[Json]:
+    """Read filters such as `approval_rate >= 95` or `fluent-languages in 19 20`; two bounds of one filter are a range.
+
+    Raises: Unacceptable naming the line.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for line in filter(None, (line.strip() for line in text.splitlines())):
+        read = _LINE.fullmatch(line)
+        if read is None:
+            raise Unacceptable(
+                _("“%(line)s” is no filter. Write, for example, approval_rate >= 95 or fluent-languages in 19.")
+                % {"line": line[:100]}
+            )
+        name, sign, bound, values = read.groups()
+        kind = "selected_range" if sign else "selected_values"
+        chosen = found.setdefault(name, {"filter_id": name, kind: {} if sign else []})
+        if kind not in chosen or (sign and _BOUND[sign] in chosen[kind]) or (values and chosen[kind]):
+            raise Unacceptable(_("Filter %(name)s has two lines that don’t fit together.") % {"name": name})
+        if sign:
+            chosen[kind][_BOUND[sign]] = int(bound)
+        else:
+            chosen[kind] += values.split()
+    if len(found) > MOST_FILTERS:
+        raise Unacceptable(_("At most %(most)d filters.") % {"most": MOST_FILTERS})
+    return list(found.values())
