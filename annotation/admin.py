@@ -2,19 +2,42 @@
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from django_otp.plugins.otp_static.models import StaticDevice
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from annotation import models
-from annotation.core.generic_bases import AnyModelAdmin
+from annotation.core.generic_bases import AnyModelAdmin, AnyUserAdmin
 from annotation.members.permissions import account_of
+from annotation.members.second_factor import remove_second_factor
 from annotation.privacy.erasing import erase_rater, erasure_preview
 from annotation.studies.amendments import FIXED_BY_VOTES, FOR_RESEARCHERS, rating_has_begun
 from annotation.studies.settings_form import StudySettingsForm
+
+for _of_second_factors in (StaticDevice, TOTPDevice):  # their pages show or take secrets
+    admin.site.unregister(_of_second_factors)
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class AccountAdmin(AnyUserAdmin):
+    """Accounts, with what a site admin does for a person who has lost their phone."""
+
+    actions = ["reset_second_factor"]
+
+    @admin.action(description=gettext_lazy("Reset the second factor"), permissions=["change"])
+    def reset_second_factor(self, request: HttpRequest, accounts: QuerySet[User]) -> None:
+        """Delete the second factors of chosen accounts."""
+        reset = sum(remove_second_factor(user=user) for user in accounts)
+        messages.success(
+            request, ngettext("%d second factor was reset.", "%d second factors were reset.", reset) % reset
+        )
 
 
 class MadeElsewhereAdmin(AnyModelAdmin):

@@ -24,6 +24,8 @@ INSTALLED_APPS = [
     "csp",
     "django_filters",
     "django_htmx",
+    "django_otp.plugins.otp_static",
+    "django_otp.plugins.otp_totp",
     "django_tasks",
     "django_tasks_db",
     "drf_spectacular",
@@ -52,6 +54,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "annotation.members.audit.AuditMiddleware",
+    "annotation.members.second_factor.SecondFactorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -124,6 +127,9 @@ SIGN_IN_FAILURES_PER_ADDRESS = 100
 # A login link works once (signing in moves last_login, which the token signs) and for a day.
 SESAME_ONE_TIME = True
 SESAME_MAX_AGE = 24 * 60 * 60
+# Whether admins and researchers must have a second factor; anyone of them may.
+SECOND_FACTOR_REQUIRED = env.SECOND_FACTOR_REQUIRED
+OTP_TOTP_ISSUER = "Tandem"
 
 LANGUAGE_CODE = "en"
 # docs/howto/translate.md tells how to add one.

@@ -5,6 +5,7 @@ from django.urls import include, path
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language
 
+from annotation.members.account_views import admin_login
 from reporting.health.metrics import metrics
 from reporting.health.status_views import readyz, status
 from reporting.health.views import healthz
@@ -20,6 +21,7 @@ urlpatterns = [
     path("", include("annotation.urls")),
     path("language/", require_POST(set_language), name="set-language"),
     path("api/v1/", include("reporting.api.urls")),
+    path("admin/login/", admin_login, name="admin-login"),
     path("admin/", admin.site.urls),
     path("", include("judging.urls")),
     path("", include("reporting.urls")),

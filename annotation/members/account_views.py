@@ -3,10 +3,10 @@
 import secrets
 
 from django.conf import settings
-from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
-from django.contrib.auth.views import LogoutView
+from django.contrib.auth.views import LoginView, LogoutView, redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,10 +16,30 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.http import restrict_referrer
 from annotation.members.permissions import READERS, has_any_role
+from annotation.members.second_factor_views import sign_in
+from annotation.members.sign_in_form import SignInForm
 from annotation.members.sign_in_links import account_of_link, use_link
 from annotation.models.members import Role
 
 BROWSER = "tandem-link"  # cookie: a random id that lets a browser use its link again if the response was lost
+
+
+class SignInView(LoginView):
+    """Sign in by user name and password, and by the second factor of accounts that have one."""
+
+    template_name = "annotation/members/login.html"
+    authentication_form = SignInForm
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Sign in, or ask for the second factor."""
+        user = form.get_user()
+        return sign_in(self.request, user, backend=user.backend, then=self.get_success_url())
+
+
+@require_safe
+def admin_login(request: HttpRequest) -> HttpResponse:
+    """Lead Django's admin to the sign-in page: its own asks for no second factor."""
+    return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
 
 
 @never_cache
@@ -39,9 +59,10 @@ def login_link(request: HttpRequest) -> HttpResponse:
         return restrict_referrer(refused, holds_form=bool(request.user.is_authenticated))
     if request.method != "POST" and not is_own:
         return _link_page(request, owner)
-    if not is_own:
-        login(request, owner, backend="sesame.backends.ModelBackend")
-    return restrict_referrer(redirect(settings.LOGIN_REDIRECT_URL))
+    if is_own:
+        return restrict_referrer(redirect(settings.LOGIN_REDIRECT_URL))
+    then = reverse(settings.LOGIN_REDIRECT_URL)
+    return restrict_referrer(sign_in(request, owner, backend="sesame.backends.ModelBackend", then=then))
 
 
 def _link_page(request: HttpRequest, owner: User) -> HttpResponse:

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import models
 from django.db.models.signals import post_save, pre_delete, pre_save
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from annotation.models import AuditEntry, Event, ResearchGroup, RoleGrant, Study
 
@@ -14,10 +15,10 @@ Change = dict[str, Any]
 changes: ContextVar[list[Change] | None] = ContextVar("audit_changes", default=None)  # None: not an audited request
 
 MOST = 50  # of a request; an upload changes more
-APPS = {"annotation", "auth", "judging", "reporting"}
+APPS = {"annotation", "auth", "judging", "otp_totp", "reporting"}
 APART = (AuditEntry, Event)  # the log itself, and what it gets from studies' logs
 # Receivers of all models' deletions would make each row be read before it is deleted.
-DELETED = (ResearchGroup, RoleGrant, Study, User)
+DELETED = (ResearchGroup, RoleGrant, Study, TOTPDevice, User)
 PLAIN = (
     models.BooleanField,
     models.IntegerField,
@@ -26,7 +27,8 @@ PLAIN = (
     models.DateTimeField,
     models.ForeignKey,
 )
-UNTOLD = {"last_login"}  # signing in has a log of its own
+# Signing in has a log of its own, and a code is known by the time at which it was used.
+UNTOLD = {"last_login", "last_t", "drift", "last_used_at"}
 
 
 def note_added(*, sender: type[models.Model], instance: models.Model, created: bool, **_signal: Any) -> None:

@@ -1,20 +1,16 @@
 """Addresses of signing in, of groups and of a study's members."""
 
-from django.contrib.auth.views import LoginView
 from django.urls import path
 
-from annotation.members import account_views, member_views
-from annotation.members.sign_in_form import SignInForm
+from annotation.members import account_views, member_views, second_factor_views
 
 urlpatterns = [
     path("", account_views.home, name="home"),
-    path(
-        "login/",
-        LoginView.as_view(template_name="annotation/members/login.html", authentication_form=SignInForm),
-        name="login",
-    ),
+    path("login/", account_views.SignInView.as_view(), name="login"),
+    path("login/code/", second_factor_views.sign_in_code, name="sign-in-code"),
     path("login/link/", account_views.login_link, name="login-link"),
     path("logout/", account_views.logout, name="logout"),
+    path("account/second-factor/", second_factor_views.second_factor, name="second-factor"),
     path("studies/<slug:slug>/members/", member_views.members, name="members"),
     path("studies/<slug:slug>/members/revoke/", member_views.revoke_in_study, name="revoke-in-study"),
     path("studies/<slug:slug>/members/link/", member_views.link_in_study, name="link-in-study"),

@@ -23,6 +23,7 @@ from annotation.annotators.participants import ERASED, pseudonym
 from annotation.annotators.payments import PAID_BY_PLATFORM
 from annotation.core.errors import Unacceptable, UnknownName
 from annotation.core.money import to_cents
+from annotation.members.second_factor import remove_second_factor
 from annotation.models import (
     Annotator,
     Assignment,
@@ -263,6 +264,7 @@ def _erase_account(user: User, everywhere: bool) -> bool:
         user.save()
         user.annotators.update(user=None)
         user.api_tokens.all().delete()
+        remove_second_factor(user=user)
     return True
 
 

@@ -65,6 +65,24 @@ PERSONAL = (
     Entry(
         "annotation.RoleGrant", "user role study group granted_at", "who may do what", Fate.DELETED, "an annotator's"
     ),
+    Entry(
+        "otp_totp.TOTPDevice",
+        "user name confirmed throttling_failure_timestamp throttling_failure_count created_at last_used_at key step t0 digits "
+        "tolerance drift last_t",
+        "the second factor: the secret of an authenticator app",
+        Fate.DELETED,
+        "with the account",
+    ),
+    Entry(
+        "otp_static.StaticDevice",
+        "user name confirmed throttling_failure_timestamp throttling_failure_count created_at last_used_at",
+        "the second factor: backup codes",
+        Fate.DELETED,
+        "with the account",
+    ),
+    Entry(
+        "otp_static.StaticToken", "device token", "a backup code", Fate.DELETED, "with the account, or when it is used"
+    ),
     Entry("auth.User_groups", "user group", "not used", Fate.DELETED, "with the account"),
     Entry("auth.User_user_permissions", "user permission", "not used", Fate.DELETED, "with the account"),
     Entry(

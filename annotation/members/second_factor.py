@@ -1,0 +1,101 @@
+"""The second factor: the code of an authenticator app, or a backup code, asked of accounts that have set one up."""
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.deprecation import MiddlewareMixin
+from django.utils.translation import gettext as _
+from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from annotation.core.errors import Unacceptable
+from annotation.members.permissions import READERS, has_any_role
+
+BACKUP_CODES = 10
+VERIFIED = "second_factor"  # key of a session in which the second factor was given
+# Pages on which no second factor is required: raters', and those by which it is given.
+EXEMPT = ("/rate/", "/join/", "/account/second-factor/", "/login/", "/logout/", "/language/")
+
+
+def has_second_factor(user: User) -> bool:
+    """Tell whether an account has set up a second factor."""
+    return bool(TOTPDevice.objects.filter(user=user, confirmed=True).exists())
+
+
+def must_have_second_factor(user: User) -> bool:
+    """Tell whether this server requires a second factor of an account: of admins and researchers, by its setting."""
+    return settings.SECOND_FACTOR_REQUIRED and (user.is_staff or has_any_role(user, *READERS))
+
+
+def unconfirmed_app(user: User) -> TOTPDevice | None:
+    """Return the app that is being set up, if any."""
+    return TOTPDevice.objects.filter(user=user, confirmed=False).first()
+
+
+@transaction.atomic
+def begin_set_up(*, user: User) -> TOTPDevice:
+    """Make a new secret for an authenticator app; it counts when a code of the app has been given.
+
+    Raises: Unacceptable when there is a second factor already.
+    """
+    User.objects.select_for_update().get(pk=user.pk)
+    if has_second_factor(user):
+        raise Unacceptable(_("This account has a second factor already."))
+    TOTPDevice.objects.filter(user=user).delete()
+    return TOTPDevice.objects.create(user=user, name="app", confirmed=False)
+
+
+@transaction.atomic
+def finish_set_up(*, user: User, code: str) -> list[str]:
+    """Confirm the app by one of its codes, and return backup codes, which can't be had again; none for a wrong code."""
+    app = TOTPDevice.objects.select_for_update().filter(user=user, confirmed=False).first()
+    if app is None or not app.verify_token(_plain(code)):
+        return []
+    app.confirmed = True
+    app.save(update_fields=["confirmed"])
+    return make_backup_codes(user=user)
+
+
+@transaction.atomic
+def make_backup_codes(*, user: User) -> list[str]:
+    """Make new backup codes, each good for one sign-in; earlier ones no longer work."""
+    StaticDevice.objects.filter(user=user).delete()
+    device = StaticDevice.objects.create(user=user, name="backup")
+    codes = [StaticToken.random_token() for _number in range(BACKUP_CODES)]
+    StaticToken.objects.bulk_create(StaticToken(device=device, token=code) for code in codes)
+    return codes
+
+
+@transaction.atomic
+def is_code_right(*, user: User, code: str) -> bool:
+    """Check a code of the app or a backup code, and use it up; wrong ones make the next wait, longer each time."""
+    given = _plain(code)
+    model = TOTPDevice if len(given) == 6 else StaticDevice  # digits of an app's code
+    device = model.objects.select_for_update().filter(user=user, confirmed=True).first()
+    return device is not None and bool(device.verify_token(given))
+
+
+@transaction.atomic
+def remove_second_factor(*, user: User) -> bool:
+    """Delete an account's second factor with its backup codes; tell whether there was one."""
+    StaticDevice.objects.filter(user=user).delete()
+    removed, _by_model = TOTPDevice.objects.filter(user=user).delete()
+    return bool(removed)
+
+
+def _plain(code: str) -> str:
+    return "".join(code.split()).replace("-", "").lower()[:16]
+
+
+class SecondFactorMiddleware(MiddlewareMixin):
+    """Where a second factor is required, leads accounts that have not given theirs to the page for it."""
+
+    def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
+        """Redirect; a session that is verified costs no query."""
+        if not settings.SECOND_FACTOR_REQUIRED or request.path.startswith(EXEMPT):
+            return None
+        if not isinstance(request.user, User) or request.session.get(VERIFIED):
+            return None
+        return redirect("annotation:second-factor") if must_have_second_factor(request.user) else None
