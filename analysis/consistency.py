@@ -23,10 +23,8 @@ def consistency(ratings: npt.ArrayLike) -> FloatArray:
     raises  : UnknownValue for other ratings; ShapeError for a bare number
     source  : Ghosh et al. 2024, Compare without Despair, eq. 4
     """
-    sets = _rating_array(ratings)
-    for_a, for_b = _total(sets == -1), _total(sets == 1)
-    value: FloatArray = np.where((for_a > 0) & (for_b > 0), 0.0, _share_of_present(for_a + for_b, sets))[()]
-    return value
+    total, decided, n = _sums(_rating_array(ratings))
+    return _share(np.where(np.abs(total) < decided, 0, decided), n)
 
 
 def preference_strength(ratings: npt.ArrayLike) -> FloatArray:
@@ -37,9 +35,8 @@ def preference_strength(ratings: npt.ArrayLike) -> FloatArray:
     raises  : UnknownValue, ShapeError as for `consistency`
     source  : Ghosh et al. 2024, Compare without Despair, eq. 7
     """
-    sets = _rating_array(ratings)
-    value: FloatArray = _share_of_present(_total(sets == 1) - _total(sets == -1), sets)[()]
-    return value
+    total, _, n = _sums(_rating_array(ratings))
+    return _share(total, n)
 
 
 def incomplete(ratings: npt.ArrayLike) -> BoolArray:
@@ -183,23 +180,25 @@ def _rating_array(ratings: npt.ArrayLike) -> FloatArray:
     return sets
 
 
+def _sums(sets: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return the sum of the ratings of each set, how many are for one of the systems, and how many there are.
+
+    Pairs come first in memory: NumPy's sum along so short a last axis takes several times as long.
+    """
+    by_pair = np.ascontiguousarray(np.moveaxis(sets, -1, 0))
+    is_there = ~np.isnan(by_pair)
+    known = np.where(is_there, by_pair, 0.0)
+    return known.sum(axis=0), np.abs(known).sum(axis=0), is_there.sum(axis=0)
+
+
 def _present(sets: FloatArray) -> IntArray:
-    n: IntArray = _total(~np.isnan(sets)).astype(np.int64)
+    n: IntArray = np.ascontiguousarray(np.moveaxis(~np.isnan(sets), -1, 0)).sum(axis=0)
     return n
 
 
-def _share_of_present(total: FloatArray, sets: FloatArray) -> FloatArray:
-    n = _present(sets)
-    share: FloatArray = np.divide(total, n, out=np.full(np.shape(n), np.nan), where=n > 0)
+def _share(total: FloatArray, n: IntArray) -> FloatArray:
+    share: FloatArray = np.divide(total, n, out=np.full(np.shape(n), np.nan), where=n > 0)[()]
     return share
-
-
-def _total(is_there: BoolArray) -> FloatArray:
-    """Count along the pairs, one pair after another: NumPy's sum along so short an axis takes several times as long."""
-    total = np.zeros(is_there.shape[:-1])
-    for pair in range(is_there.shape[-1]):
-        total += is_there[..., pair]
-    return total
 
 
 def _refuse_duplicates(sets: tuple[IntArray, ...], row: IntArray, pair: IntArray) -> None:

@@ -21,12 +21,23 @@ def groups(codes: IntArray) -> tuple[IntArray, IntArray]:
         return codes, np.empty(0, dtype=np.int64)
     low = int(codes.min())
     if (is_there := _present(codes, low, CLOSE)) is None:
-        distinct, place = np.unique(codes, return_inverse=True)
-        return distinct, place
+        return _sorted_groups(codes)
     distinct = np.flatnonzero(is_there)
     place_of = np.empty(len(is_there), dtype=np.int64)
     place_of[distinct] = np.arange(len(distinct))
     return distinct + low, place_of[codes - low]
+
+
+def _sorted_groups(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Sort by digits of 16 bits, which NumPy sorts by counting: in half of the time that whole codes take."""
+    above = (codes - codes.min()).astype(np.uint64)
+    bits = range(0, int(above.max()).bit_length(), 16)
+    order = np.lexsort([(above >> bit).astype(np.uint16) for bit in bits])
+    ordered = codes[order]
+    is_first = np.append(True, ordered[1:] != ordered[:-1])
+    place = np.empty(len(codes), dtype=np.int64)
+    place[order] = np.cumsum(is_first) - 1
+    return ordered[is_first], place
 
 
 def count_groups(codes: IntArray) -> int:
@@ -49,16 +60,27 @@ def _present(codes: IntArray, low: int, close: int) -> BoolArray | None:
 
 def joint_codes(*columns: IntArray) -> IntArray:
     """Return one code for each row of several columns of integers; they ascend as the rows do, first column first."""
-    spans = [int(column.max(initial=0)) - int(column.min(initial=0)) + 1 for column in columns]
+    lows, spans = _ranges(columns)
     if math.prod(spans) > LARGEST:
         columns = tuple(groups(column)[1] for column in columns)
-        spans = [int(column.max(initial=0)) + 1 for column in columns]
-    joint = np.zeros(len(columns[0]), dtype=np.int64)
-    for column, span in zip(columns, spans, strict=True):
-        if int(joint.max(initial=0)) > LARGEST // span:
+        lows, spans = _ranges(columns)
+    joint, reach = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column, low, span in zip(columns, lows, spans, strict=True):
+        if reach > LARGEST // span:
             joint = groups(joint)[1]
-        joint = joint * span + (column - column.min(initial=0))
+            reach = int(joint.max(initial=0)) + 1
+        joint *= span
+        joint += column
+        if low:
+            joint -= low
+        reach *= span
     return joint
+
+
+def _ranges(columns: tuple[IntArray, ...]) -> tuple[list[int], list[int]]:
+    """Return the lowest code of each column, or 0, and the number of values from there to its highest."""
+    lows = [int(column.min(initial=0)) for column in columns]
+    return lows, [int(column.max(initial=0)) - low + 1 for column, low in zip(columns, lows, strict=True)]
 
 
 def groups_of_rows(*columns: IntArray) -> tuple[tuple[IntArray, ...], IntArray]:
@@ -68,8 +90,9 @@ def groups_of_rows(*columns: IntArray) -> tuple[tuple[IntArray, ...], IntArray]:
     returns : the columns of the distinct rows, and (n,) places
     """
     distinct, place = groups(joint_codes(*columns))
-    first = _first_of_each(place, len(distinct))
-    return tuple(column[first] for column in columns), place
+    row = np.empty(len(distinct), dtype=np.int64)
+    row[place] = np.arange(len(place))  # any of those that are equal
+    return tuple(column[row] for column in columns), place
 
 
 def first_rows(*columns: IntArray) -> IntArray:

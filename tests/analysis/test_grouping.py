@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from analysis.grouping import first_rows, groups, groups_of_rows, joint_codes
 
 FAR = st.integers(-(2**40), 2**40)
+ANY = st.integers(-(2**63), 2**63 - 1)
 NEAR = st.integers(-3, 9)
 
 
-@given(st.lists(NEAR, max_size=30) | st.lists(FAR, max_size=30))
+@given(st.lists(NEAR, max_size=30) | st.lists(FAR, max_size=30) | st.lists(ANY, max_size=30))
 def test_groups_are_those_of_unique(codes: list[int]) -> None:
     column = np.array(codes, dtype=np.int64)
     distinct, place = groups(column)
