@@ -7,6 +7,7 @@ from django.db.backends.signals import connection_created
 
 from annotation.core.database.slow_queries import log_slow_queries
 from annotation.core.database.sqlite_statistics import count_when_grown
+from annotation.privacy.personal_data import FORGET_RESULTS
 
 CHANNEL_ADAPTERS = (  # modules of annotation.recruitment
     "accounts",
@@ -23,7 +24,10 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register system checks, the adapters of the channels, which need the models, and the receivers for new connections."""
+        """Register system checks, adapters of channels and what privacy forgets, which need the models, and receivers for new connections."""
+        from annotation.importing.upload_jobs import forget_uploads  # needs the models, which are loaded by now
+
+        FORGET_RESULTS.append(forget_uploads)
         import_module("annotation.core.system_checks")
         for adapter in CHANNEL_ADAPTERS:
             import_module(f"annotation.recruitment.{adapter}")

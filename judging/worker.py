@@ -14,6 +14,7 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.core.task_queue import ATTEMPTS, DeathRule, requeue_tasks
 from annotation.hits.slots import release_expired
+from annotation.importing import upload_jobs
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.separability import queue as separability_queue
 from annotation.separability.tasks import compute_separability_of
@@ -37,6 +38,7 @@ STOPPABLE_TASKS = (
     work_on_tuning.module_path,
 )
 DEATH_RULES = {
+    upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,
     compute_separability_of.module_path: separability_queue.DEATH_RULE,
     execute_run.module_path: DeathRule(is_orphaned, attempts=None),
     distil_aspects.module_path: DeathRule(is_stale),
@@ -88,12 +90,13 @@ def requeue(task: DBTaskResult[Any, Any], *, worker_ids: list[str]) -> None:
 
 
 def requeue_and_release() -> None:
-    """Requeue tasks whose worker is gone, and release the slots of expired assignments.
+    """Requeue tasks and uploads whose process is gone, and release the slots of expired assignments.
 
     A claim releases those too; this is for hours without claims.
     """
     requeue_tasks(DEATH_RULES)
     queue_unattended_runs()
+    upload_jobs.look_after_uploads()
     while release_expired(at=timezone.now()):
         pass
 

@@ -13,7 +13,7 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from annotation.models import RoleGrant
+from annotation.models import RoleGrant, Upload
 from judging.audits.stress import StressTest, start_stress
 from reporting.api.access import in_study
 from reporting.downloads.jobs import path_of
@@ -147,6 +147,8 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         },
         "reporting:system-ranking-file": {"ranking_id": _ranking(whole, "done").pk, "form": "csv"},
         **{f"api:systemranking-{name}": {"pk": _ranking(whole, "done").pk} for name in ("detail", "stop")},
+        "annotation:upload-page": {"key": _upload(whole).key},
+        "annotation:upload-errors": {"key": _upload(whole).key},
         "reporting:made-file": {"key": _made_file(whole).key},
         "api:judge-detail": {"name": whole.judge.name},
         "api:study-exports": {"kind": "ratings"},
@@ -166,6 +168,10 @@ def _grant(place: Any) -> RoleGrant:
 
 def _stress_test(whole: Whole) -> int:
     return start_stress(StressTest(whole.study, whole.judge, ("bold",), pairs=1)).pk
+
+
+def _upload(whole: Whole) -> Upload:
+    return whole.study.uploads.get_or_create(kind="study", names=["f.jsonl"], size=1, status="failed")[0]
 
 
 def _made_file(whole: Whole) -> MadeFile:

@@ -24,9 +24,9 @@ from annotation.api.study_serializers import (
     refusals,
 )
 from annotation.core.errors import BadFields
-from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
+from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, sent_in
 from annotation.importing.new_studies import copy_study, create_study, settings_of
-from annotation.importing.uploads import read_upload
+from annotation.importing.upload_jobs import refusal_of, take_in
 from annotation.members.permissions import group_of_copy, groups_of_new_study
 from annotation.models import Study
 from annotation.studies.archive import archive_study, restore_study
@@ -78,16 +78,19 @@ class StudySetup(GenericViewSet[Any]):
 
     @extend_schema(
         request={"multipart/form-data": UploadSerializer},
-        responses={200: UploadedSerializer, **refusals(409, 422)},
+        responses={200: UploadedSerializer, 202: UploadedSerializer, **refusals(409, 422)},
     )
     @action(detail=True, methods=["post"], url_path="import", parser_classes=[MultiPartParser])
     def import_file(self, request: Request, slug: str) -> Response:
-        """Import a file into a study, whole or not at all; importing it again changes nothing."""
+        """Import a file into a study, whole or not at all; importing it again changes nothing. A large one is queued."""
         study = self._managed()
         form = UploadForm(request.POST, request.FILES)
         checked(form)
-        _, summary = read_upload(slug=study.slug, **file_of(form))
-        return Response({"study": study.slug, "detail": summary})
+        upload = take_in(study=study, **sent_in(form), by=user_of(request))
+        if refusal := refusal_of(upload):
+            raise refusal
+        code = status.HTTP_200_OK if upload.status == upload.Status.DONE else status.HTTP_202_ACCEPTED
+        return Response({"study": study.slug, "detail": upload.message}, status=code)
 
     @extend_schema(request=CopySerializer, responses={201: ChangedStudySerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"])

@@ -70,13 +70,14 @@ class DeathRule:
     give_up: Callable[[QueuedTask, str], None] = ignore_failure
 
 
-def _is_orphan(task: QueuedTask) -> bool:
+def is_orphan(task: QueuedTask) -> bool:
+    """Tell whether the process that runs a task has ended, on this machine, or must have."""
     if task.started_at is None or task.started_at < timezone.now() - LONGEST:
         return True
     return is_gone(task.worker_ids[-1])
 
 
-BY_PROCESS = DeathRule(_is_orphan)
+BY_PROCESS = DeathRule(is_orphan)
 
 
 def requeue_tasks(rules: Mapping[str, DeathRule]) -> int:

@@ -11,6 +11,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.lines import text_problem
 from annotation.core.markdown import is_blank
+from annotation.core.progress import STORING, report
 from annotation.importing.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
 from annotation.models import Generation, Instance, Matchup, Pair, Study, System
 
@@ -207,6 +208,7 @@ def _add_pairs(
     """Add the missing matchups of these instances, and their pairs: the j-th generation of A with the j-th of B."""
     known_orders = orientations(study)
     for start in range(0, len(rows), _CHUNK):
+        report(STORING, start, len(rows))
         chunk = rows[start : start + _CHUNK]
         chosen = [instances[row.instance_id] for row in chunk]
         stored = Generation.objects.filter(instance__in=chosen).order_by("index")

@@ -15,8 +15,26 @@ from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate, find_tem
 MOST_COPIED = 2000  # instances, within one request
 
 
+class SeveralFilesInput(forms.ClearableFileInput):
+    """Lets several files be chosen."""
+
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """One or several files, as a list."""
+
+    widget = SeveralFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[Any]:
+        """Check each file."""
+        sent = data if isinstance(data, list | tuple) else [data]
+        cleaned = [super(FilesField, self).clean(one, initial) for one in sent or [None]]
+        return [one for one in cleaned if one]
+
+
 class UploadForm(forms.Form):
-    """A file to be read into a study."""
+    """Files to be read into a study."""
 
     KINDS = [
         ("study", _("Study file: instances and generations (JSON Lines or CSV)")),
@@ -32,7 +50,10 @@ class UploadForm(forms.Form):
     ]
 
     kind = forms.ChoiceField(choices=KINDS, label=_("What is in the file"))
-    file = forms.FileField(label=_("File"))
+    file = FilesField(
+        label=_("File"),
+        help_text=_("Or several files of one data set: JSON, JSON Lines or Parquet; or their folder as a ZIP archive."),
+    )
     dataset = forms.CharField(
         required=False, max_length=100, label=_("Data set"), help_text=_("For MTurk results; or where lines name none.")
     )
@@ -43,10 +64,10 @@ class UploadForm(forms.Form):
         required=False, max_length=200, label=_("System 2"), help_text=_("MTurk results: whose Input.id is 2 (B).")
     )
 
-    def clean_file(self) -> Any:
-        """Refuse a file too large to be read within a web request."""
-        file = self.cleaned_data["file"]
-        if file and (file.size or 0) > settings.UPLOAD_MAX_BYTES:
+    def clean_file(self) -> list[Any]:
+        """Refuse files that are too large together, or too many."""
+        files: list[Any] = self.cleaned_data["file"]
+        if sum(file.size or 0 for file in files) > settings.UPLOAD_MAX_BYTES:
             params = {
                 "limit": settings.UPLOAD_MAX_BYTES // 2**20,
                 "command": command_for(self.cleaned_data.get("kind", "")),
@@ -54,7 +75,7 @@ class UploadForm(forms.Form):
             raise forms.ValidationError(
                 _("Larger than %(limit)d MB; split it, or read it with manage.py %(command)s."), params=params
             )
-        return file
+        return files
 
     def clean(self) -> dict[str, Any]:
         """Require the names that an MTurk file does not contain."""
@@ -110,10 +131,10 @@ class NewStudyForm(NamesStudyForm, UploadForm):
     KINDS = UploadForm.KINDS[:5]
 
     kind = forms.ChoiceField(choices=KINDS, required=False, label=_("What is in the file"))
-    file = forms.FileField(
+    file = FilesField(
         required=False,
         label=_("File of instances and generations"),
-        help_text=_("May come later. It is read whole or not at all."),
+        help_text=_("May come later. It is read whole or not at all, once the study is made."),
     )
     template = forms.ChoiceField(
         choices=[(one.name, one.title) for one in TEMPLATES.values()],
@@ -132,11 +153,6 @@ class NewStudyForm(NamesStudyForm, UploadForm):
     def clean(self) -> dict[str, Any]:
         """Check the upload fields only if there is a file."""
         return super().clean() if self.cleaned_data.get("file") else self.cleaned_data
-
-    @property
-    def read(self) -> dict[str, Any] | None:
-        """Keyword arguments for `read_upload`; None without a file."""
-        return file_of(self) if self.cleaned_data["file"] else None
 
 
 class CopyStudyForm(NamesStudyForm):
@@ -166,8 +182,8 @@ class CopyStudyForm(NamesStudyForm):
         return with_instances
 
 
-def file_of(form: forms.Form) -> dict[str, Any]:
-    """Return the keyword arguments for `read_upload` from a valid form with a file."""
+def sent_in(form: forms.Form) -> dict[str, Any]:
+    """Return the keyword arguments for `take_in` from a valid form with files."""
     cleaned = form.cleaned_data
     names = {key: cleaned[key] for key in ("dataset", "system_1", "system_2")}
-    return {"kind": cleaned["kind"] or "study", "data": cleaned["file"].read(), "name": cleaned["file"].name, **names}
+    return {"kind": cleaned["kind"] or "study", "files": cleaned["file"], "options": names}

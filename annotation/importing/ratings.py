@@ -8,6 +8,7 @@ from django.db import transaction
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
+from annotation.core.progress import counted
 from annotation.importing.rating_rows import RatingRow, classify_rows
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot, Study
 
@@ -74,7 +75,7 @@ class RatingWriter:
         displays = self._displays(rows, placed, {hit.batch_id for hit in hits.values()})
         ratings = (
             _rating(row, row.verdict, displays[assignment.pk, row.pair.pk])
-            for row, assignment in zip(rows, placed, strict=True)
+            for row, assignment in counted(zip(rows, placed, strict=True), len(rows))
             if row.verdict is not None  # shown but not answered
         )
         while chunk := list(islice(ratings, _CHUNK)):  # `bulk_create` would first hold all of them in memory

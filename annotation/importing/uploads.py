@@ -7,7 +7,6 @@ from django.utils.module_loading import import_string
 
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import bound_of_upload
-from annotation.core.files.parquet import as_json_lines
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.further_kinds import FURTHER
@@ -23,9 +22,9 @@ def read_upload(
 ) -> tuple[Study, str]:
     """Import a file into a study; return the study and one line on what was added.
 
+    data : as of `annotation.core.files.sent_files`: rows of Parquet are JSON Lines already
     Raises: BadFile listing the bad lines; AnnotationError for an unknown kind.
     """
-    data = as_json_lines(data, name, most=4 * django_settings.UPLOAD_MAX_BYTES)
     bound = bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
     bound.refuse_rows(data, name)
     file: dict[str, Any] = {"data": data, "name": name, "slug": slug}

@@ -6,7 +6,7 @@ May use questions and core.
 from annotation.models.allocation import ArmDraw
 from annotation.models.annotators import Annotator, Consent, Message
 from annotation.models.hits import Batch, Hit, HitPair, Slot
-from annotation.models.importing import ComparisonTable, Generation, Instance, Matchup, Pair, System
+from annotation.models.importing import ComparisonTable, Generation, Instance, Matchup, Pair, System, Upload
 from annotation.models.members import AuditEntry, ResearchGroup, RoleGrant
 from annotation.models.quality import QualificationResult
 from annotation.models.rating import Assignment, Display, Flag, Rating, VoteChange
@@ -52,6 +52,7 @@ __all__ = [
     "Submission",
     "System",
     "TextVector",
+    "Upload",
     "VoteChange",
     "WebhookEvent",
 ]

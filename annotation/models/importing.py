@@ -1,8 +1,10 @@
-"""Imported content: systems, instances, generations, matchups, pairs and comparison tables."""
+"""Imported content: systems, instances, generations, matchups, pairs and comparison tables; and the files it comes from."""
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import MD5
+from django.utils import timezone
 
 from annotation.core.keys import new_key
 from annotation.models.studies import Study
@@ -124,3 +126,42 @@ class ComparisonTable(models.Model):
 
     def __str__(self) -> str:
         return self.table_id
+
+
+class Upload(models.Model):
+    """Files that were sent to be read into a study, and what came of it; see `annotation.importing.upload_jobs`."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    key = models.CharField(max_length=32, unique=True, default=new_key, editable=False, help_text="The folder's name.")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="uploads")
+    kind = models.CharField(max_length=20)
+    names: models.JSONField[list[str], list[str]] = models.JSONField(help_text="Of the files, as they were sent.")
+    options: models.JSONField[dict[str, str], dict[str, str]] = models.JSONField(default=dict)
+    size = models.PositiveBigIntegerField(help_text="Bytes.")
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    message = models.TextField(blank=True, help_text="What was added, or why nothing was.")
+    bad_lines: models.JSONField[list[tuple[int, str]], list[tuple[int, str]]] = models.JSONField(
+        default=list, help_text="Number and reason of each."
+    )
+    executor = models.CharField(max_length=80, blank=True, help_text="The process that reads it.")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    asked_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-asked_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.study_id}: {', '.join(self.names)}, {self.status}"
+
+    @property
+    def name(self) -> str:
+        """The name of the file, or of the first one and how many there are."""
+        return self.names[0] if len(self.names) == 1 else f"{self.names[0]} … ({len(self.names)} files)"

@@ -86,6 +86,13 @@ PERSONAL = (
     Entry("auth.User_groups", "user group", "not used", Fate.DELETED, "with the account"),
     Entry("auth.User_user_permissions", "user permission", "not used", Fate.DELETED, "with the account"),
     Entry(
+        "annotation.Upload",
+        "asked_by message bad_lines",
+        "who sent a file, and why it was refused, which may quote raters' codes",
+        Fate.DELETED,
+        "all uploads of the study that were read",
+    ),
+    Entry(
         "sessions.Session",
         "session_key session_data expire_date",
         "staying signed in, and using a sign-in link again whose answer was lost",
@@ -256,6 +263,7 @@ OTHER = {
     "minutes_per_hit pay_late keep_personal_days qualification_share qualification_attempts qualification_hits "
     "check_pairs_needed gold_warn_below gold_block_below repeat_warn_below repeat_block_below seed created_at archived_at",
     "annotation.ImportRecord": "study kind file_name sha256 options counts imported_at",
+    "annotation.Upload": "key study kind names options size status executor asked_at finished_at",
     "annotation.System": "study name family position",
     "annotation.Instance": "study instance_id dataset source gold metadata position",
     "annotation.Generation": "instance system index text text_md5",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.study_pages import help_views, views
+from annotation.study_pages import help_views, upload_views, views
 
 urlpatterns = [
     path("help/<path:page>", help_views.documentation, name="documentation"),
@@ -16,7 +16,9 @@ urlpatterns = [
     path("studies/<slug:slug>/copy/", views.copy, name="copy-study"),
     path("studies/<slug:slug>/archive/", views.archive, name="archive"),
     path("studies/<slug:slug>/log/", views.study_log, name="study-log"),
-    path("studies/<slug:slug>/upload/", views.upload, name="upload"),
+    path("studies/<slug:slug>/upload/", upload_views.upload, name="upload"),
+    path("studies/<slug:slug>/upload/<str:key>/", upload_views.upload_page, name="upload-page"),
+    path("studies/<slug:slug>/upload/<str:key>/errors.csv", upload_views.errors, name="upload-errors"),
     path("studies/<slug:slug>/separability/", views.separability, name="separability"),
     path("studies/<slug:slug>/instances/", views.instances, name="instances"),
     path("studies/<slug:slug>/instances/<int:pk>/", views.instance_page, name="instance"),

@@ -1,4 +1,4 @@
-"""Views of studies: list, overview, uploads, instances; making, changing, copying and archiving a study, its log."""
+"""Views of studies: list, overview, instances; making, changing, copying and archiving a study, its log."""
 
 from typing import Any
 
@@ -20,9 +20,9 @@ from analysis import similarity
 from annotation.core.errors import AmendmentNeeded, AnnotationError, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
 from annotation.importing.example import load_example
-from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
+from annotation.importing.forms import CopyStudyForm, NewStudyForm, sent_in
 from annotation.importing.new_studies import copy_study, create_study
-from annotation.importing.uploads import read_upload
+from annotation.importing.upload_jobs import take_in
 from annotation.members.permissions import (
     FORM,
     MANAGERS,
@@ -52,6 +52,7 @@ from annotation.studies.presets import BLANK, ORIGINS, TEMPLATES, StudyTemplate,
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, QuestionsForm, StudySettingsForm
 from annotation.study_pages.checklist import checklist
+from annotation.study_pages.upload_views import after_upload
 
 COUNTED_TEXTS = 500  # of a data set, for one page
 
@@ -87,17 +88,6 @@ def example(request: HttpRequest) -> HttpResponse:
     made = load_example(group=groups_of_new_study(user)[0], by=user)
     messages.success(request, _("The example study is here. Its next step is marked."))
     return redirect("annotation:study", made.slug)
-
-
-@study_view(*READERS, methods=FORM)
-def upload(request: HttpRequest, study: Study) -> HttpResponse:
-    """Import a further file into a study."""
-    form = UploadForm(request.POST or None, request.FILES or None)
-    if form.is_valid() and (read := attempt(form, lambda: read_upload(slug=study.slug, **file_of(form)))):
-        messages.success(request, read[1])
-        return redirect("annotation:study", study.slug)
-    context = {"form": form, "study": study}
-    return render(request, "annotation/study_pages/upload.html", context, status=422 if form.is_bound else 200)
 
 
 @study_view(*READERS)
@@ -220,7 +210,8 @@ def new_study(request: HttpRequest) -> HttpResponse:
     if data is not None and all([form.is_valid(), settings.is_valid()]):
         made = _create(request, form, settings)
         if made is not None:
-            return redirect("annotation:study", made.slug)
+            upload = take_in(study=made, **sent_in(form), by=account_of(request)) if form.cleaned_data["file"] else None
+            return redirect("annotation:study", made.slug) if upload is None else after_upload(request, upload)
     context = {
         "form": form,
         "settings": settings,
@@ -238,15 +229,12 @@ def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsFor
     template: StudyTemplate = names["template"]
     values = {**settings.settings, "title": settings.settings["title"] or names["slug"]}
     arguments = {"slug": names["slug"], "group": names["group"], "settings": values, "template": template}
-    made = attempt(
-        form,
-        lambda: create_study(**arguments, by=account_of(request), file=form.read),
-        field="file" if names["file"] else None,
-    )
+    made = attempt(form, lambda: create_study(**arguments, by=account_of(request)))
     if made is None:
         return None
-    study, summary = made
-    messages.success(request, summary or _("Study %(slug)s is made. Read its texts in next.") % {"slug": study.slug})
+    study, _summary = made
+    if not names["file"]:
+        messages.success(request, _("Study %(slug)s is made. Read its texts in next.") % {"slug": study.slug})
     return study
 
 

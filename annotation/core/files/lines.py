@@ -8,13 +8,14 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from itertools import islice
-from typing import Any, TextIO
+from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files.json_values import MAX_LINE_BYTES, items_of_array, read_value
 from annotation.core.files.spreadsheet import restore
+from annotation.core.progress import READING, report
 
 MOST_LINES = 2_000_000
 _BOM = b"\xef\xbb\xbf"
@@ -26,17 +27,12 @@ def count_rows(data: bytes, name: str, *, enough: int) -> int:
     """Count lines, or up to `enough` rows of CSV (a row may have several lines), in constant memory."""
     if not is_csv(name) or _lines(data) > MOST_LINES:  # a file of so many lines is refused anyway
         return _lines(data)
-    return sum(1 for _ in islice(_csv_rows(_text_of(data), []), enough + 1)) - 1  # without the header
+    return sum(1 for _ in islice(_csv_rows(data, [], "replace"), enough + 1)) - 1  # without the header
 
 
 def _lines(data: bytes) -> int:
     end = max(b"\n", b"\r", key=data.count)
     return data.count(end) + (not data.endswith(end))
-
-
-def _text_of(data: bytes, errors: str = "replace") -> TextIO:
-    csv.field_size_limit(MAX_LINE_BYTES)
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="", errors=errors)
 
 
 def decode_lines(data: bytes, bad: list[BadLine]) -> Iterator[tuple[int, str]]:
@@ -48,6 +44,7 @@ def decode_lines(data: bytes, bad: list[BadLine]) -> Iterator[tuple[int, str]]:
     for number, raw in enumerate(file, start=1):
         if len(bad) >= MOST_BAD_LINES:
             return
+        report(READING, file.tell(), len(data))
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         if len(line) > MAX_LINE_BYTES:
             bad.append(BadLine(number, f"the line is {len(line):,} bytes long; at most {MAX_LINE_BYTES:,} are taken"))
@@ -124,6 +121,7 @@ def _json_array(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
         for start, end, problem, value in items_of_array(text, at):
             number += text.count("\n", at, start)
             at = start
+            report(READING, start, len(text))
             if len(bad) >= MOST_BAD_LINES:
                 return
             if problem is None and end - start > MAX_LINE_BYTES:
@@ -149,18 +147,21 @@ def read_csv(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
     bad = bad or found
     if bad:  # without these lines, quotes would not match and every later line would look wrong
         return [], iter(()), bad
-    rows = _csv_rows(_text_of(data, "strict"), bad)
+    rows = _csv_rows(data, bad)
     header = next(([cell.strip() for cell in cells] for _, cells in rows), [])
     bad.extend(_header_problems(header))
     return header, _csv_records(header, rows, bad), bad
 
 
-def _csv_rows(file: TextIO, bad: list[BadLine]) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(file, strict=True)
+def _csv_rows(data: bytes, bad: list[BadLine], errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
+    csv.field_size_limit(MAX_LINE_BYTES)
+    file = io.BytesIO(data)
+    reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline="", errors=errors), strict=True)
     start = 1
     try:
         for cells in reader:
             if cells:
+                report(READING, file.tell(), len(data))
                 yield start, cells
             start = reader.line_num + 1
     except csv.Error as error:

@@ -1,16 +1,17 @@
-"""Parquet files: rows of typed columns, written some at a time, and read as JSON Lines. Needs the extra `parquet`."""
+"""Parquet files: rows of typed columns, written some at a time, and read as JSON Lines, as Arrow's are. Needs the extra `parquet`."""
 
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from annotation.core.errors import AnnotationError, BadFile, BadLine
 
 CHUNK = 10_000
+PARQUET, ARROW = ".parquet", ".arrow"
 # Of an Arrow field that holds JSON as text, which CSV does too.
 JSON_FIELD = {b"tandem": b"json"}
 TEXT, INTEGER, NUMBER, BOOLEAN, JSON = "text", "integer", "number", "boolean", "json"
@@ -55,33 +56,30 @@ def _stored(value: Any, kind: str) -> Any:
     return json.dumps(value, ensure_ascii=False) if kind == JSON and value is not None else value
 
 
-def is_parquet(name: str) -> bool:
-    """Tell whether a file's name ends with .parquet."""
-    return name.lower().endswith(".parquet")
-
-
 def as_json_lines(data: bytes, name: str, *, most: int) -> bytes:
-    """Return the rows of a Parquet file as JSON Lines; other files as they are.
+    """Return the rows of a Parquet file, or of a stream of Arrow's, as JSON Lines; other files as they are.
 
     most : bytes that the lines may take
 
-    Raises: BadFile if it is no Parquet file, or holds more.
+    Raises: BadFile if it can't be read, or holds more.
     """
-    if not is_parquet(name):
+    form = PurePath(name).suffix.lower()
+    if form not in (PARQUET, ARROW):
         return data
     arrow = _pyarrow()
     lines = io.BytesIO()
     try:
-        file = arrow.parquet.ParquetFile(io.BytesIO(data))
-        readers = [_reader(field) for field in file.schema_arrow]
-        for batch in file.iter_batches(batch_size=1000):
+        file = arrow.parquet.ParquetFile(io.BytesIO(data)) if form == PARQUET else arrow.ipc.open_stream(data)
+        batches = file.iter_batches(batch_size=1000) if form == PARQUET else file
+        readers = [_reader(field) for field in (file.schema_arrow if form == PARQUET else file.schema)]
+        for batch in batches:
             for row in batch.to_pylist():
                 read = {key: reader(value) for reader, (key, value) in zip(readers, row.items(), strict=True)}
                 lines.write(json.dumps(read, ensure_ascii=False, default=str).encode() + b"\n")
                 if lines.tell() > most:
                     raise BadFile(name, [BadLine(1, f"its rows take more than {most // 2**20:,} MB as text: split it")])
     except (arrow.ArrowException, OSError, ValueError, UnicodeEncodeError) as error:
-        raise BadFile(name, [BadLine(1, f"not a Parquet file that can be read: {error}")]) from None
+        raise BadFile(name, [BadLine(1, f"not a file of {form[1:].title()} that can be read: {error}")]) from None
     return lines.getvalue()
 
 

@@ -12,8 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import MOST_BYTES
-from annotation.core.files.lines import is_json_array, read_json_array, refuse
-from annotation.core.files.parquet import as_json_lines
+from annotation.core.files.sent_files import read_sent
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 
@@ -80,42 +79,12 @@ def one_of(*arguments: Argument, required: bool = False) -> Argument:
     return lambda parser: _add_all(parser.add_mutually_exclusive_group(required=required), arguments)
 
 
-DATA_FILES = (".jsonl", ".json", ".parquet")
-
-
 def read_file(path: str) -> tuple[bytes, str]:
     """Return a file's bytes and name; the rows of a Parquet file as JSON Lines, those of a folder's data files together.
 
-    Raises: CommandError when it can't be read, or is too large; BadFile.
+    Raises: AnnotationError when it can't be read, or is too large; BadFile.
     """
-    if Path(path).is_dir():
-        return _read_folder(Path(path))
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise CommandError(f"{path} can't be read: {error.strerror}") from None
-    if len(data) > MOST_BYTES:
-        raise CommandError(f"{path} is larger than {MOST_BYTES // 2**20:,} MB; split it")
-    return as_json_lines(data, Path(path).name, most=MOST_BYTES), Path(path).name
-
-
-def _read_folder(folder: Path) -> tuple[bytes, str]:
-    """Read a data set's folder, as the Hugging Face hub has them: its data files, in the order of their names."""
-    files = sorted(one for one in folder.rglob("*") if one.suffix in DATA_FILES and not one.name.startswith("."))
-    if not files:
-        raise CommandError(f"{folder} holds no file that ends with {', '.join(DATA_FILES)}")
-    parts = []
-    for file in files:
-        data, _name = read_file(str(file))
-        if is_json_array(data):
-            records, bad = read_json_array(data)
-            data = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for _, record in records).encode()
-            refuse(str(file), bad)
-        parts.append(data.rstrip(b"\n"))
-        if sum(map(len, parts)) > MOST_BYTES:
-            raise CommandError(f"{folder} is larger than {MOST_BYTES // 2**20:,} MB; split it")
-    return b"\n".join(parts) + b"\n", folder.name
+    return read_sent(Path(path), path, most=MOST_BYTES).data, Path(path).name
 
 
 def _add_all(parser: Any, arguments: Iterable[Argument]) -> None:

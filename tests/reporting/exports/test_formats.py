@@ -17,8 +17,9 @@ from django.test import Client
 
 from annotation.core.errors import BadFile
 from annotation.core.files.parquet import as_json_lines, write_parquet
+from annotation.core.files.sent_files import read_sent
 from annotation.core.files.spreadsheet import restore
-from annotation.importing.uploads import read_upload
+from annotation.importing.study_files import import_study
 from annotation.models import Study
 from judging.models import Judge, JudgeRun
 from judging.outcomes.judgments import judgment_rows
@@ -151,22 +152,25 @@ def test_the_page_offers_all_files(study: Study, client: Client) -> None:
     assert json.loads(settings["pay_per_hit"]) == "1.00"
 
 
-def test_parquet_of_elsewhere_is_read_by_an_upload(tmp_path: Path) -> None:
+def test_parquet_and_arrow_of_elsewhere_are_read_as_json_lines(tmp_path: Path) -> None:
     rows = {
         "instance_id": ["a"],
         "source": ["s"],
         "generations": [{"x": ["1", "2"], "y": ["3", "4"]}],
     }
-    pq.write_table(pa.table(rows), tmp_path / "study.parquet")
-    data = (tmp_path / "study.parquet").read_bytes()
-    names = {"dataset": "", "system_1": "", "system_2": ""}
-    study, told = read_upload(kind="study", data=data, name="study.parquet", slug="elsewhere", **names)
-    assert "1 new instance" in told or "1 instance" in told
-    assert next(text_rows(study))["generations"] == {"x": ["1", "2"], "y": ["3", "4"]}
-    with pytest.raises(BadFile, match="not a Parquet file"):
-        read_upload(kind="study", data=data[:-9], name="study.parquet", slug="broken", **names)
-    with pytest.raises(BadFile, match="more than 0 MB"):
-        as_json_lines(data, "study.parquet", most=3)
+    table = pa.table(rows)
+    pq.write_table(table, tmp_path / "study.parquet")
+    with pa.ipc.new_stream(tmp_path / "data.arrow", table.schema) as stream:
+        stream.write_table(table)
+    for file in sorted(tmp_path.iterdir()):
+        data = file.read_bytes()
+        joined = read_sent(file, file.name, most=2**20)
+        study, _ = import_study(data=joined.data, name=joined.name, slug=file.suffix[1:])
+        assert next(text_rows(study))["generations"] == {"x": ["1", "2"], "y": ["3", "4"]}
+        with pytest.raises(BadFile, match="not a file of"):
+            as_json_lines(data[: len(data) // 2], file.name, most=2**20)
+        with pytest.raises(BadFile, match="more than 0 MB"):
+            as_json_lines(data, file.name, most=3)
 
 
 def test_without_pyarrow_the_extra_is_named(

@@ -1,0 +1,154 @@
+"""Files as they are sent: one, several of one data set, a folder of them, a ZIP archive; read as one."""
+
+import json
+import stat
+import zipfile
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from annotation.core.errors import AnnotationError, BadFile, BadLine
+from annotation.core.files.lines import is_csv, is_json_array, read_json_array, refuse
+from annotation.core.files.parquet import as_json_lines
+
+DATA_FILES = (".jsonl", ".json", ".parquet", ".arrow")
+# What the library `datasets` writes beside the rows.
+DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
+MOST_FILES = 10_000
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The bytes of several files, one after the other.
+
+    name   : of the whole
+    starts : the number of lines before each file, and its name; empty for a single file
+    """
+
+    data: bytes
+    name: str
+    starts: Sequence[tuple[int, str]] = ()
+
+    @contextmanager
+    def own_lines(self) -> Iterator[None]:
+        """Give the lines of a BadFile the numbers that they have in their own files."""
+        try:
+            yield
+        except BadFile as error:
+            if not self.starts:
+                raise
+            raise BadFile(self.name, [self._own(line) for line in error.lines]) from None
+
+    def _own(self, line: BadLine) -> BadLine:
+        before, name = self.starts[bisect_right(self.starts, line.number - 1, key=lambda start: start[0]) - 1]
+        return BadLine(line.number - before, f"{name}: {line.reason}")
+
+
+def read_sent(path: Path, name: str, *, most: int) -> Joined:
+    """Read a file, or the data files of a folder in the order of their names; rows of Parquet and Arrow become JSON Lines.
+
+    most : bytes that all of it may take
+    Raises: AnnotationError if it can't be read or is too large; BadFile.
+    """
+    if not path.is_dir():
+        return Joined(as_json_lines(_bytes_of(path, name, most), name, most=most), name)
+    files = sorted(
+        one
+        for one in path.rglob("*")
+        if one.suffix.lower() in DATA_FILES and one.name not in DESCRIPTIONS and not one.name.startswith(".")
+    )
+    if not files:
+        raise AnnotationError(f"{name} holds no file that ends with {', '.join(DATA_FILES)}")
+    return join([(file, file.relative_to(path).as_posix()) for file in files], name, most=most)
+
+
+def join(files: Sequence[tuple[Path, str]], name: str, *, most: int) -> Joined:
+    """Read several files, given with their names, as one of JSON Lines. Arguments and errors as of `read_sent`."""
+    parts: list[bytes] = []
+    starts: list[tuple[int, str]] = []
+    lines = size = 0
+    for path, own in files:
+        if is_csv(own):
+            raise AnnotationError(f"{own} is CSV: several files are read together as JSON Lines, JSON or Parquet alone")
+        data = as_json_lines(_bytes_of(path, own, most), own, most=most)
+        data = (_as_lines(data, own) if is_json_array(data) else data).rstrip(b"\r\n") + b"\n"
+        starts.append((lines, own))
+        parts.append(data)
+        lines += data.count(b"\n")
+        size += len(data)
+        if size > most:
+            raise _too_large(name, most)
+    return Joined(b"".join(parts), name, starts)
+
+
+def _bytes_of(path: Path, name: str, most: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise AnnotationError(f"{name} can't be read: {error.strerror}") from None
+    if len(data) > most:
+        raise _too_large(name, most)
+    return data
+
+
+def _too_large(name: str, most: int) -> AnnotationError:
+    return AnnotationError(f"{name} is larger than {most // 2**20:,} MB; split it")
+
+
+def _as_lines(data: bytes, name: str) -> bytes:
+    """Return a JSON array as JSON Lines, each object on the line on which it starts, or on a later one."""
+    records, bad = read_json_array(data)
+    lines: list[bytes] = []
+    for number, record in records:
+        lines.extend([b""] * (number - 1 - len(lines)))
+        lines.append(json.dumps(record, ensure_ascii=False).encode())
+    refuse(name, bad)
+    return b"\n".join(lines)
+
+
+def is_zip(name: str) -> bool:
+    """Tell whether a file's name ends with .zip."""
+    return name.lower().endswith(".zip")
+
+
+def unpack(archive: Path, folder: Path, name: str, *, most: int) -> None:
+    """Unpack a ZIP archive into a new folder, within bounds; nothing is written outside it.
+
+    most : bytes that its files may take, counted while they are unpacked
+    Raises: AnnotationError for an archive that can't be read, is too large, or holds a link or a way out of the folder.
+    """
+    left = most
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            if len(packed.infolist()) > MOST_FILES:
+                raise AnnotationError(f"{name} holds more than {MOST_FILES:,} files")
+            for member in packed.infolist():
+                target = folder / _place(member, name)
+                if member.is_dir():
+                    continue
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with packed.open(member) as file, target.open("xb") as out:
+                    while chunk := file.read(min(2**20, left + 1)):
+                        left -= len(chunk)
+                        if left < 0:
+                            raise AnnotationError(f"{name} unpacks to more than {most // 2**20:,} MB")
+                        out.write(chunk)
+    except FileExistsError:
+        raise AnnotationError(f"{name} holds a file twice") from None
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        raise AnnotationError(f"{name} is no ZIP archive that can be read: {error}") from None
+    except OSError as error:
+        raise AnnotationError(f"{name} can't be unpacked: {error.strerror or error}") from None
+
+
+def _place(member: zipfile.ZipInfo, name: str) -> PurePosixPath:
+    path = PurePosixPath(member.filename)
+    kind = member.external_attr >> 16
+    if path.is_absolute() or ".." in path.parts or "\\" in member.filename or not path.parts:
+        raise AnnotationError(f"{name} holds {member.filename!r}, which leads out of its folder")
+    if kind and stat.S_IFMT(kind) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise AnnotationError(f"{name} holds {member.filename!r}, which is a link or no file")
+    return path

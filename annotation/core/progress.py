@@ -1,0 +1,71 @@
+"""How far long work is: told to a function, or noted in a file that web server and worker share.
+
+A file, since an import is one transaction: other processes see nothing of what it writes into the database before its end.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from time import monotonic
+from typing import TypeVar
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]  # is told how much is done, and of how much
+READING, STORING = "reading", "storing"
+SECONDS = 0.5  # between two notes
+
+
+def silent(_done: int, _total: int) -> None:
+    """Ignore progress."""
+
+
+# Readers and writers of every kind of file report here, without a parameter in each function between.
+_told: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("told", default=None)
+
+
+def report(stage: str, done: int, total: int) -> None:
+    """Say how far the work that is under way is, if anybody wants to know."""
+    if (told := _told.get()) is not None:
+        told(stage, done, total)
+
+
+def counted(items: Iterable[T], total: int, stage: str = STORING) -> Iterator[T]:
+    """Yield items, and report how many."""
+    for done, item in enumerate(items):
+        report(stage, done, total)
+        yield item
+
+
+@contextmanager
+def noted_in(path: Path) -> Iterator[None]:
+    """Note what is reported meanwhile in a file, which is removed in the end."""
+    last = -SECONDS
+
+    def note(stage: str, done: int, total: int) -> None:
+        nonlocal last
+        if monotonic() - last < SECONDS:
+            return
+        last = monotonic()
+        with suppress(OSError):  # for example a full disk: the work itself says so
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps([stage, done, total]))
+            part.replace(path)
+
+    token = _told.set(note)
+    try:
+        yield
+    finally:
+        _told.reset(token)
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def noted(path: Path) -> tuple[str, int, int] | None:
+    """Return what was last noted in a file: the stage, how much is done, and of how much."""
+    try:
+        stage, done, total = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return stage, done, total

@@ -1,0 +1,209 @@
+"""Files that were sent, kept until they are read by a task: taking them in, reading them with progress, and removing them."""
+
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path, PurePath
+from time import time
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files import File
+from django.db import InterfaceError, OperationalError, transaction
+from django.utils import timezone
+from django_tasks import task
+
+from annotation.core import progress
+from annotation.core.errors import AnnotationError, BadFile, BadLine
+from annotation.core.files.sent_files import DATA_FILES, Joined, is_zip, join, read_sent, unpack
+from annotation.core.processes import is_gone, this_process
+from annotation.core.task_queue import UNDER_WAY as TASK_UNDER_WAY
+from annotation.core.task_queue import DeathRule, QueuedTask, is_orphan, last_task
+from annotation.importing.uploads import read_upload
+from annotation.models import Study, Upload
+
+log = logging.getLogger(__name__)
+Status = Upload.Status
+UNDER_WAY = (Status.QUEUED, Status.RUNNING)
+SMALL = 128 * 1024  # bytes; read at once, by the process that takes it in
+MOST_KEPT = 20  # uploads of a study that the page lists
+GRACE = timedelta(minutes=1)  # until a small file that no process has begun to read is queued
+ABANDONED_AFTER = timedelta(hours=1)  # a folder without a row: its process ended between the two
+PROGRESS = "progress.json"
+KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".zip")
+UNPACKED = 4  # times as large as what was sent the rows of Parquet files and archives may be
+
+
+def folder_of(upload: Upload) -> Path:
+    """Return where an upload's files are kept, on the disk that web server and worker share."""
+    return _uploads() / upload.key
+
+
+def _uploads() -> Path:
+    return Path(settings.DATA_DIR) / "uploads"
+
+
+def take_in(
+    *, study: Study, kind: str, files: Sequence[File[bytes]], options: Mapping[str, str], by: User | None = None
+) -> Upload:
+    """Keep files, and queue the reading of them into a study; small ones are read before this returns.
+
+    files   : of one data set, or one ZIP archive of a folder
+    options : of `read_upload`
+    Raises: AnnotationError if they are too large or can't be kept.
+    """
+    upload = Upload(
+        study=study, kind=kind, names=[str(file.name) for file in files], options=dict(options), asked_by=by, size=0
+    )
+    folder = folder_of(upload)
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        for place, file in enumerate(files):
+            upload.size += _keep(file, folder / _name(place, file), settings.UPLOAD_MAX_BYTES - upload.size)
+        with transaction.atomic():
+            upload.save()
+            if upload.size > SMALL:
+                read_files.enqueue(upload.pk)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise AnnotationError(f"the file can't be kept: {error.strerror}") from None
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if upload.size <= SMALL:
+        read_files.call(upload.pk)
+        upload.refresh_from_db()
+    return upload
+
+
+def _name(place: int, file: File[bytes]) -> str:
+    """Name a file by its place; of the name that was sent only a known ending is used."""
+    ending = PurePath(str(file.name)).suffix.lower()
+    return f"{place:05d}{ending if ending in KNOWN_ENDINGS else '.data'}"
+
+
+def _keep(file: File[bytes], path: Path, most: int) -> int:
+    size = 0
+    with path.open("xb") as out:
+        for chunk in file.chunks():
+            size += len(chunk)
+            if size > most:
+                raise AnnotationError(f"more than {settings.UPLOAD_MAX_BYTES // 2**20:,} MB were sent")
+            out.write(chunk)
+    return size
+
+
+@task()
+def read_files(upload_id: int) -> bool:
+    """Read an upload into its study, whole or not at all; what a process that has ended had begun is read again."""
+    upload = Upload.objects.select_related("study").filter(pk=upload_id).first()
+    if upload is None or upload.status not in UNDER_WAY:
+        return False
+    _update(upload, status=Status.RUNNING, executor=this_process())
+    try:
+        with progress.noted_in(folder_of(upload) / PROGRESS):
+            summary = _read(upload)
+    except BadFile as error:
+        _finish(upload, Status.FAILED, error.abridged(0), [(line.number, line.reason) for line in error.lines])
+    except AnnotationError as error:
+        _finish(upload, Status.FAILED, str(error))
+    except (OperationalError, InterfaceError):  # the database is busy, or gone for a while
+        _update(upload, status=Status.QUEUED, executor="")
+        raise
+    except Exception as error:
+        _finish(upload, Status.FAILED, f"unexpected: {error!r}")
+        raise
+    except BaseException:  # the worker is stopping, and the task is queued again
+        _update(upload, status=Status.QUEUED, executor="")
+        raise
+    else:
+        _finish(upload, Status.DONE, summary)
+    return upload.status == Status.DONE
+
+
+def _read(upload: Upload) -> str:
+    joined = _joined(upload)
+    with joined.own_lines():
+        given: dict[str, Any] = {"data": joined.data, "name": joined.name, "slug": upload.study.slug, **upload.options}
+        return read_upload(kind=upload.kind, **given)[1]
+
+
+def _joined(upload: Upload) -> Joined:
+    """Return the bytes of an upload's files; those of several together, and of an archive."""
+    folder, most = folder_of(upload), UNPACKED * settings.UPLOAD_MAX_BYTES
+    files = sorted(path for path in folder.glob("[0-9]*") if path.is_file())
+    if len(files) != len(upload.names):
+        raise AnnotationError(f"{upload.name}: the file is no longer there; please send it again")
+    if len(files) > 1:
+        return join(list(zip(files, upload.names, strict=True)), upload.name, most=most)
+    if not is_zip(upload.names[0]):
+        return read_sent(files[0], upload.names[0], most=most)
+    unpacked = folder / "unpacked"
+    shutil.rmtree(unpacked, ignore_errors=True)  # of a process that has ended
+    unpack(files[0], unpacked, upload.names[0], most=most)
+    return read_sent(unpacked, upload.names[0], most=most)
+
+
+def _finish(upload: Upload, status: str, message: str, bad_lines: Sequence[tuple[int, str]] = ()) -> None:
+    _update(upload, status=status, message=message, bad_lines=list(bad_lines), finished_at=timezone.now())
+    shutil.rmtree(folder_of(upload), ignore_errors=True)
+    for older in upload.study.uploads.exclude(status__in=UNDER_WAY)[MOST_KEPT:]:
+        older.delete()
+
+
+def _update(upload: Upload, **values: Any) -> None:
+    Upload.objects.filter(pk=upload.pk).update(**values)
+    for name, value in values.items():
+        setattr(upload, name, value)
+
+
+def progress_of(upload: Upload) -> tuple[str, int, int] | None:
+    """Return the stage of an upload that is being read, how much of it is done, and of how much."""
+    return progress.noted(folder_of(upload) / PROGRESS)
+
+
+def refusal_of(upload: Upload) -> AnnotationError | None:
+    """Return why a failed upload was refused, as its reader raised it."""
+    if upload.status != Status.FAILED:
+        return None
+    if upload.bad_lines:
+        return BadFile(upload.name, [BadLine(number, reason) for number, reason in upload.bad_lines])
+    return AnnotationError(upload.message)
+
+
+def forget_uploads(study: Study) -> None:
+    """Delete what is told of a study's uploads: refusals may quote raters' codes."""
+    study.uploads.exclude(status__in=UNDER_WAY).delete()
+
+
+def look_after_uploads() -> None:
+    """Queue again what a web process that has ended had begun to read, and remove the files of no upload."""
+    for upload in Upload.objects.filter(status__in=UNDER_WAY):
+        queued = last_task(read_files.module_path, args__0=upload.pk)
+        if queued is None and _is_left(upload):
+            log.info("upload %s goes to the queue: the process that read it has ended", upload.key)
+            read_files.enqueue(upload.pk)
+        elif queued is not None and queued.status not in TASK_UNDER_WAY:
+            _finish(upload, Status.FAILED, f"{upload.name} was not read: {queued.exception_class_path}")
+    known = set(Upload.objects.filter(status__in=UNDER_WAY).values_list("key", flat=True))
+    old = time() - ABANDONED_AFTER.total_seconds()
+    for folder in _uploads().glob("*"):
+        with suppress(OSError):
+            if folder.name not in known and folder.stat().st_mtime < old:
+                shutil.rmtree(folder)
+
+
+def _is_left(upload: Upload) -> bool:
+    return is_gone(upload.executor) if upload.executor else upload.asked_at < timezone.now() - GRACE
+
+
+def _give_up(task: QueuedTask, reason: str) -> None:
+    upload = Upload.objects.filter(pk__in=task.args_kwargs["args"], status__in=UNDER_WAY).first()
+    if upload is not None:
+        _finish(upload, Status.FAILED, f"{upload.name} can't be read: {reason}")
+
+
+DEATH_RULE = DeathRule(is_orphan, give_up=_give_up)

@@ -1,0 +1,58 @@
+"""Views of uploads: the form, the page of one with its progress and result, its errors as a file."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+
+from annotation.core.files.spreadsheet import csv_lines
+from annotation.core.http import MOST_SHOWN, as_download, attempt
+from annotation.importing.forms import UploadForm, sent_in
+from annotation.importing.upload_jobs import UNDER_WAY, progress_of, take_in
+from annotation.members.permissions import FORM, READERS, account_of, study_view
+from annotation.models import Study, Upload
+
+
+@study_view(*READERS, methods=FORM)
+def upload(request: HttpRequest, study: Study) -> HttpResponse:
+    """Take in further files for a study."""
+    form = UploadForm(request.POST or None, request.FILES or None)
+    if form.is_valid():
+        by = account_of(request)
+        if taken := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file"):
+            return after_upload(request, taken)
+    context = {"form": form, "study": study, "uploads": study.uploads.select_related("asked_by")}
+    template = "annotation/study_pages/upload.html"
+    return TemplateResponse(request, template, context, status=422 if form.is_bound else 200)
+
+
+def after_upload(request: HttpRequest, taken: Upload) -> HttpResponse:
+    """Go on to the study, if the file has been read, else to the page of the upload."""
+    if taken.status == Upload.Status.DONE:
+        messages.success(request, taken.message)
+        return redirect("annotation:study", taken.study.slug)
+    return redirect("annotation:upload-page", taken.study.slug, taken.key)
+
+
+@study_view(*READERS)
+def upload_page(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
+    """Show how far the reading of an upload is, and what came of it."""
+    taken = get_object_or_404(study.uploads, key=key)
+    context = {
+        "study": study,
+        "upload": taken,
+        "busy": taken.status in UNDER_WAY,
+        "progress": progress_of(taken),
+        "bad_lines": taken.bad_lines[:MOST_SHOWN],
+    }
+    template = "annotation/study_pages/upload_page.html"
+    return TemplateResponse(request, f"{template}#upload" if request.htmx else template, context)  # type: ignore[attr-defined]
+
+
+@study_view(*READERS)
+def errors(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
+    """Send the bad lines of an upload as CSV."""
+    taken = get_object_or_404(study.uploads, key=key)
+    rows = ({"line": number, "reason": reason} for number, reason in taken.bad_lines)
+    lines = csv_lines(rows, ("line", "reason"))
+    return as_download(HttpResponse(lines, content_type="text/csv; charset=utf-8"), f"{study.slug}-errors.csv")
