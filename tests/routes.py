@@ -15,6 +15,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from annotation.models import RoleGrant, Upload
 from judging.audits.stress import StressTest, start_stress
+from judging.models import JudgeTuning
 from reporting.api.access import in_study
 from reporting.downloads.jobs import path_of
 from reporting.findings.data.data_state import departures
@@ -89,7 +90,9 @@ def _model_of(route: Route) -> Any:
     queryset = getattr(getattr(route.callback, "cls", None), "queryset", None)
     name = queryset.model.__name__ if queryset is not None else ""
     return (
-        queryset.model if name and name not in ("Study", "Judge", "Endpoint", "JudgeAudit", "ResearchGroup") else None
+        queryset.model
+        if name and name not in ("Study", "Judge", "Endpoint", "JudgeAudit", "ResearchGroup", "PromptFile")
+        else None
     )
 
 
@@ -134,6 +137,12 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:leaderboard-file": {"form": "csv"},
         "reporting:logic-chart": {"name": "transitivity", "form": "svg"},
         **{f"reporting:{name}": {"pk": _stress_test(whole)} for name in ("stress-test", "stress-test-file")},
+        "api:study-resume-tuning": {"name": _tuning(whole).name},
+        "api:prompt-detail": {"pk": whole.prompt.pk},
+        **{
+            f"api:judgment-{name}": {"pk": whole.run.judgments.of_every_question().earliest("pk").pk}
+            for name in ("detail", "replay", "mark")
+        },
         "api:judgeaudit-detail": {"pk": _stress_test(whole)},
         "reporting:judge-card": {"name": whole.judge.name},
         "reporting:judge-card-file": {"name": whole.judge.name, "form": "json"},
@@ -174,6 +183,12 @@ def _upload(whole: Whole) -> Upload:
     return whole.study.uploads.get_or_create(kind="study", names=["f.jsonl"], size=1, status="failed")[0]
 
 
+def _tuning(whole: Whole) -> JudgeTuning:
+    plan = {"presentations": 1, "choosing": [], "shown": [], "held_out": []}
+    values = {"study": whole.study, "judge": whole.judge, "plan": plan, "status": "done"}
+    return JudgeTuning.objects.get_or_create(name=f"{whole.mark}-tuned", defaults=values)[0]
+
+
 def _made_file(whole: Whole) -> MadeFile:
     made = MadeFile.objects.create(study=whole.study, kind="bundle", status="done", departed=departures(whole.study))
     path_of(made).parent.mkdir(exist_ok=True)
@@ -208,6 +223,7 @@ def _sent(whole: Whole) -> dict[tuple[str, str], dict[str, Any]]:
     return {
         ("GET", "reporting:chart"): configuration,
         ("GET", "api:study-card"): {"judge": whole.judge.name},
+        ("GET", "api:study-compare"): {"first": whole.judge.name},
         ("POST", "annotation:save-vote"): vote,
         ("POST", "annotation:save-second-vote"): vote,
         ("POST", "annotation:flag"): {**vote, "kind": "empty"},

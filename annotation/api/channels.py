@@ -19,6 +19,7 @@ from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS, find_study
 from annotation.models import Batch, Channel, Study
 from annotation.models.tokens import Scope
+from annotation.recruitment.base import adapter_of
 from annotation.recruitment.channels import (
     change_channel,
     invitation_channel,
@@ -92,6 +93,19 @@ class ReissueSerializer(serializers.Serializer[Any]):
     rater = serializers.CharField(max_length=100, help_text="Their code.")
 
 
+class PlatformActionSerializer(serializers.Serializer[Any]):
+    """An action of the channel's page, and what its form sends."""
+
+    action = serializers.CharField(max_length=40, help_text="As sync, approve, reject, bonus; of Prolific draft, ...")
+    values: Any = serializers.DictField(child=serializers.CharField(allow_blank=True), required=False, default=dict)
+
+
+class DoneSerializer(serializers.Serializer[Any]):
+    """What was done."""
+
+    message = serializers.CharField()
+
+
 class ChannelSetup(GenericViewSet[Any]):
     """Endpoints of channels: readers see them, study admins set them up."""
 
@@ -158,6 +172,20 @@ class ChannelSetup(GenericViewSet[Any]):
             at=timezone.now(),
         )
         return _links(made, status.HTTP_201_CREATED)
+
+    @extend_schema(request=PlatformActionSerializer, responses={200: DoneSerializer, **refusals(409, 413, 422)})
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def act(self, request: Request, key: str) -> Response:
+        """Do what a button of the channel's page does at its platform; 422 for an action that its kind doesn't have."""
+        channel, asked = self._managed(), read(PlatformActionSerializer, request)
+        done = adapter_of(channel).act(
+            channel=channel,
+            action=asked["action"],
+            data=asked["values"],
+            by=user_of(request),
+            at=timezone.now(),
+        )
+        return Response({"message": done})
 
     @extend_schema(request=ReissueSerializer, responses={201: LinkSerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"], keeps_answer=False)

@@ -27,10 +27,7 @@ class KeyPagination(CursorPagination):
 
         Raises: ParseError for one that can't be had.
         """
-        asked = request.query_params.get("page_size", str(PAGE_SIZE))
-        if not (asked.isascii() and asked.isdecimal() and len(asked) <= 4 and 1 <= int(asked) <= LARGEST_PAGE):
-            raise ParseError(f"page_size must be from 1 to {LARGEST_PAGE}")
-        return int(asked)
+        return number_asked(request, "page_size", PAGE_SIZE, least=1, most=LARGEST_PAGE)
 
     def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> tuple[str, ...]:
         """Return the order of the rows."""
@@ -62,6 +59,17 @@ class KeyPagination(CursorPagination):
             "required": ["count", "next", "previous", "results"],
             "properties": {"count": count, "next": address, "previous": address, "results": schema},
         }
+
+
+def number_asked(request: Request, name: str, default: int, *, least: int, most: int) -> int:
+    """Return a parameter that is a whole number.
+
+    Raises: ParseError for anything else, or one out of bounds.
+    """
+    asked = request.query_params.get(name, str(default))
+    if not (asked.isascii() and asked.isdecimal() and len(asked) <= 10 and least <= int(asked) <= most):
+        raise ParseError(f"{name} must be from {least} to {most}")
+    return int(asked)
 
 
 PAGED = ("cursor", "page_size")

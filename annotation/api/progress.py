@@ -1,18 +1,52 @@
-"""Progress of a batch in the API."""
+"""A batch at work in the API: its progress and raters, messages to them, and idle claims."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from annotation.annotators.messages import send_to_batch
+from annotation.api.bodies import read, require_manager, user_of
+from annotation.api.pages import number_asked
+from annotation.api.raters import MessageSerializer, OptionalReasonSerializer
 from annotation.api.study_serializers import refusals
+from annotation.hits.idle import LEAST_MINUTES, idle_claims
+from annotation.models import Batch
 from annotation.monitoring.batch_annotators import MOST_SORTED, raters_of
 from annotation.monitoring.batch_status import batch_status, slots_of
+from annotation.monitoring.forms import MOST_MINUTES
+from annotation.quality.exclusion import release_idle
+
+MINUTES = OpenApiParameter("minutes", int, description=f"Idle for at least so many; {LEAST_MINUTES} when left out.")
+
+
+class CountSerializer(serializers.Serializer[Any]):
+    """How many it was done to."""
+
+    count = serializers.IntegerField()
+
+
+class IdleSerializer(serializers.Serializer[Any]):
+    """A claim whose rater has not voted or opened a pair for some minutes."""
+
+    assignment = serializers.CharField(source="assignment.key")
+    annotator = serializers.CharField(source="assignment.annotator.code")
+    minutes = serializers.IntegerField()
+
+
+class ReleaseIdleSerializer(OptionalReasonSerializer):
+    """Which idle claims are ended, and why."""
+
+    minutes = serializers.IntegerField(
+        required=False, default=LEAST_MINUTES, min_value=LEAST_MINUTES, max_value=MOST_MINUTES
+    )
 
 
 class BatchProgress(GenericViewSet[Any]):
@@ -35,3 +69,37 @@ class BatchProgress(GenericViewSet[Any]):
         thorough = slots_of(batch, now).filled * batch.pairs_per_hit <= MOST_SORTED
         rows: list[dict[str, Any]] = [row.as_json() for row in raters_of(batch, now, thorough=thorough)]
         return Response({"raters": rows, "thorough": thorough})
+
+    @extend_schema(request=MessageSerializer, responses={200: CountSerializer, **refusals(409, 413, 422)})
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def message(self, request: Request, pk: str) -> Response:
+        """Send a message to all raters who have, or had, a HIT of the batch."""
+        batch = self._of_admin()
+        text = read(MessageSerializer, request)["text"]
+        return Response({"count": send_to_batch(batch=batch, text=text, by=user_of(request), at=timezone.now())})
+
+    @extend_schema(parameters=[MINUTES], responses={200: IdleSerializer(many=True), **refusals()}, filters=False)
+    @action(detail=True, pagination_class=None, filter_backends=[], parameters=[MINUTES])
+    def idle(self, request: Request, pk: str) -> Response:
+        """List the claims whose raters are idle, the longest first."""
+        batch = self._of_admin()
+        after = number_asked(request, "minutes", LEAST_MINUTES, least=LEAST_MINUTES, most=MOST_MINUTES)
+        found = idle_claims(batch, timezone.now(), timedelta(minutes=after))
+        return Response(IdleSerializer(found, many=True).data)
+
+    @extend_schema(
+        request=ReleaseIdleSerializer, parameters=[], responses={200: CountSerializer, **refusals(409, 413, 422)}
+    )
+    @idle.mapping.post
+    def release_idle(self, request: Request, pk: str) -> Response:
+        """End the idle claims, so that others get the HITs."""
+        batch, data = self._of_admin(), read(ReleaseIdleSerializer, request)
+        after = timedelta(minutes=data["minutes"])
+        count = release_idle(batch=batch, after=after, reason=data["reason"], by=user_of(request), at=timezone.now())
+        return Response({"count": count})
+
+    def _of_admin(self) -> Batch:
+        """Return the batch to a study admin; 403 for readers, 404 for others."""
+        batch: Batch = self.get_object()
+        require_manager(self.request.user, batch.study)
+        return batch

@@ -52,7 +52,7 @@ def _added(request: HttpRequest, study: Study, form: PromptForm) -> PromptFile |
 
 def _checked(request: HttpRequest, study: Study, form: PromptForm, pair: PairForm) -> HttpResponse:
     """Show a prompt's problems, or the messages that a judge would send; nothing is stored."""
-    sent = _sent(form.given, form.cleaned_data["parser"], pair) if form.is_valid() else []
+    sent = sent_messages(form.given, form.cleaned_data["parser"], pair) if form.is_valid() else []
     status = 200 if form.is_valid() and pair.is_valid() else 422
     if request.htmx:  # type: ignore[attr-defined]
         context = {"form": form, "pair_form": pair, "sent": sent, "checked": True}
@@ -69,7 +69,7 @@ def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
         "study": study,
         "prompt": found,
         "pair_form": pair,
-        "sent": _sent(PromptText(found.text, system=found.system_prompt), found.parser, pair),
+        "sent": sent_messages(PromptText(found.text, system=found.system_prompt), found.parser, pair),
         "versions": PromptFile.objects.filter(name=found.name).order_by("-version"),
         "judges": judges_seen_by(request.user).filter(prompt_file=found),
         "methods": fitting_methods(found.parser),
@@ -80,7 +80,7 @@ def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
     )
 
 
-def _sent(given: PromptText, parser: str, form: PairForm) -> Messages:
+def sent_messages(given: PromptText, parser: str, form: PairForm) -> Messages:
     """Return the messages about the chosen pair, system A first; empty without a pair."""
     if not form.is_valid() or form.pair is None:
         return []

@@ -34,11 +34,10 @@ from judging.models import AspectSet
 from judging.runs.estimates import estimate
 from judging.tables.making import TableSettings, build_tables_judge, default_variant, start_tables
 from reporting.api.page_forms import body_of_form, filled
-from reporting.api.rows import COMPUTED
+from reporting.api.rows import COMPUTED, WORK
 from reporting.api.run_setup import MOST_SEED, AskingSerializer, EstimateSerializer, PairsSerializer, pairs_of
 from reporting.api.serializers import JudgeRunSerializer
 
-WORK: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}
 ESTIMATED: dict[Any, Any] = {200: OpenApiTypes.OBJECT, **refusals(409, 413, 422)}
 QUEUED: dict[Any, Any] = {202: OpenApiTypes.OBJECT, **refusals(409, 413, 422)}
 RUN_QUEUED: dict[Any, Any] = {202: JudgeRunSerializer, **refusals(409, 413, 422)}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from django import forms
@@ -41,13 +41,28 @@ def body_of_form(
     return type(f"{name}Serializer", (serializers.Serializer,), {"__doc__": about, **fields, **more})
 
 
-def filled(form: type[F], body: type[serializers.Serializer[Any]], request: Request, **given: Any) -> F:
+def filled(
+    form: type[F],
+    body: type[serializers.Serializer[Any]],
+    request: Request,
+    *,
+    convert: Mapping[str, Callable[[Any], Any]] | None = None,
+    beside: Collection[str] = (),
+    **given: Any,
+) -> F:
     """Return a page's form, valid, with what a request has sent; what it left out is as on the page at first.
 
-    given : further arguments of the form
-    Raises: BadFields.
+    convert : what makes of a value of the request that of the form
+    beside  : fields of the request that are another form's
+    given   : further arguments of the form
+    Raises: BadFields, also for a field that the form does not have in this study.
     """
     data, blank = read(body, request), form(**given)
+    for name, change in (convert or {}).items():
+        if data.get(name) is not None:
+            data[name] = change(data[name])
+    if foreign := [name for name, value in data.items() if name not in blank.fields and name not in beside and value]:
+        raise BadFields({name: ["There is no such field in this study."] for name in foreign})
     sent = QueryDict(mutable=True)
     for name, field in blank.fields.items():
         value = data[name] if name in data else blank.get_initial_for_field(field, name)

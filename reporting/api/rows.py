@@ -19,6 +19,7 @@ from reporting.api.sent_once import HEADER, done_once
 View = TypeVar("View", bound=type[ReadOnlyModelViewSet[Any]])
 KEY = r"[A-Za-z0-9_-]+"
 REFUSALS = refusals()
+WORK: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}  # an action on a row
 COMPUTED: dict[Any, Any] = {200: OpenApiTypes.OBJECT, **refusals(409)}
 
 

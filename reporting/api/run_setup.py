@@ -84,12 +84,12 @@ class JudgeSetup(GenericViewSet[Any]):
         for name in {"endpoint", "table_endpoint"} & set(data):
             data[name] = find_endpoint(data[name])
         if "prompt_file" in data:
-            data["prompt_file"] = _find_prompt(request.user, data["prompt_file"])
+            data["prompt_file"] = find_prompt(request.user, data["prompt_file"])
         judge, is_new = add_judge(**data)
         return Response(JudgeSerializer(judge).data, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
 
-def _find_prompt(user: Any, named: str) -> Any:
+def find_prompt(user: Any, named: str) -> Any:
     found = VERSIONED.fullmatch(named)
     seen = prompt_files_seen_by(user)
     prompt = seen.filter(name=found["name"], version=int(found["version"])).first() if found else None

@@ -14,15 +14,19 @@ from rest_framework.response import Response
 
 from annotation.api.channels import StudyInvitations
 from annotation.api.members import StudyMembers
+from annotation.api.plans import StudyPlans
 from annotation.api.raters import StudyPayments
 from annotation.api.separability import SeparabilitySetup
 from annotation.api.studies import StudySetup
 from annotation.api.study_serializers import StudySerializer
 from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
+from reporting.api.ablations import StudyAblations
 from reporting.api.audits import StudyCards
 from reporting.api.files import StudyFiles
+from reporting.api.judge_making import StudyJudges
 from reporting.api.material import StudyMaterial
+from reporting.api.numbers import StudyNumbers
 from reporting.api.rows import COMPUTED, Rows
 from reporting.findings.data.asked import filters_of
 from reporting.findings.data.inputs import Filters
@@ -31,6 +35,7 @@ from reporting.findings.views import BEING_COMPUTED, RETRY
 from reporting.leaderboard.board import leaderboard
 from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.distributions import distinguishable
+from reporting.separability.stability import stabilities
 from reporting.separability.views import filters_of as separability_filters
 from reporting.table_effect.effects import table_effect
 from reporting.table_effect.views import filters_of as table_effect_filters
@@ -65,6 +70,7 @@ SEPARABILITY_PARAMETERS = [
     OpenApiParameter("threshold", str, enum=THRESHOLDS, description="From where on an alignment is high."),
     OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
 ]
+STABILITY_PARAMETERS = [one for one in SEPARABILITY_PARAMETERS if one.name not in ("threshold", "question")]
 
 
 class StudyViewSet(
@@ -73,7 +79,11 @@ class StudyViewSet(
     SeparabilitySetup,
     StudyInvitations,
     StudyPayments,
+    StudyPlans,
     StudyMaterial,
+    StudyJudges,
+    StudyNumbers,
+    StudyAblations,
     StudyFiles,
     StudyCards,
     Rows,
@@ -125,6 +135,13 @@ class StudyViewSet(
         """Return separability with scenarios and advice, as `manage.py separability_advice --format json` prints it."""
         study = self.get_object()
         return Response(distinguishable(study, separability_filters(study, request.query_params)))
+
+    @extend_schema(parameters=STABILITY_PARAMETERS, responses=COMPUTED, filters=False)
+    @action(detail=True, pagination_class=None, parameters=STABILITY_PARAMETERS)
+    def stability(self, request: Request, slug: str) -> Response:
+        """Return how far separability moves with fewer samples, as `manage.py separability_stability --format json` prints it."""
+        study = self.get_object()
+        return Response(stabilities(study, separability_filters(study, request.query_params)))
 
 
 def _conditional(request: Request, snapshot: Snapshot, numbers: dict[str, Any] | None) -> HttpResponseBase:

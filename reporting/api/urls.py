@@ -6,6 +6,7 @@ from rest_framework.routers import DefaultRouter
 from reporting.api import views
 from reporting.api.audits import AuditViewSet
 from reporting.api.docs_views import docs
+from reporting.api.judge_making import PromptRows
 from reporting.api.rankings import RankingViewSet
 from reporting.api.study_views import StudyViewSet
 
@@ -31,6 +32,7 @@ router.register("annotators", views.AnnotatorViewSet)
 router.register("channels", views.ChannelViewSet)
 router.register("tables", views.ComparisonTableViewSet)
 router.register("judges", views.JudgeViewSet)
+router.register("prompts", PromptRows, basename="prompt")
 router.register("endpoints", views.EndpointViewSet)
 router.register("runs", views.JudgeRunViewSet)
 router.register("rankings", RankingViewSet)

@@ -42,6 +42,7 @@ from reporting.api import filters, serializers
 from reporting.api.access import InScope, IsReader, IsSiteAdmin, IsUnlimited
 from reporting.api.docs_views import OnceGenerated
 from reporting.api.endpoint_setup import EndpointSetup
+from reporting.api.review import JudgmentReview
 from reporting.api.rows import KEY, REFUSALS, Rows, StudyRows
 from reporting.api.run_setup import JudgeSetup, RunSetup
 from reporting.exports.rows import TABLE_OF
@@ -242,7 +243,7 @@ class JudgeRunViewSet(RunSetup, StudyRows):
     filterset_class = filters.RunFilter
 
 
-class JudgmentViewSet(StudyRows):
+class JudgmentViewSet(JudgmentReview, StudyRows):
     """What judges answered, one row per presentation."""
 
     queryset = (

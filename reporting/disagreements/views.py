@@ -44,7 +44,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "judges": judge_names(study),
         "bins": range(1, 1 + table.bins),
         "page": page,
-        "rows": _rows(study, asked, table, apart, list(page)),
+        "rows": rows_of(study, asked, table, apart, list(page)),
         "query": asked.query(),
         "question": question_choice(
             study,
@@ -55,7 +55,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     return TemplateResponse(request, "reporting/disagreements/disagreements.html", context)
 
 
-def _rows(
+def rows_of(
     study: Study, asked: PageFilters, table: PairTable, apart: dict[str, FloatArray], rows: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return what the page shows of each pair."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.rank_correlation import spearman
+from annotation.core.errors import UnknownName
 from annotation.models import Instance, Study
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of
@@ -43,6 +44,19 @@ def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int =
         named = _named(judge, on_chosen=judge is not None and judge.pk in on_chosen)
         raters.append({**named, **audit(asked, settings), "contradictions": listed})
     return {"study": study.slug, "level": settings.level, "raters": raters, "wordings": over_wordings(raters)}
+
+
+def presentations_of(study: Study, rater: str, *, question: int = 0) -> tuple[Judge | None, Presentations]:
+    """Return the judge of a rater's name, None for people, with its answers without what they are compared with.
+
+    Raises: UnknownName for one that has none
+    """
+    if rater == PEOPLE:
+        return None, people_presentations(study, question=question)
+    judge = judges_audited(study, question).get(rater.removeprefix("judge:"))
+    if judge is None or not rater.startswith("judge:"):
+        raise UnknownName(f"{rater} has no answers in study {study.slug}: name {PEOPLE}, or judge:NAME")
+    return judge, judge_presentations(study, judge, {}, question=question)
 
 
 def instance_rows(study: Study, judges: Sequence[Judge | None], *, question: int = 0) -> Iterator[Found]:

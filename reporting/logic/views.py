@@ -34,8 +34,14 @@ from reporting.logic.forms import LogicAuditForm
 from reporting.logic.paper_table import COLUMNS as PAPER_COLUMNS
 from reporting.logic.paper_table import as_rows as paper_rows
 from reporting.logic.paper_table import columns_of, paper_table
-from reporting.logic.presentations import judge_presentations, people_presentations
-from reporting.logic.study_audit import OVER_WORDINGS, estimate_of, instance_rows, judges_audited, kept_audit
+from reporting.logic.study_audit import (
+    OVER_WORDINGS,
+    estimate_of,
+    instance_rows,
+    judges_audited,
+    kept_audit,
+    presentations_of,
+)
 
 A_PAGE = 10
 PAGE = "reporting/logic/logic.html"
@@ -150,15 +156,9 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
 def listed(request: HttpRequest, study: Study) -> HttpResponse:
     """List a rater's contradictions of one kind, each with its texts, the answers and the rationales."""
     asked, rater, kind = _asked(request, study), request.GET.get("rater", PEOPLE), request.GET.get("kind", KINDS[0])
-    judges = {f"judge:{name}": judge for name, judge in judges_audited(study, asked).items()}
-    if kind not in KINDS or rater not in (PEOPLE, *judges):
-        raise Http404("there is no such rater, or no such kind of contradiction")
-    judge = judges.get(rater)
-    given = (
-        people_presentations(study, question=asked)
-        if judge is None
-        else judge_presentations(study, judge, {}, question=asked)
-    )
+    if kind not in KINDS:
+        raise Http404(f"no contradictions of kind {kind}")
+    judge, given = presentations_of(study, rater, question=asked)
     page = Paginator(found_in(given)[kind], A_PAGE).get_page(request.GET.get("page"))
     about = {name: request.GET[name] for name in ("question",) if name in request.GET}
     context = {

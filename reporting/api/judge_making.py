@@ -1,0 +1,212 @@
+"""Judges made of others and of people's votes, in the API: juries and tunings; and the group's own prompts."""
+
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.api.bodies import read
+from annotation.api.study_serializers import refusals
+from annotation.models import Study
+from annotation.studies.questions import find_question
+from judging.core.visibility import judges_seen_by, prompt_files_seen_by
+from judging.models import JudgeTuning, PromptFile
+from judging.runs.forms import JuryForm
+from judging.runs.juries import add_jury
+from judging.tuning.forms import TuningForm
+from judging.tuning.planning import estimate_tuning
+from judging.tuning.services import cost_of_tuning, queue_tuning, raise_cap, start_tuning
+from judging.wordings.forms import PairForm, PromptForm
+from judging.wordings.prompt_files import add_prompt
+from judging.wordings.views import sent_messages
+from reporting.api.page_forms import body_of_form, filled
+from reporting.api.rows import KEY, WORK, Rows
+from reporting.api.run_setup import find_prompt
+from reporting.api.serializers import JudgeRunSerializer
+
+JurySerializer = body_of_form(JuryForm, "Jury", "A jury of judges that have run on the study.")
+NewPromptSerializer = body_of_form(
+    PromptForm, "NewPrompt", "A wording of the group's own; a name that is there gets its next version.", but=["file"]
+)
+CheckPromptSerializer = type(
+    "CheckPromptSerializer",
+    (NewPromptSerializer, body_of_form(PairForm, "PairOf", "A pair.")),
+    {"__doc__": "A wording to be checked, and the pair of the preview: the first one when left out."},
+)
+NewTuningSerializer = body_of_form(
+    TuningForm, "NewTuning", "A judge to be tuned, what is tried, and within which budget.", but=["methods"],
+    methods=serializers.ListField(child=serializers.CharField(), required=False),
+    prompts=serializers.ListField(child=serializers.CharField(), required=False, help_text="NAME.vVERSION"),
+    question=serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one."),
+)  # fmt: skip
+
+
+class ResumeTuningSerializer(serializers.Serializer[Any]):
+    """The cap from now on; null or left out: none."""
+
+    max_cost = serializers.DecimalField(
+        required=False, default=None, allow_null=True, max_digits=12, decimal_places=6, min_value=Decimal(0)
+    )
+
+
+class TuningSerializer(serializers.ModelSerializer[JudgeTuning]):
+    """A tuning: what was asked for, what was tried and how the tuned judge compares on the held-out instances (`found`)."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    judge = serializers.CharField(source="judge.name", read_only=True)
+    question = serializers.SerializerMethodField(help_text="Its key.")
+    status = serializers.CharField(read_only=True, help_text="queued, running, stopped or done.")
+    settings = serializers.JSONField(read_only=True)
+    found = serializers.JSONField(read_only=True)
+    tuned = serializers.CharField(source="tuned.name", read_only=True, default=None, allow_null=True)
+    presentations = serializers.IntegerField(source="plan.presentations", read_only=True)
+    cost = serializers.SerializerMethodField(help_text="Known so far.")
+
+    class Meta:
+        model = JudgeTuning
+        fields = [
+            *("name", "study", "judge", "question", "settings", "status", "message", "presentations", "cost"),
+            *("max_cost", "in_flight", "found", "tuned", "created_at", "ended_at"),
+        ]
+
+    def get_question(self, tuning: JudgeTuning) -> str:
+        """Return the question's key."""
+        return tuning.study.questions[tuning.question].key
+
+    def get_cost(self, tuning: JudgeTuning) -> float | None:
+        """Return the cost, None while it is unknown."""
+        cost = cost_of_tuning(tuning)
+        return None if cost is None else float(cost)
+
+
+class PromptSerializer(serializers.ModelSerializer[PromptFile]):
+    """One version of a wording; `group` is null for those of all groups."""
+
+    group = serializers.CharField(source="group.slug", read_only=True, default=None, allow_null=True)
+
+    class Meta:
+        model = PromptFile
+        fields = ["id", "group", "name", "version", "text", "system_prompt", "form", "parser", "created_at"]
+
+
+class PromptRows(Rows):
+    """Wordings of the user's groups, and those of all groups."""
+
+    queryset = PromptFile.objects.select_related("group")
+    serializer_class = PromptSerializer
+
+    def get_queryset(self) -> QuerySet[PromptFile]:
+        """Return the wordings that this user may read."""
+        return prompt_files_seen_by(self.request.user).select_related("group").order_by("pk")
+
+
+class StudyJudges(GenericViewSet[Any]):
+    """Juries, tunings and wordings of a study, for researchers too."""
+
+    @extend_schema(request=JurySerializer, responses={201: JudgeRunSerializer, **refusals(409, 413, 422)})
+    @action(**WORK, methods=["post"])
+    def juries(self, request: Request, slug: str) -> Response:
+        """Add a jury, and the run that stands for its verdicts on the study; the same again changes nothing."""
+        study: Study = self.get_object()
+        form = filled(JuryForm, JurySerializer, request, study=study, judges=judges_seen_by(request.user))
+        run = add_jury(study=study, **form.cleaned_data)
+        where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
+        return Response(JudgeRunSerializer(run).data, status=status.HTTP_201_CREATED, headers=where)
+
+    @extend_schema(responses={200: TuningSerializer(many=True), **refusals()}, filters=False)
+    @action(**WORK)
+    def tunings(self, request: Request, slug: str) -> Response:
+        """List the tunings of a study, the latest first."""
+        return Response(TuningSerializer(_tunings(self.get_object()), many=True).data)
+
+    @extend_schema(request=NewTuningSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
+    @tunings.mapping.post
+    def start_tuning(self, request: Request, slug: str) -> Response:
+        """Queue a tuning; the same settings again continue it."""
+        study: Study = self.get_object()
+        form = _tuning_form(request, study)
+        asking = {name: form.cleaned_data[name] for name in ("name", "in_flight", "max_cost")}
+        tuning = start_tuning(form.settings(), **asking)
+        queue_tuning(tuning)
+        return _told(study, tuning.name)
+
+    @extend_schema(
+        request=NewTuningSerializer,
+        responses={200: OpenApiTypes.OBJECT, **refusals(409, 413, 422)},
+        filters=False,
+    )
+    @action(**WORK, methods=["post"], url_path="tunings/estimate")
+    def estimate_tuning(self, request: Request, slug: str) -> Response:
+        """Plan a tuning and estimate what it takes; no call is made and nothing is stored."""
+        found = estimate_tuning(_tuning_form(request, self.get_object()).settings())
+        cost = None if found.cost is None else float(found.cost)
+        return Response({**vars(found), "cost": cost})
+
+    @extend_schema(request=ResumeTuningSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
+    @action(**WORK, methods=["post"], url_path=rf"tunings/(?P<name>{KEY})/resume")
+    def resume_tuning(self, request: Request, slug: str, name: str) -> Response:
+        """Queue a tuning that stopped, within another cap."""
+        study: Study = self.get_object()
+        tuning = _tunings(study).filter(name=name).first()
+        if tuning is None:
+            raise Http404(f"no tuning {name}")
+        raise_cap(tuning, read(ResumeTuningSerializer, request)["max_cost"])
+        queue_tuning(tuning)
+        return _told(study, name)
+
+    @extend_schema(
+        request=NewPromptSerializer, responses={200: PromptSerializer, 201: PromptSerializer, **refusals(409, 413, 422)}
+    )
+    @action(**WORK, methods=["post"])
+    def prompts(self, request: Request, slug: str) -> Response:
+        """Add a wording for the study's group; the same text again changes nothing (200)."""
+        study: Study = self.get_object()
+        form = filled(PromptForm, NewPromptSerializer, request)
+        named = {name: form.cleaned_data[name] for name in ("name", "parser")}
+        prompt, is_new = add_prompt(given=form.given, group=study.group, **named)
+        code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
+        return Response(PromptSerializer(prompt).data, status=code)
+
+    @extend_schema(
+        request=CheckPromptSerializer,
+        responses={200: OpenApiTypes.OBJECT, **refusals(409, 413, 422)},
+        filters=False,
+    )
+    @action(**WORK, methods=["post"], url_path="prompts/check")
+    def check_prompt(self, request: Request, slug: str) -> Response:
+        """Check a wording, and return the messages that a judge would send of a pair; nothing is stored."""
+        study: Study = self.get_object()
+        form = filled(PromptForm, CheckPromptSerializer, request, beside=PairForm.base_fields)
+        pair = filled(PairForm, CheckPromptSerializer, request, beside=PromptForm.base_fields, study=study)
+        return Response({"messages": sent_messages(form.given, form.cleaned_data["parser"], pair)})
+
+
+def _tunings(study: Study) -> QuerySet[JudgeTuning]:
+    return study.judge_tunings.select_related("study", "judge__endpoint", "tuned")
+
+
+def _told(study: Study, name: str) -> Response:
+    return Response(TuningSerializer(_tunings(study).get(name=name)).data, status=status.HTTP_202_ACCEPTED)
+
+
+def _tuning_form(request: Request, study: Study) -> TuningForm:
+    return filled(
+        TuningForm,
+        NewTuningSerializer,
+        request,
+        convert={
+            "prompts": lambda names: [find_prompt(request.user, name).pk for name in names],
+            "question": lambda key: find_question(study, key).number,
+        },
+        study=study,
+        judges=judges_seen_by(request.user),
+    )

@@ -1,0 +1,241 @@
+"""What is computed of a study's judges and raters, in the API: accuracy, logic, disagreements, two raters side by side."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.api.pages import number_asked
+from annotation.api.study_serializers import refusals
+from annotation.core.errors import UnknownName
+from annotation.models import Pair, Study
+from annotation.studies.questions import find_question
+from judging.audits.services import estimate_audit, start_audit
+from judging.core.visibility import judges_seen_by
+from judging.models import Judge
+from judging.review.comparing import PEOPLE as BESIDE_PEOPLE
+from judging.review.comparing import compare
+from reporting.accuracy.accuracies import judge_accuracy
+from reporting.api.page_forms import body_of_form, filled
+from reporting.api.rows import COMPUTED, WORK
+from reporting.api.run_setup import MOST_SEED, EstimateSerializer, find_prompt
+from reporting.api.serializers import JudgeRunSerializer
+from reporting.core.raters import PEOPLE
+from reporting.disagreements.choosing import KINDS as APART
+from reporting.disagreements.choosing import asked_of, chosen, sizes
+from reporting.disagreements.reading import read_table
+from reporting.disagreements.views import rows_of
+from reporting.logic.contradictions import KINDS, found_in, opened
+from reporting.logic.forms import LogicAuditForm
+from reporting.logic.study_audit import instance_rows, judges_audited, kept_audit, presentations_of
+
+MOST_ON_PAGE = 100
+QUESTION = OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out.")
+SEED = OpenApiParameter("seed", int, description="Of intervals; 0 when left out.")
+PAGED = [
+    OpenApiParameter("page", int, description="From 1."),
+    OpenApiParameter("page_size", int, description=f"At most {MOST_ON_PAGE}; 20 when left out."),
+]
+CONTRADICTIONS = [
+    OpenApiParameter("rater", str, description=f"{PEOPLE}, or judge:NAME; people when left out."),
+    OpenApiParameter("kind", str, enum=KINDS, description=f"{KINDS[0]} when left out."),
+    *(QUESTION, *PAGED),
+]
+DISAGREEMENTS = [
+    OpenApiParameter("kind", str, enum=APART, description="Who disagrees; all when left out."),
+    OpenApiParameter("dataset", str, description="Only this data set."),
+    OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
+    OpenApiParameter("bin", int, description="Only this separability bin, from 1."),
+    OpenApiParameter("rater", str, description="Only pairs that this person voted on, by their code."),
+    OpenApiParameter("judge", str, many=True, description="Only these judges."),
+    OpenApiParameter("batch", str, many=True, description="Only these batches."),
+    OpenApiParameter("similarity", str, description="Whose separability; computed last when left out."),
+    *(QUESTION, *PAGED),
+]
+COMPARE = [
+    OpenApiParameter("first", str, required=True, description="Name of a judge."),
+    OpenApiParameter("second", str, description="Name of another one; people when left out."),
+    OpenApiParameter("dataset", str, description="Only this data set."),
+    *(QUESTION, *PAGED),
+]
+ESTIMATED: dict[Any, Any] = {200: EstimateSerializer, **refusals(409, 413, 422)}
+LogicSerializer = body_of_form(
+    LogicAuditForm, "Logic", "A judge to be asked for what an audit of its logic needs.",
+    question=serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one."),
+    wording=serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION; the judge's own."),
+)  # fmt: skip
+
+
+class StudyNumbers(GenericViewSet[Any]):
+    """Numbers about a study's judges and raters, for researchers too."""
+
+    @extend_schema(parameters=[SEED], responses=COMPUTED, filters=False)
+    @action(**WORK, parameters=[SEED])
+    def accuracy(self, request: Request, slug: str) -> Response:
+        """Return how often judges are right where there is gold, as `manage.py judge_accuracy --format json` prints it."""
+        study: Study = self.get_object()
+        return Response(judge_accuracy(study, seed=number_asked(request, "seed", 0, least=0, most=MOST_SEED)))
+
+    @extend_schema(parameters=[QUESTION], responses=COMPUTED, filters=False)
+    @action(**WORK, parameters=[QUESTION])
+    def logic(self, request: Request, slug: str) -> Response:
+        """Return how consistent raters are with themselves, as `manage.py logic_audit --format json` prints it for all."""
+        study: Study = self.get_object()
+        return Response(kept_audit(study, question=_question(request, study)))
+
+    @extend_schema(request=LogicSerializer, responses={202: JudgeRunSerializer, **refusals(409, 413, 422)})
+    @logic.mapping.post
+    def start_logic(self, request: Request, slug: str) -> Response:
+        """Queue the run of an audit of a judge's logic, new or again."""
+        form = _logic_form(request, self.get_object())
+        run = start_audit(
+            **{name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}, queued=True
+        )
+        where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
+        return Response(JudgeRunSerializer(run).data, status=status.HTTP_202_ACCEPTED, headers=where)
+
+    @extend_schema(request=LogicSerializer, responses=ESTIMATED, filters=False)
+    @action(**WORK, methods=["post"], url_path="logic/estimate")
+    def estimate_logic(self, request: Request, slug: str) -> Response:
+        """Estimate the run of an audit of a judge's logic; no call is made."""
+        form = _logic_form(request, self.get_object())
+        return Response(estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"]).as_dict())
+
+    @extend_schema(parameters=[QUESTION], responses=COMPUTED, filters=False)
+    @action(**WORK, url_path="logic/instances", parameters=[QUESTION])
+    def logic_instances(self, request: Request, slug: str) -> Response:
+        """Return each measure of each rater on each instance by itself."""
+        study: Study = self.get_object()
+        question = _question(request, study)
+        judges = [None, *judges_audited(study, question).values()]
+        return Response({"rows": list(instance_rows(study, judges, question=question))})
+
+    @extend_schema(parameters=CONTRADICTIONS, responses=COMPUTED, filters=False)
+    @action(**WORK, url_path="logic/contradictions", parameters=CONTRADICTIONS)
+    def contradictions(self, request: Request, slug: str) -> Response:
+        """List a rater's contradictions of one kind, with texts, answers and rationales."""
+        study: Study = self.get_object()
+        question, kind = _question(request, study), request.query_params.get("kind", KINDS[0])
+        if kind not in KINDS:
+            raise ParseError(f"kind must be one of {', '.join(KINDS)}")
+        judge, given = presentations_of(study, request.query_params.get("rater", PEOPLE), question=question)
+        rows = found_in(given)[kind]
+        listed = opened(study, judge, given, kind, rows[_shown(request)], question=question)
+        return Response({"count": len(rows), "results": listed})
+
+    @extend_schema(parameters=DISAGREEMENTS, responses=COMPUTED, filters=False)
+    @action(**WORK, parameters=DISAGREEMENTS)
+    def disagreements(self, request: Request, slug: str) -> Response:
+        """List the pairs on which raters disagree, the largest first, each with people's votes and judges' verdicts."""
+        study: Study = self.get_object()
+        asked = asked_of(study, request.query_params)
+        table = read_table(study, asked.filters)
+        apart = sizes(table, asked)
+        found = chosen(table, asked, apart).tolist()
+        rows = rows_of(study, asked, table, apart, found[_shown(request)])
+        return Response({"count": len(found), "results": list(map(_disagreement, rows))})
+
+    @extend_schema(parameters=COMPARE, responses=COMPUTED, filters=False)
+    @action(**WORK, parameters=COMPARE)
+    def compare(self, request: Request, slug: str) -> Response:
+        """Compare a judge with another one, or with people, on the pairs that both rated; those that differ come first."""
+        study: Study = self.get_object()
+        asked = request.query_params
+        first, second = _judge(study, asked.get("first", "")), asked.get("second", BESIDE_PEOPLE)
+        other = None if second == BESIDE_PEOPLE else _judge(study, second)
+        if first == other:
+            raise ParseError("first and second must be two raters")
+        found = compare(study, first, other, dataset=asked.get("dataset", ""), question=_question(request, study))
+        places = found.order[_shown(request)].tolist()
+        keys = dict(Pair.objects.filter(pk__in=found.pair[places].tolist()).values_list("pk", "key"))
+        results = [
+            {
+                "pair": keys[int(found.pair[at])],
+                "first": _verdict(found.first[at]),
+                "second": _verdict(found.second[at]),
+            }
+            for at in places
+        ]
+        measures = {name: getattr(found, name) for name in ("agreement", "kappa", "per_vote")}
+        return Response(
+            {
+                "first": first.name,
+                "second": second,
+                "count": found.asked,
+                "counted": found.counted,
+                "differing": found.disagreements,
+                "confusion": found.counts,
+                **{name: one and asdict(one) for name, one in measures.items()},
+                "results": results,
+            }
+        )
+
+
+def _shown(request: Request) -> slice:
+    """Return the place of a page among computed rows."""
+    page = number_asked(request, "page", 1, least=1, most=MOST_SEED)
+    size = number_asked(request, "page_size", 20, least=1, most=MOST_ON_PAGE)
+    return slice((page - 1) * size, page * size)
+
+
+def _question(request: Request, study: Study) -> int:
+    return find_question(study, request.query_params.get("question", "")).number
+
+
+def _judge(study: Study, name: str) -> Judge:
+    judge = Judge.objects.filter(runs__study=study, name=name).first()
+    if judge is None or judge.is_candidate:
+        raise UnknownName(f"no judge {name} has run on study {study.slug}")
+    return judge
+
+
+def _verdict(value: float) -> int | None:
+    return None if np.isnan(value) else int(value)
+
+
+def _disagreement(row: dict[str, Any]) -> dict[str, Any]:
+    pair = row["opened"].pair
+    people = [
+        {
+            "rater": one.rater,
+            "arm": one.arm,
+            **{name: vote and {"verdict": vote.verdict, "reason": vote.reason} for name, vote in _votes(one)},
+        }
+        for one in row["opened"].people
+    ]
+    return {
+        "pair": pair.key,
+        "instance_id": pair.matchup.instance.instance_id,
+        "dataset": pair.matchup.instance.dataset,
+        "systems": [pair.matchup.system_a.name, pair.matchup.system_b.name],
+        "size": row["size"],
+        "separability_bin": row["separability"],
+        "people": people,
+        "judges": {name: _verdict(verdict) for name, verdict in row["judges"].items()},
+    }
+
+
+def _votes(one: Any) -> list[tuple[str, Any]]:
+    return [("first", one.first), ("revised", one.revised)]
+
+
+def _logic_form(request: Request, study: Study) -> LogicAuditForm:
+    return filled(
+        LogicAuditForm,
+        LogicSerializer,
+        request,
+        convert={
+            "wording": lambda name: find_prompt(request.user, name).pk,
+            "question": lambda key: find_question(study, key).number,
+        },
+        study=study,
+        judges=judges_seen_by(request.user),
+    )
