@@ -7,7 +7,7 @@ tables (figure 3). `grid` crosses the numbers of tables with schemes and aspects
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -16,6 +16,7 @@ from judging.core.errors import BadSettings
 from judging.methods.options import ASKED, FIXED, MOST_BUDGET, MOST_SAMPLES, MOST_SHOTS, OFFLINE, ONLINE
 from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT, comparisons, samples_within
 from judging.models import Endpoint, Judge
+from judging.runs.judges import CELL, FITTED
 
 SC2, SELF_CONSISTENCY = "sc2", "self-consistency"
 ASPECT_SAMPLES = 3  # lists of aspects drawn for a pair with the online aspect model
@@ -152,13 +153,20 @@ def judge_of(
 
 
 def _name(configuration: JudgeConfiguration, judge: Judge) -> str:
-    """Name a judge by its configuration and a hash of all its settings, including aspects and seed."""
+    """Name a judge by its configuration and a hash of its settings, including aspects and seed.
+
+    What its endpoint's test has added is left out, so that a later test makes no other judge.
+    """
     endpoint = judge.endpoint.name if judge.endpoint else ""
-    settings = [judge.method, endpoint, judge.repeats, judge.params, judge.seed]
+    settings = [judge.method, endpoint, judge.repeats, _given(judge.params), judge.seed]
     settings += [judge.table_endpoint.name] if judge.table_endpoint else []
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]
     head = f"{PREFIX}-{configuration.label}-r{judge.repeats}-{endpoint}"
     return f"{head[: LONGEST_NAME - len(digest) - 1].rstrip('-')}-{digest}"
+
+
+def _given(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name != CELL and not (name in FITTED and value is None)}
 
 
 def configuration_of(judge: Judge) -> JudgeConfiguration | None:

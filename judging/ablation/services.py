@@ -19,7 +19,7 @@ from judging.core.pricing import total_cost
 from judging.methods.task_files import task_of
 from judging.models import Endpoint, Judge, JudgeRun
 from judging.runs.estimates import RunEstimate, SharedCalls, estimate
-from judging.runs.judges import MOST_REPEATS, check_judge
+from judging.runs.judges import MOST_REPEATS, check_judge, fitted_params
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
 from judging.runs.services import check, pairs_of, queue_run, start_run
 from judging.runs.usage import usage_by_run
@@ -96,6 +96,8 @@ def rows_of(ablation: Ablation) -> list[AblationRow]:
     stored = Judge.objects.select_related("endpoint", "table_endpoint").in_bulk(
         [row.judge.name for row in made], field_name="name"
     )
+    for row in made:
+        row.judge.params = fitted_params(row.judge, stored.get(row.judge.name))
     return [replace(row, judge=_same(stored.get(row.judge.name), row.judge)) for row in made]
 
 

@@ -12,6 +12,7 @@ FEATURES: dict[str, str | Promise] = {
     "chat": _("Answers questions"),
     "logprobs": _("Log-probabilities"),
     "json_schema": _("JSON schema"),
+    "schema_lengths": _("Longest texts in a JSON schema"),
     "tools": _("Function calls"),
     "seed": _("Same seed, same answer"),
     "n": _("Several answers to one call (n)"),

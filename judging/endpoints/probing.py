@@ -30,6 +30,12 @@ SCHEMA = {
     "additionalProperties": False,
 }
 COLOUR = "Name a colour, red or green."
+LONGEST = 12  # characters, shorter than a sentence
+SHORT_SCHEMA = {
+    **SCHEMA,
+    "properties": {"sentence": {"type": "string", "maxLength": LONGEST}},
+    "required": ["sentence"],
+}
 
 
 @dataclass(frozen=True)
@@ -222,6 +228,20 @@ def matches_schema(text: object) -> Finding:
     return Finding(True)
 
 
+async def keeps_to_lengths(probe: Probe) -> Finding:
+    """Ask for a sentence by a JSON schema in which it has no room."""
+    wanted = {"type": "json_schema", "json_schema": {"name": "sentence", "strict": True, "schema": SHORT_SCHEMA}}
+    text = (await probe.ask(SENTENCE, response_format=wanted)).text
+    try:
+        value = json.loads(str(text))
+    except ValueError:
+        return Finding(False, f"the answer is no JSON: {str(text)[:80]}")
+    sentence = value.get("sentence") if isinstance(value, dict) else None
+    if not isinstance(sentence, str) or len(sentence) > LONGEST:
+        return Finding(False, f"the answer doesn't keep to {LONGEST} characters: {str(text)[:80]}")
+    return Finding(True)
+
+
 async def calls_functions(probe: Probe) -> Finding:
     """Ask for a function call."""
     function = {"name": "name_colour", "description": "Keep a colour.", "parameters": SCHEMA}
@@ -271,6 +291,7 @@ def choice_of(answer: ChatAnswer) -> dict[str, Any]:
 PROBES: Mapping[str, Callable[[Probe], Awaitable[Finding]]] = {
     "logprobs": gives_logprobs,
     "json_schema": keeps_to_schema,
+    "schema_lengths": keeps_to_lengths,
     "tools": calls_functions,
     "seed": honours_seed,
     "n": gives_several,

@@ -12,6 +12,7 @@ FIXED, ASKED = "fixed", "asked"
 # The same for tables, in the paper's terms.
 OFFLINE, ONLINE = "offline", "online"
 MOST_BUDGET = 1000
+FEWEST_IN_CELL, LONGEST_CELL = 20, 400  # characters of a table's cell; 400 is more than twice the length asked for
 MOST_APART = 4  # points between the least and the largest score
 EXAMPLE = {"source", "first", "second", "better"}
 Rule = tuple[Callable[[Any], bool], str]  # whether a value fits, and what does in words
@@ -73,6 +74,10 @@ RULES: Mapping[str, Rule] = {
     "examples": (
         is_list_of_examples,
         f"a list of up to {MOST_SHOTS} examples with the texts source, first, second, and better, which is A or B",
+    ),
+    "longest_cell": (
+        lambda value: value is None or whole(FEWEST_IN_CELL, LONGEST_CELL)[0](value),
+        f"a whole number of characters from {FEWEST_IN_CELL} to {LONGEST_CELL}, or null",
     ),
     "schema": IF_OFFERED,
     "verdict_schema": IF_OFFERED,

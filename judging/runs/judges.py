@@ -1,6 +1,7 @@
 """Adding, checking and finding judges."""
 
 from collections.abc import Mapping, Set
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +13,7 @@ from judging.core.checks import require_same
 from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnknownJudge
 from judging.methods import AskingMethod, Method, find_method, method_names
+from judging.methods.options import LONGEST_CELL
 from judging.methods.prompted import check_wording
 from judging.methods.task_files import TASKS
 from judging.models import Endpoint, Judge, PromptFile
@@ -19,6 +21,7 @@ from judging.wordings.prompt_text import unstorable
 
 MOST_REPEATS = 100
 FITTED = ("temperature", "seed")  # left out of a new judge's calls where its endpoint rejects them
+CELL = "longest_cell"
 REPEATED_TEMPERATURE = 0.7  # as in the papers: at 0 every repeat would give the same answer
 
 
@@ -47,16 +50,20 @@ def add_judge(
     table_endpoint : that an SC² judge asks for its tables, in place of `endpoint`, which gives the verdict
     table_variant : of the stored tables that an SC² judge is shown, in place of tables of its own
     texts_first : of a new judge; one that is there stays as it is
-    Parameters that the endpoint rejects by its last test are left out of a new judge's calls, unless they are given.
+    Parameters that the endpoint rejects by its last test are left out of a new judge's calls, unless they are given; where it
+    keeps to the longest texts of a schema, SC²'s tables have a longest cell.
     Raises: UnknownJudge for an unknown method; BadSettings for settings that don't fit together, or for other settings
     under a used name.
     """
     existing = Judge.objects.select_for_update(of=("self",)).filter(name=name).first()
-    fitted = fit_params(
-        find_method(method),
-        params or {},
-        *(fit_of(existing, params or {}) if existing else found_at(endpoint, table_endpoint)),
+    given = Judge(
+        method=method,
+        endpoint=endpoint,
+        table_endpoint=table_endpoint,
+        table_variant=table_variant,
+        params=dict(params or {}),
     )
+    fitted = fitted_params(given, existing)
     wanted: dict[str, Any] = {
         "method": method,
         "endpoint": endpoint,
@@ -84,26 +91,47 @@ def add_judge(
     return judge, True
 
 
-def found_at(*endpoints: Endpoint | None) -> tuple[set[str], str]:
-    """Return the parameters that one of the endpoints rejects by its last test, and their name for the limit on tokens."""
-    rejects: set[str] = set()
-    length = ""
-    for endpoint in filter(None, endpoints):
-        rejects |= set(endpoint.supports.get("rejects", ()))
-        length = length or endpoint.supports.get("length", "")
-    return rejects, length
+@dataclass(frozen=True)
+class Fit:
+    """What an endpoint's test found about the parameters of calls.
+
+    rejects : those that it rejects; `length`: its name for the limit on tokens
+    bounds  : it keeps to the longest texts in a JSON schema
+    """
+
+    rejects: Set[str]
+    length: str
+    bounds: bool
 
 
-def fit_of(judge: Judge, params: Mapping[str, Any]) -> tuple[set[str], str]:
+def fitted_params(judge: Judge, existing: Judge | None) -> dict[str, Any]:
+    """Return the parameters of a new judge, fitted to what its endpoints' tests found; those of one that is there, as they are."""
+    fit = found_at(judge.endpoint, judge.table_endpoint) if existing is None else fit_of(existing, judge.params)
+    params = fit_params(find_method(judge.method), judge.params, fit)
+    if fit.bounds and not judge.table_variant and CELL in find_method(judge.method).options:
+        params.setdefault(CELL, LONGEST_CELL)
+    return params
+
+
+def found_at(endpoint: Endpoint | None, table_endpoint: Endpoint | None) -> Fit:
+    """Return what the last tests found of a judge's endpoint, and of the one that makes its tables, if that is another one."""
+    asked = [one.supports for one in (endpoint, table_endpoint) if one is not None]
+    rejects = {name for one in asked for name in one.get("rejects", ())}
+    length = next(filter(None, (one.get("length", "") for one in asked)), "")
+    return Fit(rejects, length, bounds=bool(asked and asked[-1].get("schema_lengths")))
+
+
+def fit_of(judge: Judge, params: Mapping[str, Any]) -> Fit:
     """Return the same as it was when a judge was added with these parameters: a later test doesn't change it."""
     rejects = {name for name in FITTED if name not in params and judge.params.get(name, "") is None}
     renamed = "max_completion_tokens" in judge.params and "max_completion_tokens" not in params
-    return rejects | ({"max_tokens"} if renamed else set()), "max_completion_tokens"
+    return Fit(rejects | ({"max_tokens"} if renamed else set()), "max_completion_tokens", bounds=CELL in judge.params)
 
 
-def fit_params(method: Method, params: Mapping[str, Any], rejects: Set[str], length: str) -> dict[str, Any]:
+def fit_params(method: Method, params: Mapping[str, Any], fit: Fit) -> dict[str, Any]:
     """Return a judge's parameters without those that its endpoint rejects, and with its name for the limit on tokens."""
     fitted, defaults = dict(params), getattr(method, "default_params", None)
+    rejects, length = fit.rejects, fit.length
     if defaults is None:
         return fitted
     fitted |= {name: None for name in FITTED if name in rejects and name not in params}

@@ -16,7 +16,7 @@ from judging.calls.made_tables import publication_of, publish_tables, refuse_oth
 from judging.core.errors import BadSettings
 from judging.methods.options import ASKED, FIXED, OFFLINE, ONLINE
 from judging.models import Endpoint, Judge, JudgeRun
-from judging.runs.judges import add_judge, check_judge
+from judging.runs.judges import add_judge, check_judge, fitted_params
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
 from judging.runs.services import queue_run, start_run
 
@@ -79,6 +79,7 @@ def build_tables_judge(*, endpoint: Endpoint, settings: TableSettings, seed: int
     name = name or judge_name(endpoint, settings, seed)
     known = Judge.objects.select_related("endpoint", "prompt_file").filter(name=name).first()
     judge = Judge(name=name, method=METHOD, endpoint=endpoint, params=settings.options, seed=seed)
+    judge.params = fitted_params(judge, known)
     check_judge(judge)
     return known or judge
 

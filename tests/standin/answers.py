@@ -14,6 +14,7 @@ from tests.standin.tables import table_answer
 Body = Mapping[str, Any]
 CUT_AFTER = 12
 SENTENCE = "One of them stays closer to what was asked"
+ENDLESS = f"{SENTENCE}, and so on. " * 100
 REFUSAL = "I'm sorry, but I can't help with that."
 UNREADABLE = "Both have their merits and it depends on what one looks for."
 # A line of a form to be filled in: `Preferred: <A or B>`, perhaps in several parts.
@@ -64,10 +65,11 @@ def answer_text(body: Body, behaviour: Behaviour, *, seed: object) -> str:
                 return text
         if behaviour.text:
             return behaviour.text
+    schema = None if "json_schema" in behaviour.ignores else schema_of(body)
     if (made := table_answer(question_of(body), seed=seed, how=behaviour.comparator)) is not None:
-        return made
-    if (schema := schema_of(body)) is not None and "json_schema" not in behaviour.ignores:
-        return json.dumps(filled(schema, body, behaviour, seed=seed))
+        return made if schema is None else json.dumps(in_lengths(json.loads(made), schema, behaviour))
+    if schema is not None:
+        return json.dumps(in_lengths(filled(schema, body, behaviour, seed=seed), schema, behaviour))
     return in_the_form(question_of(body), body, behaviour, seed=seed)
 
 
@@ -154,6 +156,19 @@ def filled(schema: Mapping[str, Any], body: Body, behaviour: Behaviour, *, seed:
         low, high = schema.get("minimum", 1), schema.get("maximum", 5)
         return low + drawn(body, seed) % max(1, int(high - low) + 1)
     return True if kind == "boolean" else f"{SENTENCE}."
+
+
+def in_lengths(value: Any, schema: Mapping[str, Any], behaviour: Behaviour) -> Any:
+    """Keep a value's texts to the longest of their schema; a model that goes on for ever fills them up to there."""
+    if isinstance(value, dict):
+        parts = schema.get("properties", {})
+        return {name: in_lengths(one, parts.get(name, {}), behaviour) for name, one in value.items()}
+    if isinstance(value, list):
+        return [in_lengths(one, schema.get("items", {}), behaviour) for one in value]
+    if not isinstance(value, str) or "enum" in schema:
+        return value
+    text = f"{value} {ENDLESS}" if behaviour.endless else value
+    return text if "schema_lengths" in behaviour.ignores else text[: schema.get("maxLength")]
 
 
 def ranked(schema: Mapping[str, Any], body: Body, behaviour: Behaviour, *, seed: object) -> list[Any]:

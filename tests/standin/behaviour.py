@@ -33,7 +33,8 @@ class Behaviour:
     text          : one answer for everything, in place of an answer that fits the question
     rules         : pairs of a regular expression on the last message and the answer to what it matches
     confidence    : probability of the answer's own token where log-probabilities are asked for
-    ignores       : what is taken without effect: `logprobs`, `tools`, `json_schema`, `seed`, `n`
+    endless       : texts in a JSON schema go on to their longest, or for ever
+    ignores       : what is taken without effect: `logprobs`, `tools`, `json_schema`, `schema_lengths`, `seed`, `n`
     rejects       : what is refused with 400, of the same names, and `temperature`, `max_tokens`, `max_completion_tokens`
     missing       : whole parts that answer 404: `chat`, `batches`, `files`, `models`
     key           : the only key that is let in, where one is needed
@@ -70,6 +71,7 @@ class Behaviour:
     text: str = ""
     rules: list[list[str]] = field(default_factory=list)
     confidence: float = 0.8
+    endless: bool = False
     ignores: list[str] = field(default_factory=list)
     rejects: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)

@@ -1,5 +1,6 @@
 """Chat completions: the answer to a request body, or the error that it gets."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ def features_of(body: Body) -> list[str]:
         "logprobs": bool(body.get("logprobs")),
         "tools": bool(body.get("tools")),
         "json_schema": bool(body.get("response_format")),
+        "schema_lengths": "maxLength" in json.dumps(body.get("response_format")),
         "seed": body.get("seed") is not None,
         "n": (body.get("n") or 1) > 1,
         **{name: body.get(name) is not None for name in ("temperature", "max_tokens", "max_completion_tokens")},

@@ -28,7 +28,7 @@ from judging.methods.task_files import Example, find_task
 from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
 
 # Options of their making.
-OF_TABLES = ("samples", "scheme", "aspects", "aspect_samples", "budget", "schema", "comparator_shots")
+OF_TABLES = ("samples", "scheme", "aspects", "aspect_samples", "budget", "schema", "longest_cell", "comparator_shots")
 MOST_DUELS = 1000  # per verdict: as many as there are sample numbers in a repeat
 FEWEST_LEFT = 2  # readable tables needed where several were drawn, since one alone can't be compared
 
@@ -65,6 +65,7 @@ class StructuredComparison(WithExamples):
         "example_tables": False,
         "comparator_shots": 0,
         "schema": "auto",
+        "longest_cell": None,
         "verdict_schema": False,
     }
 
@@ -97,12 +98,9 @@ class StructuredComparison(WithExamples):
         examples = find_task(shown.task).examples[: max(in_verdict, self.option(setting, "comparator_shots"))]
         if not examples:
             return setting
-        given, schema = self.option(setting, "aspects"), self.uses_schema(setting)
+        given = self.option(setting, "aspects")
         aspects = given if isinstance(given, list) else find_task(shown.task).aspects
-        calls = [
-            tables.table_call(_pair_of(one, shown), setting, aspects, 0, schema=schema, optional=True)
-            for one in examples
-        ]
+        calls = [self.table_call(_pair_of(one, shown), setting, aspects, 0, optional=True) for one in examples]
         made = yield [replace(call, reusable=True) for call in calls]
         with_tables = [replace(one, table=rows or ()) for one, rows in zip(examples, made, strict=True)]
         return replace(setting, examples=with_tables)
@@ -155,11 +153,17 @@ class StructuredComparison(WithExamples):
         found = yield from self.find_aspects(asked, setting, plan)
         several = plan.samples > 1
         calls = [
-            tables.table_call(asked, setting, found["chosen"], draw, schema=self.uses_schema(setting), optional=several)
-            for draw in range(plan.samples)
+            self.table_call(asked, setting, found["chosen"], draw, optional=several) for draw in range(plan.samples)
         ]
         answers = yield [replace(call, read=_or_why_not(call)) if several else call for call in calls]
         return found, [_sample(answer) for answer in answers]
+
+    def table_call(
+        self, shown: Presentation, setting: Setting, aspects: Sequence[str], draw: int, *, optional: bool
+    ) -> Call:
+        """Return the call for one sampled table, by a schema where one is used."""
+        schema, longest = self.uses_schema(setting), self.option(setting, "longest_cell")
+        return tables.table_call(shown, setting, aspects, draw, schema=schema, longest=longest, optional=optional)
 
     def find_aspects(
         self, asked: Presentation, setting: Setting, plan: Plan

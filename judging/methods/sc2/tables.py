@@ -9,6 +9,7 @@ from typing import Any
 from judging.core.errors import UnparsedVerdict
 from judging.methods.answers import THINKING
 from judging.methods.base import SCHEMA_PARAM, Call, Presentation, Reply, Setting
+from judging.methods.options import LONGEST_CELL
 from judging.methods.prompted import plain_call
 from judging.methods.sc2.aspects import SAMPLED
 from judging.methods.sc2.record import TableRow
@@ -17,7 +18,6 @@ from judging.methods.verdict_schema import object_of, response_format
 
 PROMPT, PROMPT_OF_CRITERION = "sc2-table.v1.txt", "sc2-table-criterion.v1.txt"
 CELLS = ("only_a", "both", "only_b")
-LONGEST_CELL = 400  # characters, more than twice the length asked for
 NOTHING = frozenset({"", "-", "–", "—", "none", "n/a", "na", "nothing", "empty", "null"})
 # Names that models use for the columns.
 NAMES: Mapping[str, frozenset[str]] = {
@@ -32,10 +32,6 @@ OPENING = re.compile(r"[{\[]")
 BAR = re.compile(r"(?<!\\)\|")
 MOST_TRIES = 200  # possible starts of a JSON value, to bound the time
 NUMBERING = re.compile(r"^\W*(?:aspect\s*)?\d*\W*")
-SCHEMA = object_of(
-    {"rows": {"type": "array", "items": object_of({name: {"type": "string"} for name in ("aspect", *CELLS)})}}
-)
-WITH_SCHEMA = {SCHEMA_PARAM: response_format("comparison_table", SCHEMA)}
 
 
 def prompt_of(task: str) -> str:
@@ -43,12 +39,32 @@ def prompt_of(task: str) -> str:
     return PROMPT_OF_CRITERION if task == CRITERION else PROMPT
 
 
+def table_schema(aspects: Sequence[str], longest: int | None) -> dict[str, Any]:
+    """Return the schema of a table; one with a longest cell has as many rows as aspects, so that no answer goes on for ever."""
+    if longest is None:
+        row = object_of({name: {"type": "string"} for name in ("aspect", *CELLS)})
+        return object_of({"rows": {"type": "array", "items": row}})
+    names, cell = list(dict.fromkeys(aspects)), {"type": "string", "maxLength": longest}
+    row = object_of({"aspect": {"type": "string", "enum": names}, **dict.fromkeys(CELLS, cell)})
+    return object_of({"rows": {"type": "array", "items": row, "minItems": len(aspects), "maxItems": len(aspects)}})
+
+
 def table_call(
-    shown: Presentation, setting: Setting, aspects: Sequence[str], draw: int, *, schema: bool, optional: bool
+    shown: Presentation,
+    setting: Setting,
+    aspects: Sequence[str],
+    draw: int,
+    *,
+    schema: bool,
+    optional: bool,
+    longest: int | None = None,
 ) -> Call:
-    """Return the call for one sampled table. The aspects may be model output, so they are fenced."""
-    form = format_rows([{"aspect": one, "only_a": "", "both": "", "only_b": ""} for one in aspects])
-    texts = {"source": shown.source, "first": shown.first, "second": shown.second, "aspects": form}
+    """Return the call for one sampled table. The aspects may be model output, so they are fenced.
+
+    longest : characters of a cell in the schema
+    """
+    blank = format_rows([{"aspect": one, "only_a": "", "both": "", "only_b": ""} for one in aspects])
+    texts = {"source": shown.source, "first": shown.first, "second": shown.second, "aspects": blank}
     call = plain_call(
         "table",
         prompt_of(shown.task),
@@ -56,13 +72,18 @@ def table_call(
         setting,
         texts,
         lambda reply: read_table(reply, aspects),
-        params={**SAMPLED, **(WITH_SCHEMA if schema else {})},
+        params={**SAMPLED, **form_of(aspects, longest)} if schema else SAMPLED,
         draw=draw,
         optional=optional,
         attempts=1 if optional else None,
         example=_example_answer(aspects, draw),
     )
     return replace(call, plain=call.messages) if schema else call
+
+
+def form_of(aspects: Sequence[str], longest: int | None) -> dict[str, Any]:
+    """Return the request parameter that holds an answer to the form of a table."""
+    return {SCHEMA_PARAM: response_format("comparison_table", table_schema(aspects, longest))}
 
 
 def format_rows(rows: Sequence[TableRow]) -> str:

@@ -165,6 +165,21 @@ def test_judge_tells_its_configuration_and_other_settings_are_another_judge(aspe
     assert len(names) == len(configurations(PARTS, Axes()))
 
 
+@pytest.mark.django_db
+def test_rows_leave_out_what_the_endpoint_rejects_under_the_same_name(study: Study) -> None:
+    endpoint = make_endpoint("https://1.1.1.1/v1")
+    asked = Ablation(study, endpoint, parts=("samples",), axes=Axes(samples=(1,)))
+    [before] = rows_of(asked)
+    endpoint.supports = {"rejects": ["temperature"], "schema_lengths": True}
+    [row] = rows_of(asked)
+    assert row.judge.params == {**before.judge.params, "temperature": None, "longest_cell": 400}
+    assert row.judge.name == before.judge.name
+    assert configuration_of(row.judge) == before.configuration
+    start_row(row, asked, among=[row])
+    endpoint.supports = {}
+    assert rows_of(asked)[0].judge == Judge.objects.get()
+
+
 def test_few_shot_rows_of_sc2_show_tables_to_verdict_and_comparator() -> None:
     rows = configurations(["shots"], Axes(budgets=(15,), shots=(3,)))
     assert [one.label for one in rows] == ["sc2-b15-tournament-offline-s3-tables", "self-consistency-n15-s3"]

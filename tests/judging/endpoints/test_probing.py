@@ -11,7 +11,7 @@ from judging.core.errors import BadSettings
 from judging.endpoints.features import supported_by
 from judging.endpoints.probing import probe_endpoint
 from judging.jobs.stopping import StopFlag
-from judging.models import Endpoint
+from judging.models import Endpoint, TableMaking
 from judging.runs.execution import execute
 from judging.runs.judges import add_judge
 from judging.runs.services import start_run
@@ -19,7 +19,8 @@ from tests.judging.builders import make_study
 from tests.standin.process import StandInProcess
 
 pytestmark = pytest.mark.django_db
-EVERYTHING = {"chat", "logprobs", "json_schema", "tools", "seed", "n", "batch"}
+EVERYTHING = {"chat", "logprobs", "json_schema", "schema_lengths", "tools", "seed", "n", "batch"}
+OF_SCHEMAS = {"json_schema", "schema_lengths"}
 
 
 @pytest.fixture(autouse=True)
@@ -48,11 +49,11 @@ def test_endpoint_that_supports_everything(standin: StandInProcess) -> None:
     assert Endpoint.objects.get().tested_at is not None
 
 
-@pytest.mark.parametrize("name", ["logprobs", "json_schema", "tools", "n"])
+@pytest.mark.parametrize("name", ["logprobs", "json_schema", "schema_lengths", "tools", "n"])
 @pytest.mark.parametrize("how", ["rejects", "ignores"])
 def test_what_is_missing_is_named_with_its_reason(standin: StandInProcess, name: str, how: str) -> None:
     supports = found(standin, **{how: [name]})
-    assert {one for one in EVERYTHING if not supports[one]} == {name}
+    assert {one for one in EVERYTHING if not supports[one]} == (OF_SCHEMAS if name == "json_schema" else {name})
     assert supports["why"][name].startswith("rejected: HTTP 400" if how == "rejects" else "")
     assert len(supports["why"][name]) > 10
 
@@ -115,6 +116,27 @@ def test_new_judges_leave_out_what_is_rejected_and_old_ones_stay(standin: StandI
     assert add(name="old", method="direct", params={"max_tokens": 90}) == (old, False)
     with pytest.raises(BadSettings):
         add(name="plain", method="direct", params={"max_tokens": 80})
+
+
+def test_tables_of_new_judges_have_a_longest_cell_where_the_endpoint_keeps_to_it(standin: StandInProcess) -> None:
+    endpoint = make_endpoint(standin.base_url)
+    endpoint.supports = {"json_schema": True}
+    endpoint.save()
+    settings: dict[str, Any] = {"method": "sc2", "endpoint": endpoint, "seed": 1, "params": {"samples": 1}}
+    old, _ = add_judge(name="old", **settings)
+    standin.behave(answer="random", endless=True)
+    endpoint.supports = probe_endpoint(endpoint).supports
+    new, _ = add_judge(name="new", **settings)
+    assert (old.params, new.params) == ({"samples": 1}, {"samples": 1, "longest_cell": 400})
+    assert add_judge(name="old", **settings) == (old, False)
+    assert "longest_cell" not in add_judge(name="stored", **{**settings, "params": {}}, table_variant="c8")[0].params
+    study = make_study(instances=1)
+    for judge, status in ((old, "unparsed"), (new, "parsed")):
+        run = start_run(study=study, judge=judge)
+        assert execute(run.pk, stop=StopFlag()).status == "done"
+        assert set(run.judgments.of_every_question().values_list("status", flat=True)) == {status}
+    rows = TableMaking.objects.earliest("pk").record["samples"][0]["rows"]
+    assert max(len(row["only_a"]) for row in rows) > 350
 
 
 def test_endpoint_without_batches(standin: StandInProcess) -> None:
