@@ -6,9 +6,10 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends python3 python3-venv \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-COPY requirements/base.txt requirements/
+COPY requirements/base.txt requirements/redis.txt requirements/
 RUN python3 -m venv /opt/tandem \
- && /opt/tandem/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/base.txt
+ && /opt/tandem/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/base.txt \
+ && /opt/tandem/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/redis.txt
 COPY . .
 # Without what serves nobody: the installer, Django's texts in languages that Tandem has no pages in, NumPy's tests.
 RUN /opt/tandem/bin/pip install --no-cache-dir --no-deps . \

@@ -5,8 +5,10 @@ import secrets
 import sys
 from contextlib import suppress
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+from urllib.parse import unquote, urlsplit
 
 import environ
 from platformdirs import user_data_path
@@ -40,6 +42,7 @@ HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
 BEHIND_PROXY = env.bool("BEHIND_PROXY", default=HTTPS_ONLY)
 SECOND_FACTOR_REQUIRED = env.bool("SECOND_FACTOR_REQUIRED", default=False)
 DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 'tandem.sqlite3'}"
+TASKS_URL = env.str("TASKS_URL", default="")
 PREPARE_STATEMENTS = env.bool("PREPARE_STATEMENTS", default=True)
 ENDPOINT_ALLOWLIST = env.list("ENDPOINT_ALLOWLIST", default=[])
 PROMPT_FOLDER = env.str("PROMPT_FOLDER", default="")
@@ -106,6 +109,37 @@ def secret_key() -> str:
         _refuse_key(str(path), "it is not text in ASCII", restore)
     except OSError as error:
         _refuse_key(str(path), f"it can't be read: {error.strerror}", restore)
+
+
+def tasks() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Django's setting of the queue, and django-rq's: tasks are rows of the database, and with TASKS_URL Redis delivers them."""
+    if not TASKS_URL:
+        return {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["default"]}}, {}
+    address = urlsplit(TASKS_URL)
+    if address.scheme not in {"redis", "rediss"} or not address.hostname:
+        sys.stderr.write("Tandem can't start: TASKS_URL must be redis://HOST:PORT/NUMBER, or rediss:// with TLS.\n")
+        sys.exit(CANT_BOOT)
+    if find_spec("django_tasks_rq") is None:
+        sys.stderr.write("Tandem can't start: TASKS_URL needs an extra: pip install 'tandem[redis]'\n")
+        sys.exit(CANT_BOOT)
+    module = "annotation.core.redis_queue"
+    backends = {
+        "default": {"BACKEND": f"{module}.RecordedBackend", "QUEUES": ["default"]},
+        "redis": {"BACKEND": f"{module}.DeliveryBackend", "QUEUES": ["tandem"]},
+    }
+    rq = {
+        "HOST": address.hostname,
+        "PORT": address.port or 6379,
+        "DB": int(address.path.strip("/") or 0),
+        "USERNAME": unquote(address.username or "") or None,
+        "PASSWORD": unquote(address.password or "") or None,
+        "SSL": address.scheme == "rediss",
+        # A request waits for Redis two seconds at most, and does not try again: the task is recorded.
+        "REDIS_CLIENT_KWARGS": {"socket_connect_timeout": 2, "socket_timeout": 2, "retry": None},
+        "DEFAULT_TIMEOUT": -1,
+        "SERIALIZER": "rq.serializers.JSONSerializer",  # pickles could run code
+    }
+    return backends, {"tandem": rq}
 
 
 def _make_key(path: Path) -> None:

@@ -219,8 +219,9 @@ CACHES = {
 # Erasures of raters, for backups that are older: not in the database, since a restored one must lose them again.
 ERASURE_LOG = env.ERASURE_LOG
 
-# The queue is the database's own: it works on both engines and needs no further service.
-TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["default"]}}
+# Redis delivers tasks where this is its address; the database has them in any case.
+TASKS_URL = env.TASKS_URL
+TASKS, RQ_QUEUES = env.tasks()
 
 # Hosts on loopback or private networks that a judge endpoint may point at; everything else private is refused.
 ENDPOINT_ALLOWLIST = env.ENDPOINT_ALLOWLIST

@@ -6,6 +6,7 @@ import time
 from types import FrameType
 from typing import Any
 
+from django.conf import settings
 from django.db import connections
 from django.utils import timezone
 from django_tasks.base import TaskResultStatus
@@ -97,6 +98,10 @@ def requeue_and_release() -> None:
     requeue_tasks(DEATH_RULES)
     queue_unattended_runs()
     upload_jobs.look_after_uploads()
+    if settings.TASKS_URL:
+        from annotation.core.redis_queue import deliver_due
+
+        deliver_due()
     while release_expired(at=timezone.now()):
         pass
 

@@ -38,6 +38,23 @@ def test_statements_are_prepared_unless_a_pooler_is_in_between(
     assert found["prepare_threshold"] == threshold
 
 
+def test_redis_is_reached_by_the_parts_of_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(env, "TASKS_URL", "rediss://tandem:p%40ss@redis.example:6380/3")
+    _, queues = env.tasks()
+    found = [queues["tandem"][name] for name in ("HOST", "PORT", "DB", "USERNAME", "PASSWORD", "SSL")]
+    assert found == ["redis.example", 6380, 3, "tandem", "p@ss", True]
+
+
+@pytest.mark.parametrize("url", ["http://redis.example", "redis.example:6379", "redis://"])
+def test_another_address_than_one_of_redis_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str
+) -> None:
+    monkeypatch.setattr(env, "TASKS_URL", url)
+    with pytest.raises(SystemExit):
+        env.tasks()
+    assert "TASKS_URL must be redis://" in capsys.readouterr().err
+
+
 FULL = 2  # as SQLite numbers it
 
 

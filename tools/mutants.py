@@ -183,15 +183,16 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-def test_files(module: str, uses: dict[str, set[str]], tests: dict[str, set[str]]) -> tuple[list[str], list[str]]:
-    """Return the test files that import a module or its package, the one of its name first, and those that do so by way of others."""
+def test_files(module: str, uses: dict[str, set[str]], tests: dict[str, set[str]]) -> tuple[list[str], ...]:
+    """Return the test file of a module's name, the others that import it or its package, and those that do so by way of others."""
     direct = {file for file, names in tests.items() if module in names or _package(module) in names}
     reached, further = {module}, set()
     while more := {name for name, names in uses.items() if names & reached} - reached:
         reached |= more
     further = {file for file, names in tests.items() if names & reached} - direct
     named = f"test_{module.rsplit('.', 1)[-1]}.py"
-    return sorted(direct, key=lambda file: (not file.endswith(named), file)), sorted(further)
+    own = {file for file in direct if file.endswith(f"/{named}")}
+    return sorted(own), sorted(direct - own), sorted(further)
 
 
 def _package(module: str) -> str:
@@ -199,7 +200,7 @@ def _package(module: str) -> str:
     return package if "." in package else module
 
 
-def run_tests(mutant: Mutant | None, stages: tuple[list[str], list[str]], *, seconds: float = TIMEOUT) -> int:
+def run_tests(mutant: Mutant | None, stages: tuple[list[str], ...], *, seconds: float = TIMEOUT) -> int:
     """Run the stages in a child of this process; return what became of the mutant."""
     pid = os.fork()
     if pid:
@@ -221,7 +222,7 @@ def run_tests(mutant: Mutant | None, stages: tuple[list[str], list[str]], *, sec
         os._exit(KILLED)
 
 
-def _judge(mutant: Mutant | None, stages: tuple[list[str], list[str]]) -> int:
+def _judge(mutant: Mutant | None, stages: tuple[list[str], ...]) -> int:
     import pytest
 
     changed = None if mutant is None else Changed(mutant)
@@ -270,7 +271,7 @@ def main() -> int:
             "SECRET_KEY": "",
         }
         needed = sorted({file for stage in stages.values() for files in stage for file in files})
-        if run_tests(None, (needed, []), seconds=20 * TIMEOUT) != SURVIVED:
+        if run_tests(None, (needed,), seconds=20 * TIMEOUT) != SURVIVED:
             print("the tests fail without any change")
             return 1
         ended = pool.imap(lambda one: (one, run_tests(one, stages[one.module])), drawn)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError
 from django.utils import timezone
@@ -25,6 +26,10 @@ def is_queue_served() -> bool:
 
 
 def _check_queue() -> None:
+    if settings.TASKS_URL:
+        from annotation.core.redis_queue import ping
+
+        ping()
     if not is_queue_served():
         raise DatabaseError(f"tasks wait for more than {WAITS_TOO_LONG}, and none is running: is there a worker?")
 

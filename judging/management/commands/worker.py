@@ -2,10 +2,21 @@
 
 from typing import Any
 
+from django.conf import settings
+
 from annotation.core.processes import this_process
 from annotation.core.system_checks import refuse_unready
 from annotation.management.commands._base import TandemCommand, argument
 from judging.worker import MaintenanceThread, TandemWorker
+
+
+def worker_class() -> type[TandemWorker]:
+    """Return the worker for the queue of this installation."""
+    if not settings.TASKS_URL:
+        return TandemWorker
+    from judging.redis_worker import RedisWorker
+
+    return RedisWorker
 
 
 class Command(TandemCommand):
@@ -18,7 +29,7 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_unready()
-        worker = TandemWorker(
+        worker = worker_class()(
             queue_names=["*"],
             interval=options["interval"],
             batch=options["batch"],
