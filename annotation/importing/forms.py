@@ -40,6 +40,7 @@ class UploadForm(forms.Form):
         ("study", _("Study file: instances and generations (JSON Lines or CSV)")),
         ("labelled", _("Two outputs and which is better (JSON): input, output_1, output_2, label")),
         ("preferences", _("Preference pairs (JSON): prompt, chosen, rejected")),
+        ("outputs", _("AlpacaEval’s outputs of two or more systems (JSON): instruction, output, generator")),
         ("sources", _("Source texts alone (JSON Lines or CSV): their generations are sampled later")),
         ("mturk", _("MTurk batch results (CSV): instances and ratings")),
         ("ratings", _("Ratings, long form (CSV or JSON Lines)")),
@@ -58,7 +59,10 @@ class UploadForm(forms.Form):
         required=False, max_length=100, label=_("Data set"), help_text=_("For MTurk results; or where lines name none.")
     )
     system_1 = forms.CharField(
-        required=False, max_length=200, label=_("System 1"), help_text=_("MTurk results: whose Input.id is 1 (A).")
+        required=False,
+        max_length=200,
+        label=_("System 1"),
+        help_text=_("MTurk results: whose Input.id is 1 (A). Outputs: the reference."),
     )
     system_2 = forms.CharField(
         required=False, max_length=200, label=_("System 2"), help_text=_("MTurk results: whose Input.id is 2 (B).")
@@ -128,7 +132,7 @@ class NamesStudyForm(forms.Form):
 class NewStudyForm(NamesStudyForm, UploadForm):
     """A new study: its name, its template, and optionally its first file."""
 
-    KINDS = UploadForm.KINDS[:5]
+    KINDS = UploadForm.KINDS[:6]
 
     kind = forms.ChoiceField(choices=KINDS, required=False, label=_("What is in the file"))
     file = FilesField(

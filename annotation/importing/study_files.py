@@ -1,4 +1,4 @@
-"""Importing study files, source texts, labelled outputs and preference pairs."""
+"""Importing study files, source texts, labelled outputs, preference pairs and outputs of systems."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,10 +7,13 @@ from django.db import transaction
 
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.importing.content import StoredInstances, store_instances
+from annotation.importing.formats.alpacaeval import parse_outputs
 from annotation.importing.formats.labelled import parse_labelled
 from annotation.importing.formats.study_file import DEFAULT_DATASET, InstanceRow, parse_study_file
 from annotation.models import Study
 from annotation.studies.services import ensure_study, record_import
+
+OUTPUTS, ALPACAEVAL = "outputs", "alpacaeval"
 
 
 def import_study(
@@ -52,6 +55,25 @@ def import_labelled(
     rows = parse_labelled(data, name, form=form, dataset=dataset, tags=tags, seed=side_seed, bound=bound)
     options = {"dataset": rows[0].dataset, "tags": list(tags), "side_seed": side_seed}
     return _store(rows, kind=form, data=data, name=name, slug=slug, settings=settings, **options)
+
+
+def import_outputs(
+    *,
+    data: bytes,
+    name: str,
+    slug: str,
+    dataset: str = "",
+    reference: str = "",
+    bound: Bound = FOR_COMMANDS,
+    **settings: Any,
+) -> tuple[Study, StoredInstances]:
+    """Import AlpacaEval's outputs of systems, whole or not at all; a missing study is created.
+
+    reference : see `parse_outputs`
+    Raises: BadFile listing the bad lines.
+    """
+    rows = parse_outputs(data, name, dataset=dataset or ALPACAEVAL, reference=reference, bound=bound)
+    return _store(rows, kind=OUTPUTS, data=data, name=name, slug=slug, settings=settings, reference=reference)
 
 
 def _store(

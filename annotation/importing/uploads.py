@@ -12,7 +12,7 @@ from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.further_kinds import FURTHER
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.rating_files import import_ratings
-from annotation.importing.study_files import import_labelled, import_study, summary
+from annotation.importing.study_files import OUTPUTS, import_labelled, import_outputs, import_study, summary
 from annotation.importing.tables import import_tables
 from annotation.models import Study
 
@@ -34,6 +34,9 @@ def read_upload(
         return study, summary(name, study, stored)
     if kind in FIELDS:
         study, stored = import_labelled(**file, form=kind, dataset=dataset, bound=bound, **settings)
+        return study, summary(name, study, stored)
+    if kind == OUTPUTS:
+        study, stored = import_outputs(**file, dataset=dataset, reference=system_1, bound=bound, **settings)
         return study, summary(name, study, stored)
     if kind == "mturk":
         study, stored, ratings = import_mturk(

@@ -136,6 +136,7 @@ def write_alpacaeval(study: Study, out: Path, wanted: WantedVerdicts) -> dict[st
                 "output_2": texts.b,
                 "generator_2": one.systems[1],
                 "annotator": one.rater,
+                "rater_kind": "judge" if one.by_judge else "person",
                 "preference": preference,
                 "is_switched_outputs": one.first == "b",
                 "repeat": one.repeat,

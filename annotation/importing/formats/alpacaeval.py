@@ -1,18 +1,21 @@
-"""AlpacaEval's annotations: an instruction, two outputs with their generators, and a preference for the second of 1 to 2."""
+"""AlpacaEval's files: outputs of systems, each with its instruction; and annotations, preferences of 1 to 2 for the second of two outputs."""
 
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.files import lines
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.importing.formats.comparisons import Comparison, Fields, Read
-from annotation.importing.formats.study_file import LONGEST_SYSTEM
+from annotation.importing.formats.study_file import LONGEST_SYSTEM, InstanceRow
+
+OUTPUT = ("instruction", "output", "generator")
 
 TIES = (0, 1.5)  # as its versions 1 and 2 write them
 
 
 def reader(*, dataset: str, people: bool) -> Read:
-    """Return what reads one annotation; `people`: the annotators are people, not judges."""
+    """Return what reads one annotation; `people`: the annotators are people where a record doesn't say."""
 
     def read(fields: Fields) -> list[Comparison]:
-        source = fields.text("instruction")
-        if given := fields.record.get("input"):
-            source = f"{source}\n\n{given}"
+        source = _source(fields)
         preference = fields.record.get("preference")
         if preference is not None and not _is_preference(preference):
             fields.problems.append(f"preference is {preference!r}; it must be from 1 to 2, 0, or null")
@@ -23,7 +26,9 @@ def reader(*, dataset: str, people: bool) -> Read:
         switched = fields.record.get("is_switched_outputs") is True  # the second one was shown first
         first, second = (1, 0) if switched else (0, 1)
         verdict = None if p_second is None else (p_second > 0.5) - (p_second < 0.5)
-        place = fields.place(source, dataset, "alpaca")
+        place, kind = fields.place(source, dataset, "alpaca"), fields.record.get("rater_kind")
+        if kind not in (None, "person", "judge"):
+            fields.problems.append(f"rater_kind is {kind!r}; it must be person or judge, or missing")
         return [
             Comparison(
                 fields.number,
@@ -31,7 +36,7 @@ def reader(*, dataset: str, people: bool) -> Read:
                 systems=(systems[first], systems[second]),
                 texts=(texts[first], texts[second]),
                 rater=fields.text("annotator", default="annotator"),
-                by_judge=not people,
+                by_judge=not people if kind is None else kind == "judge",
                 verdict=-verdict if switched and verdict is not None else verdict,
                 p_second=1 - p_second if switched and p_second is not None else p_second,
                 repeat=fields.whole("repeat"),
@@ -40,6 +45,60 @@ def reader(*, dataset: str, people: bool) -> Read:
         ]
 
     return read
+
+
+def parse_outputs(
+    data: bytes, name: str, *, dataset: str, reference: str = "", bound: Bound = FOR_COMMANDS
+) -> list[InstanceRow]:
+    """Parse outputs of two or more systems: an instance for each instruction, each system against the reference, which is A.
+
+    reference : the system of the first output, where it is empty
+    Raises: BadFile listing the bad lines.
+    """
+    records, bad = lines.read_json(data)
+    rows: dict[str, InstanceRow] = {}
+    for count, (number, record) in enumerate(records, start=1):
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        bound.refuse_more(name, count, "texts")
+        fields = Fields(number, record)
+        source, system = _source(fields), fields.text("generator", longest=LONGEST_SYSTEM)
+        text, place = fields.text("output", may_be_blank=True), fields.place(source, dataset, "alpaca")
+        reference = reference or system
+        row = rows.setdefault(
+            place["instance_id"], InstanceRow(number, place["instance_id"], place["dataset"], source, {})
+        )
+        if system in row.generations:
+            fields.problems.append(f"{system!r} has an output for this instruction already")
+        bad.extend(BadLine(number, problem) for problem in fields.problems)
+        row.generations[system] = [text]
+    bad.extend(
+        BadLine(row.number, f"the reference {reference!r} has no output for this instruction")
+        for row in rows.values()
+        if reference not in row.generations
+    )
+    if not bad and not any(len(row.generations) > 1 for row in rows.values()):
+        bad.append(
+            BadLine(
+                1,
+                f"there are outputs of {reference!r} only: add those of another system"
+                if rows
+                else "the file holds no outputs",
+            )
+        )
+    lines.refuse(name, bad)
+    return [
+        InstanceRow(
+            row.number, row.instance_id, row.dataset, row.source, row.generations,
+            matchups=tuple((reference, system) for system in row.generations if system != reference),
+        )
+        for row in rows.values()
+    ]  # fmt: skip
+
+
+def _source(fields: Fields) -> str:
+    source, given = fields.text("instruction"), fields.record.get("input")
+    return f"{source}\n\n{given}" if given else source
 
 
 def _is_preference(value: object) -> bool:

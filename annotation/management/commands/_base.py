@@ -3,7 +3,8 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import MOST_BYTES
-from annotation.core.files.sent_files import read_sent
+from annotation.core.files.sent_files import join, read_sent
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 
@@ -85,6 +86,20 @@ def read_file(path: str) -> tuple[bytes, str]:
     Raises: AnnotationError when it can't be read, or is too large; BadFile.
     """
     return read_sent(Path(path), path, most=MOST_BYTES).data, Path(path).name
+
+
+@contextmanager
+def read_files(paths: Sequence[str]) -> Iterator[tuple[bytes, str]]:
+    """Give the bytes and name of one or several files, or of a folder; bad lines have the numbers of their own files.
+
+    Raises: AnnotationError when they can't be read, or are too large; BadFile.
+    """
+    if len(paths) == 1:
+        joined = read_sent(Path(paths[0]), paths[0], most=MOST_BYTES)
+    else:
+        joined = join([(Path(path), path) for path in paths], paths[0], most=MOST_BYTES)
+    with joined.own_lines():
+        yield joined.data, Path(paths[0]).name
 
 
 def _add_all(parser: Any, arguments: Iterable[Argument]) -> None:

@@ -2,26 +2,37 @@
 
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.core.files.lines import first_json_record
+from annotation.importing.formats.alpacaeval import OUTPUT
+from annotation.importing.study_files import import_outputs, summary
+from annotation.management.commands._base import TandemCommand, argument, read_files
 from annotation.management.commands._settings import NEW_STUDY, study_settings
 from judging.importing.elsewhere import import_elsewhere
 
-OPTIONS = ("dataset", "people")
-
 
 class Command(TandemCommand):
-    help = "Read texts and verdicts into a study, which is made when it is new. AlpacaEval's annotations: instruction, output_1, output_2, generators and preference."
+    help = (
+        "Read AlpacaEval's files into a study, which is made when it is new: outputs of two or more systems (instruction, "
+        "output, generator), or annotations (instruction, output_1, output_2, generators and preference)."
+    )
 
     arguments = (
-        argument("file", help="JSON, JSON Lines or Parquet, or a folder of such files"),
+        argument("files", nargs="+", metavar="FILE", help="JSON, JSON Lines or Parquet, or a folder of such files"),
         argument("--study", required=True, metavar="SLUG"),
         argument("--dataset", default="alpacaeval", help="of records that name none"),
         argument("--people", action="store_true", help="the annotators are people (default: judges)"),
+        argument(
+            "--reference", default="", metavar="SYSTEM", help="of outputs, A of each pair (default: the first system)"
+        ),
         NEW_STUDY,
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
-        chosen = {option: options[option] for option in OPTIONS}
-        given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
-        self.say(import_elsewhere(kind="alpacaeval", options=chosen, **given)[1])
+        with read_files(options["files"]) as (data, name):
+            given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
+            if set(OUTPUT) <= set(first_json_record(data)):
+                study, stored = import_outputs(dataset=options["dataset"], reference=options["reference"], **given)
+                self.say(summary(name, study, stored))
+            else:
+                chosen = {"dataset": options["dataset"], "people": options["people"]}
+                self.say(import_elsewhere(kind="alpacaeval", options=chosen, **given)[1])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._base import TandemCommand, argument, read_files
 from annotation.management.commands._settings import NEW_STUDY, study_settings
 from judging.importing.elsewhere import import_elsewhere
 
@@ -13,14 +13,14 @@ class Command(TandemCommand):
     help = "Read texts and verdicts into a study, which is made when it is new. Arena battles: model_a, model_b, winner, judge and the two conversations."
 
     arguments = (
-        argument("file", help="JSON, JSON Lines or Parquet, or a folder of such files"),
+        argument("files", nargs="+", metavar="FILE", help="JSON, JSON Lines or Parquet, or a folder of such files"),
         argument("--study", required=True, metavar="SLUG"),
         argument("--dataset", default="battles", help="of records that name none"),
         NEW_STUDY,
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
-        chosen = {option: options[option] for option in OPTIONS}
-        given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
-        self.say(import_elsewhere(kind="battles", options=chosen, **given)[1])
+        with read_files(options["files"]) as (data, name):
+            chosen = {option: options[option] for option in OPTIONS}
+            given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
+            self.say(import_elsewhere(kind="battles", options=chosen, **given)[1])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._base import TandemCommand, argument, read_files
 from annotation.management.commands._settings import NEW_STUDY, study_settings
 from judging.importing.elsewhere import import_elsewhere
 
@@ -13,7 +13,7 @@ class Command(TandemCommand):
     help = "Read texts and verdicts into a study, which is made when it is new. Label Studio's pairwise tasks: people's annotations, and models' predictions as judgments."
 
     arguments = (
-        argument("file", help="JSON, JSON Lines or Parquet, or a folder of such files"),
+        argument("files", nargs="+", metavar="FILE", help="JSON, JSON Lines or Parquet, or a folder of such files"),
         argument("--study", required=True, metavar="SLUG"),
         argument("--dataset", default="label-studio", help="of records that name none"),
         argument("--source", default="", metavar="NAME", help="of the source in a task's data (default: prompt)"),
@@ -23,7 +23,7 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
-        chosen = {option: options[option] for option in OPTIONS}
-        given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
-        self.say(import_elsewhere(kind="label-studio", options=chosen, **given)[1])
+        with read_files(options["files"]) as (data, name):
+            chosen = {option: options[option] for option in OPTIONS}
+            given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
+            self.say(import_elsewhere(kind="label-studio", options=chosen, **given)[1])

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
+from annotation.importing.upload_jobs import take_in
 from annotation.models import Generation, Pair, Rating, Study
 from annotation.models.members import Role
 from judging.models import Judgment
@@ -181,3 +182,48 @@ def test_an_upload_reads_the_same_files() -> None:
     bad = SimpleUploadedFile("f.json", json.dumps([battle(winner=None)]).encode())
     refused = api.post("/api/v1/studies/made/import/", {"kind": "battles", "file": bad})
     assert (refused.status_code, refused.json()["lines"][0]["number"]) == (422, 1)
+
+
+def outputs(system: str, *texts: str, **changes: Any) -> str:
+    rows = [{"instruction": f"Question {n}?", "output": text, "generator": system} for n, text in enumerate(texts)]
+    return json.dumps([{**row, "dataset": "helpful_base", **changes} for row in rows], indent=1)
+
+
+def test_outputs_of_several_systems_are_paired_with_the_reference(tmp_path: Path) -> None:
+    for system, texts in (("one", ("a", "")), ("gpt4", ("b", "c")), ("two", ("d",))):
+        (tmp_path / f"{system}.json").write_text(outputs(system, *texts), encoding="utf-8")
+    files = [str(tmp_path / f"{system}.json") for system in ("one", "gpt4", "two")]
+    call_command("import_alpacaeval", *files, "--study", "s", "--reference", "gpt4")
+    pairs = Pair.objects.filter(matchup__instance__study__slug="s").order_by("matchup__instance__position", "pk")
+    names = ("matchup__instance__source", "matchup__system_a__name", "matchup__system_b__name", "generation_b__text")
+    assert list(pairs.values_list(*names)) == [
+        ("Question 0?", "gpt4", "one", "a"),
+        ("Question 0?", "gpt4", "two", "d"),
+        ("Question 1?", "gpt4", "one", ""),
+    ]
+    # AlpacaEval's annotations of these outputs find them.
+    said = annotation(instruction="Question 0?", generator_1="gpt4", output_1="b", generator_2="two", output_2="d")
+    (tmp_path / "annotations.json").write_text(json.dumps([said]), encoding="utf-8")
+    call_command("import_alpacaeval", str(tmp_path / "annotations.json"), "--study", "s")
+    assert Judgment.objects.of_every_question().get().pair.matchup.system_b.name == "two"
+    assert Study.objects.get().instances.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "number", "reason"),
+    [
+        ([outputs("one", "a")], 1, "there are outputs of 'one' only: add those of another system"),
+        ([outputs("one", "a"), outputs("two", "b", "c")], 8,
+         "b.json: the reference 'one' has no output for this instruction"),
+        ([outputs("one", "a"), outputs("one", "b")], 2, "b.json: 'one' has an output for this instruction already"),
+        ([outputs("one", "a"), outputs("two", "b", output=3)], 2, "b.json: output is int, not text"),
+        (["[]", "[]"], 1, "a.json: the file holds no outputs"),
+    ],
+    ids=["alone", "reference", "twice", "no text", "empty"],
+)  # fmt: skip
+def test_what_is_wrong_with_outputs_is_said_by_file_and_line(texts: list[str], number: int, reason: str) -> None:
+    study = make_study("s", instances=0)
+    files = [SimpleUploadedFile(name, text.encode()) for name, text in zip(("a.json", "b.json"), texts, strict=False)]
+    upload = take_in(study=study, kind="outputs", files=files, options={"dataset": "", "system_1": "", "system_2": ""})
+    assert upload.bad_lines == [[number, reason]]
+    assert study.instances.count() == 0

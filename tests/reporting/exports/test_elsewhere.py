@@ -53,16 +53,7 @@ def test_what_is_exported_comes_back_with_the_same_findings(form: str, built: Bu
     before = told(built.study)
     Judge.objects.filter(name="fair").update(name="the-same-in-another-database")
     command, name = IMPORTS[form]
-    people = ("--people",) if form == "alpacaeval" else ()
-    if people:  # one kind of rater in a file
-        whole = json.loads((tmp_path / name).read_text(encoding="utf-8"))
-        for kind, wanted in (("people", False), ("judges", True)):
-            part = [one for one in whole if (one["annotator"] == "fair") == wanted]
-            (tmp_path / kind).write_text(json.dumps(part), encoding="utf-8")
-        call_command(command, str(tmp_path / "people"), "--study", "copy", "--people")
-        call_command(command, str(tmp_path / "judges"), "--study", "copy")
-    else:
-        call_command(command, str(tmp_path / name), "--study", "copy")
+    call_command(command, str(tmp_path / name), "--study", "copy")
 
     copy = Study.objects.get(slug="copy")
     after = told(copy)
@@ -70,8 +61,7 @@ def test_what_is_exported_comes_back_with_the_same_findings(form: str, built: Bu
     assert after["judge:fair"]["counts"] == before["judge:fair"]["counts"]
     assert after["judge:fair"]["shown_first"] == before["judge:fair"]["shown_first"]
     count = Annotator.objects.filter(study=copy).count()
-    again = tmp_path / "people" if people else tmp_path / name
-    call_command(command, str(again), "--study", "copy", *people)
+    call_command(command, str(tmp_path / name), "--study", "copy")
     assert Annotator.objects.filter(study=copy).count() == count == 2
     assert told(copy) == after
 
