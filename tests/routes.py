@@ -137,6 +137,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:leaderboard-file": {"form": "csv"},
         "reporting:logic-chart": {"name": "transitivity", "form": "svg"},
         **{f"reporting:{name}": {"pk": _stress_test(whole)} for name in ("stress-test", "stress-test-file")},
+        "api:study-import": {"key": _upload(whole).key},
         "api:study-resume-tuning": {"name": _tuning(whole).name},
         "api:prompt-detail": {"pk": whole.prompt.pk},
         **{

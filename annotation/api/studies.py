@@ -6,7 +6,6 @@ from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
-from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
@@ -19,14 +18,11 @@ from annotation.api.study_serializers import (
     NewStudySerializer,
     ReasonSerializer,
     StudySettingsSerializer,
-    UploadedSerializer,
-    UploadSerializer,
     refusals,
 )
 from annotation.core.errors import BadFields
-from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, sent_in
+from annotation.importing.forms import CopyStudyForm, NewStudyForm
 from annotation.importing.new_studies import copy_study, create_study, settings_of
-from annotation.importing.upload_jobs import refusal_of, take_in
 from annotation.members.permissions import group_of_copy, groups_of_new_study
 from annotation.models import Study
 from annotation.studies.archive import archive_study, restore_study
@@ -36,7 +32,7 @@ from annotation.studies.settings_form import checked_settings, reason_field
 
 
 class StudySetup(GenericViewSet[Any]):
-    """Endpoints that make, change, copy and archive studies, import files, and list the log."""
+    """Endpoints that make, change, copy and archive studies, and list the log."""
 
     def _managed(self) -> Study:
         """Return the study to its study admins; 403 for readers, 404 for others."""
@@ -75,22 +71,6 @@ class StudySetup(GenericViewSet[Any]):
         reason = _reason(data, "amendment_reason")
         save_settings(study=study, by=user_of(request), reason=reason, **checked_settings(study, data))
         return self._response(study)
-
-    @extend_schema(
-        request={"multipart/form-data": UploadSerializer},
-        responses={200: UploadedSerializer, 202: UploadedSerializer, **refusals(409, 422)},
-    )
-    @action(detail=True, methods=["post"], url_path="import", parser_classes=[MultiPartParser])
-    def import_file(self, request: Request, slug: str) -> Response:
-        """Import a file into a study, whole or not at all; importing it again changes nothing. A large one is queued."""
-        study = self._managed()
-        form = UploadForm(request.POST, request.FILES)
-        checked(form)
-        upload = take_in(study=study, **sent_in(form), by=user_of(request))
-        if refusal := refusal_of(upload):
-            raise refusal
-        code = status.HTTP_200_OK if upload.status == upload.Status.DONE else status.HTTP_202_ACCEPTED
-        return Response({"study": study.slug, "detail": upload.message}, status=code)
 
     @extend_schema(request=CopySerializer, responses={201: ChangedStudySerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"])

@@ -5,7 +5,6 @@ from typing import Any
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
-from annotation.importing.forms import UploadForm
 from annotation.models import Event, Study
 from annotation.quality.qualification import too_few_hits
 from annotation.questions.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT
@@ -116,23 +115,6 @@ class ReasonSerializer(serializers.Serializer[Any]):
     """The reason of a change."""
 
     reason = serializers.CharField(required=False)
-
-
-class UploadSerializer(serializers.Serializer[Any]):
-    """A file to be imported into a study."""
-
-    kind = serializers.ChoiceField(choices=[name for name, _label in UploadForm.KINDS])
-    file = serializers.FileField()
-    dataset = serializers.CharField(required=False)
-    system_1 = serializers.CharField(required=False)
-    system_2 = serializers.CharField(required=False)
-
-
-class UploadedSerializer(serializers.Serializer[Any]):
-    """The result of an import."""
-
-    study = serializers.CharField()
-    detail = serializers.CharField()
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.channels import StudyInvitations
+from annotation.api.imports import StudyImports
 from annotation.api.members import StudyMembers
 from annotation.api.plans import StudyPlans
 from annotation.api.raters import StudyPayments
@@ -75,6 +76,7 @@ STABILITY_PARAMETERS = [one for one in SEPARABILITY_PARAMETERS if one.name not i
 
 class StudyViewSet(
     StudySetup,
+    StudyImports,
     StudyMembers,
     SeparabilitySetup,
     StudyInvitations,

@@ -1,4 +1,4 @@
-"""Generated requests to the API by every role: what may not be done is refused, and nothing fails."""
+"""Generated requests to the API by every role: what may not be done is refused, nothing fails or contradicts the schema."""
 
 import pytest
 import schemathesis
@@ -9,6 +9,8 @@ from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
+from schemathesis.core.failures import FailureGroup
+from schemathesis.specs.openapi import checks as openapi
 
 from annotation.models.members import Role
 from tests.factories import token_of
@@ -19,6 +21,12 @@ from tests.whole_study import Whole, build_whole_study
 # The client of schemathesis does not close a response that sends a file.
 pytestmark = [pytest.mark.django_db, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
 EXAMPLES = 6  # of each operation, mode and role; each is sent three times
+CHECKS = [
+    openapi.status_code_conformance,
+    openapi.content_type_conformance,
+    openapi.response_headers_conformance,
+    openapi.response_schema_conformance,
+]
 MARK = "mine"
 ROLES = ("signed out", Role.ANNOTATOR, Role.RESEARCHER, Role.STUDY_ADMIN, "stranger", "site admin")
 
@@ -63,6 +71,10 @@ def test_no_request_of_any_role_fails_and_outsiders_change_nothing(whole: Whole,
             wrong.append(what)
         elif role in ("signed out", "stranger") and MARK.encode() in response.content and response.status_code < 300:
             wrong.append(f"{what} tells of the study")
+        try:
+            case.validate_response(response, checks=CHECKS)
+        except FailureGroup as failures:
+            wrong.extend(f"{what}: {failure}" for failure in failures.exceptions)
 
     schema = schemathesis.openapi.from_wsgi("/api/v1/schema/?format=json", WSGIHandler())
     for found in schema.get_all_operations():

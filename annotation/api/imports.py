@@ -1,0 +1,132 @@
+"""Files read into a study, in the API: sending them, how far the worker is, and which lines were bad."""
+
+from typing import Any
+
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.api.bodies import checked, user_of
+from annotation.api.errors import MOST_LINES
+from annotation.api.study_serializers import refusals
+from annotation.importing.forms import UploadForm, sent_in
+from annotation.importing.upload_jobs import progress_of, refusal_of, take_in
+from annotation.models import Study, Upload
+
+KEY = r"[A-Za-z0-9_-]+"
+SHARED: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}
+
+
+class UploadSerializer(serializers.Serializer[Any]):
+    """Files to be read into a study: several of one data set, or a folder as a ZIP archive."""
+
+    kind = serializers.ChoiceField(choices=[name for name, _label in UploadForm.KINDS])
+    file = serializers.FileField(help_text="May be there several times.")
+    dataset = serializers.CharField(required=False)
+    system_1 = serializers.CharField(required=False)
+    system_2 = serializers.CharField(required=False)
+
+
+class ImportSerializer(serializers.ModelSerializer[Upload]):
+    """Files that were sent, and how far they are read."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    names: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
+    status = serializers.CharField(read_only=True, help_text="queued, running, done or failed.")
+    detail = serializers.CharField(source="message", read_only=True, help_text="What was added, or why nothing was.")
+    bad_lines = serializers.SerializerMethodField(help_text="How many; the first ones are in `imports/KEY/`.")
+    stage = serializers.SerializerMethodField(help_text="reading or storing; null while it is not being read.")
+    done = serializers.SerializerMethodField()
+    total = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Upload
+        fields = [
+            *("key", "study", "kind", "names", "size", "status", "detail", "bad_lines", "stage", "done", "total"),
+            *("asked_at", "finished_at"),
+        ]
+
+    def get_bad_lines(self, upload: Upload) -> int:
+        """Count the bad lines."""
+        return len(upload.bad_lines)
+
+    def get_stage(self, upload: Upload) -> str | None:
+        """Return the stage of one that is being read."""
+        return self._progress(upload)[0]
+
+    def get_done(self, upload: Upload) -> int | None:
+        """Return how much of the stage is done."""
+        return self._progress(upload)[1]
+
+    def get_total(self, upload: Upload) -> int | None:
+        """Return of how much."""
+        return self._progress(upload)[2]
+
+    def _progress(self, upload: Upload) -> tuple[str | None, int | None, int | None]:
+        running = upload.status == Upload.Status.RUNNING
+        return (progress_of(upload) if running else None) or (None, None, None)
+
+
+class BadLineSerializer(serializers.Serializer[Any]):
+    """A line that can't be taken."""
+
+    number = serializers.IntegerField()
+    reason = serializers.CharField()
+
+
+class ReadImportSerializer(ImportSerializer):
+    """One import, with its first bad lines."""
+
+    lines = serializers.SerializerMethodField(help_text=f"At most {MOST_LINES}.")
+
+    class Meta(ImportSerializer.Meta):
+        fields = [*ImportSerializer.Meta.fields, "lines"]
+
+    @extend_schema_field(BadLineSerializer(many=True))
+    def get_lines(self, upload: Upload) -> list[dict[str, Any]]:
+        """Return the first bad lines."""
+        return [{"number": number, "reason": reason} for number, reason in upload.bad_lines[:MOST_LINES]]
+
+
+class StudyImports(GenericViewSet[Any]):
+    """Reading files into a study, for researchers too."""
+
+    @extend_schema(
+        request={"multipart/form-data": UploadSerializer},
+        responses={200: ImportSerializer, 202: ImportSerializer, **refusals(409, 422)},
+    )
+    @action(detail=True, methods=["post"], url_path="import", parser_classes=[MultiPartParser])
+    def import_file(self, request: Request, slug: str) -> Response:
+        """Read files into a study, whole or not at all; the same again changes nothing. Large ones a worker reads (202)."""
+        study: Study = self.get_object()
+        form = UploadForm(request.POST, request.FILES)
+        checked(form)
+        upload = take_in(study=study, **sent_in(form), by=user_of(request))
+        if refusal := refusal_of(upload):
+            raise refusal
+        code = status.HTTP_200_OK if upload.status == Upload.Status.DONE else status.HTTP_202_ACCEPTED
+        where = {"Location": reverse("api:study-import", args=[study.slug, upload.key])}
+        return Response(ImportSerializer(upload).data, status=code, headers=where)
+
+    @extend_schema(responses={200: ImportSerializer(many=True), **refusals()}, filters=False)
+    @action(**SHARED)
+    def imports(self, request: Request, slug: str) -> Response:
+        """List the latest files that were sent, with the progress of those that are being read."""
+        study: Study = self.get_object()
+        return Response(ImportSerializer(study.uploads.select_related("study"), many=True).data)
+
+    @extend_schema(responses={200: ReadImportSerializer, **refusals()}, filters=False)
+    @action(**SHARED, url_path=rf"imports/(?P<key>{KEY})", url_name="import")
+    def one_import(self, request: Request, slug: str, key: str) -> Response:
+        """Return how far the reading of files is, and the lines that were bad."""
+        study: Study = self.get_object()
+        upload = study.uploads.select_related("study").filter(key=key).first()
+        if upload is None:
+            raise Http404(f"no import {key}")
+        return Response(ReadImportSerializer(upload).data)
