@@ -11,6 +11,7 @@ only one changed.
 import argparse
 import ast
 import copy
+import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -19,17 +20,19 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
+from operator import itemgetter
 from pathlib import Path
-from random import Random
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
 CHANGED = ("analysis", "annotation/allocation")
 TESTS = ("tests/analysis", *(f"tests/annotation/{room}" for room in ("allocation", "annotators", "quality", "rating")))
-SLOW = ("test_stress.py", "test_references.py", "test_coverage.py")  # servers, other libraries, simulations
+SLOW = ("allocation/test_stress.py", "test_references.py", "test_coverage.py")  # servers, other libraries, simulations
+OF_ALL = ("tests/analysis/test_results.py",)  # import every module by its name in a list
 # What takes long to import, and is the same for every mutant.
 WARM = (
     "numpy",
@@ -145,6 +148,17 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
         yield Mutant(str(path.relative_to(ROOT)), place, node.lineno, f"{before}  →  {ast.unparse(node)}")  # type: ignore[attr-defined]
 
 
+def draw(everything: list[Mutant], count: int, seed: int) -> list[Mutant]:
+    """Draw by a digest of each change and its number among the same ones of its file: other changes of the code move few."""
+    seen: Counter[tuple[str, str]] = Counter()
+    order = []
+    for one in everything:
+        seen[one.path, one.change] += 1
+        text = f"{seed} {one.path} {one.change} {seen[one.path, one.change]}"
+        order.append((hashlib.sha256(text.encode()).hexdigest(), one))
+    return [one for _, one in sorted(order, key=itemgetter(0))[:count]]
+
+
 class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Imports one module with its change."""
 
@@ -186,6 +200,7 @@ def imported(path: Path) -> set[str]:
 def test_files(module: str, uses: dict[str, set[str]], tests: dict[str, set[str]]) -> tuple[list[str], ...]:
     """Return the test file of a module's name, the others that import it or its package, and those that do so by way of others."""
     direct = {file for file, names in tests.items() if module in names or _package(module) in names}
+    direct |= {file for file in OF_ALL if file in tests and module.startswith("analysis.")}
     reached, further = {module}, set()
     while more := {name for name, names in uses.items() if names & reached} - reached:
         reached |= more
@@ -254,13 +269,13 @@ def main() -> int:
     everything = [
         one for path in paths for one in mutants_of(path) if not options.modules or one.module in options.modules
     ]
-    drawn = Random(options.seed).sample(everything, min(options.count, len(everything)))
+    drawn = draw(everything, options.count, options.seed)
     uses = {Mutant(str(path.relative_to(ROOT)), 0, 0, "").module: imported(path) for path in paths}
     tests = {
         str(path.relative_to(ROOT)): imported(path)
         for folder in TESTS
         for path in sorted((ROOT / folder).rglob("test_*.py"))
-        if path.name not in SLOW
+        if not str(path).endswith(SLOW)
     }
     stages = {one.module: test_files(one.module, uses, tests) for one in drawn}
     print(f"{len(everything):,} places, {len(drawn)} drawn with seed {options.seed}", flush=True)

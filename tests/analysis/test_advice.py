@@ -276,3 +276,29 @@ def test_consistency_turned_around_turns_the_slope(delta: list[float], seed: int
     here, there = fit(aggregate_sets(values, consistency, codes)), fit(aggregate_sets(values, 1 - consistency, codes))
     assert there.slope[0] == pytest.approx(-here.slope[0], rel=1e-4, abs=1e-5, nan_ok=True)
     assert (here.level[0] + there.level[0]) == pytest.approx(1)
+
+
+def test_one_round_is_enough_and_a_level_of_one_is_refused() -> None:
+    pilot = simulated(1)
+    assert related(pilot, rounds=1).crossing_interval.rounds == 1
+    with pytest.raises(AnalysisError, match="level"):
+        related(pilot, level=1.0)
+
+
+def test_two_instances_have_an_interval() -> None:
+    pilot = aggregate_sets([0.1, 0.5, 0.2, 0.6], [0.2, 0.8, 0.4, 0.6], [0, 0, 1, 1])
+    assert related(pilot).slope_interval.undefined < 200
+    assert np.isfinite(related(pilot).slope_interval.low)
+
+
+def test_blocks_of_rounds_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pilot = simulated(2)
+    whole = related(pilot)
+    monkeypatch.setattr(advice, "BLOCK_CELLS", 7 * len(pilot))
+    blocks = related(pilot)
+    assert (blocks.slope_interval, blocks.crossing_interval) == (whole.slope_interval, whole.crossing_interval)
+
+
+def test_a_flat_curve_does_not_rise() -> None:
+    found = related(aggregate_sets([0.2, 0.2, 0.8, 0.8], [0.25, 0.75, 0.25, 0.75], [0, 1, 2, 3]))
+    assert (found.slope, found.why) == (0, "not rising")

@@ -206,3 +206,12 @@ def test_intervals_of_several_measures_are_undefined_one_by_one():
 def test_a_statistic_with_another_number_of_measures_is_refused():
     with pytest.raises(ShapeError, match="must return shape"):
         cluster_intervals(np.ones((3, 2, 2)), ratio, 3, rng=np.random.default_rng(0), rounds=5)
+
+
+def test_sums_of_one_measure_may_be_a_column() -> None:
+    one, table = (
+        cluster_intervals(values, lambda totals: totals.reshape(-1, 1), 1, rng=np.random.default_rng(0), rounds=50)
+        for values in (np.arange(6.0), np.arange(6.0)[:, np.newaxis])
+    )
+    assert one == table
+    assert one[0].undefined == 0

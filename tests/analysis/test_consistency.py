@@ -220,3 +220,7 @@ def test_distribution_counts_each_set_that_has_a_value(rated):
     counts = distribution(strength, possible_strengths(present))
     assert sum(counts.values()) == (present > 0).sum()
     assert all(counts[float(value)] == (strength == value).sum() for value in np.unique(strength[present > 0]))
+
+
+def test_a_value_beside_the_least_possible_one_by_rounding_counts_as_it() -> None:
+    assert distribution([1e-12, 0.5 + 1e-12, 1 - 1e-12], [0, 0.5, 1]) == {0: 1, 0.5: 1, 1: 1}

@@ -143,3 +143,20 @@ def test_one_comparison_fewer_than_systems_connects_them(systems):
     for seed in range(10):
         chosen, pairs = balanced(systems - 1, systems, 1, seed)
         assert parts_connected(pairs[np.nonzero(chosen)[1]].tolist(), systems) == systems
+
+
+def test_neighbours_take_turns_by_hand() -> None:
+    # Ranked 3 > 1 > 0 > 2: even instances compare places 0-1 and 2-3, odd ones 1-2.
+    pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    found = neighbour_design(np.ones((4, 6), dtype=bool), pairs, [3, 1, 0, 2])
+    even, odd = [False, True, False, False, True, False], [True, False, False, False, False, False]
+    assert found.tolist() == [even, odd, even, odd]
+
+
+def test_the_widest_pair_is_the_one_whose_systems_have_most_open_places() -> None:
+    # System 0 is surely better than 1 and 2, and 3 than 2: open are 0-3, 1-2, 1-3. With 2, 3, 2, 3 places for 0 to 3:
+    better = np.zeros((4, 4), dtype=bool)
+    better[0, 1] = better[0, 2] = better[3, 2] = True
+    pairs = [(0, 3), (1, 2), (1, 3)]
+    assert widest_pair(better, pairs, [0.9, 0.9, 0.1]) == 2
+    assert widest_pair(better, pairs[:2], [0.1, 0.2]) == 1  # 2 + 3 places each: the greater error

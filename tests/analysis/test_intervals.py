@@ -11,6 +11,7 @@ from analysis.agreement import alpha_from_coincidences, coincidences
 from analysis.bootstrap import cluster_sums, ratio
 from analysis.errors import AnalysisError, ShapeError
 from analysis.intervals import (
+    Spread,
     effective_units,
     mean_interval,
     ratio_spread,
@@ -19,7 +20,7 @@ from analysis.intervals import (
     statistic_interval,
     two_sided_p_value,
 )
-from analysis.jackknife import beta_quantile, clopper_pearson, effective_clusters, student_quantile
+from analysis.jackknife import beta_quantile, clopper_pearson, effective_clusters, student_quantile, two_way_variance
 
 columns = st.lists(
     st.tuples(st.sampled_from([-1.0, 0.0, 1.0]), st.integers(0, 7), st.integers(0, 6)), min_size=1, max_size=40
@@ -221,3 +222,21 @@ def test_bad_arguments_are_refused():
         clopper_pearson(3, 2)
     with pytest.raises(ShapeError, match="statistic"):
         statistic_error(np.ones((3, 2)), lambda sums: sums.sum())
+
+
+def test_two_raters_are_clusters_too() -> None:
+    rows, instance, rater = [[1, 1], [0, 1], [1, 1], [1, 1], [0, 1], [0, 1]], [0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1]
+    found = ratio_spread(rows, instance, rater)
+    assert (found.instances, found.raters) == (3, 2)
+    assert found.error == pytest.approx(two_way_variance(rows, instance, rater) ** 0.5)
+
+
+def test_without_spread_the_p_value_is_that_of_equal_clusters() -> None:
+    # Six instances that differ by 0.5 each: 2 (1 + 0.5) ** -6 = 2 / 11.390625 = 0.17558.
+    assert two_sided_p_value(Spread(0.5, 0.0, 6, 6, 6.0)) == pytest.approx(0.17558, abs=5e-6)
+
+
+def test_two_clusters_have_an_error() -> None:
+    # Sums 1 of 2 and 3 of 4: without the one 3/4, without the other 1/2; half of the squared gap: (0.25 / 2)² · 2 · 1/2.
+    found = statistic_error([[1, 2], [3, 4]], lambda totals: totals[:, 0] / totals[:, 1])
+    assert found == pytest.approx(0.125)

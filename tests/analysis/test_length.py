@@ -62,3 +62,7 @@ def test_what_does_not_fit_is_refused():
         longer_sums([1], [NAN], [1])
     with pytest.raises(UnknownValue):
         longer_by_excess([1], [2], [1], edges=(1.0, 0.5))
+
+
+def test_what_lies_above_the_last_edge_is_in_no_bin() -> None:
+    assert longer_by_excess([-1, -1, 0], [11, 30, 10], [10, 10, 10], [0.2, 0.5]).tolist() == [[1, 1], [0, 0]]

@@ -255,3 +255,16 @@ def test_numbers_of_ppi_python_are_met():
     y, f, lam = people[:25], judge[:25], found.coefficient
     error = (np.var(y - lam * f) / 25 + lam**2 * np.var(judge[25:]) / 65) ** 0.5
     assert 1.959963984540054 * 2 * error == pytest.approx(0.5833440390669151 - 0.4306013146825942, abs=1e-12)
+
+
+def test_two_instances_that_only_the_judge_rated_tell_of_it() -> None:
+    rng = np.random.default_rng(5)
+    judge = rng.random(32)
+    people = np.clip(judge + rng.normal(0, 0.05, 32), 0, 1)
+    people[30:] = np.nan
+    y, f = people[:30], judge[:30]
+    # λ = Cov(y, f) / ((1 + 30 / 2) Var(f)), the variance over all 32.
+    expected = np.mean((y - y.mean()) * (f - f.mean())) / (16 * judge.var(ddof=1))
+    assert prediction_powered_win_rate(people, judge).coefficient == pytest.approx(expected)
+    people[30] = 0.5
+    assert prediction_powered_win_rate(people, judge).coefficient == 0  # one is too few

@@ -151,3 +151,11 @@ def test_bad_input_is_refused() -> None:
         commutativity([[0.5, 1.5], [0.5, 0.5]])
     with pytest.raises(ShapeError, match="one shape"):
         negation_invariance(np.full((2, 2), 0.5), np.full((3, 3), 0.5))
+
+
+def test_negations_of_stacks_of_stacks_are_those_of_each() -> None:
+    plain, negated = np.random.default_rng(1).random((2, 2, 3, 4, 4))
+    each = [
+        [negation_invariance(p, q) for p, q in zip(*rows, strict=True)] for rows in zip(plain, negated, strict=True)
+    ]
+    np.testing.assert_allclose(negation_invariance(plain, negated), each)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from analysis.errors import ShapeError, UnknownValue
 from analysis.logic import transitivity
+from analysis.ranking import bradley_terry
 from analysis.refinement import augment, connected_items, ranking_levels, repair, win_loss_rate
 
 CASES = json.loads((Path(__file__).parent.parent / "golden" / "repair_cases.json").read_text(encoding="utf-8"))
@@ -128,3 +129,15 @@ def test_bad_input_is_refused() -> None:
         augment([[0], [0, 1]])
     with pytest.raises(UnknownValue, match="ranking is by"):
         repair([0], [1], n_items=2, method="best")  # type: ignore[arg-type]
+
+
+def test_a_score_that_differs_by_the_tolerance_is_on_the_level() -> None:
+    assert ranking_levels([1.0, 0.5, 0.25], tolerance=0.5) == [[0, 1], [2]]
+
+
+def test_bradley_terry_counts_each_tie_once_and_for_both() -> None:
+    won, lost, ties = [0, 0, 1, 1, 2, 0], [1, 1, 0, 2, 1, 2], [[0, 2], [2, 1]]
+    found = repair(won, lost, n_items=3, ties=ties, method="bradley_terry").scores
+    a, b = [*won, 0, 2], [*lost, 2, 1]
+    fitted = bradley_terry(a, b, [1.0] * 6 + [0.5] * 2, n_systems=3).strengths
+    np.testing.assert_allclose(found, fitted, atol=1e-9)

@@ -208,3 +208,9 @@ def test_group_whose_spread_is_rounding_is_one_without_spread():
 def test_group_without_a_scale_is_refused(part, constants):
     with pytest.raises(AnalysisError):
         normalise(part, part, part, **constants)
+
+
+def test_one_given_constant_leaves_a_group_that_differs_by_rounding_alone_constant() -> None:
+    value = 0.1 + 0.2
+    with pytest.raises(ConstantGroup):
+        normalise([0.3], [value], [0.3], low=0.3)

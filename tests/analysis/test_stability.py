@@ -118,3 +118,9 @@ def test_the_same_seed_draws_the_same_and_the_scale_only_divides(seed: int, k: i
         return subsampled([matrix(seed, 8)], [4], scale=by, draws=4, rng=np.random.default_rng(seed), samples=k)
 
     assert drawn(scale) * scale == pytest.approx(drawn(1.0))
+
+
+def test_groups_of_different_sizes_are_drawn_each_by_its_own() -> None:
+    for size, k_a in ((7, 2), (7, 5)):
+        found = subsampled([matrix(4, size)], [k_a], scale=1, draws=20, rng=np.random.default_rng(0))
+        assert found[0] == pytest.approx([delta(matrix(4, size), k_a)] * 20)

@@ -342,3 +342,11 @@ def test_extreme_weights_have_a_result(rng):
     fits = fit_win_matrices(WinMatrix(won, tied + tied.swapaxes(1, 2)), ties="davidson")
     assert np.isfinite(fits.strengths[fits.component >= 0]).all()
     assert fits.converged.mean() > 0.95
+
+
+def test_ties_within_a_cycle_that_no_grades_fit_have_a_finite_share():
+    # 0 beats 1 beats 2, and 2 ties with 0, which is two grades above: however large ν, no grades fit.
+    fit = bradley_terry([0, 1, 0], [1, 2, 2], [1, 1, 0.5], n_systems=3, ties="davidson")
+    assert np.isfinite(fit.tie)
+    assert not fit.by_prior.any()
+    assert fit.converged

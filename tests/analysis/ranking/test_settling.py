@@ -6,6 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from analysis.ranking import differences, jackknife_covariance, left_out_strengths, next_place
 
@@ -75,3 +76,13 @@ def test_so_many_comparisons_settle_it_about_as_often_as_planned(strengths):
         better = of.better(len(strengths), LEVEL)
         settled.append(all(better[planned.system, other] for other in planned.others))
     assert 0.65 <= np.mean(settled) <= 0.95
+
+
+def test_degrees_of_freedom_grow_with_the_comparisons():
+    # At chance 0.5 the factor solves t = 2.1 √factor ≥ quantile of t with (19 + 1) factor - 1 degrees of freedom, at 0.975.
+    value, error = [2.1, 0.0], 1.0
+    tests = made(value, [error / 2] * 2, 20)
+    found = next_place(value, tests, 0.95, chance=0.5).factor
+    df = round(float(tests.df[0]) + 1)
+    least = next(f for f in np.arange(1, 2, 1e-3) if 2 * stats.t.sf(2.1 * math.sqrt(f), int(df * f) - 1) < 0.05)
+    assert found == pytest.approx(least, rel=0.006)

@@ -193,3 +193,9 @@ def test_equal_texts_are_exactly_alike_whatever_rounding_makes_of_their_vectors(
     for found in (pairwise_bertscore(texts, texts, tokens), pairwise_cosine(texts, texts, vectors)):
         assert (np.diag(found) == 1.0).all()
         assert (found[~np.eye(40, dtype=bool)] < 1.0).all()
+
+
+def test_short_vectors_have_a_direction_as_long_ones():
+    table = {"a": [0.03, 0.04], "b": [0.0, 0.2], "c": [0.0, 0.0]}
+    found = pairwise_cosine(["a"], ["b", "c"], Table(table))
+    assert found[0, 0] == pytest.approx(0.8)  # 4 / 5

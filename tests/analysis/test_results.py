@@ -1,0 +1,20 @@
+"""What all results share: they can't be changed, and comparing two of them never compares their arrays."""
+
+import importlib
+import pkgutil
+from dataclasses import fields, is_dataclass
+
+import analysis
+
+MODULES = [one.name for one in pkgutil.walk_packages(analysis.__path__, "analysis.")]
+
+
+def test_results_are_frozen_and_those_with_arrays_are_equal_to_themselves_only() -> None:
+    for name in MODULES:
+        for one in vars(importlib.import_module(name)).values():
+            if not (isinstance(one, type) and is_dataclass(one) and one.__module__ == name) or one.__name__[0] == "_":
+                continue  # a step of a computation may change
+            parameters = one.__dataclass_params__  # type: ignore[attr-defined]
+            assert parameters.frozen, one
+            if any("Array" in str(field.type) for field in fields(one)):
+                assert not parameters.eq, one  # `==` of arrays is an array
