@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
 
 from annotation.core.errors import UnknownName
 from annotation.hits.displays import derived_seed, draw_displays
-from annotation.models import Annotator, Assignment, Batch, Display, Hit, Pair
+from annotation.models import Annotator, Assignment, Batch, Display, Generation, Hit, Instance, Matchup, Pair, Study
 from annotation.questions.questions import MAIN
 from annotation.rating.asked import AskedQuestion, CardAnswer
 from annotation.rating.hit_status import HitProgress, OpenPair
@@ -17,6 +18,7 @@ from annotation.rating.presenters import Card, HitPlace, SecondCard, base_contex
 from annotation.rating.second_stage import choose_table, turned_rows
 
 KEY = "preview"  # shorter than any assignment's key
+MOST_EXAMPLES = 10  # pairs of example texts, however many a HIT is to have
 
 
 def previewed_hit(batch: Batch, position: int) -> Hit:
@@ -41,8 +43,47 @@ def arms_of(batch: Batch) -> Sequence[str]:
 def first_stage(hit: Hit, *, number: int, viewer: User, at: datetime) -> dict[str, object]:
     """Return the context of the page before any vote."""
     assignment = _assignment(hit, viewer, at, arm=next(iter(arms_of(hit.batch)), ""))
-    displays = _displays(assignment)
-    context = _page_context(assignment, number)
+    return _first_stage(assignment, _displays(assignment), _place(hit.batch, number), at)
+
+
+def page_of_settings(study: Study, *, viewer: User, at: datetime) -> dict[str, object]:
+    """Return the context of a HIT's page before any vote, of a study whose changed settings need not be saved.
+
+    Its pairs are the first ones of the study, or example texts where there is none; sides alternate.
+    """
+    pairs = _first_pairs(study) or _example_pairs(study)
+    hit = Hit(key=KEY, batch=Batch(study=study, purpose=Batch.Purpose.RATING, seed=0), matchup=pairs[0].matchup)
+    assignment = _assignment(hit, viewer, at, arm=next(iter(arms_of(hit.batch)), ""))
+    displays = [
+        Display(assignment=assignment, pair=pair, position=place, a_is_left=place % 2 == 0)
+        for place, pair in enumerate(pairs)
+    ]
+    return _first_stage(assignment, displays, HitPlace(1, None), at)
+
+
+def _first_pairs(study: Study) -> list[Pair]:
+    pairs = Pair.objects.select_related("generation_a", "generation_b", "matchup__instance").order_by("pk")
+    first = pairs.filter(matchup__instance__study=study).first()
+    return list(pairs.filter(matchup=first.matchup)[: study.pairs_per_hit]) if first else []
+
+
+def _example_pairs(study: Study) -> list[Pair]:
+    source = _("Here is the source: the text that both others are about.")
+    matchup = Matchup(instance=Instance(study=study, source=source))
+    one, other = (
+        Generation(text=_("Here is one system’s text.")),
+        Generation(text=_("Here is the other system’s text.")),
+    )
+    return [
+        Pair(key=f"{KEY}-{place}", matchup=matchup, generation_a=one, generation_b=other)
+        for place in range(min(study.pairs_per_hit, MOST_EXAMPLES))
+    ]
+
+
+def _first_stage(
+    assignment: Assignment, displays: Sequence[Display], place: HitPlace, at: datetime
+) -> dict[str, object]:
+    context = _page_context(assignment, place)
     return {
         **context,
         "cards": [_card(display, [CardAnswer(asked) for asked in context["questions"]]) for display in displays],
@@ -61,7 +102,7 @@ def second_stage(hit: Hit, *, number: int, viewer: User, at: datetime, arm: str)
     assignment = _assignment(hit, viewer, at, arm=arm)
     assignment.locked_at = at
     displays = _displays(assignment)
-    context = _page_context(assignment, number)
+    context = _page_context(assignment, _place(hit.batch, number))
     main = context["questions"][MAIN]
     return {
         **context,
@@ -94,16 +135,17 @@ def _displays(assignment: Assignment) -> list[Display]:
     return drawn
 
 
-def _page_context(assignment: Assignment, number: int) -> dict[str, Any]:
-    batch = assignment.hit.batch
-    is_practice = batch.purpose == Batch.Purpose.QUALIFICATION
-    hits = batch.hits.count()
+def _page_context(assignment: Assignment, place: HitPlace) -> dict[str, Any]:
     return {
         **base_context(assignment, secrets.token_urlsafe(9)),
         "source": source_of(assignment.hit),
-        "hit_place": HitPlace(number, hits, practice=is_practice),
-        "may_return": not is_practice,
+        "hit_place": place,
+        "may_return": not place.practice,
     }
+
+
+def _place(batch: Batch, number: int) -> HitPlace:
+    return HitPlace(number, batch.hits.count(), practice=batch.purpose == Batch.Purpose.QUALIFICATION)
 
 
 def _card(display: Display, answers: Sequence[CardAnswer], *, texts: bool = True) -> Card:

@@ -66,6 +66,7 @@ class Adapter(ABC):
     kind: ClassVar[str]  # at most 12 characters
     label: ClassVar[str | Promise] = ""  # of a kind that is not in `Channel.Kind`
     summary: ClassVar[str | Promise] = ""  # one sentence for the page that offers the kinds
+    help_page: ClassVar[str] = "howto/recruit.md"  # of the documentation
     options_form: ClassVar[type[forms.Form]] = forms.Form  # its cleaned data become the channel's options
 
     def problems(self, channel: Channel) -> dict[str, list[str]]:

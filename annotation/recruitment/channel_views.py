@@ -22,7 +22,7 @@ from annotation.core.http import as_download, attempt, error_text, status_of
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Channel, Study
 from annotation.recruitment.accounts import InviteForm, ReissueForm
-from annotation.recruitment.base import adapter_of
+from annotation.recruitment.base import ADAPTERS, adapter_of
 from annotation.recruitment.channel_counts import invitation_counts, with_counts
 from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
 from annotation.recruitment.invitations import Link, invite, open_links, reissue
@@ -52,7 +52,7 @@ def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
         else:
             messages.success(request, _("Made. It is shut: open it when everything is set."))
             return redirect("annotation:channel", study.slug, channel.key)
-    context = {"study": study, "kind": label, "form": form, "options": options}
+    context = {"study": study, "kind": label, "form": form, "options": options, "help_page": ADAPTERS[kind].help_page}
     status = 422 if form.is_bound else 200
     return render(request, "annotation/recruitment/new_channel.html", context, status=status)
 
@@ -125,6 +125,7 @@ def _page(request: HttpRequest, channel: Channel, *, status: int = 200, given: A
     context = {
         **panel.context,
         "panel": panel.template,
+        "help_page": adapter_of(channel).help_page,
         "study": channel.study,
         "channel": with_counts(Channel.objects.filter(pk=channel.pk)).get(),
         "form": form,

@@ -2,17 +2,18 @@
 
 from django.urls import path
 
-from annotation.study_pages import help_views, upload_views, views
+from annotation.study_pages import help_views, previews, upload_views, views
 
 urlpatterns = [
     path("help/<path:page>", help_views.documentation, name="documentation"),
     path("studies/", views.studies, name="studies"),
     path("studies/new/", views.new_study, name="new-study"),
     path("studies/new/example/", views.example, name="load-example"),
-    path("studies/new/questions/", views.question_preview, name="question-preview"),
-    path("studies/new/pay/", views.pay_preview, name="pay-preview"),
+    path("studies/new/questions/", previews.question_preview, name="question-preview"),
+    path("studies/new/pay/", previews.pay_preview, name="pay-preview"),
     path("studies/<slug:slug>/", views.study_page, name="study"),
     path("studies/<slug:slug>/settings/", views.study_settings, name="study-settings"),
+    path("studies/<slug:slug>/settings/preview/", previews.settings_preview, name="settings-preview"),
     path("studies/<slug:slug>/copy/", views.copy, name="copy-study"),
     path("studies/<slug:slug>/archive/", views.archive, name="archive"),
     path("studies/<slug:slug>/log/", views.study_log, name="study-log"),

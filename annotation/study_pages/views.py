@@ -11,7 +11,6 @@ from django.db.models import Count, F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
@@ -38,7 +37,6 @@ from annotation.members.permissions import (
 from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
 from annotation.monitoring.reports import kind_counts
 from annotation.quality.qualification import too_few_hits
-from annotation.rating.asked import asked_questions
 from annotation.separability.forms import SeparabilityForm
 from annotation.separability.queue import start_separability
 from annotation.separability.services import latest_runs
@@ -46,11 +44,10 @@ from annotation.separability.tasks import separability_jobs, separability_notice
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.configurations import configurations, matchup_counts
 from annotation.studies.data_sets import data_sets
-from annotation.studies.hourly_pay import PayForm
 from annotation.studies.log import about, changes_of, events_of
 from annotation.studies.presets import BLANK, ORIGINS, TEMPLATES, StudyTemplate, batch_defaults
 from annotation.studies.services import save_settings
-from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, QuestionsForm, StudySettingsForm
+from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, StudySettingsForm
 from annotation.study_pages.checklist import checklist
 from annotation.study_pages.upload_views import after_upload
 
@@ -236,33 +233,6 @@ def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsFor
     if not names["file"]:
         messages.success(request, _("Study %(slug)s is made. Read its texts in next.") % {"slug": study.slug})
     return study
-
-
-@login_required
-@require_POST
-def question_preview(request: HttpRequest) -> HttpResponse:
-    """Show the questions of a form of settings as raters see them, or what is wrong with them."""
-    if not has_any_role(request.user, *READERS):
-        raise PermissionDenied
-    form = QuestionsForm(request.POST, instance=Study())
-    problems = [
-        f"{form[name].label}: {' '.join(map(str, found))}" for name, found in form.errors.items() if name in form.fields
-    ]
-    context = {
-        "problems": problems,
-        "first_reason": form.instance.first_reason,
-        "questions": [] if problems else asked_questions(form.instance),
-    }
-    return TemplateResponse(request, "annotation/study_pages/_question_preview.html", context)
-
-
-@login_required
-@require_POST
-def pay_preview(request: HttpRequest) -> HttpResponse:
-    """Show what the pay in a form of settings comes to for an hour."""
-    if not has_any_role(request.user, *READERS):
-        raise PermissionDenied
-    return render(request, "annotation/studies/_hourly_pay.html", {"hourly": PayForm(request.POST).hourly})
 
 
 @study_view(*MANAGERS, methods=FORM)

@@ -29,9 +29,10 @@ _FORMATS = {"datetime": "DATETIME_FORMAT", "short": "SHORT_DATETIME_FORMAT", "da
 
 @register.simple_tag(takes_context=True)
 def help_address(context: Context) -> str:
-    """Return the address of the documentation's page that helps with this page."""
+    """Return the address of the documentation's page that helps with this page; a view may name it as `help_page`."""
     match = context["request"].resolver_match
-    return reverse("annotation:documentation", args=[help_page(match.view_name if match else "")])
+    page = context.get("help_page") or help_page(match.view_name if match else "")
+    return reverse("annotation:documentation", args=[page])
 
 
 @register.simple_tag(takes_context=True)

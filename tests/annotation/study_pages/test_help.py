@@ -75,7 +75,7 @@ def test_a_page_shows_where_it_is() -> None:
     assert crumbs is not None
     assert re.findall(r'href="(.*?)"', crumbs[1]) == ["/studies/", "/studies/study/", "/studies/study/channels/"]
     below = client.get(f"/studies/study/batches/{batch.pk}/").text
-    assert 'aria-current="page"' not in below
+    assert below.count('aria-current="page"') == 1  # the name of the batch, which is under no tab
     assert 'href="/help/howto/watch_a_batch.md"' in below
     assert [tab.label for tab in tabs_of(study, "/studies/study/judges/runs/3/") if tab.is_current] == ["Judges"]
 
@@ -83,3 +83,18 @@ def test_a_page_shows_where_it_is() -> None:
 def test_raters_are_not_sent_to_the_documentation() -> None:
     rater = signed_in(make_user("rater", "annotator", study=make_study()))
     assert "/help/" not in rater.get("/rate/", follow=True).text
+
+
+def test_page_of_a_platform_leads_to_its_own_help() -> None:
+    make_study(instances=0)
+    client = signed_in(make_user("m", "study-admin"))
+    for kind, page in (("prolific", "recruit_prolific"), ("mturk", "recruit_mturk"), ("anonymous", "recruit")):
+        assert f'href="/help/howto/{page}.md"' in client.get(f"/studies/study/channels/new/{kind}/").text
+
+
+def test_breadcrumbs_end_with_the_page_itself() -> None:
+    batch = make_batch(make_study())
+    client = signed_in(make_user("m", "study-admin"))
+    for address, name in (("settings/", "Settings"), (f"batches/{batch.pk}/", "batch"), ("batches/new/", "New batch")):
+        crumbs = client.get(f"/studies/study/{address}", follow=True).text.partition("</ol>")[0]
+        assert f'<li aria-current="page">{name}</li>' in crumbs

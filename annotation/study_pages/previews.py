@@ -1,0 +1,64 @@
+"""What a form of settings comes to, before it is saved: the questions, the pay for an hour, the rater's page."""
+
+from csp.constants import SELF
+from csp.decorators import csp_replace
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_POST
+
+from annotation.members.permissions import MANAGERS, POST, READERS, account_of, has_any_role, study_view
+from annotation.models import Study
+from annotation.rating.asked import asked_questions
+from annotation.rating.preview import page_of_settings
+from annotation.studies.hourly_pay import PayForm
+from annotation.studies.settings_form import QuestionsForm, StudySettingsForm
+
+
+@login_required
+@require_POST
+def question_preview(request: HttpRequest) -> HttpResponse:
+    """Show the questions of a form of settings as raters see them, or what is wrong with them."""
+    if not has_any_role(request.user, *READERS):
+        raise PermissionDenied
+    form = QuestionsForm(request.POST, instance=Study())
+    problems = _problems(form)
+    context = {
+        "problems": problems,
+        "first_reason": form.instance.first_reason,
+        "questions": [] if problems else asked_questions(form.instance),
+    }
+    return TemplateResponse(request, "annotation/study_pages/_question_preview.html", context)
+
+
+@login_required
+@require_POST
+def pay_preview(request: HttpRequest) -> HttpResponse:
+    """Show what the pay in a form of settings comes to for an hour."""
+    if not has_any_role(request.user, *READERS):
+        raise PermissionDenied
+    return render(request, "annotation/studies/_hourly_pay.html", {"hourly": PayForm(request.POST).hourly})
+
+
+@study_view(*MANAGERS, methods=POST)
+def settings_preview(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show a HIT's page as raters would see it with a form of settings, for a frame; nothing is stored."""
+    form = StudySettingsForm(request.POST, instance=study)
+    problems = _problems(form)  # what is right has been put into the study by then
+    page = page_of_settings(study, viewer=account_of(request), at=timezone.now())
+    context = {**page, "base": "frame.html", "problems": problems}
+    response = render(request, "annotation/study_pages/settings_preview.html", context)
+    policy = csp_replace({"frame-ancestors": [SELF]})
+    xframe_options_sameorigin(policy(lambda _request: response))(request)
+    return response
+
+
+def _problems(form: forms.BaseForm) -> list[str]:
+    """Return the mistakes of a form, each after the label of its field."""
+    found = ((name, " ".join(map(str, problems))) for name, problems in form.errors.items())
+    return [f"{form[name].label}: {problems}" for name, problems in found if name in form.fields]
