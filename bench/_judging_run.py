@@ -1,6 +1,6 @@
 """The processes of `bench.judging`: fill a database, run a judge, run the baseline loop.
 
-python -m bench._judging_run fill STUDY PAIRS BASE_URL     a study of PAIRS pairs, an endpoint, two equal judges
+python -m bench._judging_run fill STUDY PAIRS BASE_URL     a study of PAIRS pairs, an endpoint, two equal judges, one that asks eight times
 python -m bench._judging_run judge STUDY JUDGE IN_FLIGHT   one run; its times leave out the start of Python
 python -m bench._judging_run baseline TRANSPORT CALLS IN_FLIGHT BASE_URL
 
@@ -82,12 +82,17 @@ def fill(study_slug: str, pairs: int, base_url: str) -> None:
             cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")  # as autovacuum would have done by now
-    prices = {"price_prompt": 1, "price_completion": 2}
+    prices = {"price_prompt": 1, "price_completion": 2, "cached_discount": 0.1}
     endpoint, _ = Endpoint.objects.update_or_create(
         name="bench", defaults={"base_url": base_url, "model": "small", "timeout_seconds": 60, **prices}
     )
     for name in ("judge", "twin"):
         Judge.objects.get_or_create(name=name, defaults={"method": "direct", "endpoint": endpoint, "seed": 7})
+    # Its eight calls about a pair begin with the same source, and four each with the same texts.
+    several = {"order": "both", "repeats": 4, "params": {"temperature": 0.7}}
+    Judge.objects.get_or_create(
+        name="several", defaults={"method": "direct", "endpoint": endpoint, "seed": 7, **several}
+    )
 
 
 def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
@@ -99,6 +104,7 @@ def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
     from judging.runs.execution import execute
     from judging.runs.services import start_run
     from judging.runs.status import count_judgments
+    from judging.runs.usage import usage_by_run
 
     cpu_before, began = time.process_time(), time.perf_counter()
     study, one = Study.objects.get(slug=study_slug), Judge.objects.get(name=judge_name)
@@ -110,6 +116,7 @@ def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
         "cells": ended.progress.total,
         "verdicts": count_judgments(run.judgments.of_every_question()).parsed,
         "calls": ended.progress.calls,
+        "cost": float(usage_by_run(study)[run.pk].priced),
         "failed": dict(ended.progress.errors),
         "cells_made": started - began,
         "seconds": time.perf_counter() - started,

@@ -28,6 +28,7 @@ SECONDS = float(os.environ.get("BENCH_SECONDS", "12"))  # of a run at the endpoi
 CELLS = int(os.environ.get("BENCH_CELLS", "100000"))  # of the large run
 TROUBLED = int(os.environ.get("BENCH_TROUBLED", "10000"))
 GOALS = {16: 0.9, 64: 0.9, 256: 0.75}  # calls in flight → judgments a second, as a share of the full speed
+ASKED_TIMES = 8  # calls of the judge `several` about a pair
 KILLED_AT, KILLED_CELLS = 64, 2000
 
 
@@ -78,6 +79,23 @@ def measure_speed(at: Installation) -> None:
             f"{in_flight:>3} in flight: {share:5.1%} of full speed (goal {goal:.0%}), "
             f"{1000 * (ours['cpu'] - ours['cpu_before']) / ours['verdicts']:.2f} ms of processor a judgment; "
             f"baseline loop: {baseline['httpx']:.1%}, with the aiohttp transport {baseline['aiohttp']:.1%}"
+        )
+
+
+def measure_prefixes(at: Installation) -> None:
+    """Compare judgments a second with the full speed where a pair's calls share prefixes, which the endpoint caches."""
+    for in_flight in (64, 256):
+        pairs = int(in_flight / DELAY * SECONDS / ASKED_TIMES)
+        at.standin.reset()
+        at.standin.behave(prefix_cache=True)
+        at.fill(f"prefixes-{in_flight}", pairs)
+        at.standin.forget()
+        ours = at.run("judge", f"prefixes-{in_flight}", "several", in_flight)
+        told = at.standin.stats()
+        at.say(
+            f"{in_flight:>3} in flight, shared prefixes: {ours['verdicts'] / ours['seconds'] * DELAY / in_flight:5.1%} of full "
+            f"speed (goal {GOALS[in_flight]:.0%}); {told['cached_tokens'] / told['prompt_tokens']:.0%} of the prompts' tokens from "
+            f"the cache, at a tenth of the price: cost {ours['cost'] / (told['prompt_tokens'] + 2 * told['completion_tokens']) * 1e6:.0%}"
         )
 
 
@@ -144,6 +162,7 @@ def measure(name: str, database_url: str) -> None:
     """Measure everything on one database."""
     with installation(name, database_url) as at:
         measure_speed(at)
+        measure_prefixes(at)
         measure_kill(at)
         measure_trouble(at)
         measure_size(at)

@@ -33,6 +33,7 @@ class Behaviour:
     text          : one answer for everything, in place of an answer that fits the question
     rules         : pairs of a regular expression on the last message and the answer to what it matches
     confidence    : probability of the answer's own token where log-probabilities are asked for
+    prefix_cache  : prompts' beginnings are kept, and `usage` says how many tokens of a prompt were among them
     endless       : texts in a JSON schema go on to their longest, or for ever
     ignores       : what is taken without effect: `logprobs`, `tools`, `json_schema`, `schema_lengths`, `seed`, `n`
     rejects       : what is refused with 400, of the same names, and `temperature`, `max_tokens`, `max_completion_tokens`
@@ -71,6 +72,7 @@ class Behaviour:
     text: str = ""
     rules: list[list[str]] = field(default_factory=list)
     confidence: float = 0.8
+    prefix_cache: bool = False
     endless: bool = False
     ignores: list[str] = field(default_factory=list)
     rejects: list[str] = field(default_factory=list)

@@ -89,7 +89,10 @@ class StandInServer:
             if request.transport is not None:
                 request.transport.close()
             return web.Response()
-        content = json.dumps(chat.completion(body, behaviour, trouble)).encode()
+        answer = chat.completion(body, behaviour, trouble)
+        if behaviour.prefix_cache and "usage" in answer:
+            self.state.use(body, answer["usage"])
+        content = json.dumps(answer).encode()
         if trouble == "malformed":
             content = content[: len(content) // 2]
         if trouble == "slow":

@@ -1,5 +1,6 @@
 """What the stand-in remembers: how it is to behave, and what it was asked."""
 
+import json
 import time
 from collections import Counter, deque
 from hashlib import blake2b
@@ -8,11 +9,14 @@ from typing import Any
 
 from tests.standin.behaviour import Behaviour, changed
 
+STEP, CHARACTERS = 32, 4  # tokens that are kept together; characters of a token
+
 
 class State:
     """One server's memory.
 
     answered : how often each body got an answer, a whole one or a bad one, by its hash; what a provider would charge
+    prefixes : hashes of prompts' beginnings, in steps of `STEP` tokens
     """
 
     def __init__(self, behaviour: Behaviour) -> None:
@@ -34,6 +38,8 @@ class State:
         self.outcomes: Counter[str] = Counter()
         self.routes: Counter[str] = Counter()
         self.answered: Counter[bytes] = Counter()
+        self.prefixes: set[bytes] = set()
+        self.tokens: Counter[str] = Counter()
         self.most_in_flight = self.in_flight
         self.first_at = self.last_at = 0.0
         self.recent: deque[dict[str, Any]] = deque(maxlen=self.behaviour.keep)
@@ -58,6 +64,22 @@ class State:
         """Note that a body gets an answer that a provider would charge for."""
         self.answered[blake2b(raw, digest_size=12).digest()] += 1
 
+    def use(self, body: dict[str, Any], usage: dict[str, Any]) -> None:
+        """Say in an answer's `usage` how many tokens of its prompt begin earlier ones, and keep this one's beginnings."""
+        told = json.dumps(body["messages"]).encode()
+        seen, beginning = 0, blake2b(digest_size=12)
+        for end in range(STEP * CHARACTERS, len(told) + 1, STEP * CHARACTERS):
+            beginning.update(told[end - STEP * CHARACTERS : end])
+            if (key := beginning.digest()) in self.prefixes:
+                seen = end // CHARACTERS
+            self.prefixes.add(key)
+        usage["prompt_tokens_details"] = {"cached_tokens": min(seen, usage["prompt_tokens"])}
+        self.tokens += Counter(
+            cached_tokens=min(seen, usage["prompt_tokens"]),
+            prompt_tokens=usage["prompt_tokens"],
+            completion_tokens=usage["completion_tokens"],
+        )
+
     def stats(self) -> dict[str, Any]:
         """Return the counts: calls, what came of them, and how many answers were for a body answered before."""
         calls = sum(self.outcomes.values())
@@ -69,6 +91,7 @@ class State:
             "repeated": answers - len(self.answered),
             "most_in_flight": self.most_in_flight,
             "in_flight": self.in_flight,
+            **self.tokens,
             "seconds": self.last_at - self.first_at,
             "outcomes": dict(self.outcomes),
             "routes": dict(self.routes),

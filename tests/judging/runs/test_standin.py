@@ -18,6 +18,7 @@ from judging.methods.base import Presentation
 from judging.models import Judgment
 from judging.runs.execution import execute
 from judging.runs.services import start_run
+from judging.runs.usage import usage_of
 from tests.judging.builders import make_endpoint, make_judge, make_study
 from tests.standin import answers
 from tests.standin.behaviour import Behaviour, asked_for, changed
@@ -52,6 +53,23 @@ def content_of(answer: Any) -> str:
     """Return the text of the first choice."""
     text: str = answer["choices"][0]["message"]["content"]
     return text
+
+
+@pytest.mark.django_db
+def test_calls_about_the_same_texts_find_their_beginning_in_the_cache_and_cost_less(
+    standin: StandInProcess, settings: Any
+) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    standin.behave(prefix_cache=True)
+    endpoint = make_endpoint(standin.base_url, price_prompt=1, price_completion=2, cached_discount=0.1)
+    judge, study = make_judge(endpoint=endpoint, repeats=4, params={"temperature": 0.7}), make_study(instances=3, k=1)
+    run = start_run(study=study, judge=judge)
+    assert execute(run.pk, stop=StopFlag()).status == "done"
+    told = standin.stats()
+    # Of four equal prompts three come from the cache, but for the last part of a step.
+    assert 0.6 < told["cached_tokens"] / told["prompt_tokens"] <= 0.75
+    paid = told["prompt_tokens"] - 0.9 * told["cached_tokens"] + 2 * told["completion_tokens"]
+    assert float(usage_of(run.judgments.of_every_question(), "USD").priced) * 1e6 == pytest.approx(paid)
 
 
 @pytest.mark.django_db
