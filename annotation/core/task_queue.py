@@ -53,6 +53,18 @@ def last_task(path: str, **arguments: object) -> QueuedTask | None:
     return DBTaskResult.objects.filter(task_path=path, **wanted).order_by("enqueued_at").last()
 
 
+def is_under_way(path: str, is_dead: Callable[[QueuedTask], bool], **arguments: object) -> bool:
+    """Tell whether the last task of a path with these arguments (as `last_task`) is queued, or runs in a live worker."""
+    last = last_task(path, **arguments)
+    return last is not None and last.status in UNDER_WAY and not is_dead(last)
+
+
+def statuses_in_study(path: str, study_id: int) -> dict[int, TaskStatus]:
+    """Return the status of the last task about each thing of a study, whose primary keys are the first two arguments."""
+    tasks = DBTaskResult.objects.filter(task_path=path, args_kwargs__args__0=study_id)
+    return {task.args_kwargs["args"][1]: status_of(task) for task in tasks.order_by("enqueued_at")}
+
+
 def ignore_failure(task: QueuedTask, reason: str) -> None:
     """Do nothing more than fail the task."""
 

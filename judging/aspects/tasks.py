@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_tasks import TaskContext, task
 from django_tasks.base import TaskResultStatus
 
-from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, status_of
+from annotation.core.task_queue import QueuedTask, TaskStatus, is_under_way, last_task, status_of
 from annotation.models import Study
 from judging.aspects.aspect_sets import PAIRS, sample_of
 from judging.calls.adhoc import AdhocRequests
@@ -79,8 +79,7 @@ def queue_distilling(
     AdhocRequests(endpoint, params=params)
     sample_of(study, pairs=pairs, seed=seed)
     Study.objects.select_for_update().get(pk=study.pk)
-    last = last_task(distil_aspects.module_path, args__0=study.pk)
-    if last is not None and last.status in UNDER_WAY and not is_stale(last):
+    if is_under_way(distil_aspects.module_path, is_stale, args__0=study.pk):
         return False
     cap = None if max_cost is None else str(max_cost)
     distil_aspects.enqueue(study.pk, endpoint.pk, pairs, seed, dict(params or {}), cap, by)

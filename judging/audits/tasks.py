@@ -5,16 +5,16 @@ from typing import Any
 
 from django.db import transaction
 from django_tasks import task
-from django_tasks.base import TaskResultStatus
-from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
-from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, status_of
+from annotation.core.task_queue import TaskStatus, is_under_way, statuses_in_study
 from annotation.models import Study
 from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.jobs.stopping import WORKER_STOP
 from judging.models import JudgeAudit
+
+is_dead = leases.dead_by_heartbeat(JudgeAudit)
 
 
 @task()
@@ -54,8 +54,7 @@ def queue_audit(audit: JudgeAudit, *, in_flight: int, max_cost: Decimal | None =
     Raises: BadSettings for a cap that can't be enforced
     """
     check_cap(max_cost, *audit.judge.endpoints)
-    last = last_task(ask_audit.module_path, args__1=audit.pk)
-    if last is not None and last.status in UNDER_WAY and not is_dead(last):
+    if is_under_way(ask_audit.module_path, is_dead, args__1=audit.pk):
         return False
     ask_audit.enqueue(audit.study_id, audit.pk, in_flight, None if max_cost is None else str(max_cost))
     return True
@@ -63,13 +62,4 @@ def queue_audit(audit: JudgeAudit, *, in_flight: int, max_cost: Decimal | None =
 
 def status_by_audit(study: Study) -> dict[int, TaskStatus]:
     """Return the status of the last task of each of a study's audits, by the audit's primary key."""
-    tasks = DBTaskResult.objects.filter(task_path=ask_audit.module_path, args_kwargs__args__0=study.pk)
-    return {task.args_kwargs["args"][1]: status_of(task) for task in tasks.order_by("enqueued_at")}
-
-
-def is_dead(task: QueuedTask) -> bool:
-    """Tell whether a running task's lease and its audit's heartbeat have expired."""
-    if task.status != TaskResultStatus.RUNNING or task.started_at is None or not leases.lease_expired(task.started_at):
-        return False
-    audit = JudgeAudit.objects.filter(pk=task.args_kwargs["args"][1]).first()
-    return audit is None or audit.heartbeat_at is None or leases.lease_expired(audit.heartbeat_at)
+    return statuses_in_study(ask_audit.module_path, study.pk)

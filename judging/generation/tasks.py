@@ -4,12 +4,9 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 from django_tasks import task
-from django_tasks.base import TaskResultStatus
-from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, status_of
+from annotation.core.task_queue import TaskStatus, is_under_way, statuses_in_study
 from annotation.models import Study
 from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
@@ -17,6 +14,8 @@ from judging.generation.instances import InstanceSelection, check_selection, cou
 from judging.generation.services import Sampling, start_generating
 from judging.jobs import leases
 from judging.models import GenerationRun
+
+is_dead = leases.dead_by_heartbeat(GenerationRun)
 
 
 @task()
@@ -60,8 +59,7 @@ def queue_generating(
     run = start_generating(study, name, sampling, by=by)
     if count_instances(study, name, selection).open == 0:
         raise BadSettings(f"there is nothing to ask: every chosen instance has texts of {name}, or no source")
-    last = last_task(generate_texts.module_path, args__1=run.pk)
-    if last is not None and last.status in UNDER_WAY and not is_dead(last):
+    if is_under_way(generate_texts.module_path, is_dead, args__1=run.pk):
         return False
     cap = None if max_cost is None else str(max_cost)
     generate_texts.enqueue(
@@ -72,18 +70,9 @@ def queue_generating(
 
 def status_by_run(study: Study) -> dict[int, TaskStatus]:
     """Return the status of the last task of each of a study's runs, by the run's primary key."""
-    tasks = DBTaskResult.objects.filter(task_path=generate_texts.module_path, args_kwargs__args__0=study.pk)
-    return {task.args_kwargs["args"][1]: status_of(task) for task in tasks.order_by("enqueued_at")}
-
-
-def is_dead(task: QueuedTask) -> bool:
-    """Tell whether a running task's lease and its run's heartbeat have expired."""
-    if task.status != TaskResultStatus.RUNNING or task.started_at is None or not leases.lease_expired(task.started_at):
-        return False
-    run = GenerationRun.objects.filter(pk=task.args_kwargs["args"][1]).first()
-    return run is None or run.heartbeat_at is None or leases.lease_expired(run.heartbeat_at)
+    return statuses_in_study(generate_texts.module_path, study.pk)
 
 
 def is_running(run: GenerationRun) -> bool:
     """Tell whether a run's heartbeat is fresh."""
-    return run.heartbeat_at is not None and run.heartbeat_at > timezone.now() - leases.LEASE
+    return run.heartbeat_at is not None and not leases.lease_expired(run.heartbeat_at)

@@ -6,10 +6,9 @@ from django.db import transaction
 from django.db.models import Sum
 from django.utils.text import slugify
 from django_tasks import task
-from django_tasks.base import TaskResultStatus
 
 from annotation.core.errors import AnnotationError
-from annotation.core.task_queue import UNDER_WAY, QueuedTask, last_task
+from annotation.core.task_queue import is_under_way
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.services import validate
@@ -23,6 +22,7 @@ from judging.models import Judge, JudgeRun, JudgeTuning, Judgment
 from judging.tuning.planning import TuningSettings, make_plan
 
 LONGEST_NAME = 70
+is_dead = leases.dead_by_heartbeat(JudgeTuning)
 
 
 def default_name(judge: Judge) -> str:
@@ -87,21 +87,11 @@ def work_on_tuning(study_id: int, tuning_id: int) -> str:
 @transaction.atomic
 def queue_tuning(tuning: JudgeTuning) -> bool:
     """Queue a tuning that has not ended; False if it is queued or at work."""
-    last = last_task(work_on_tuning.module_path, args__1=tuning.pk)
-    if tuning.ended_at is not None or (last is not None and last.status in UNDER_WAY and not is_dead(last)):
+    if tuning.ended_at is not None or is_under_way(work_on_tuning.module_path, is_dead, args__1=tuning.pk):
         return False
     JudgeTuning.objects.filter(pk=tuning.pk).update(status=JudgeTuning.Status.QUEUED, message="")
     work_on_tuning.enqueue(tuning.study_id, tuning.pk)
     return True
-
-
-def is_dead(queued: QueuedTask) -> bool:
-    """Tell whether a running task's lease and its tuning's heartbeat have expired."""
-    if queued.status != TaskResultStatus.RUNNING or queued.started_at is None:
-        return False
-    tuning = JudgeTuning.objects.filter(pk=queued.args_kwargs["args"][1]).first()
-    beat = None if tuning is None else tuning.heartbeat_at
-    return leases.lease_expired(queued.started_at) and (beat is None or leases.lease_expired(beat))
 
 
 def cost_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> Decimal | None:
