@@ -14,6 +14,7 @@ from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
 from reporting.accuracy.wordings import over_wordings
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
+from reporting.core.words import ALL_TIES
 
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
@@ -24,7 +25,6 @@ NO_GOLD = "no pair of the study has a gold label: instances need a gold that nam
 NO_ANSWER = "no pair with a gold label was judged yet"
 NOT_BOTH = "no pair was asked in both orders"
 NEVER_AGREED = "no pair has the same verdict in both orders"
-ALL_TIES = "no verdict but ties"
 NO_VERDICT = "no verdict"
 COST_UNKNOWN = "the number of calls is not known for all of these verdicts"
 NO_MARKS = "no judgment with a verdict and a gold label was marked"

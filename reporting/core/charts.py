@@ -27,6 +27,7 @@ COLUMN_WIDTH, COLUMN_INCHES = (
 MARGIN = 0.04  # of an axis, on either side of what is drawn
 DRAWN = "_"  # begins names of fields that serve drawing alone
 NO_DATA = "Nothing to draw yet"
+WHY = "why"  # of a picture without data, in its `usermeta`
 MAX_SERIES = len(SHAPES)  # curves in one chart: each rater has its own colour and shape
 JUDGE_SERIES = gettext_noop("the judge")  # legend entry in a panel whose heading is the judge's name
 OWN_X_AXES = {"axis": {"x": "independent"}}  # one below each panel, since the last row of panels may be shorter
@@ -151,7 +152,12 @@ def empty_chart(title: str, reason: str, theme: str) -> Spec:
         "mark": mark,
         "encoding": {"text": {"field": "text", "type": "nominal"}},
     }
-    return build_spec(body, [title, reason], [], theme)
+    return {**build_spec(body, [title, reason], [], theme), "usermeta": {WHY: reason}}
+
+
+def why_empty(spec: Spec) -> str:
+    """Return the reason why a chart has nothing to draw; empty if it draws something."""
+    return str(spec.get("usermeta", {}).get(WHY, ""))
 
 
 def shorten(name: str, longest: int = MAX_NAME_LENGTH) -> str:

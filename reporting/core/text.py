@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from reporting.core.units import counted_in_english
+
 UNDEFINED = "—"
 
 
@@ -9,9 +11,9 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:
     """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets, 50 instances`, with the reason for what is missing."""
     if estimate["value"] is None:
         return f"{UNDEFINED} ({estimate['why']})"
-    n = f"n = {estimate['n']} {estimate['of']}"
+    n = f"n = {counted_in_english(estimate['n'], estimate['of'])}"
     if estimate.get("n_instances") is not None and estimate["of"] != "instances":
-        n += f", {estimate['n_instances']} instances"
+        n += f", {counted_in_english(estimate['n_instances'], 'instances')}"
     if estimate["low"] is None:
         why = f" ({estimate['why']})" if estimate.get("why") else ""
         return f"{estimate['value']:z.{digits}f}, {n}{why}"

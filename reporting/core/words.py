@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 JUDGE = "judge:"
+ALL_TIES = gettext_noop("no verdict but ties")
 # As they stand in the JSON, each number as {0}, {1} …
 PHRASES = (
     gettext_noop("people"),
@@ -76,7 +77,7 @@ PHRASES = (
     gettext_noop(
         "no test: fewer than {0} instances of a system, one instance alone connects systems, or all are alike"
     ),
-    gettext_noop("no verdict but ties"),
+    ALL_TIES,
     gettext_noop("no verdict on a pair"),
     gettext_noop("no rating but ties"),
     gettext_noop("no rating is on a pair with verdicts of both judges"),
@@ -98,6 +99,7 @@ PHRASES = (
     gettext_noop("{0} of the {1} instances needed"),
     gettext_noop("{0} of the {1} people needed"),
     gettext_noop("{0} matchups have no separability and are in no bin"),
+    gettext_noop("{0} matchup has no separability and is in no bin"),
     gettext_noop(
         "{0} people gave {1}% of the ratings: intervals over instances alone say nothing of other people, those over "
         "instances and raters do"

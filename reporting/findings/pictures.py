@@ -6,15 +6,16 @@ from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from annotation.core.database.aggregates import grouped
 from annotation.questions.questions import Question
-from reporting.core.charts import Findings, Spec
+from reporting.core.charts import Findings, Spec, why_empty
 from reporting.core.pictures import FILES, picture
 from reporting.core.raters import PEOPLE
+from reporting.core.units import counted
 from reporting.findings.charts import agreement, confusion, judges, rankings, separability, stacks
-from reporting.findings.charts.common import EVERYONE, WHY, for_page, interval_note, nothing
+from reporting.findings.charts.common import EVERYONE, for_page, interval_note, nothing
 
 Draw = Callable[[Findings, str], Spec]
 
@@ -257,7 +258,7 @@ def draw(
     everyone = dict.fromkeys(rater["rater"] for one in found["configurations"] for rater in one["raters"])
     shown = {**(found if configuration is None else {**configuration, **whole}), EVERYONE: list(everyone)}
     spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
-    if "being_computed" in found and WHY in spec.get("usermeta", {}):
+    if "being_computed" in found and why_empty(spec):
         spec = nothing(str(KINDS[name].caption), _("This picture is being computed."), theme)
     return for_page(spec) if width == "page" else spec
 
@@ -270,7 +271,7 @@ def figure(
     configurations : those that it shows; address : makes the address of a form, with further parameters in the query
     """
     kind = KINDS[name]
-    if why := spec.get("usermeta", {}).get(WHY):
+    if why := why_empty(spec):
         return {"caption": str(kind.caption), "why": why}
     people = [one["raters"][0] for one in configurations]
     # Over all configurations an instance counts once, whatever the number of systems compared on it.
@@ -282,10 +283,10 @@ def figure(
         *([_capitalized(interval_note(found))] if kind.bars else []),
         _("People: n = %(ratings)s on %(instances)s.")
         % {
-            "ratings": _ratings(sum(one["ratings"] for one in people)),
-            "instances": _instances(sum(one.get("n_instances") or 0 for one in sets)),
+            "ratings": counted(sum(one["ratings"] for one in people), "ratings"),
+            "instances": counted(sum(one.get("n_instances") or 0 for one in sets), "instances"),
         },
-        *([_("Left out: %(ratings)s.") % {"ratings": _ratings(left_out)}] if left_out else []),
+        *([_("Left out: %(ratings)s.") % {"ratings": counted(left_out, "ratings")}] if left_out else []),
         *([_("Includes ratings by scripted raters.")] if any(one.get("scripted") for one in people) else []),
     ]
     links = {label: address(form) for label, form in FILES.items()} | {"PDF, 7 in": address("pdf", width="page")}
@@ -294,11 +295,3 @@ def figure(
 
 def _capitalized(note: str) -> str:
     return f"{note[:1].upper()}{note[1:]}."
-
-
-def _ratings(number: int) -> str:
-    return ngettext("%(number)s rating", "%(number)s ratings", number) % {"number": number}
-
-
-def _instances(number: int) -> str:
-    return ngettext("%(number)s instance", "%(number)s instances", number) % {"number": number}

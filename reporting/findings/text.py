@@ -5,6 +5,7 @@ from typing import Any
 
 from annotation.core.database.aggregates import grouped
 from reporting.core.text import estimate_text, printable
+from reporting.core.units import counted_in_english as count
 from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures
 from reporting.findings.raters.rater_flags import flag_text
@@ -32,7 +33,7 @@ def as_text(found: dict[str, Any]) -> str:
         "may a judge replace people?": map(_verdict, found["replacement"]),
         "tests between judges of their agreement with people, paired by rating": map(_judge_test, found["judge_tests"]),
         "judges tuned on people's ratings": (
-            printable(f"  {one['judge']}: {one['instances_left_out']} instances are left out: {one['note']}")
+            printable(f"  {one['judge']}: left out {count(one['instances_left_out'], 'instances')}: {one['note']}")
             for one in found["tuned_judges"]
         ),
         "juries: independent votes that they are worth, and what each member adds": chain(*map(_jury, found["juries"])),
@@ -50,7 +51,7 @@ def as_text(found: dict[str, Any]) -> str:
 def _configuration(one: dict[str, Any]) -> str:
     lines = [
         _named(one),
-        f"  {one['instances']} instances, {one['pairs']} pairs",
+        f"  {count(one['instances'], 'instances')}, {count(one['pairs'], 'pairs')}",
     ]
     if "chosen_note" in one:
         lines.append(printable(f"  {one['chosen_note']}"))
@@ -68,8 +69,8 @@ def _named(one: dict[str, Any]) -> str:
 def _rater(rater: dict[str, Any], system_b: str) -> list[str]:
     counts, positions = rater["counts"], rater["shown_first"]
     lines = [
-        f"{printable(rater['rater'])}: {rater['raters']} raters, {rater['rating_sets']} rating sets "
-        f"({rater['incomplete_rating_sets']} incomplete), {rater['ratings']} ratings",
+        f"{printable(rater['rater'])}: {count(rater['raters'], 'raters')}, {count(rater['rating_sets'], 'rating sets')} "
+        f"({rater['incomplete_rating_sets']} incomplete), {count(rater['ratings'], 'ratings')}",
         f"  A {counts['a']}, tie {counts['tie']}, B {counts['b']}; "
         f"shown first {positions['first']}, second {positions['second']}",
         f"  mean consistency          {estimate_text(rater['mean_consistency'])}",
@@ -91,7 +92,9 @@ def _rater(rater: dict[str, Any], system_b: str) -> list[str]:
         lines += [f"  {name:<25} {estimate_text(estimate)}" for name, estimate in one.lines(rater)]
     for bin_ in rater["bins"]:
         mean = estimate_text(bin_["mean_consistency"])
-        lines.append(f"  separability {bin_['low']:.3f} to {bin_['high']:.3f}: {bin_['instances']} instances, {mean}")
+        lines.append(
+            f"  separability {bin_['low']:.3f} to {bin_['high']:.3f}: {count(bin_['instances'], 'instances')}, {mean}"
+        )
     return lines
 
 
@@ -109,12 +112,12 @@ def _weighted(weighted: dict[str, Any]) -> list[str]:
         "win rate of A": weighted["win_rate_a"],
     }
     lines = [
-        f"  weighted back to all instances: {weighted['instances']} instances, as good as "
+        f"  weighted back to all instances: {count(weighted['instances'], 'instances')}, as good as "
         f"{weighted['effective_instances']:.1f} of equal weight; weights {weighted['smallest_weight']:.2f} to "
         f"{weighted['largest_weight']:.2f}"
     ]
     if weighted["rating_sets_left_out"]:
-        lines.append(f"    {weighted['rating_sets_left_out']} rating sets left out: {weighted['why']}")
+        lines.append(f"    {count(weighted['rating_sets_left_out'], 'rating sets')} left out: {weighted['why']}")
     return lines + [
         f"    {name:<25} as drawn {one['as_drawn']:z.3f}, weighted {estimate_text(one)}" for name, one in named.items()
     ]

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from reporting.core.charts import (
     MAX_SERIES,
     OWN_X_AXES,
@@ -27,7 +29,6 @@ from reporting.logic.study_audit import estimate_of, side_by_side
 
 Found = dict[str, Any]
 Row = dict[str, Any]
-NOTHING = "no answers from which it could be drawn"
 SIZE = (340, 240)
 PERCENT = {"format": ".0%"}
 
@@ -43,14 +44,16 @@ def transitivity_by_size(found: Found, theme: str) -> Spec:
     x = quantity(
         "k", "Texts in a set, K", scale={"zero": False, "nice": False}, axis={"values": list(SIZES), "format": "d"}
     )
-    return _chart("Transitivity by the number of texts", rows, x, "s_tran(K)", found, theme, joined=True)
+    why = _("no instance has three texts that a rater’s answers connect")
+    return _chart("Transitivity by the number of texts", rows, x, "s_tran(K)", found, theme, why, joined=True)
 
 
 def transitivity_and_self_agreement(found: Found, theme: str) -> Spec:
     """Point for each judge: transitivity against self-agreement."""
     rows = _pairs(found, "self_agreement", "transitivity_5")
     x = quantity("x", "Self-agreement", scale={"zero": False}, axis=PERCENT)
-    return _chart("Transitivity and self-agreement", rows, x, "s_tran(5)", found, theme)
+    why = _("no judge was asked the same twice and has answers that connect five texts of an instance")
+    return _chart("Transitivity and self-agreement", rows, x, "s_tran(5)", found, theme, why)
 
 
 def commutativity_and_human_agreement(found: Found, theme: str) -> Spec:
@@ -67,7 +70,8 @@ def commutativity_and_human_agreement(found: Found, theme: str) -> Spec:
     wordings = Counter(row["series"] for row in rows)
     rows.sort(key=lambda row: -wordings[row["series"]])
     x = quantity("x", "Commutativity, s_comm", scale={"zero": False}, axis=PERCENT)
-    return _chart("Commutativity and agreement with people", rows, x, "Agreement with people, H", found, theme)
+    why = _("no judge has answers in both orders and on pairs that people or gold decide")
+    return _chart("Commutativity and agreement with people", rows, x, "Agreement with people, H", found, theme, why)
 
 
 CHARTS: dict[str, Callable[[Found, str], Spec]] = {
@@ -98,10 +102,12 @@ def _alike(one: Found) -> str:
     return shorten(", ".join(filter(None, (one["model"], one["method"]))))
 
 
-def _chart(title: str, rows: list[Row], x: Spec, name: str, found: Found, theme: str, *, joined: bool = False) -> Spec:
-    """Draw rows of series, x, y, low and high, in a panel for each data set."""
+def _chart(
+    title: str, rows: list[Row], x: Spec, name: str, found: Found, theme: str, why: str, *, joined: bool = False
+) -> Spec:
+    """Draw rows of series, x, y, low and high, in a panel for each data set; `why` there may be none."""
     if not rows:
-        return empty_chart(title, NOTHING, theme)
+        return empty_chart(title, why, theme)
     every = list(dict.fromkeys(row["series"] for row in rows))
     shown = every[:MAX_SERIES]
     rows = [row for row in rows if row["series"] in shown]

@@ -23,7 +23,8 @@ from annotation.studies.questions import question_named
 from judging.audits.services import estimate_audit, start_audit
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
-from reporting.core.pictures import chart_response, picture, theme_of
+from reporting.core.charts import why_empty
+from reporting.core.pictures import FILES, chart_response, picture, theme_of
 from reporting.core.questions import question_choice
 from reporting.core.raters import PEOPLE
 from reporting.logic.audit import SIZES
@@ -214,7 +215,7 @@ def _page(
         "wordings": [
             {**one, "spreads": [(MEASURES[name], one[name]) for name in OVER_WORDINGS]} for one in found["wordings"]
         ],
-        "pictures": [_picture(study, name, query) for name in CHARTS] if found["raters"] else [],
+        "pictures": [_picture(study, found, name, query) for name in CHARTS] if found["raters"] else [],
         "query": urlencode(query),
         "question": question_choice(study, question, lambda one: urlencode({"question": one.key})),
     }
@@ -235,10 +236,15 @@ def _table(found: dict[str, Any], dataset: str) -> dict[str, Any]:
     return {"dataset": dataset, "groups": grouped((row["rater"].get("method", ""), row) for row in rows)}
 
 
-def _picture(study: Study, name: str, query: dict[str, str]) -> dict[str, Any]:
+def _picture(study: Study, found: dict[str, Any], name: str, query: dict[str, str]) -> dict[str, Any]:
+    """Return a picture with the addresses of its files, or its title with the reason why it is empty."""
+    spec = CHARTS[name](found, "light")
+    if why := why_empty(spec):
+        return {"title": spec["title"]["text"], "why": why}
+
     def address(form: str, **more: str) -> str:
         path = reverse("reporting:logic-chart", kwargs={"slug": study.slug, "name": name, "form": form})
         return f"{path}?{urlencode({**query, **more})}" if query or more else path
 
-    links = {form.upper(): address(form) for form in ("svg", "png", "pdf", "csv")}
+    links = {label: address(form) for label, form in FILES.items()}
     return {**picture(ALTS[name], address), "links": links}

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.sections.tables import configuration_name
 
@@ -27,9 +29,9 @@ def _of_configurations(found: Mapping[str, Any]) -> Iterator[str]:
         people = one["raters"][0]
         rated = people["mean_consistency"].get("n_instances") or 0
         if rated < FEW_INSTANCES:
-            yield _("%(name)s: only %(rated)d instances were rated by people; intervals are wide.") % {
+            yield _("%(name)s: people rated only %(instances)s; intervals are wide.") % {
                 "name": name,
-                "rated": rated,
+                "instances": counted(rated, "instances"),
             }
         small = [bin_ for bin_ in people["bins"] if bin_["instances"] < FEW_IN_A_BIN]
         if small:
@@ -43,15 +45,15 @@ def _of_configurations(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {said(one['chosen_note'])}."
         if "note" in people:
             yield f"{name}: {said(people['note'])}."
-        if people["incomplete_rating_sets"]:
-            yield _("%(name)s: %(sets)d rating sets lack a rating.") % {
-                "name": name,
-                "sets": people["incomplete_rating_sets"],
-            }
+        if sets := people["incomplete_rating_sets"]:
+            lacking = ngettext(
+                "%(name)s: %(sets)d rating set lacks a rating.", "%(name)s: %(sets)d rating sets lack a rating.", sets
+            )
+            yield lacking % {"name": name, "sets": sets}
         for judge in one["raters"][1:]:
             failed = judge["asked"] - judge["parsed"]
             if judge["asked"] and failed / judge["asked"] > MANY_FAILED:
-                yield _("%(name)s: %(judge)s gave no readable verdict on %(failed)d of %(asked)d presentations.") % {
+                yield _("%(name)s: “%(judge)s” gave no readable verdict on %(failed)d of %(asked)d presentations.") % {
                     "name": name,
                     "judge": rater_name(judge["rater"]),
                     "failed": failed,

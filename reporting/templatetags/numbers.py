@@ -5,13 +5,14 @@ from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
-from django.utils.translation import ngettext
 
+from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.sections.tables import Table
 
 register = template.Library()
 register.filter("said", said)
+register.filter("counted", counted)
 register.filter("rater_name", rater_name)
 UNDEFINED = "—"
 
@@ -81,10 +82,9 @@ def _estimate_cell(found: dict[str, Any], digits: int) -> str:
     if found["value"] is None:
         return f"{UNDEFINED} <small>{escape(said(found['why']))}</small>"
     shown = decimals(found["value"], digits)
-    about = [f"n = {found['n']} {said(found['of'])}"]
+    about = [f"n = {counted(found['n'], found['of'])}"]
     if found.get("n_instances") is not None and found["of"] != "instances":
-        number = found["n_instances"]
-        about.append(ngettext("{number} instance", "{number} instances", number).format(number=number))
+        about.append(counted(found["n_instances"], "instances"))
     if found["low"] is None:
         about.append(said(found["why"]))
     else:

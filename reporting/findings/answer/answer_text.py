@@ -101,12 +101,12 @@ TEXTS = {
     ),
     "agreement_unknown": gettext_noop("How far people agree cannot be told: no pair was rated by two people."),
     "no_judge": gettext_noop("No judge has rated, so that nothing can be said about one in place of people."),
-    "judge": gettext_noop("{judge} as a judge: {verdict}"),
+    "judge": gettext_noop("“{judge}” as a judge: {verdict}"),
     "judges": gettext_noop(
-        "Of {judges} judges {may} may replace a single rater at least in part. {judge} comes nearest to people. {verdict}"
+        "Of {judges} judges {may} may replace a single rater at least in part. “{judge}” comes nearest to people. {verdict}"
     ),
     "no_judge_may": gettext_noop(
-        "None of {judges} judges is shown to be able to replace a single rater. {judge} comes nearest to people. {verdict}"
+        "None of {judges} judges is shown to be able to replace a single rater. “{judge}” comes nearest to people. {verdict}"
     ),
     "more_instances": gettext_noop(
         "About {needed} in all would settle the preference, were the rate to stay at {rate}; there are {instances}."

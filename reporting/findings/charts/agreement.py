@@ -5,6 +5,7 @@ from collections import Counter
 from django.utils.translation import gettext as _
 
 from reporting.core.charts import Findings, Spec
+from reporting.core.words import ALL_TIES
 from reporting.findings.charts.common import (
     column_spec,
     first_series,
@@ -57,7 +58,8 @@ def position(found: Findings, theme: str) -> Spec:
     ]
     title = _("Position")
     if not rows:
-        return nothing(title, _("no verdict but ties"), theme)
+        whys = [rater["preferred_first"]["why"] for one in found["configurations"] for rater in one["raters"]]
+        return nothing(title, ALL_TIES if ALL_TIES in whys else "no verdict on a pair", theme)
     series = [name for name in names.values() if name in {row["series"] for row in rows}]
     axis = _("Share for the text shown first")
     looks = rater_looks(found, (rater for rater, name in names.items() if name in series), theme)

@@ -26,7 +26,6 @@ PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
 PANEL = (146, 120)  # two beside each other in a column
 TITLE_WIDTH, LINE_WIDTH, LEGEND_WIDTH = 42, 58, 18  # characters of a line, of a name in a legend of two columns
 EVERYONE = "everyone"  # names of all raters, in an order that gives each its look
-WHY = "why"  # of a picture without data, in its `usermeta`
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -74,7 +73,7 @@ def nothing(title: str, why: str, theme: str) -> Spec:
     why = said(why)
     spec = empty_chart(title, why, theme)
     spec["title"] = {"text": wrapped(title, TITLE_WIDTH), "subtitle": wrapped(why, LINE_WIDTH)}
-    return {**spec, "width": COLUMN_WIDTH - 10, "usermeta": {WHY: why}}
+    return {**spec, "width": COLUMN_WIDTH - 10}
 
 
 def interval_note(found: Findings) -> str:

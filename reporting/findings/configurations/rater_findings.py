@@ -21,6 +21,7 @@ from reporting.core.estimates import (
     share_estimate,
 )
 from reporting.core.raters import Rater
+from reporting.core.words import ALL_TIES
 from reporting.findings.data.separability_bins import Bins
 
 TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with ratings for both systems has 0"
@@ -156,7 +157,7 @@ def _preferred_first(rater: Rater, settings: IntervalSettings) -> Estimate:
             "verdicts that are no ties",
             TIE_IN_POSITIONS,
             ties,
-            "no verdict but ties",
+            ALL_TIES if ties else "no verdict on a pair",
         ),
         settings,
         rater=rater.positions.rater,

@@ -77,10 +77,15 @@ def _why_undefined(undefined: int, not_computed: int) -> str:
     """Say why instances have no separability."""
     reasons = []
     if not_computed:
-        reasons.append(f"{not_computed} instances came after it was computed: compute it again")
+        reasons.append(f"{_instances(not_computed)} came after it was computed: compute it again")
     if undefined > not_computed:
-        reasons.append(f"{undefined - not_computed} instances have no separability: a system has one generation")
+        lacking = _instances(undefined - not_computed)
+        reasons.append(f"{lacking} without separability: a system has one generation")
     return "; ".join(reasons)
+
+
+def _instances(number: int) -> str:
+    return f"{number} instance{'s' * (number != 1)}"
 
 
 def bins_of(values: FloatArray, n: int) -> Bins:

@@ -62,7 +62,7 @@ def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, 
         **scale.described,
         "edges": bins.edges.tolist(),
         "undefined": missing,
-        **({"why": f"{missing} matchups have no separability and are in no bin"} if missing else {}),
+        **({"why": _in_no_bin(missing)} if missing else {}),
         "mean_consistency_by_bin": _by_bin(
             bins,
             lambda index: [
@@ -130,6 +130,12 @@ def _persons(raters: Sequence[Rater]) -> IntArray:
     """Return one code for a person in all configurations, for each rating set."""
     names = sorted({name for rater in raters for name in rater.rated.raters})
     return np.concatenate([np.searchsorted(names, rater.rated.raters)[rater.sets.rater] for rater in raters])
+
+
+def _in_no_bin(matchups: int) -> str:
+    if matchups == 1:
+        return "1 matchup has no separability and is in no bin"
+    return f"{matchups} matchups have no separability and are in no bin"
 
 
 def _by_bin(bins: Bins, listed: Callable[[int], list[dict[str, Any]]]) -> list[dict[str, Any]]:

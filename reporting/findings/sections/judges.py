@@ -96,7 +96,7 @@ def _test_text(test: Findings) -> str:
     if adjusted >= 1 - difference["level"]:
         return _("no difference by more than chance")
     nearer = test["judge_a"] if difference["value"] > 0 else test["judge_b"]
-    return _("%(judge)s agrees more with people") % {"judge": nearer}
+    return _("“%(judge)s” agrees more with people") % {"judge": nearer}
 
 
 def _juries(found: list[Findings]) -> Table | None:

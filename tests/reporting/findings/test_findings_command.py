@@ -51,7 +51,8 @@ def test_text_holds_numbers_and_no_control_characters(slug: str, capsys: pytest.
     call_command("findings", slug)
     said = capsys.readouterr().out
     assert "judge:direct" in said
-    assert "mean consistency          0.000, n = 1 rating sets" in said
+    assert "mean consistency          0.000, n = 1 rating set, 1 instance (" in said
+    assert "people: 1 rater, 1 rating set (0 incomplete), " in said
     assert "\x1b" not in said
 
 

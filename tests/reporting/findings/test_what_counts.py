@@ -125,8 +125,8 @@ def test_instances_that_came_after_separability_are_told_from_those_without_one(
     separability = findings(study, rounds=20)["configurations"][0]["separability"]
 
     assert separability["undefined"] == 2
-    assert "1 instances came after it was computed" in separability["why"]
-    assert "1 instances have no separability: a system has one generation" in separability["why"]
+    assert "1 instance came after it was computed" in separability["why"]
+    assert "1 instance without separability: a system has one generation" in separability["why"]
 
 
 def test_pooled_findings_say_what_is_in_no_bin() -> None:

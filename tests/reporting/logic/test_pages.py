@@ -111,6 +111,9 @@ def test_files_and_pictures_have_the_same_numbers(audited: Audited, reader: Clie
     assert svg["Content-Type"] == "image/svg+xml"
     assert "Commutativity and agreement with people" in svg.content.decode()
     assert "Nothing to draw yet" in reader.get(f"{ADDRESS}self-agreement.svg").content.decode()  # four texts, none of 5
+    page = text_of(reader, ADDRESS)
+    assert "Not drawn: Transitivity and self-agreement — no judge was asked the same twice" in page
+    assert page.count("Not drawn:") == 1
     for address in (f"{ADDRESS}other.svg", f"{ADDRESS}transitivity.svg?theme=pink", f"{ADDRESS}?question=none"):
         assert reader.get(address).status_code == 404, address
 

@@ -121,7 +121,7 @@ def test_what_it_quotes_is_escaped(folder: Path) -> None:
         "prompt direct.v1+summarization.v1 (SHA-256 ",
         "Separability is by rouge1; similarities are put on a scale from 0 to 1 over: configuration.",
         "Intervals are of level 0.95 over instances; a tie counts as half a win",
-        "only 6 instances were rated by people",
+        "people rated only 6 instances; intervals are wide",
         "separability bins hold fewer than 5 instances",
         "by separability (rouge1)",
         "gave no readable verdict on 2 of 12 presentations",

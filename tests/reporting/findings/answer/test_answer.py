@@ -366,7 +366,7 @@ def test_the_best_judge_is_named() -> None:
     (told,) = [one for one in answer(study(replacement=judges)) if one["rule"] == "judges"]
     assert told["values"]["judge"] == "better"
     assert told["text"] == (
-        "Of 3 judges 2 may replace a single rater at least in part. better comes nearest to people. "
+        "Of 3 judges 2 may replace a single rater at least in part. “better” comes nearest to people. "
         "May replace a single rater above separability 0.40 (ε = 0.10)."
     )
     assert "judge" in rules(study(replacement=judges[:1]))

@@ -14,7 +14,7 @@ from django.utils import translation
 
 from reporting.core import charts
 from reporting.core.themes import VIRIDIS, between, ink_on, viridis
-from reporting.core.words import rater_name
+from reporting.core.words import ALL_TIES, rater_name
 from reporting.findings.charts.common import for_page, short_names
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
@@ -297,6 +297,14 @@ def test_nothing_to_draw_is_a_picture_that_says_why(empty: Found, name: str) -> 
 def test_a_study_without_configurations_has_its_pictures_too(name: str) -> None:
     if name in OF_STUDY:
         assert draw(name, study())["usermeta"]["why"]
+
+
+def test_ties_are_the_reason_only_where_there_are_some(empty: Found) -> None:
+    assert draw("position", empty)["usermeta"]["why"] == "no verdict on a pair"
+    ties = {"value": None, "why": ALL_TIES}
+    rater = {**empty["configurations"][0]["raters"][0], "preferred_first": ties}
+    tied = {**empty, "configurations": [{**empty["configurations"][0], "raters": [rater]}]}
+    assert draw("position", tied)["usermeta"]["why"] == ALL_TIES
 
 
 @pytest.mark.parametrize("name", KINDS)
