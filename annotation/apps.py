@@ -15,6 +15,7 @@ CHANNEL_ADAPTERS = (  # modules of annotation.recruitment
     "mturk.adapter",
     "prolific.adapter",
 )
+MAILS = ("members.mails", "recruitment.invitation_mails")  # the texts of mails
 
 
 class AnnotationConfig(AppConfig):
@@ -24,11 +25,13 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register system checks, adapters of channels and what privacy forgets, which need the models, and receivers for new connections."""
+        """Register system checks, texts of mails, adapters of channels and what privacy forgets, which need the models, and receivers for new connections."""
         from annotation.importing.upload_jobs import forget_uploads  # needs the models, which are loaded by now
 
         FORGET_RESULTS.append(forget_uploads)
         import_module("annotation.core.system_checks")
+        for mails in MAILS:
+            import_module(f"annotation.{mails}")
         for adapter in CHANNEL_ADAPTERS:
             import_module(f"annotation.recruitment.{adapter}")
         connection_created.connect(log_slow_queries, dispatch_uid="log_slow_queries")

@@ -64,6 +64,9 @@ METRICS_DIR = env.str("PROMETHEUS_MULTIPROC_DIR", default="")
 
 ERASURE_LOG = Path(env.str("ERASURE_LOG", default="") or DATA_DIR / "erasures.jsonl")
 
+EMAIL_URL = env.str("EMAIL_URL", default="")
+MAIL_FROM = env.str("MAIL_FROM", default="")
+
 SHORTEST_KEY = 32  # characters: 128 bits in hexadecimal digits
 FEWEST_CHARACTERS = 5  # different ones, as Django's own check asks for
 
@@ -167,6 +170,18 @@ def _strong(key: str, source: str, remedy: str) -> str:
 def _refuse_key(source: str, reason: str, remedy: str) -> NoReturn:
     sys.stderr.write(f"Tandem can't start: {source} can't be used as the secret key: {reason}. {remedy}\n")
     sys.exit(CANT_BOOT)
+
+
+def mail() -> dict[str, object]:
+    """Django's mail settings for EMAIL_URL; without one nothing is sent."""
+    try:
+        return dict(environ.Env.email_url_config(EMAIL_URL or "dummymail://"))
+    except (environ.ImproperlyConfigured, ValueError):  # whose words may hold the password
+        sys.stderr.write(
+            "Tandem can't start: EMAIL_URL is no address of a mail server. "
+            "One is smtp+tls://USER:PASSWORD@HOST:587, with special characters in percent encoding.\n"
+        )
+        sys.exit(CANT_BOOT)
 
 
 def static_root() -> Path:

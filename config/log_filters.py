@@ -10,7 +10,9 @@ import re
 from annotation.core.request_ids import current
 
 MASK = "[…]"
-_TOKENS = r"(?P<before>/join/[^/\s]+/|/mturk/[^/\s]+/(?:task|status)/)[^/\s?&#\"']+"
+_TOKENS = (
+    r"(?P<before>/join/[^/\s]+/|/mturk/[^/\s]+/(?:task|status)/|/login/new/[^/\s]+/|/account/address/)[^/\s?&#\"']+"
+)
 # Platforms' ids, search words and tokens all stand in a query: its names are enough to follow a fault.
 _QUERY = r"(?P<name>[?&][\w.-]+=)[^\s&#\"']+"
 _ROW = r"(?P<key>Key \([^)]*\)=\().*(?=\))|(?P<row>Failing row contains \().*(?=\))"  # PostgreSQL's details

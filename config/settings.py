@@ -216,6 +216,13 @@ CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}},
 }
 
+# Mails: by the server of EMAIL_URL (EMAIL_HOST and so on), for invitations, new passwords and alarms.
+vars().update(env.mail())
+MAIL_ON = bool(env.EMAIL_URL)
+EMAIL_TIMEOUT = 30  # seconds
+DEFAULT_FROM_EMAIL = env.MAIL_FROM or "tandem@localhost"
+PASSWORD_RESET_TIMEOUT = 60 * 60  # seconds
+
 # Erasures of raters, for backups that are older: not in the database, since a restored one must lose them again.
 ERASURE_LOG = env.ERASURE_LOG
 

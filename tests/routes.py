@@ -121,6 +121,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         **{f"api:group-{name}": group for name in ("detail", "members")},
         "api:group-remove-member": {**group, "member": _grant(whole.group).pk},
         "api:study-remove-member": {"member": _grant(whole.study).pk},
+        "annotation:choose-password": {"uidb64": "none", "token": "none"},
         "annotation:join": {"channel_key": whole.anonymous.key},
         "annotation:instance": {"pk": whole.study.instances.earliest("pk").pk},
         "annotation:rater": {"pk": whole.annotator.pk},

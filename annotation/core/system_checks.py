@@ -6,6 +6,7 @@ With PRODUCTION the server and the worker refuse to start while one of them fail
 import tempfile
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register, run_checks
@@ -19,7 +20,7 @@ _LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
 @register(Tags.security, deploy=True)
 def check_settings(**_options: Any) -> list[CheckMessage]:
-    """Check DEBUG, the host names and the data folder."""
+    """Check DEBUG, the host names, mail and the data folder."""
     if not settings.PRODUCTION:
         return []
     found: list[CheckMessage] = []
@@ -30,6 +31,12 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
     if "*" in settings.ALLOWED_HOSTS or _LOCAL.issuperset(settings.ALLOWED_HOSTS):
         hint = "Set ALLOWED_HOSTS to the names under which people reach this server."
         found.append(Error(f"ALLOWED_HOSTS is {','.join(settings.ALLOWED_HOSTS)}.", hint=hint, id="tandem.E002"))
+    if settings.MAIL_ON and urlsplit(settings.BASE_URL).hostname in _LOCAL:
+        hint = "Set BASE_URL to this server's public address: links in mails begin with it."
+        found.append(Error(f"EMAIL_URL is set, and BASE_URL is {settings.BASE_URL}.", hint=hint, id="tandem.E006"))
+    if settings.MAIL_ON and settings.DEFAULT_FROM_EMAIL.endswith("@localhost"):
+        hint = "Set it to an address that your mail server may send from."
+        found.append(Error("EMAIL_URL is set, and MAIL_FROM is not.", hint=hint, id="tandem.E007"))
     try:
         with tempfile.TemporaryFile(dir=settings.DATA_DIR):
             pass

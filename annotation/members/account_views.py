@@ -29,6 +29,7 @@ class SignInView(LoginView):
 
     template_name = "annotation/members/login.html"
     authentication_form = SignInForm
+    extra_context = {"mail_on": settings.MAIL_ON}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Sign in, or ask for the second factor."""

@@ -17,6 +17,7 @@ from annotation.models import AuditEntry, Event
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 # Raters' pages, arrivals, platforms' messages, signing in: those have records of their own.
 NOT_RESEARCHERS = ("/rate/", "/join/", "/mturk/", "/hooks/", "/login/", "/logout/", "/language/")
+SECRET = ("token",)  # parts of addresses that are no keys
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,9 @@ class AuditMiddleware(MiddlewareMixin):
                     account=request.user.pk,
                     method=(request.method or "")[:7],
                     action=found.view_name[:120] if found else "-",
-                    about={name: str(value) for name, value in found.kwargs.items()} if found else {},
+                    about={name: str(value) for name, value in found.kwargs.items() if name not in SECRET}
+                    if found
+                    else {},
                     status=response.status_code,
                     request_id=current.get(),
                     changes=changes,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from annotation.members.memberships import GRANTABLE
@@ -36,6 +37,16 @@ class MemberForm(forms.Form):
         widget=forms.RadioSelect,
         label=_("Account"),
     )
+    address = forms.EmailField(
+        required=False,
+        label=_("Send a new account’s sign-in link to this e-mail address"),
+        help_text=_("The address is forgotten when the mail is sent."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not settings.MAIL_ON:
+            del self.fields["address"]
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -11,11 +11,13 @@ from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.core.errors import AnnotationError
+from annotation.mail.outbox import write_mail
 from annotation.members.accounts import login_link
 from annotation.members.forms import GroupForm, GroupNameForm, MemberForm, MoveStudyForm
 from annotation.members.groups import add_member, create_group, move_study, new_member_link, rename_group, revoke_role
@@ -30,7 +32,7 @@ from annotation.members.permissions import (
     has_any_role,
     study_view,
 )
-from annotation.models import Annotator, ResearchGroup, RoleGrant, Study
+from annotation.models import Annotator, Mail, ResearchGroup, RoleGrant, Study
 
 ANNOTATORS_A_PAGE = 100
 Place = ResearchGroup | Study  # where a role holds
@@ -106,6 +108,9 @@ def _add(request: HttpRequest, form: MemberForm, place: Place) -> NewLink | None
         _("%(name)s has the role %(role)s now.") if member.changed else _("%(name)s had the role %(role)s already.")
     )
     messages.success(request, message % names)
+    if member.is_new and (address := form.cleaned_data.get("address")):
+        write_mail(kind=Mail.Kind.SIGN_IN, address=address, user=member.user, at=timezone.now())
+        messages.success(request, _("The sign-in link is being sent."))
     url = login_link(user=member.user, base_url=request.build_absolute_uri("/")) if member.is_new else ""
     return NewLink(member.user.get_username(), url)
 

@@ -7,6 +7,7 @@ from annotation.models.allocation import ArmDraw
 from annotation.models.annotators import Annotator, Consent, Message
 from annotation.models.hits import Batch, Hit, HitPair, Slot
 from annotation.models.importing import ComparisonTable, Generation, Instance, Matchup, Pair, System, Upload
+from annotation.models.mail import Mail
 from annotation.models.members import AuditEntry, ResearchGroup, RoleGrant
 from annotation.models.quality import QualificationResult
 from annotation.models.rating import Assignment, Display, Flag, Rating, VoteChange
@@ -35,6 +36,7 @@ __all__ = [
     "ImportRecord",
     "Instance",
     "Invitation",
+    "Mail",
     "Matchup",
     "Message",
     "Pair",

@@ -264,6 +264,7 @@ def _erase_account(user: User, everywhere: bool) -> bool:
         user.save()
         user.annotators.update(user=None)
         user.api_tokens.all().delete()
+        user.mails.all().delete()
         remove_second_factor(user=user)
     return True
 

@@ -206,6 +206,20 @@ PERSONAL = (
         Fate.DELETED,
     ),
     Entry(
+        "annotation.Mail",
+        "address text error",
+        "a mail; the address until it is sent, of one that could not be sent for a week",
+        Fate.DELETED,
+        "with the invitation or the account",
+    ),
+    Entry(
+        "annotation.Mail",
+        "address_digest user invitation created_at ended_at",
+        "limits of mails to one address, which is hashed with a key",
+        Fate.DELETED,
+        "with the invitation or the account; all of them after a week, with `erase_expired`",
+    ),
+    Entry(
         "annotation.Participant",
         "external_id",
         "a platform's id for a rater",
@@ -281,6 +295,7 @@ OTHER = {
     "annotation.ArmDraw": "study instance",
     "annotation.AuditEntry": "happened_at account method action about status request_id changes",
     "annotation.Channel": "key study batch kind name is_open created_at",
+    "annotation.Mail": "key kind state language attempts due_at",
     "annotation.PlatformAction": "channel kind attempts created_at ended_at",
     "annotation.WebhookEvent": "channel",
     "annotation.SeparabilityRun": "similarity model model_fingerprint samples cross_pairs seed study dataset system_a "

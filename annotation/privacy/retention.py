@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.sessions.models import Session
 from django.db.models import Max, QuerySet
 
 from annotation.annotators.participants import ERASED
-from annotation.models import Annotator, Batch, Event, Study, Submission, WebhookEvent
+from annotation.models import Annotator, Batch, Event, Mail, Study, Submission, WebhookEvent
 from annotation.privacy.erasing import FROM_FILES, erase_rater, erase_submissions
 from annotation.studies.log import log
 
@@ -61,9 +62,9 @@ def erase_expired(*, at: datetime) -> list[Expired]:
 
 
 def erase_traces(*, at: datetime) -> int:
-    """Delete expired sessions, and failed sign-ins older than a week; returns the number of rows."""
+    """Delete expired sessions, and failed sign-ins and ended mails older than a week; returns the number of rows."""
     before = at - timedelta(days=SIGN_IN_DAYS)
-    rows: list[QuerySet[Session] | QuerySet[AccessAttempt]] = [Session.objects.filter(expire_date__lt=at)]
+    rows: list[QuerySet[Any]] = [Session.objects.filter(expire_date__lt=at), Mail.objects.filter(ended_at__lt=before)]
     rows += [model.objects.filter(attempt_time__lt=before) for model in (AccessAttempt, AccessFailureLog, AccessLog)]
     return sum(found.delete()[0] for found in rows)
 

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
-from django.core.validators import RegexValidator
+from django.core.validators import RegexValidator, validate_email
 from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -91,6 +91,35 @@ class InviteForm(forms.Form):
     days = forms.IntegerField(
         label=_("Good for how many days"), min_value=1, max_value=LONGEST_DAYS, initial=VALID_DAYS
     )
+
+
+class MailInviteForm(InviteForm):
+    """The same, and addresses that the links are sent to."""
+
+    addresses = forms.CharField(
+        label=_("Send them to these e-mail addresses, one a line"),
+        required=False,
+        max_length=100_000,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=_("One link for each, whatever the number above. An address is forgotten when its mail is sent."),
+    )
+
+    def clean_addresses(self) -> list[str]:
+        """Return the addresses, each once."""
+        found = list(dict.fromkeys(self.cleaned_data["addresses"].split()))
+        for address in found:
+            try:
+                validate_email(address)
+            except forms.ValidationError:
+                raise forms.ValidationError(
+                    _("%(address)s is no e-mail address; nothing was sent.") % {"address": address}
+                ) from None
+        if len(found) > MOST_AT_ONCE:
+            raise forms.ValidationError(
+                _("%(count)s links at once? From 1 to %(most)s can be made.")
+                % {"count": len(found), "most": MOST_AT_ONCE}
+            )
+        return found
 
 
 class ReissueForm(forms.Form):

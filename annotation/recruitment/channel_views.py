@@ -8,6 +8,7 @@ import csv
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
@@ -19,12 +20,14 @@ from django.views.decorators.cache import never_cache
 
 from annotation.core.errors import AnnotationError, BadFields
 from annotation.core.http import as_download, attempt, error_text, status_of
+from annotation.mail.outbox import send_again
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Channel, Study
-from annotation.recruitment.accounts import InviteForm, ReissueForm
+from annotation.recruitment.accounts import InviteForm, MailInviteForm, ReissueForm
 from annotation.recruitment.base import ADAPTERS, adapter_of
 from annotation.recruitment.channel_counts import invitation_counts, with_counts
 from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
+from annotation.recruitment.invitation_mails import mails_of
 from annotation.recruitment.invitations import Link, invite, open_links, reissue
 from annotation.recruitment.options import ChannelForm
 
@@ -78,9 +81,12 @@ def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpRespons
 def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
     """Show the one-time links that are still unused; a POST makes some, for new raters or for one who lost access."""
     channel = get_object_or_404(study.channels.select_related("study"), key=channel_key, kind=Channel.Kind.ACCOUNTS)
-    form: forms.Form = InviteForm()
+    kind = MailInviteForm if settings.MAIL_ON else InviteForm
+    form: forms.Form = kind()
+    if request.method == "POST" and "again" in request.POST:
+        return _send_again(request, channel)
     if request.method == "POST":
-        form = ReissueForm(request.POST) if "rater" in request.POST else InviteForm(request.POST)
+        form = ReissueForm(request.POST) if "rater" in request.POST else kind(request.POST)
         if form.is_valid() and (made := attempt(form, lambda: _make_links(request, channel, form))):
             messages.success(request, made)
             return redirect("annotation:links", study.slug, channel.key)
@@ -93,6 +99,7 @@ def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
         "form": form,
         "links": found,
         "invitations": invitation_counts(channel, timezone.now()),
+        "mails": mails_of(channel),
     }
     return render(request, "annotation/recruitment/links.html", context, status=422 if form.is_bound else 200)
 
@@ -104,8 +111,20 @@ def _make_links(request: HttpRequest, channel: Channel, form: forms.Form) -> str
     if "rater" in asked:
         link = reissue(code=asked["rater"].strip(), by=account_of(request), **common)
         return _("The new link of rater %(rater)s is below.") % {"rater": link.rater}
-    made = len(invite(count=asked["count"], valid_days=asked["days"], **common))
+    addresses = asked.get("addresses", [])
+    count = len(addresses) or asked["count"]
+    made = len(invite(count=count, valid_days=asked["days"], addresses=addresses, **common))
+    if addresses:
+        return ngettext("%(count)d link is being sent.", "%(count)d links are being sent.", made) % {"count": made}
     return ngettext("%(count)d link made.", "%(count)d links made.", made) % {"count": made}
+
+
+def _send_again(request: HttpRequest, channel: Channel) -> HttpResponse:
+    """Queue a mail once more that failed, or may not have been sent."""
+    mail = get_object_or_404(mails_of(channel), key=request.POST["again"])
+    if send_again(mail=mail, at=timezone.now()):
+        messages.success(request, _("The mail is sent again."))
+    return redirect("annotation:links", channel.study.slug, channel.key)
 
 
 def _forms(

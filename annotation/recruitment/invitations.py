@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from base64 import urlsafe_b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +16,8 @@ from django.utils.translation import gettext as _
 from annotation.annotators.participants import new_raters, refuse_closed
 from annotation.core.errors import ClaimRefused, Unacceptable, UnknownName
 from annotation.core.keys import account_in_log
-from annotation.models import Annotator, Channel, Invitation, Participant, Study
+from annotation.mail.outbox import write_mail
+from annotation.models import Annotator, Channel, Invitation, Mail, Participant, Study
 from annotation.models.members import Role
 
 MOST_LINKS = 10_000
@@ -36,9 +38,18 @@ class Link:
 
 
 @transaction.atomic
-def invite(*, channel: Channel, count: int, base_url: str, at: datetime, valid_days: int = VALID_DAYS) -> list[Link]:
+def invite(
+    *,
+    channel: Channel,
+    count: int,
+    base_url: str,
+    at: datetime,
+    valid_days: int = VALID_DAYS,
+    addresses: Sequence[str] = (),
+) -> list[Link]:
     """Make `count` nameless raters, and a link for each.
 
+    addresses : e-mail addresses of the first raters, who are sent their links
     Raises: Unacceptable for an invalid count or number of days, or a channel that isn't one of accounts; ClaimRefused
     when the channel is shut or the study archived.
     """
@@ -56,10 +67,12 @@ def invite(*, channel: Channel, count: int, base_url: str, at: datetime, valid_d
     annotators = new_raters(channel, count)
     tokens = [_token(channel, annotator.code, at) for annotator in annotators]
     until = at + timedelta(days=valid_days)
-    Invitation.objects.bulk_create(
+    made = Invitation.objects.bulk_create(
         Invitation(channel=channel, annotator=annotator, digest=digest_of(token), created_at=at, expires_at=until)
         for annotator, token in zip(annotators, tokens, strict=True)
     )
+    for address, invitation in zip(addresses, made, strict=False):
+        write_mail(kind=Mail.Kind.INVITATION, address=address, invitation=invitation, at=at)
     return [
         Link(annotator.code, _address(channel, token, base_url), until)
         for annotator, token in zip(annotators, tokens, strict=True)
@@ -94,13 +107,20 @@ def reissue(*, channel: Channel, code: str, base_url: str, at: datetime, by: Use
 
 def open_links(*, channel: Channel, base_url: str, at: datetime) -> list[Link]:
     """Return a channel's links that can still be used; none that an earlier key of the server has made."""
-    unused = channel.invitations.filter(used_at=None, expires_at__gt=at).select_related("annotator").order_by("pk")
-    made = [(one, _token(channel, one.annotator.code, one.created_at)) for one in unused]
-    return [
-        Link(one.annotator.code, _address(channel, token, base_url), one.expires_at)
-        for one, token in made
-        if digest_of(token) == one.digest
-    ]
+    unused = (
+        channel.invitations.filter(used_at=None, expires_at__gt=at)
+        .select_related("annotator", "channel")
+        .order_by("pk")
+    )
+    made = ((one, link_of(one, base_url)) for one in unused)
+    return [Link(one.annotator.code, link, one.expires_at) for one, link in made if link is not None]
+
+
+def link_of(invitation: Invitation, base_url: str) -> str | None:
+    """Return the link of an invitation, or None if an earlier key of the server has made it."""
+    channel = invitation.channel
+    token = _token(channel, invitation.annotator.code, invitation.created_at)
+    return _address(channel, token, base_url) if digest_of(token) == invitation.digest else None
 
 
 def find_invitation(*, channel: Channel, token: str) -> Invitation | None:

@@ -6,6 +6,7 @@ from django.conf import settings
 
 from annotation.core.processes import this_process
 from annotation.core.system_checks import refuse_unready
+from annotation.mail.thread import MailThread
 from annotation.management.commands._base import TandemCommand, argument
 from judging.worker import MaintenanceThread, TandemWorker
 
@@ -40,9 +41,11 @@ class Command(TandemCommand):
             excluded_queue_names=[],
         )
         worker.configure_signals()
-        caretaker = MaintenanceThread()
+        caretaker, mails = MaintenanceThread(), MailThread()
         caretaker.start()
+        mails.start()
         try:
             worker.run()
         finally:
             caretaker.end()
+            mails.end()

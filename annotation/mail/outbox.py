@@ -1,0 +1,173 @@
+"""Storing mails, and sending those that are due.
+
+A mail is claimed in the database before the mail server is told of it. An attempt that failed before the server had it is
+repeated, longer after each, for three days. Where the connection broke while the server took it, it may have been sent: only
+alarms, of which a second does no harm, are repeated then, under the same Message-ID.
+"""
+
+import logging
+import re
+import smtplib
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.mail import EmailMessage, get_connection
+from django.core.mail.backends.base import BaseEmailBackend
+from django.utils import translation
+from django.utils.crypto import salted_hmac
+
+from annotation.models import Invitation, Mail
+
+Kind, State = Mail.Kind, Mail.State
+# By kind: subject and text of a mail, or None if it is no longer wanted.
+COMPOSERS: dict[str, Callable[[Mail, datetime], tuple[str, str] | None]] = {}
+GIVEN_UP_AFTER = timedelta(days=3)
+LONGEST_PAUSE = timedelta(hours=1)
+CLAIMED_FOR = timedelta(minutes=10)  # longer than a mail server may take (EMAIL_TIMEOUT)
+PERMANENT = 500  # and above: SMTP codes of refusals that a repetition does not change
+
+log = logging.getLogger(__name__)
+
+
+def _stored_text(mail: Mail, _at: datetime) -> tuple[str, str]:
+    """Return a text that was stored: its first line is the subject."""
+    subject, _line, text = mail.text.partition("\n")
+    return subject, text
+
+
+COMPOSERS[Kind.ALARM] = _stored_text
+
+
+def write_mail(
+    *,
+    kind: Mail.Kind,
+    address: str,
+    at: datetime,
+    user: User | None = None,
+    invitation: Invitation | None = None,
+    text: str = "",
+    language: str | None = None,
+) -> Mail:
+    """Store a mail; a worker sends it within seconds of the commit."""
+    return Mail.objects.create(
+        kind=kind,
+        address=address,
+        address_digest=digest_of(address),
+        user=user,
+        invitation=invitation,
+        text=text,
+        language=language or translation.get_language() or settings.LANGUAGE_CODE,
+        created_at=at,
+        due_at=at,
+    )
+
+
+def digest_of(address: str) -> str:
+    """Return the keyed hash of an address, by which mails to it are counted after it is forgotten."""
+    return salted_hmac("tandem.mail", address.strip().lower(), algorithm="sha256").hexdigest()
+
+
+def send_due(*, at: datetime) -> int:
+    """Send the mails that are due; returns how many were taken up. Several processes may do so at once."""
+    _look_after_broken_off(at)
+    taken = 0
+    for pk in list(Mail.objects.filter(state=State.WAITING, due_at__lte=at).values_list("pk", flat=True)[:100]):
+        claim = {"state": State.SENDING, "due_at": at + CLAIMED_FOR}
+        if Mail.objects.filter(pk=pk, state=State.WAITING).update(**claim):
+            _send(Mail.objects.select_related("user", "invitation__channel__study").get(pk=pk), at)
+            taken += 1
+    return taken
+
+
+def send_again(*, mail: Mail, at: datetime) -> bool:
+    """Queue a mail that failed, or is not known to have been sent; tell whether it was one."""
+    again = Mail.objects.filter(pk=mail.pk, state__in=(State.FAILED, State.UNSURE)).exclude(address="")
+    return again.update(state=State.WAITING, due_at=at, created_at=at, ended_at=None, attempts=0) > 0
+
+
+def _look_after_broken_off(at: datetime) -> None:
+    """End the attempts of processes that died while they were sending."""
+    broken = Mail.objects.filter(state=State.SENDING, due_at__lte=at)
+    broken.filter(kind=Kind.ALARM).update(state=State.WAITING)
+    broken.update(state=State.UNSURE, ended_at=at, error="the process that sent it ended")
+
+
+def _send(mail: Mail, at: datetime) -> None:
+    message = _message(mail, at)
+    if message is None:
+        _end(mail, State.FAILED, at, "no longer wanted", forget=True)
+        return
+    server: BaseEmailBackend = get_connection()
+    try:
+        server.open()
+    except (OSError, smtplib.SMTPException) as error:
+        _repeat(mail, at, error)
+        return
+    try:
+        server.send_messages([message])
+    except smtplib.SMTPRecipientsRefused as error:
+        code = next(iter(error.recipients.values()))[0]
+        _refused(mail, at, error, code)
+    except smtplib.SMTPResponseException as error:
+        _refused(mail, at, error, error.smtp_code)
+    except (OSError, smtplib.SMTPException) as error:
+        if mail.kind == Kind.ALARM:
+            _repeat(mail, at, error)
+        else:
+            _end(mail, State.UNSURE, at, _words(error))
+    else:
+        _end(mail, State.SENT, at, "", forget=True)
+    finally:
+        with suppress(OSError, smtplib.SMTPException):  # what it has taken it has
+            server.close()
+
+
+def _message(mail: Mail, at: datetime) -> EmailMessage | None:
+    with translation.override(mail.language):
+        written = COMPOSERS[mail.kind](mail, at)
+    if written is None:
+        return None
+    host = urlsplit(settings.BASE_URL).hostname or "localhost"
+    headers = {"Message-ID": f"<{mail.key}@{host}>", "Auto-Submitted": "auto-generated"}
+    return EmailMessage(*written, to=[mail.address], headers=headers)
+
+
+def _refused(mail: Mail, at: datetime, error: Exception, code: int) -> None:
+    if code >= PERMANENT:
+        _end(mail, State.FAILED, at, _words(error))
+    else:
+        _repeat(mail, at, error)
+
+
+def _repeat(mail: Mail, at: datetime, error: Exception) -> None:
+    """Try again later, or give up."""
+    if at - mail.created_at >= GIVEN_UP_AFTER:
+        _end(mail, State.FAILED, at, _words(error))
+        return
+    pause = min(timedelta(seconds=30) * 2 ** min(mail.attempts, 10), LONGEST_PAUSE)
+    log.warning("mail %s (%s) waits: %s", mail.key, mail.kind, _words(error))
+    Mail.objects.filter(pk=mail.pk).update(
+        state=State.WAITING, attempts=mail.attempts + 1, due_at=at + pause, error=_words(error)
+    )
+
+
+def _end(mail: Mail, state: str, at: datetime, error: str, *, forget: bool = False) -> None:
+    """Store the end of a mail; its address is kept only where it may be sent again."""
+    if error:
+        log.warning("mail %s (%s) ends as %s: %s", mail.key, mail.kind, state, error)
+    Mail.objects.filter(pk=mail.pk).update(
+        state=state,
+        attempts=mail.attempts + 1,
+        error=error,
+        ended_at=at,
+        **({"address": "", "text": ""} if forget else {}),
+    )
+
+
+def _words(error: Exception) -> str:
+    """Return a server's words without addresses, which they often repeat."""
+    return re.sub(r"[^\s@<>'\"]+@[^\s<>'\"]+", "[…]", f"{type(error).__name__}: {error}")[:300]

@@ -1,0 +1,54 @@
+"""Mails, which are stored before they are sent."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.keys import new_key
+from annotation.models.recruitment import Invitation
+
+
+class Mail(models.Model):
+    """One mail to one address. Its links are made when it is sent, so that the table holds none."""
+
+    class Kind(models.TextChoices):
+        INVITATION = "invitation", _("Invitation")
+        SIGN_IN = "sign-in", _("Sign-in link")
+        RESET = "reset", _("New password")
+        ADDRESS = "address", _("Confirmation of an address")
+        ALARM = "alarm", _("Alarm")
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waiting to be sent")
+        SENDING = "sending", _("Being sent")
+        SENT = "sent", _("Sent")
+        FAILED = "failed", _("Not sent")
+        UNSURE = "unsure", _("Perhaps sent: the connection broke while it was")
+
+    key = models.CharField(max_length=32, unique=True, default=new_key, editable=False, help_text="Of the Message-ID.")
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    address = models.EmailField(blank=True, help_text="Emptied when it is sent.")
+    address_digest = models.CharField(max_length=64, blank=True, help_text="Keyed hash, for limits.")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="mails"
+    )
+    invitation = models.ForeignKey(Invitation, null=True, blank=True, on_delete=models.CASCADE, related_name="mails")
+    text = models.TextField(blank=True, help_text="Of an alarm.")
+    language = models.CharField(max_length=10)
+    attempts = models.PositiveIntegerField(default=0)
+    error = models.CharField(max_length=300, blank=True, help_text="Why the last attempt failed.")
+    created_at = models.DateTimeField(default=timezone.now)
+    due_at = models.DateTimeField(default=timezone.now, help_text="When it is tried next.")
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(state__in=["waiting", "sending"]), name="mail_is_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}: {self.state}"

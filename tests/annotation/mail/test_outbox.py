@@ -1,0 +1,168 @@
+"""Mails are stored, then sent: each once, and none is lost with a mail server that is dead or refuses."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation.mail.outbox import GIVEN_UP_AFTER, send_due, write_mail
+from annotation.models import Annotator, Channel, Invitation, Mail, Study
+from annotation.privacy.erasing import erase_rater
+from annotation.privacy.retention import erase_traces
+from annotation.recruitment.channels import make_channel, set_open
+from tests.annotation.allocation.test_races import together
+from tests.factories import make_study, make_user
+from tests.smtp import Postbox
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+NOW = timezone.now()
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return make_study("talks", contact="ask@lab.example")
+
+
+@pytest.fixture
+def channel(study: Study) -> Channel:
+    channel = make_channel(study=study, kind=Channel.Kind.ACCOUNTS, name="by mail", options={})
+    set_open(channel=channel, is_open=True)
+    return channel
+
+
+def boss(study: Study) -> Client:
+    browser = Client()
+    browser.force_login(make_user("boss", "study-admin", study=study))
+    return browser
+
+
+def page(channel: Channel) -> str:
+    return f"/studies/{channel.study.slug}/channels/{channel.key}/links/"
+
+
+def invited(channel: Channel, addresses: str = "ada@example.org\nbob@example.org", **more: str) -> Any:
+    return boss(channel.study).post(page(channel), {"count": "1", "days": "30", "addresses": addresses, **more})
+
+
+def test_invitations_are_sent_once_with_working_links_and_the_addresses_are_forgotten(
+    post: Postbox, channel: Channel
+) -> None:
+    assert invited(channel).status_code == 302
+    assert post.taken == []  # a request waits for no mail server
+    assert send_due(at=timezone.now()) == 2
+    assert send_due(at=timezone.now() + timedelta(days=1)) == 0
+    assert [mail["To"] for mail in post.taken] == ["ada@example.org", "bob@example.org"]
+    text = post.texts[0]
+    assert "ask@lab.example" in text
+    assert "talks" not in text
+    link = text.partition("https://tandem.example.org")[2].split()[0]
+    assert Client().post(link).status_code == 302
+    assert Invitation.objects.filter(used_at__isnull=False).count() == 1
+    assert set(Mail.objects.values_list("state", "address", "text")) == {("sent", "", "")}
+    browser = Client()
+    browser.force_login(make_user("other", "study-admin", study=channel.study))
+    assert "ada@example.org" not in browser.get(page(channel)).text
+
+
+@pytest.mark.parametrize("addresses", ["ada@example.org, bob", "ada@example.org\nBcc:x"])
+def test_what_is_no_address_is_said_and_makes_no_link(post: Postbox, channel: Channel, addresses: str) -> None:
+    refused = invited(channel, addresses)
+    assert refused.status_code == 422
+    assert "is no e-mail address" in refused.text
+    assert not Invitation.objects.exists()
+
+
+def test_a_dead_mail_server_loses_nothing_and_the_page_says_what_it_said(
+    post: Postbox, channel: Channel, settings: Any
+) -> None:
+    invited(channel, "ada@example.org")
+    alive, settings.EMAIL_PORT = settings.EMAIL_PORT, 1
+    at = timezone.now()
+    for attempt in range(5):
+        assert send_due(at=at) == 1
+        mail = Mail.objects.get()
+        assert (mail.state, mail.attempts) == ("waiting", attempt + 1)
+        assert mail.due_at > at
+        at = mail.due_at
+    browser = Client()
+    browser.force_login(make_user("other", "study-admin", study=channel.study))
+    assert "ConnectionRefusedError" in browser.get(page(channel)).text
+    settings.EMAIL_PORT = alive
+    assert send_due(at=at) == 1
+    assert len(post.taken) == 1
+
+
+def test_a_refused_address_is_not_tried_again_until_someone_asks_for_it(post: Postbox, channel: Channel) -> None:
+    post.refuse = "550 no such mailbox <ada@example.org>"
+    invited(channel, "ada@example.org")
+    send_due(at=timezone.now())
+    mail = Mail.objects.get()
+    assert (mail.state, mail.address) == ("failed", "ada@example.org")
+    assert "550" in mail.error
+    assert "ada" not in mail.error
+    assert send_due(at=timezone.now() + timedelta(hours=2)) == 0
+    post.refuse = ""
+    browser = Client()
+    browser.force_login(make_user("other", "study-admin", study=channel.study))
+    assert browser.post(page(channel), {"again": mail.key}).status_code == 302
+    assert send_due(at=timezone.now()) == 1
+    assert len(post.taken) == 1
+
+
+def test_a_server_that_is_busy_is_asked_again_and_given_up_after_days(post: Postbox) -> None:
+    post.refuse = "450 try later"
+    write_mail(kind=Mail.Kind.ALARM, address="a@example.org", text="x", at=NOW)
+    send_due(at=NOW)
+    assert Mail.objects.get().state == "waiting"
+    send_due(at=NOW + GIVEN_UP_AFTER)
+    assert Mail.objects.get().state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"), [pytest.param("address", "unsure", id="once"), pytest.param("alarm", "waiting", id="alarm")]
+)
+def test_a_mail_that_may_have_been_sent_is_not_sent_again_but_alarms(post: Postbox, kind: str, state: str) -> None:
+    post.hang_up_after = "DATA"
+    write_mail(kind=Mail.Kind(kind), address="a@example.org", text="x", user=make_user("ann"), at=NOW)
+    send_due(at=NOW)
+    assert len(post.taken) == 1
+    assert Mail.objects.get().state == state
+    post.hang_up_after = ""
+    send_due(at=NOW + timedelta(hours=1))
+    assert len({mail["Message-ID"] for mail in post.taken}) == 1
+    assert len(post.taken) == (1 if state == "unsure" else 2)
+
+
+def test_a_process_that_dies_while_it_sends_leaves_a_mail_that_says_so(post: Postbox) -> None:
+    write_mail(kind=Mail.Kind.ADDRESS, address="a@example.org", user=make_user("ann"), at=NOW)
+    Mail.objects.update(state="sending", due_at=NOW)
+    assert send_due(at=NOW) == 0
+    assert Mail.objects.get().state == "unsure"
+    assert post.taken == []
+
+
+@pytest.mark.engine
+@pytest.mark.django_db(transaction=True)
+def test_of_several_workers_one_sends(post: Postbox) -> None:
+    for number in range(4):
+        write_mail(kind=Mail.Kind.ALARM, address=f"a{number}@example.org", text="Subject\nx", at=NOW)
+    assert sum(together([lambda: send_due(at=NOW)] * 3)) == 4
+    assert len(post.taken) == 4
+
+
+def test_who_is_erased_gets_no_mail_and_ended_mails_are_deleted_after_a_week(post: Postbox, channel: Channel) -> None:
+    invited(channel, "ada@example.org\nbob@example.org")
+    erase_rater(annotator=Annotator.objects.order_by("pk").first(), by=None, at=timezone.now())
+    send_due(at=timezone.now())
+    assert [mail["To"] for mail in post.taken] == ["bob@example.org"]
+    erase_traces(at=timezone.now() + timedelta(days=8))
+    assert not Mail.objects.exists()
+
+
+def test_a_link_that_was_used_meanwhile_is_not_sent(post: Postbox, channel: Channel) -> None:
+    invited(channel, "ada@example.org")
+    Invitation.objects.update(used_at=timezone.now())
+    assert send_due(at=timezone.now()) == 1
+    assert (post.sessions, Mail.objects.get().address) == (0, "")
