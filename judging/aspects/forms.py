@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects
 from judging.core.errors import BadSettings
-from judging.core.fields import CapField, ParametersField, endpoint_field
+from judging.core.fields import CapField, NarrowingForm, ParametersField, endpoint_field
 from judging.methods.direct import LONGEST_ASPECT
 from judging.methods.options import MOST_ASPECTS
 
@@ -31,7 +31,7 @@ class AspectsForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
 
 
-class DistilForm(forms.Form):
+class DistilForm(NarrowingForm):
     """The settings for distilling aspects."""
 
     endpoint = endpoint_field(help_text=_("Added by a site admin."))

@@ -6,11 +6,15 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import AnnotationError, UnknownName
+from annotation.models import Study
+from annotation.questions.questions import MAIN
+from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import JudgingError
-from judging.models import Endpoint
+from judging.models import Endpoint, Judge
 
 
 class ParametersField(forms.CharField):
@@ -64,7 +68,7 @@ class NarrowingForm(forms.Form):
     NARROWING : the fields by which it is narrowed; `BESIDE`: others that are folded away with them
     """
 
-    NARROWING: ClassVar[tuple[str, ...]]
+    NARROWING: ClassVar[tuple[str, ...]] = ()
     BESIDE: ClassVar[tuple[str, ...]] = ()
 
     def main_fields(self) -> list[forms.BoundField]:
@@ -78,6 +82,32 @@ class NarrowingForm(forms.Form):
     def narrows(self) -> bool:
         """Tell whether it was narrowed, validly or not."""
         return self.is_bound and any(self[name].data or self[name].errors for name in self.NARROWING)
+
+
+class AskedJudgeForm(NarrowingForm):
+    """A form about what one judge is to be asked in a study, about one of its questions and perhaps one data set."""
+
+    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
+    question = forms.ChoiceField(label=_("Question"))
+    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
+
+    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.study = study
+        fields: dict[str, Any] = self.fields
+        fields["judge"].queryset = judges
+        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
+        fields["dataset"].choices = or_all(datasets)
+        asked = study.questions
+        fields["question"].choices = [(str(one.number), one.key) for one in asked]
+        if len(asked) == 1:
+            del fields["question"]
+
+    @property
+    def asked_question(self) -> int:
+        """The number of the question; the main one where the study asks only that."""
+        return int(self.cleaned_data.get("question", MAIN))
 
 
 @contextmanager

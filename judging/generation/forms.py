@@ -28,6 +28,7 @@ class GenerateForm(NarrowingForm):
 
     NARROWING = ("dataset", "instances", "limit")
     BESIDE = ("in_flight",)
+    fold_title = _("Only a part of the instances")
 
     system = forms.CharField(
         max_length=LONGEST_SYSTEM,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.fields import CapField
+from judging.core.fields import CapField, NarrowingForm
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, find_method, method_names
 from judging.methods.options import MOST_SHOTS
@@ -22,7 +22,7 @@ from judging.tuning.services import LONGEST_NAME
 ASKING = ("max_cost", "in_flight", "name")  # which are no part of what is asked
 
 
-class TuningForm(forms.Form):
+class TuningForm(NarrowingForm):
     """What is to be tuned, what is tried, and within which budget."""
 
     judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))

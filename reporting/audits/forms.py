@@ -7,25 +7,21 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
-from annotation.questions.questions import MAIN
 from judging.audits.stress import CHANGES, StressTest
-from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.fields import CapField, NarrowingForm, or_all
+from judging.core.fields import AskedJudgeForm, CapField
 from judging.models import Judge, JudgeAudit
 from reporting.audits.words import CHANGE_NAMES
 
 PAIRS = 100  # that are proposed
 
 
-class JudgeAuditForm(NarrowingForm):
+class JudgeAuditForm(AskedJudgeForm):
     """A stress test or a check of drift."""
 
     NARROWING = ("dataset", "seed")
     BESIDE = ("changes", "in_flight")
     fold_title = _("Which changes, and which pairs")
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
-    question = forms.ChoiceField(label=_("Question"))
     kind = forms.ChoiceField(
         choices=JudgeAudit.Kind.choices,
         initial=JudgeAudit.Kind.STRESS,
@@ -51,22 +47,10 @@ class JudgeAuditForm(NarrowingForm):
         widget=forms.CheckboxSelectMultiple,
         label=_("Changes of a stress test"),
     )
-    dataset = forms.ChoiceField(required=False, label=_("Data set"))
     seed = forms.IntegerField(required=False, min_value=0, initial=0, label=_("Seed"))
-    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.study = study
-        fields: dict[str, Any] = self.fields
-        fields["judge"].queryset = judges.filter(endpoint__isnull=False)
-        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
-        fields["dataset"].choices = or_all(datasets)
-        self.asked = study.questions
-        if len(self.asked) > 1:
-            fields["question"].choices = [(str(one.number), one.key) for one in self.asked]
-        else:
-            del fields["question"]
+        super().__init__(*args, study=study, judges=judges.filter(endpoint__isnull=False), **kwargs)
 
     def clean(self) -> dict[str, Any]:
         """Build what is to be tested."""
@@ -79,6 +63,6 @@ class JudgeAuditForm(NarrowingForm):
                 dataset=data["dataset"],
                 pairs=data["pairs"],
                 seed=data["seed"] or 0,
-                question=int(data.get("question", MAIN)),
+                question=self.asked_question,
             )
         return data

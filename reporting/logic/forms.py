@@ -7,24 +7,20 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
-from annotation.questions.questions import MAIN
 from judging.audits.services import Audit
-from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.fields import CapField, NarrowingForm, or_all
+from judging.core.fields import AskedJudgeForm, CapField
 from judging.core.visibility import prompt_files_of
 from judging.models import Judge, PromptFile
 from judging.runs.forms import runnable_methods
 from judging.runs.judges import MOST_REPEATS
 
 
-class LogicAuditForm(NarrowingForm):
+class LogicAuditForm(AskedJudgeForm):
     """A judge to be audited."""
 
     NARROWING = ("dataset", "instances")
     BESIDE = ("seed", "in_flight", "limit")
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
-    question = forms.ChoiceField(label=_("Question"))
     wording = forms.ModelChoiceField(
         PromptFile.objects.none(), required=False, label=_("Wording"), empty_label=_("the judge’s own")
     )
@@ -44,7 +40,6 @@ class LogicAuditForm(NarrowingForm):
     max_cost = CapField(
         help_text=_("In the endpoint's currency; the run stops before it would spend more. Empty: no cap.")
     )
-    dataset = forms.ChoiceField(required=False, label=_("Data set"))
     instances = forms.IntegerField(
         required=False, min_value=1, label=_("Number of instances"), help_text=_("Drawn at random. Empty: all.")
     )
@@ -55,7 +50,6 @@ class LogicAuditForm(NarrowingForm):
         label=_("Seed"),
         help_text=_("Draws the instances; more with the same seed include the fewer."),
     )
-    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
     limit = forms.IntegerField(
         required=False,
         min_value=1,
@@ -64,18 +58,9 @@ class LogicAuditForm(NarrowingForm):
     )
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.study = study
+        super().__init__(*args, study=study, judges=judges.filter(method__in=runnable_methods()), **kwargs)
         fields: dict[str, Any] = self.fields
-        fields["judge"].queryset = judges.filter(method__in=runnable_methods())
         fields["wording"].queryset = prompt_files_of(study.group)
-        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
-        fields["dataset"].choices = or_all(datasets)
-        self.asked = study.questions
-        if len(self.asked) > 1:
-            fields["question"].choices = [(str(one.number), one.key) for one in self.asked]
-        else:
-            del fields["question"]
 
     def clean(self) -> dict[str, Any]:
         """Build the audit."""
@@ -85,6 +70,6 @@ class LogicAuditForm(NarrowingForm):
                 study=self.study,
                 **{name: data[name] for name in ("judge", "repeats", "negated", "wording", "dataset", "instances")},
                 seed=data["seed"] or 0,
-                question=int(data.get("question", MAIN)),
+                question=self.asked_question,
             )
         return data

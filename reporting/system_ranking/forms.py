@@ -8,9 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from analysis.adaptive import STEP
 from annotation.models import Study
-from annotation.questions.questions import MAIN
-from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.fields import CapField, NarrowingForm, or_all
+from judging.core.fields import AskedJudgeForm, CapField
 from judging.models import Judge
 from judging.runs.forms import runnable_methods
 from reporting.system_ranking.designs import OPTIONS, WantedRanking
@@ -25,14 +23,12 @@ DESIGN_NAMES = {
 }
 
 
-class RankingForm(NarrowingForm):
+class RankingForm(AskedJudgeForm):
     """A ranking to be asked for."""
 
     NARROWING = ("dataset", "sample")
     BESIDE = ("seed", "step", "in_flight", "limit")
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
-    question = forms.ChoiceField(label=_("Question"))
     design = forms.ChoiceField(
         choices=[*DESIGN_NAMES.items()],
         label=_("Which pairs of systems are asked next"),
@@ -69,7 +65,6 @@ class RankingForm(NarrowingForm):
             "In the endpoint's currency, for all rankings that ask this judge about this study. Empty: as before, at first no cap."
         )
     )
-    dataset = forms.ChoiceField(required=False, label=_("Data set"))
     sample = forms.IntegerField(
         required=False,
         min_value=1,
@@ -88,7 +83,6 @@ class RankingForm(NarrowingForm):
     step = forms.IntegerField(
         min_value=1, max_value=MOST, initial=STEP, label=_("Comparisons between two looks at the ranking")
     )
-    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
     limit = forms.IntegerField(
         required=False,
         min_value=1,
@@ -98,18 +92,7 @@ class RankingForm(NarrowingForm):
     )
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.study = study
-        fields: dict[str, Any] = self.fields
-        fields["judge"].queryset = judges.filter(method__in=runnable_methods())
-        fields["dataset"].choices = or_all(
-            study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
-        )
-        asked = study.questions
-        if len(asked) > 1:
-            fields["question"].choices = [(str(one.number), one.key) for one in asked]
-        else:
-            del fields["question"]
+        super().__init__(*args, study=study, judges=judges.filter(method__in=runnable_methods()), **kwargs)
 
     def clean(self) -> dict[str, Any]:
         """Build what is wanted."""
@@ -121,5 +104,5 @@ class RankingForm(NarrowingForm):
         if not self.errors:
             data["seed"] = data["seed"] or 0
             options = {name: data[name] for name in OPTIONS}
-            data["wanted"] = WantedRanking(self.study, data["judge"], int(data.get("question", MAIN)), **options)
+            data["wanted"] = WantedRanking(self.study, data["judge"], self.asked_question, **options)
         return data
