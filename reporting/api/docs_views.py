@@ -1,5 +1,6 @@
 """The API's description as a page, made of its schema."""
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 
 Json = dict[str, Any]
+EMPTY: Json = {"integer": 0, "number": 0, "boolean": False, "object": {}, "[string]": [""], "[integer]": [0]}
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class DescribedField:
 
 @dataclass(frozen=True)
 class Operation:
-    """One request; `answers` by status, each with its description and fields."""
+    """One request; `answers` by status, each with its description and fields; `takes_files`: its body is no JSON."""
 
     method: str
     path: str
@@ -34,6 +36,12 @@ class Operation:
     parameters: list[DescribedField]
     body: list[DescribedField]
     answers: list[tuple[str, str, list[DescribedField]]]
+    takes_files: bool
+
+    @property
+    def sample(self) -> str:
+        """Return a body with the fields that it needs, to be filled."""
+        return json.dumps({field.name: EMPTY.get(field.kind, "") for field in self.body if field.required}, indent=2)
 
     @property
     def anchor(self) -> str:
@@ -83,7 +91,8 @@ def _operation(schema: Json, method: str, path: str, described: Json) -> Operati
         (status, one.get("description", ""), _content(schema, one) if status.startswith("2") else [])
         for status, one in sorted(described["responses"].items())
     ]
-    return Operation(method, path, described.get("description", ""), parameters, body, answers)
+    takes_files = "application/json" not in described.get("requestBody", {}).get("content", {"application/json": {}})
+    return Operation(method, path, described.get("description", ""), parameters, body, answers, takes_files)
 
 
 def _content(schema: Json, described: Json) -> list[DescribedField]:
