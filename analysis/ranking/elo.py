@@ -12,6 +12,7 @@ from analysis.ranking.comparisons import check_comparisons
 from analysis.types import FloatArray, IntArray, code_array
 
 POINTS = 400 / math.log(10)  # of a rating, for one unit of log-odds
+STEP_CELLS = 2**16  # of each array of steps that are taken one by one
 
 
 def elo(
@@ -124,7 +125,7 @@ def elo_of_rows(
     columns = len(checked) * len(rows)
     ratings = np.zeros(columns * n_systems)
     start = np.arange(columns) * n_systems
-    step = max(1, BLOCK_CELLS // max(1, columns))
+    step = max(1, STEP_CELLS // max(1, columns))
     for begin in range(0, rows.shape[1], step):
         block = np.ascontiguousarray(rows[:, begin : begin + step].T)  # each step's in one place
         systems = (np.tile(of[block], len(checked)) + start for of in (one, other))

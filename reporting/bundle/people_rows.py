@@ -13,6 +13,8 @@ from reporting.bundle.layout import BadBundle
 from reporting.bundle.opening import Bundle
 from reporting.bundle.structure import Structure, integers, questions_of
 
+RATING, SUBMITTED = "rating", "submitted"  # of an assignment: its purpose, its state
+
 
 @dataclass(frozen=True, eq=False)
 class Work:
@@ -28,7 +30,7 @@ class Work:
     person: IntArray
     reasons: BoolArray
     counts: BoolArray
-    purpose: list[str]
+    purpose: np.ndarray
     submitted: BoolArray
     repeat_of: IntArray
     codes: tuple[str, ...]
@@ -38,34 +40,30 @@ class Work:
 def read_work(bundle: Bundle, structure: Structure) -> Work:
     """Read who did which HIT, and what of it counts."""
     people = sorted(bundle.rows("records/annotator"), key=lambda row: row["id"])
-    rows = sorted(bundle.rows("records/assignment"), key=lambda row: row["id"])
-    place = {row["id"]: number for number, row in enumerate(people)}
-    filled = {row["assignment"] for row in bundle.rows("records/slot")}
-    person = np.array([place[row["annotator"]] for row in rows], dtype=np.int64)
-    is_excluded = np.array([row["excluded"] for row in people], dtype=bool)
-    flags = (
-        np.array(
-            [
-                [row["purpose"] != "rating", row["excluded"], row["state"] != "submitted", row["id"] not in filled]
-                for row in rows
-            ],
-            dtype=bool,
-        )
-        .reshape(-1, 4)
-        .T.copy()
+    place = {row["id"]: float(number) for number, row in enumerate(people)}
+    purposes: dict[str, float] = {RATING: 0.0}
+    found = bundle.numbers_in(
+        "records/assignment",
+        *("id", "hit", "repeat_of", "excluded"),
+        annotator=place.__getitem__,
+        purpose=lambda purpose: purposes.setdefault(purpose, float(len(purposes))),
+        state=lambda state: float(state == SUBMITTED),
     )
-    flags[1] |= is_excluded[person]
-    hit = np.array([row["hit"] for row in rows], dtype=np.int64)
+    key, hit, repeat_of, excluded, person, purpose, submitted = map(integers, found[:, np.argsort(found[0])])
+    filled = integers(bundle.numbers_in("records/slot", "assignment")[0])
+    reasons = np.stack([purpose > 0, excluded > 0, submitted == 0, ~np.isin(key, filled)])
+    is_excluded = np.array([row["excluded"] for row in people], dtype=bool)
+    reasons[1] |= is_excluded[person]
     in_rated = np.isin(structure.hit_batch[places(structure.hit, hit)], structure.rated_batches)
     return Work(
-        key=np.array([row["id"] for row in rows], dtype=np.int64),
+        key=key,
         hit=hit,
         person=person,
-        reasons=flags,
-        counts=~flags.any(axis=0) & in_rated,
-        purpose=[row["purpose"] for row in rows],
-        submitted=~flags[2],
-        repeat_of=np.array([row["repeat_of"] or -1 for row in rows], dtype=np.int64),
+        reasons=reasons,
+        counts=~reasons.any(axis=0) & in_rated,
+        purpose=np.array(list(purposes), dtype=object)[purpose],
+        submitted=submitted > 0,
+        repeat_of=repeat_of,
         codes=tuple(row["code"] for row in people),
         scripted=frozenset(row["code"] for row in people if row["kind"] == "scripted"),
     )
