@@ -4,7 +4,6 @@ Rows of annotators who withdrew consent are left out.
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Case, CharField, F, Value, When
@@ -30,6 +29,7 @@ NOT_SUBMITTED = "not submitted"
 SURPLUS = "surplus: another assignment fills the slot"
 LATE = "late: came in after its time, and another assignment fills the slot"
 CHUNK = 2000
+TIMES = ("rated_at", "received_at", "chosen_at", "reported_at", "taken_back_at")  # written as ISO 8601
 # Columns of the export by the ORM lookups that fill them.
 _OF_ASSIGNMENT = {
     "study": "hit__batch__study__slug",
@@ -140,8 +140,9 @@ def rating_rows(study: Study, columns: tuple[str, ...] = ()) -> Iterator[Row]:
     ordered = ratings.order_by("display__assignment_id", "display__position", "stage", "question")
     columns, keys = columns or rating_columns(study), _keys(study)
     for found in read_rows(ordered, {**RATING_FIELDS, **RATING_IDS}):
-        named = {"question": keys[found["question"]], "table_variant": found["table_variant"] or ""}
-        yield _row(columns, {**found, **_exclusion(found), **named})
+        _add_exclusion(found)
+        found["question"], found["table_variant"] = keys[found["question"]], found["table_variant"] or ""
+        yield _row(columns, found)
 
 
 def history_rows(study: Study) -> Iterator[Row]:
@@ -156,7 +157,8 @@ def history_rows(study: Study) -> Iterator[Row]:
             "table_variant": (found["shown_variant"] or "") if second else "",
             "table_of": found["table_of"] if second else "",
         }
-        yield _row(columns, {**found, **_exclusion(found), **shown, "question": keys[found["question"]]})
+        _add_exclusion(found)
+        yield _row(columns, {**found, **shown, "question": keys[found["question"]]})
 
 
 def flag_rows(study: Study) -> Iterator[Row]:
@@ -193,21 +195,21 @@ def read_rows(rows: Any, fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(fields, values, strict=True))
 
 
-def _row(columns: tuple[str, ...], found: Mapping[str, Any]) -> Row:
-    derived = {**found, "hit": found["external_hit"] or found["hit_key"], "rater_kind": "person"}
+def _row(columns: tuple[str, ...], found: dict[str, Any]) -> Row:
+    """Return the columns of a row that was read, which is completed: no copy of it, as there are millions."""
+    found["hit"], found["rater_kind"] = found["external_hit"] or found["hit_key"], "person"
     if "a_is_left" in found:
-        derived["shown_first"] = "a" if found["a_is_left"] else "b"
-    return {column: _plain(derived[column]) for column in columns}
+        found["shown_first"] = "a" if found["a_is_left"] else "b"
+    for name in TIMES:
+        if (time := found.get(name)) is not None:
+            found[name] = time.isoformat()
+    return {column: found[column] for column in columns}
 
 
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def _exclusion(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whether findings leave a rating out, and the first reason that applies (see `annotation.studies.votes.EXCLUSIONS`)."""
+def _add_exclusion(found: dict[str, Any]) -> None:
+    """Add whether findings leave a rating out, and the first reason that applies (see `annotation.studies.votes.EXCLUSIONS`)."""
     reason = _exclusion_reason(found)
-    return {"excluded": reason is not None, "exclusion_reason": reason or ""}
+    found["excluded"], found["exclusion_reason"] = reason is not None, reason or ""
 
 
 def _exclusion_reason(found: Mapping[str, Any]) -> str | None:

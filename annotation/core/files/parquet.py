@@ -44,16 +44,17 @@ def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], types: Mapping[
     schema = arrow.schema(
         [arrow.field(name, kinds[kind], metadata=JSON_FIELD if kind == JSON else None) for name, kind in types.items()]
     )
+    documents = [name for name, kind in types.items() if kind == JSON]
     with arrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         while chunk := list(islice(left, CHUNK)):
-            columns = {name: [_stored(row[name], kind) for row in chunk] for name, kind in types.items()}
+            columns = {name: [row[name] for row in chunk] for name in types}
+            for name in documents:
+                columns[name] = [
+                    value if value is None else json.dumps(value, ensure_ascii=False) for value in columns[name]
+                ]
             writer.write_table(arrow.table(columns, schema=schema))
             count += len(chunk)
     return count
-
-
-def _stored(value: Any, kind: str) -> Any:
-    return json.dumps(value, ensure_ascii=False) if kind == JSON and value is not None else value
 
 
 def as_json_lines(data: bytes, name: str, *, most: int) -> bytes:
