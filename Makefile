@@ -22,7 +22,7 @@ run: ## serve the database of DATABASE_URL on PORT, without example data
 install: ## make .venv with the locked packages that running needs; EXTRAS="metrics entities mturk parquet redis" adds some of these
 	@sh tools/venv.sh base $(EXTRAS)
 
-test: ## run every test on SQLite and those that depend on the engine on PostgreSQL, after installing what they need
+test: ## run the tests on SQLite and those that depend on the engine on PostgreSQL, after installing what they need
 	@exec sh tools/test.sh
 
 test-fast: ## run the quick tests on SQLite, without a browser, while working (a minute and a half)

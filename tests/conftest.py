@@ -264,12 +264,10 @@ def pytest_collection(session: pytest.Session) -> Iterator[Any]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that use a database through a fixture only, so that `-m django_db` finds each of them.
 
-    Tests that commit are about what an engine does: locks, claims, threads. The browser tests of a file stay together on one worker. Slow tests come first: else one worker would end minutes after the others.
+    Tests that commit are about what an engine does: locks, claims, threads. Slow tests come first: else one worker would end minutes after the others.
     """
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
-        if item.path.is_relative_to(BROWSER_TESTS) and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & DATABASE_FIXTURES and item.get_closest_marker("django_db") is None:
             item.add_marker(pytest.mark.django_db)

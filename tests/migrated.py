@@ -15,10 +15,13 @@ from contextlib import closing, contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from subprocess import DEVNULL
 from urllib.parse import quote
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
+
+from tools.with_postgres import find_programs
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".pytest_cache" / "migrated"
@@ -49,7 +52,10 @@ def copy_file(target: Path) -> None:
 
 
 def template(connection: BaseDatabaseWrapper) -> str:
-    """Return the name of a migrated PostgreSQL database on the server of the connection."""
+    """Return the name of a migrated PostgreSQL database on the server of the connection.
+
+    The server is a new one in each run, so what is kept is a dump: `psql` reads it in a tenth of the time.
+    """
     name = f"tandem_migrated_{digest()}"
     given = connection.settings_dict
     login = f"{quote(given['USER'])}:{quote(given['PASSWORD'])}@{given['HOST']}:{given['PORT']}"
@@ -58,9 +64,25 @@ def template(connection: BaseDatabaseWrapper) -> str:
         if cursor.fetchone() is None:
             cursor.execute(f"DROP DATABASE IF EXISTS {name}_part")
             cursor.execute(f"CREATE DATABASE {name}_part")
-            migrate(f"postgres://{login}/{name}_part")
+            fill(f"postgres://{login}/{name}_part", FOLDER / f"{digest()}-{cursor.connection.info.server_version}.sql")
             cursor.execute(f"ALTER DATABASE {name}_part RENAME TO {name}")
     return name
+
+
+def fill(url: str, kept: Path) -> None:
+    """Read the dump into an empty PostgreSQL database; if there is none, migrate that and dump it."""
+    programs = find_programs().initdb.resolve().parent  # PATH may have links to some of them
+    if kept.exists():
+        subprocess.run(
+            [programs / "psql", "--quiet", "--set=ON_ERROR_STOP=1", f"--file={kept}", url], check=True, stdout=DEVNULL
+        )
+        return
+    migrate(url)
+    for old in FOLDER.glob("*.sql"):
+        old.unlink()
+    new = kept.with_suffix(".part")
+    subprocess.run([programs / "pg_dump", f"--file={new}", url], check=True)
+    new.rename(kept)
 
 
 def migrate(url: str) -> None:

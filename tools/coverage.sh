@@ -5,5 +5,5 @@ set -eu
 cd "$(dirname "$0")/.."
 sh tools/setup_tests.sh
 . tools/test_environment.sh
-.venv/bin/python -m pytest -n 2 --dist loadgroup --cov --cov-report term --cov-report html "$@"
+.venv/bin/python -m pytest -n 2 --cov --cov-report term --cov-report html "$@"
 echo "Line by line: var/coverage/index.html"

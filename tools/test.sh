@@ -1,8 +1,8 @@
 #!/bin/sh
-# `make test`: every test on SQLite, then those that depend on the engine on a temporary PostgreSQL.
+# `make test`: the tests on SQLite, then those that depend on the engine on a temporary PostgreSQL.
 #
 # usage: test.sh [PYTEST ARGUMENT ...]        make test
-#        test.sh --all [PYTEST ARGUMENT ...]  make test-all: every database test on PostgreSQL too
+#        test.sh --all [PYTEST ARGUMENT ...]  make test-all: those marked weekly too, and every database test on PostgreSQL
 #        test.sh --fast [PYTEST ARGUMENT ...] make test-fast: on SQLite, without browser tests and slow ones
 #
 # Arguments go to pytest in every round.
@@ -10,8 +10,10 @@ set -eu
 cd "$(dirname "$0")/.."
 
 count_processors() { .venv/bin/python -c 'import os; print(min(os.cpu_count() or 1, 4))'; }
-on_postgres="engine and django_db"
+on_sqlite="not weekly"
+on_postgres="engine and django_db and not any_engine and not weekly"
 if [ "${1:-}" = --all ]; then
+    on_sqlite=
     on_postgres=django_db
     shift
 elif [ "${1:-}" = --fast ]; then
@@ -27,9 +29,9 @@ sh tools/setup_tests.sh
 
 processors=$(count_processors)
 status=0
-echo "== every test, on SQLite =="
+echo "== the tests, on SQLite =="
 # Browsers, servers and commands in processes of their own leave a processor waiting: one worker more keeps it at work.
-.venv/bin/python -m pytest -n $((processors + 1)) --dist loadgroup "$@" || status=1
+.venv/bin/python -m pytest -n $((processors + 1)) -m "$on_sqlite" "$@" || status=1
 
 echo "== the tests of \"$on_postgres\", on PostgreSQL =="
 .venv/bin/python tools/with_postgres.py --in-memory \

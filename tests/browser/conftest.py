@@ -77,8 +77,7 @@ def open_as(open_at: Callable[..., Page], live_server: Any, settings: Any) -> Ca
 def real_server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
     """One server: `config.serving` with everything that lies between Django and the wire.
 
-    It works on the database of the tests, so what a test makes through services is there at once. The files that use it
-    are one `xdist_group`, which is one worker's.
+    It works on the database of the tests, so what a test makes through services is there at once.
     """
     server = RealServer(tmp_path_factory.mktemp("server"))
     server.start()

@@ -14,7 +14,6 @@ from tests.browser.recorder import Recorder
 from tests.factories import add_instances, instance_rows, make_batch, make_study
 
 OpenAt = Callable[..., Page]
-pytestmark = pytest.mark.xdist_group("real server")
 
 PAIRS = 3
 # Words that stand nowhere else: wherever one of them turns up, it was let out.

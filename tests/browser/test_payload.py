@@ -16,7 +16,6 @@ from tests.browser.real_server import RealServer
 from tests.browser.realistic import realistic_batch
 
 OpenAt = Callable[..., Page]
-pytestmark = pytest.mark.xdist_group("real server")
 
 MOST_BYTES = 60_000
 MOST_REQUESTS = 8

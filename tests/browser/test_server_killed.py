@@ -14,9 +14,6 @@ from tests.factories import make_batch, make_study
 OpenAt = Callable[..., Page]
 
 
-pytestmark = pytest.mark.xdist_group("real server")
-
-
 @pytest.fixture
 def server(transactional_db: None, real_server: RealServer) -> Iterator[RealServer]:
     """The server, which is going to be killed; it runs again for the next test."""

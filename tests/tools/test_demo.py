@@ -75,6 +75,7 @@ def assert_all_is_there() -> None:
     assert not any(run.judgments.of_every_question().filter(status="pending").exists() for run in runs)
 
 
+@pytest.mark.any_engine
 @pytest.mark.django_db(transaction=True)
 def test_demo_repairs_a_load_that_was_cut_off_and_prints_a_link_for_each_role(monkeypatch: pytest.MonkeyPatch) -> None:
     for steps in (1, 5, len(demo.STEPS) - 1):

@@ -21,7 +21,7 @@ from annotation.core.version import VERSION
 from tests import migrated
 from tests.tools.helpers import ROOT, kill_if_running, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # what is prepared serves one process
+pytestmark = pytest.mark.slow
 
 ASSETS = ("docs", "examples", "locale", "static", "templates")
 PACKAGES = ("analysis", "annotation", "config", "judging", "reporting", "tandem")

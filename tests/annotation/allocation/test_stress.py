@@ -13,7 +13,7 @@ from django.db import connection
 from tests import migrated
 from tests.stress.run import Plan, stress, violations
 
-pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("servers"), pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 
 @contextmanager

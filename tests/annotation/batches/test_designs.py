@@ -18,7 +18,7 @@ from annotation.models import Batch, Hit, Invitation, Study
 from annotation.studies.configurations import configuration_of_dataset
 from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, make_user, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 SYSTEMS = ("alpha", "beta", "gamma", "delta")
 
 

@@ -28,7 +28,7 @@ from annotation.studies.services import ensure_study, save_settings
 from config.log_filters import OneLine
 from tests.factories import make_annotator, make_batch, make_study, make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 
 def claimed(study: Study, name: str = "ann") -> Assignment:
@@ -98,12 +98,14 @@ def test_other_suspicious_requests_keep_their_stack_trace() -> None:
     assert any(isinstance(one, OneLine) for one in logging.getLogger("django.security.DisallowedHost").filters)
 
 
+@pytest.mark.engine
 def test_a_new_study_never_takes_over_one_that_was_made_meanwhile() -> None:
     make_study("taken", instances=0)
     with pytest.raises(AnnotationError, match="already exists"):
         ensure_study(slug="taken", must_be_new=True)
 
 
+@pytest.mark.engine
 def test_two_studies_made_at_the_same_moment_end_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     def collide(self: Study, *args: Any, **kwargs: Any) -> None:
         raise IntegrityError("UNIQUE constraint failed")

@@ -11,7 +11,7 @@ from annotation.management.commands import compute_separability
 from annotation.models import Batch, ComparisonTable, Rating, RoleGrant, Study
 from tests.factories import csv_file, json_lines, make_study, make_user, mturk_row, study_line
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

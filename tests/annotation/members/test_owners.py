@@ -9,7 +9,7 @@ from django.urls import reverse
 from annotation.models import Assignment, Consent, Rating, Study
 from tests.factories import claim, make_annotator, make_batch, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
 ADDRESSES = ["save-vote", "save-second-vote", "lock", "submit"]
 

@@ -13,7 +13,7 @@ from annotation.members.accounts import login_link
 from config import env
 from tests.factories import make_user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 GOOD = "correct horse battery"
 HERE, ELSEWHERE = "203.0.113.9", "203.0.113.10"
 FEW = 6

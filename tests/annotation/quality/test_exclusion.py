@@ -29,7 +29,7 @@ from annotation.studies.configurations import configuration
 from annotation.studies.outcomes import human_ratings, select
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -73,6 +73,7 @@ def counted(*assignments: Assignment) -> list[bool]:
     return [one.pk in pks for one in assignments]
 
 
+@pytest.mark.engine
 def test_an_exclusion_recomputes_findings_keeps_every_row_and_opens_the_slots(study: Study, admin: User) -> None:
     bad, good = make_annotator(study, "bad"), make_annotator(study, "good")
     for rater in (bad, good):
@@ -153,6 +154,7 @@ def test_taking_an_exclusion_back_counts_what_still_has_a_place() -> None:
     assert not include(bad).changed
 
 
+@pytest.mark.engine
 def test_what_never_had_a_slot_gets_none_by_an_exclusion_that_is_taken_back() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
@@ -217,6 +219,7 @@ def test_an_excluded_raters_rejected_hit_stays_rejected(study: Study) -> None:
     assert Slot.objects.free().count() == 6
 
 
+@pytest.mark.engine
 def test_a_released_claim_is_free_for_others_and_continues_if_not_taken() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
@@ -298,7 +301,7 @@ def slots_are_sound(batch: Batch) -> None:
     assert held_states <= {"claimed", "submitted"}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*(pytest.param(seed, marks=pytest.mark.engine) for seed in range(3)), *range(3, 12)])
 def test_in_any_order_of_operations_no_pair_gets_more_ratings_than_wanted(seed: int) -> None:
     draw, now = Random(seed), NOON
     study = make_study(instances=3, k=1)

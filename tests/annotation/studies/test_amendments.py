@@ -19,7 +19,7 @@ from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 
 def signed_in(user: User) -> Client:

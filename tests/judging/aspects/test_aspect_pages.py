@@ -273,6 +273,7 @@ def test_page_takes_few_queries_however_many_versions(
         page(researcher)
 
 
+@pytest.mark.any_engine
 @pytest.mark.django_db(transaction=True)
 def test_worker_process_does_the_task_over_http(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]

@@ -26,7 +26,7 @@ from tests.judging.audits.readers import Bias, Reader, client_of, study_of_facts
 from tests.judging.builders import judge_with, make_endpoint, make_judge
 from tests.standin.process import StandInProcess
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 PRICES = {"price_prompt": Decimal(1000), "price_completion": Decimal(10_000)}
 
 

@@ -283,6 +283,7 @@ def test_page_takes_few_queries_however_many_systems(
         page(researcher)
 
 
+@pytest.mark.any_engine
 @pytest.mark.django_db(transaction=True)
 def test_worker_process_does_the_task_over_http(
     standin: StandInProcess, settings: Any, monkeypatch: pytest.MonkeyPatch

@@ -37,7 +37,7 @@ from tests.fakes import Body, ScriptedClient, chat_completion
 from tests.judging.builders import make_endpoint, make_study, no_sleep
 from tests.standin.process import StandInProcess
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PRICES = {"price_prompt": Decimal(1), "price_completion": Decimal(2)}
 COST = Decimal("0.000025")  # 11 tokens sent and 7 written, as every answer of the fakes
 PLAIN = find_template("plain")

@@ -13,7 +13,7 @@ from tests.factories import add_instances, claim, instance_rows, make_annotator,
 from tests.judging.builders import make_endpoint
 from tests.standin.process import StandInProcess
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine]
 
 
 @pytest.mark.parametrize("method", ["longer", "direct"])

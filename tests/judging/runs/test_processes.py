@@ -15,7 +15,7 @@ import pytest
 from tests import migrated
 from tests.fakes import StandIn
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("runs")]  # what is prepared serves one process
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 IN_FLIGHT = 4

@@ -25,7 +25,7 @@ from tests.judging.builders import make_endpoint, make_study, no_sleep, pairs_in
 from tests.standin.process import StandInProcess
 from tests.standin.tables import table_answer
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)

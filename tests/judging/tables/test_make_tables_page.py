@@ -12,7 +12,7 @@ from judging.models import AspectSet, Completion, Judge, JudgeRun
 from tests.judging.builders import make_endpoint, make_study, make_user
 from tests.standin.process import StandInProcess
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
 FORM = {"endpoint": "stand-in", "samples": "3", "scheme": "tournament", "aspects": "offline", "in_flight": "4"}
 
 

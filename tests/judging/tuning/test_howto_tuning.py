@@ -12,7 +12,7 @@ from tests.judging.tuning.test_tuning import make_voted_study
 
 PAGE = "docs/howto/tune_a_judge.md"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
 
 
 def test_the_page_can_be_walked_through(capsys: pytest.CaptureFixture[str], settings: Any) -> None:

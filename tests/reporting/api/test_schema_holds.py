@@ -56,6 +56,7 @@ def generate(cases: Any, real: dict[str, Any], send: Callable[[Any], None]) -> N
     ask()
 
 
+@pytest.mark.weekly
 def test_no_response_contradicts_the_schema(
     whole: Whole, one_connection: None, caplog: pytest.LogCaptureFixture
 ) -> None:

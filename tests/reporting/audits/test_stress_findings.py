@@ -124,6 +124,7 @@ def run(study: Study, settings: Any, capsys: pytest.CaptureFixture[str]) -> Iter
         yield call
 
 
+@pytest.mark.any_engine
 @pytest.mark.django_db(transaction=True)
 def test_the_command_prices_asks_resumes_and_shows(run: Callable[..., str]) -> None:
     part = ("--sample", "6", "--change", "position", "--change", "padding")

@@ -23,7 +23,7 @@ from reporting.findings.study_findings import findings
 from tests.reporting.bundle.test_verifying import in_row, rewrite
 from tests.whole_study import build_whole_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 
 def without(rows: Any, *names: str) -> list[dict[str, Any]]:
@@ -37,6 +37,7 @@ def shown(study: Study) -> str:
     return json.dumps(found, sort_keys=True)
 
 
+@pytest.mark.engine
 def test_the_study_is_the_same_beside_itself(varied: Study, bundle: Path, capsys: Any) -> None:
     call_command("import_bundle", str(bundle), "--study", "copy")
     assert "study copy has been made" in capsys.readouterr().out

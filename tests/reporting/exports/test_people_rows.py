@@ -23,7 +23,7 @@ from reporting.exports.rows import FLAG_COLUMNS, HISTORY_COLUMNS, flag_rows, his
 from reporting.findings.study_findings import findings
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def make_checked_study(slug: str = "study", **settings: Any) -> Study:

@@ -16,7 +16,7 @@ from reporting.findings.study_findings import findings
 from tests.factories import ask_more, criterion
 from tests.reporting.builders import Built, answer_too, build_configuration, build_study, build_user, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 FURTHER = (criterion("fluency", strength=True, tie_kinds=True), criterion("detail"))
 
 

@@ -28,7 +28,7 @@ from reporting.models import FindingsSnapshot
 from tests.factories import make_user
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 FILTERS = Filters()
 PAGE = "/studies/kept/findings/"
 
@@ -131,6 +131,7 @@ def test_filters_have_snapshots_of_their_own_of_which_the_newest_are_kept(
 
 
 @pytest.mark.usefixtures("large")
+@pytest.mark.engine
 def test_a_large_study_is_computed_by_the_worker_alone(built: Built, reader: Client, computed: list[Filters]) -> None:
     waiting = body(reader.get(PAGE))
     assert "A worker computes these findings" in waiting
@@ -267,6 +268,7 @@ def test_the_same_data_are_not_computed_again(built: Built, computed: list[Filte
 
 
 @pytest.mark.usefixtures("large")
+@pytest.mark.engine
 def test_a_failed_or_killed_worker_leaves_the_last_findings_and_is_followed_by_another(
     built: Built, reader: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from tests.standin.process import running
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "howto" / "rebuild_aligning_with_logic.md").read_text(encoding="utf-8")
 SCRIPT = ROOT / "examples" / "summeval_to_study.py"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
 
 
 def summary(article: str, model: int, **more: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tests.factories import claim, make_annotator, make_batch, make_study, make_
 from tests.factories import rate as vote
 from tests.reporting.builders import Built, build_batch, build_configuration, build_study, judge, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def rater_of(study: Study, place: int = 0, **filters: Any) -> dict[str, Any]:
