@@ -15,10 +15,11 @@ def judges_seen_by(user: Any) -> QuerySet[Judge]:
     """Return the judges that ran in a group of which `user` reads a study, and those that never ran; all for site admins.
 
     Judges of other groups stay hidden, since names and settings may reveal what a group works on; so do judges that
-    never ran but use another group's prompt file, and juries that never ran but name a judge that is hidden.
+    never ran but use another group's prompt file, and juries that never ran but name a judge that is hidden. A token
+    that is limited to some studies shows a site admin the judges of their groups only.
     """
     judges = Judge.objects.select_related("endpoint", "table_endpoint")
-    if user.is_superuser:
+    if user.is_superuser and getattr(user, "limited_to", None) is None:
         return judges
     runs = JudgeRun.objects.filter(judge=OuterRef("pk")).order_by()
     groups = Study.objects.visible_to(user, *READERS).order_by().values("group")
