@@ -221,6 +221,10 @@ vars().update(env.mail())
 MAIL_ON = bool(env.EMAIL_URL)
 EMAIL_TIMEOUT = 30  # seconds
 DEFAULT_FROM_EMAIL = env.MAIL_FROM or "tandem@localhost"
+# Who gets alarms; with none, site admins who have confirmed an address.
+ALARM_ADDRESSES = env.ALARM_ADDRESSES
+# Hours after which it is an alarm that there is no new backup; 0: never.
+BACKUP_HOURS = env.BACKUP_HOURS
 PASSWORD_RESET_TIMEOUT = 60 * 60  # seconds
 
 # Erasures of raters, for backups that are older: not in the database, since a restored one must lose them again.

@@ -3,6 +3,8 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
+from datetime import datetime
 from types import FrameType
 from typing import Any
 
@@ -47,6 +49,8 @@ DEATH_RULES = {
     ask_audit.module_path: DeathRule(audit_tasks.is_dead),
     work_on_tuning.module_path: DeathRule(tuning_services.is_dead),
 }
+# What apps above look after in each round of the maintenance thread.
+LOOKS_ABOVE: list[Callable[[datetime], object]] = []
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 
 
@@ -102,6 +106,8 @@ def requeue_and_release() -> None:
         from annotation.core.redis_queue import deliver_due
 
         deliver_due()
+    for look in LOOKS_ABOVE:
+        look(timezone.now())
     while release_expired(at=timezone.now()):
         pass
 

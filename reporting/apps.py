@@ -15,9 +15,12 @@ class ReportingConfig(AppConfig):
 
     def ready(self) -> None:
         """Have privacy forget snapshots and files with the raters whom they name; add a step to a study's page, and a task that can be stopped."""
-        from reporting.downloads.jobs import remove_files  # needs the models, which are loaded by now
+        from judging.worker import LOOKS_ABOVE  # these need the models, which are loaded by now
+        from reporting.downloads.jobs import remove_files
+        from reporting.health.alarms import look_from_worker
 
         FORGET_RESULTS.append(lambda study: study.findings_snapshots.all().delete())
         FORGET_RESULTS.append(remove_files)
+        LOOKS_ABOVE.append(look_from_worker)
         LATER.append("reporting.findings.study_step.findings_step")
         STOPPABLE_ABOVE.append("reporting.system_ranking.jobs.ask_for_ranking")

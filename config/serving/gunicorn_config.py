@@ -30,3 +30,10 @@ def post_fork(_server: Any, _worker: Any) -> None:
     """
     gc.enable()
     sys.setswitchinterval(0.0005)
+
+
+def post_worker_init(_worker: Any) -> None:
+    """Have each web process notice when no worker is there to raise alarms."""
+    from reporting.health.watching import WatchThread  # needs the program, which is loaded by now
+
+    WatchThread().start()

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.core.version import VERSION
 from annotation.members.permissions import account_of
+from reporting.health.alarms import open_alarms
 from reporting.health.numbers import read_numbers
 from reporting.health.readiness import failing
 
@@ -29,6 +30,5 @@ def status(request: HttpRequest) -> HttpResponse:
     """Show a site admin what /readyz and /metrics say."""
     if not account_of(request).is_superuser:
         raise PermissionDenied
-    return render(
-        request, "reporting/health/status.html", {"failed": failing(), "numbers": read_numbers(), "version": VERSION}
-    )
+    context = {"failed": failing(), "numbers": read_numbers(), "version": VERSION, "alarms": open_alarms()}
+    return render(request, "reporting/health/status.html", context)

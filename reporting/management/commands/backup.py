@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from annotation.management.commands._base import TandemCommand, argument
 from reporting.backups.writing import write_backup
+from reporting.health.signs import note_sign
 
 
 class Command(TandemCommand):
@@ -18,6 +19,11 @@ class Command(TandemCommand):
     arguments = (argument("file", metavar="FILE", type=Path, help="replaced when the new one is complete"),)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        manifest = write_backup(options["file"], at=timezone.now())
+        try:
+            manifest = write_backup(options["file"], at=timezone.now())
+        except Exception:
+            note_sign("backup", at=timezone.now(), went_well=False)
+            raise
+        note_sign("backup", at=timezone.now())
         rows = sum(table["rows"] for table in manifest["tables"].values())
         self.say(f"{options['file']}: {rows:,} rows of {len(manifest['tables'])} tables, as of {manifest['at']}")
