@@ -14,6 +14,7 @@ from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
 from reporting.accuracy.wordings import over_wordings
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
+from reporting.core.raters import NO_ORDER
 from reporting.core.words import ALL_TIES
 
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
@@ -133,7 +134,6 @@ def _counts_row(judged: JudgedGold, subset: Subset) -> dict[str, Any]:
 
 
 OF_ORDERS = ("accuracy_ab", "accuracy_ba", "first_position_rate")
-NO_ORDER = "a jury's verdicts are on pairs, which have no order"
 _STATUSES = {"unparsed": "unparsed", "refused": "refused", "error": "errors"}
 MeasureSums = tuple[str, FloatArray, Basis]
 

@@ -11,6 +11,7 @@ from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.votes import drop_repeats
 
 PEOPLE = "people"
+NO_ORDER = "a jury's verdicts are on pairs, which have no order"
 
 
 @dataclass(frozen=True, eq=False)

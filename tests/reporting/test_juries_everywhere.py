@@ -10,6 +10,7 @@ from django.urls import NoReverseMatch, reverse
 
 from annotation.models import Instance, Study
 from judging.runs.juries import add_jury
+from reporting.findings.study_findings import findings
 from tests.reporting.builders import build_configuration, build_study, judge, rate
 from tests.routes import Route, routes
 
@@ -68,6 +69,9 @@ def test_where_members_stand_the_jury_stands_too(panelled: Study, client: Client
             if JURY.encode() not in body:
                 lacking.add(route.name)
     assert lacking == OF_CALLS
+    [one] = findings(panelled)["configurations"]
+    [jury] = [found["preferred_first"] for found in one["raters"] if found["rater"] == f"judge:{JURY}"]
+    assert (jury["value"], jury["n"], jury["why"]) == (None, 0, "a jury's verdicts are on pairs, which have no order")
     assert naming >= {
         *("api:judge-list", "api:study-exports", "api:study-findings", "api:study-leaderboard", "judging:compare"),
         *("judging:judges", "reporting:disagreements", "reporting:findings", "reporting:findings-json"),

@@ -20,7 +20,7 @@ from reporting.core.estimates import (
     number,
     share_estimate,
 )
-from reporting.core.raters import Rater
+from reporting.core.raters import NO_ORDER, Rater
 from reporting.core.words import ALL_TIES
 from reporting.findings.data.separability_bins import Bins
 
@@ -149,6 +149,7 @@ def _preferred_first(rater: Rater, settings: IntervalSettings) -> Estimate:
     decided = np.where(preferred == 0, np.nan, preferred)
     first = np.where(np.isnan(decided), np.nan, (decided == -1).astype(np.float64))
     ties = _count(preferred == 0)
+    is_jury = not len(preferred) and bool(_count(~np.isnan(rater.rated.outcomes.verdict)))
     return share_estimate(
         mean_rows(first),
         rater.positions.instance,
@@ -157,7 +158,7 @@ def _preferred_first(rater: Rater, settings: IntervalSettings) -> Estimate:
             "verdicts that are no ties",
             TIE_IN_POSITIONS,
             ties,
-            ALL_TIES if ties else "no verdict on a pair",
+            NO_ORDER if is_jury else ALL_TIES if ties else "no verdict on a pair",
         ),
         settings,
         rater=rater.positions.rater,
