@@ -12,7 +12,7 @@ once, by its `Idempotency-Key`.
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,7 +22,7 @@ import httpx2
 Json = dict[str, Any]
 TRIES = 5
 LONGEST_PAUSE = 60.0  # seconds between two tries
-DONE, ENDED = "done", ("done", "failed", "cancelled", "paused")
+DONE, FAILED, ENDED = "done", "failed", ("done", "failed", "cancelled", "paused", "stopped")
 
 
 class ApiError(Exception):
@@ -94,11 +94,66 @@ class Tandem:
         return made
 
     def upload(self, slug: str, file: Path | str, *, kind: str = "study", **names: str) -> str:
-        """Read a file into a study; return what was added."""
+        """Read a file into a study, waiting for the worker where it is large; return what was added.
+
+        Raises: ApiError, with the bad `lines`, if it was refused; nothing is stored then.
+        """
         with Path(file).open("rb") as content:
             sent = {"file": (Path(file).name, content)}
             answer = self._send("POST", f"studies/{slug}/import/", data={"kind": kind, **names}, files=sent, tries=1)
-        return str(answer.json()["detail"])
+        taken: Json = answer.json()
+        if taken["status"] != DONE:
+            taken = self.wait(f"studies/{slug}/imports/{taken['key']}/")
+        if taken["status"] == FAILED:
+            raise ApiError(422, taken)
+        return str(taken["detail"])
+
+    def members(self, slug: str) -> list[Json]:
+        """Return who has which role in a study; takes a token with the scope personal."""
+        return list(self.rows(f"studies/{slug}/members"))
+
+    def add_member(self, slug: str, username: str, role: str, *, new: bool = False) -> Json:
+        """Give an account a role in a study."""
+        made: Json = self.post(f"studies/{slug}/members/", username=username, role=role, new=new)
+        return made
+
+    def set_aspects(self, slug: str, aspects: Sequence[str]) -> Json:
+        """Store a list of aspects, the most important one first, as the next version."""
+        version: Json = self.post(f"studies/{slug}/aspects/", aspects=list(aspects))
+        return version
+
+    def distil_aspects(self, slug: str, endpoint: str, **settings: Any) -> Json:
+        """Have a worker distil the aspects of a study's texts, wait for it, and return them."""
+        path = f"studies/{slug}/aspects/"
+        self.post(f"{path}distil/", endpoint=endpoint, **settings)
+        return self._done(path, lambda found: found["distillation"])
+
+    def sample_texts(self, slug: str, system: str, endpoint: str, **settings: Any) -> Json:
+        """Have a worker sample a system's texts, wait for it, and return the system with its settings."""
+        path = f"studies/{slug}/sampling/"
+        self.post(path, system=system, endpoint=endpoint, **settings)
+        found = self._done(path, lambda found: _named(found["systems"], system)["work"])
+        return _named(found["systems"], system)
+
+    def make_tables(self, slug: str, endpoint: str, **settings: Any) -> Json:
+        """Queue a run that makes comparison tables; see `wait`."""
+        run: Json = self.post(f"studies/{slug}/tables/", endpoint=endpoint, **settings)
+        return run
+
+    def add_judge(self, name: str, method: str, **settings: Any) -> Json:
+        """Add a judge."""
+        judge: Json = self.post("judges/", name=name, method=method, **settings)
+        return judge
+
+    def add_jury(self, slug: str, name: str, members: Sequence[str], *, rule: str = "majority") -> Json:
+        """Add a jury of judges that have run on a study; return its run, which is done."""
+        run: Json = self.post(f"studies/{slug}/juries/", name=name, members=list(members), rule=rule)
+        return run
+
+    def tune_judge(self, slug: str, judge: str, budget: int, **settings: Any) -> Json:
+        """Queue the tuning of a judge on people's votes; `tunings/` of the study has its progress."""
+        tuning: Json = self.post(f"studies/{slug}/tunings/", judge=judge, budget=budget, **settings)
+        return tuning
 
     def create_batch(self, slug: str, name: str, *, dataset: str, systems: tuple[str, str], **settings: Any) -> Json:
         """Make a batch of a configuration."""
@@ -139,6 +194,26 @@ class Tandem:
         found: Json = self.get(f"studies/{slug}/findings/", **filters)
         return found
 
+    def accuracy(self, slug: str) -> Json:
+        """Return how often judges are right where there is gold."""
+        found: Json = self.get(f"studies/{slug}/accuracy/")
+        return found
+
+    def logic(self, slug: str, **asked: str) -> Json:
+        """Return how consistent raters are with themselves."""
+        found: Json = self.get(f"studies/{slug}/logic/", **asked)
+        return found
+
+    def disagreements(self, slug: str, *, page_size: int = 100, **filters: Any) -> Iterator[Json]:
+        """Yield the pairs on which raters disagree, the largest disagreement first."""
+        page = 0
+        while True:
+            page += 1
+            results = self.get(f"studies/{slug}/disagreements/", page=page, page_size=page_size, **filters)["results"]
+            if not results:
+                return
+            yield from results
+
     def export(self, slug: str, kind: str, out: Path | str, *, form: str = "jsonl") -> Path:
         """Save the rows of one kind as a file."""
         return self._save(f"studies/{slug}/exports/{kind}/", Path(out), format=form)
@@ -153,6 +228,20 @@ class Tandem:
         if made["status"] != DONE:
             raise ApiError(409, {"detail": made["message"]})
         return self._save(f"studies/{slug}/files/{made['key']}/content/", Path(out))
+
+    def _done(self, path: str, work: Callable[[Json], Json], *, every: float = 2.0, longest: float = 86_400) -> Json:
+        """Return what is at a path once the work that it tells of has ended.
+
+        Raises: ApiError if that failed; TimeoutError after `longest` seconds.
+        """
+        until = time.monotonic() + longest
+        while (status := work(found := self.get(path)))["status"] not in ENDED:
+            if time.monotonic() > until:
+                raise TimeoutError(f"the work at {path} is {status['status']} after {longest:g} seconds")
+            self._sleep(every)
+        if status["status"] == FAILED:
+            raise ApiError(409, {"detail": status["error"]})
+        return dict(found)
 
     def _save(self, path: str, out: Path, **query: str) -> Path:
         """Save a file under its name once it is complete."""
@@ -182,6 +271,10 @@ class Tandem:
         if answer.is_error:
             raise _refusal(answer)
         return answer
+
+
+def _named(systems: list[Json], name: str) -> Json:
+    return next(one for one in systems if one["name"] == name)
 
 
 def _refusal(answer: httpx2.Response) -> ApiError:

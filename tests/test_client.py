@@ -11,8 +11,11 @@ import pytest
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
+from django_tasks_db.models import DBTaskResult
 
-from annotation.models import Annotator, Study
+from annotation.importing import upload_jobs
+from annotation.importing.upload_jobs import read_files
+from annotation.models import Annotator, Study, Upload
 from annotation.models.members import Role
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient
@@ -37,6 +40,7 @@ class Server(httpx2.BaseTransport):
         self.wsgi = httpx2.WSGITransport(app=WSGIHandler())
         self.busy = 0
         self.lost = 0
+        self.result: dict[str, str] = {}  # of tasks that ask a model
         self.requests: list[httpx2.Request] = []
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -49,6 +53,9 @@ class Server(httpx2.BaseTransport):
             )
         for made in MadeFile.objects.filter(status="queued"):
             make_file.func(made.pk)
+        for upload in Upload.objects.filter(status="queued"):
+            read_files.call(upload.pk)
+        DBTaskResult.objects.filter(status="READY").update(status="SUCCESSFUL", return_value=self.result)
         if self.busy:
             self.busy -= 1
             return httpx2.Response(503, headers={"Retry-After": "0"}, json={"detail": "busy"})
@@ -149,3 +156,35 @@ def test_files_are_made_and_saved(server: Server, tmp_path: Path, settings: Any)
     uploaded = tandem.upload("talks", tmp_path / "texts.jsonl")
     assert "nothing new" in uploaded
     assert sorted(one.name for one in tmp_path.iterdir()) == ["b.zip", "data", "texts.jsonl"]
+
+
+def test_work_is_waited_for_and_its_failures_are_raised(
+    server: Server, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DATA_DIR = tmp_path
+    monkeypatch.setattr(upload_jobs, "SMALL", 0)
+    make_endpoint(name="local")
+    study = make_study("talks", instances=1)
+    tandem = client_of(server)
+    line = {"instance_id": "x", "dataset": "news", "source": "s", "generations": {"alpha": ["a"], "beta": ["b"]}}
+    file = tmp_path / "more.jsonl"
+    file.write_text(json.dumps(line), encoding="utf-8")
+    assert "1 instances added" in tandem.upload("talks", file)
+    file.write_text("no", encoding="utf-8")
+    with pytest.raises(ApiError) as refused:
+        tandem.upload("talks", file)
+    assert (refused.value.lines[0]["number"], study.instances.count()) == (1, 2)
+
+    assert tandem.set_aspects("talks", ["Facts"])["version"] == 1
+    assert tandem.distil_aspects("talks", "local", pairs=1)["aspects"] == ["Facts"]
+    sampled = {"samples": 1, "wording": "Shorten: $source"}
+    assert tandem.sample_texts("talks", "gamma", "local", **sampled)["model"]
+    server.result = {"error": "the endpoint is gone"}
+    with pytest.raises(ApiError, match="the endpoint is gone"):
+        tandem.sample_texts("talks", "delta", "local", **sampled)
+    tandem.add_judge("coin", "coin")
+    assert tandem.add_member("talks", "helper", "researcher", new=True)["role"] == "researcher"
+    assert {one["username"] for one in tandem.members("talks")} == {"boss", "helper"}
+    assert list(tandem.disagreements("talks")) == []
+    assert tandem.accuracy("talks")["study"] == tandem.logic("talks")["study"] == "talks"
+    assert tandem.make_tables("talks", "local", samples=1)["status"] == "queued"
