@@ -1,5 +1,7 @@
 """Numbers with what they count, in the reader's language, by the units of the findings' JSON."""
 
+from functools import lru_cache
+
 from django.utils import translation
 from django.utils.functional import Promise
 from django.utils.translation import ngettext_lazy
@@ -42,10 +44,16 @@ UNITS: dict[str, Promise] = {
 
 def counted(number: int, of: str) -> str:
     """Write a number with its unit, as the JSON names it; a unit without a singular stays as it is."""
-    return UNITS[of] % {"number": number} if of in UNITS else f"{number} {said(of)}"
+    return _written(number, of, translation.get_language())
+
+
+@lru_cache(maxsize=4096)
+def _written(number: int, of: str, _language: str | None) -> str:
+    """Keep what a page with thousands of numbers asks for again and again."""
+    return str(UNITS[of] % {"number": number}) if of in UNITS else f"{number} {said(of)}"
 
 
 def counted_in_english(number: int, of: str) -> str:
     """Write a number with its unit for a terminal."""
     with translation.override("en"):
-        return str(counted(number, of))
+        return counted(number, of)

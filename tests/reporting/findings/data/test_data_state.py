@@ -26,6 +26,7 @@ from annotation.models import (
 )
 from annotation.studies.log import log
 from judging.models import Judge, JudgeRun, Judgment
+from reporting.findings.data import data_state
 from reporting.findings.data.data_state import DEPARTED, State, departures, state_of
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 
@@ -118,3 +119,14 @@ def test_other_studies_change_nothing(built: Built, before: State) -> None:
     judge(other, "other", [(0, 0, "ab", -1)])
     assert state_of(built.study) == before
     assert departures(built.study) == before[DEPARTED]
+
+
+def test_ratings_are_summed_alike_whichever_study_has_most(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = build_configuration(build_study("other"), instances=1, pairs=2)
+    rate(other, 0, "ann", [1, 1])
+    states = set()
+    for few in (0, 1_000):  # all but those of others; those of the study
+        monkeypatch.setattr(data_state, "FEW_OF_OTHERS", few)
+        states.add(state_of(built.study)["ratings"])
+    assert len(states) == 1
+    assert state_of(other.study)["ratings"] not in states
