@@ -42,6 +42,8 @@ class Preferences:
     first, second : (n,) the items of each verdict, the one that was shown first first
     verdict       : (n,) -1 the first was preferred, 0 a tie, +1 the second
     missing       : verdicts that could not be read, and pairs without a vote
+    strength      : (n,) how much the preferred one is better, 1 slightly and 2 much; NaN where not known or not asked
+    rater         : (n,) whose verdict it is, of `raters`: "people", or "judge:NAME"
     """
 
     generation: IntArray
@@ -51,6 +53,9 @@ class Preferences:
     second: IntArray
     verdict: FloatArray
     missing: int
+    strength: FloatArray
+    rater: IntArray
+    raters: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.verdict)
@@ -87,12 +92,13 @@ def read_preferences(study: Study, chosen: Chosen) -> Preferences:
     runs = _runs(study, chosen)
     selections = select_each(study, _configurations(study, chosen))
     on_each = zip(*_rated(study, selections, runs, chosen), strict=True)
+    raters = (*(f"{JUDGE}{run.judge.name}" for run in runs), *([PEOPLE] if PEOPLE in chosen.raters else []))
     columns = [
-        _columns(rated, texts)
+        _columns(rated, texts, rater)
         for texts, of_raters in zip(_texts(study, selections), on_each, strict=True)
-        for rated in of_raters
+        for rater, rated in enumerate(of_raters)
     ]
-    rows = np.concatenate([np.zeros((0, 3)), *columns])
+    rows = np.concatenate([np.zeros((0, 5)), *columns])
     known = ~np.isnan(rows[:, 2])
     shown = rows[known, :2].astype(np.int64)
     generation, instance, instances = items_of(study, set(shown.ravel().tolist()))
@@ -106,6 +112,9 @@ def read_preferences(study: Study, chosen: Chosen) -> Preferences:
         second=items[:, 1],
         verdict=rows[known, 2],
         missing=int((~known).sum()),
+        strength=rows[known, 3],
+        rater=rows[known, 4].astype(np.int64),
+        raters=raters,
     )
 
 
@@ -151,13 +160,14 @@ def _texts(study: Study, selections: Sequence[Selection]) -> list[dict[tuple[int
     return found
 
 
-def _columns(rated: RatedPairs, texts: dict[tuple[int, int], tuple[int, int]]) -> FloatArray:
-    """(n, 3) of the generation shown first, the other one, and the verdict by place (NaN where there is none)."""
+def _columns(rated: RatedPairs, texts: dict[tuple[int, int], tuple[int, int]], rater: int) -> FloatArray:
+    """(n, 5) of the generation shown first, the other one, the verdict by place (NaN where there is none), strength, rater."""
     units = zip(rated.outcomes.instance.tolist(), rated.outcomes.pair.tolist(), strict=True)
     shown = np.array([texts[unit] for unit in units], dtype=np.float64).reshape(-1, 2)
     turned = ~rated.first_is_a
     shown[turned] = shown[turned][:, ::-1]
-    return np.column_stack([shown, np.where(turned, -rated.outcomes.verdict, rated.outcomes.verdict) + 0.0])
+    verdict = np.where(turned, -rated.outcomes.verdict, rated.outcomes.verdict) + 0.0
+    return np.column_stack([shown, verdict, rated.strength, np.full(len(verdict), float(rater))])
 
 
 def items_of(study: Study, wanted: set[int]) -> tuple[IntArray, IntArray, IntArray]:

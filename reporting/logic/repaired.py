@@ -22,6 +22,8 @@ class RepairedStudy:
     found: Repaired
     method: Method
 
+    has_margins = True
+
     @property
     def how(self) -> str:
         """Say how the pairs were made, for the card of a data set."""

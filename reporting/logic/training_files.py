@@ -22,7 +22,8 @@ NEGATED = "Compare two texts that were written for the same source, and find the
 ANSWER = "Answer 1 or 2."
 ASKED = "{source}\n\n{question}"
 ASKED_NEGATED = "{source}\n\nThe text of two to which this does not apply: {question}"
-REFINED = ("margin", "source", "instance_id", "negated")
+PREFERENCE = ("prompt", "chosen", "rejected", "margin", "source", "instance_id", "negated")
+REFINED = "refined"
 # Rows of a pair: the better text first, or second; with the negated question that many more.
 PLAIN_ROW, TURNED, OTHER = range(3)
 
@@ -47,7 +48,11 @@ class Options:
 
 @dataclass(frozen=True)
 class TrainingPreference:
-    """Two texts of an instance, the better one first; `margin` is the difference of their scores, None for preferences as given."""
+    """Two texts of an instance, the better one first.
+
+    margin      : the difference of their scores; of preferences as given their strength, None where it is not known
+    preferred_by: "people", "judge:NAME", or REFINED
+    """
 
     instance_id: str
     dataset: str
@@ -55,6 +60,7 @@ class TrainingPreference:
     better: str
     worse: str
     margin: float | None
+    preferred_by: str
     row: int
 
 
@@ -66,6 +72,9 @@ class Training(Protocol):
 
     @property
     def pairs(self) -> IntArray: ...
+
+    @property
+    def has_margins(self) -> bool: ...
 
     @property
     def scores(self) -> FloatArray | None: ...
@@ -83,8 +92,14 @@ class AsGiven:
 
     @property
     def pairs(self) -> IntArray:
-        """(m, 2) items, the better one first, by instance."""
-        return self._by_instance(np.stack([self.given.winners, self.given.losers], axis=1))
+        """(m, 3) items, the better one first, and which verdict it is, by instance."""
+        verdicts = np.flatnonzero(self.given.decided)
+        return self._by_instance(np.stack([self.given.winners, self.given.losers, verdicts], axis=1))
+
+    @property
+    def has_margins(self) -> bool:
+        """Tell whether every preference has a strength: a trainer takes a margin of all rows or of none."""
+        return not np.isnan(self.given.strength[self.given.decided]).any()
 
     @property
     def ties(self) -> IntArray:
@@ -115,7 +130,7 @@ def write_training_data(
     else:
         beside = out.with_name(f"{out.stem}.held-out{out.suffix}")
         parts = {out: pairs, **({beside: apart} if options.held_out else {})}
-    rows, columns = _form(question, options, refined=repaired.scores is not None)
+    rows, columns = _form(question, options, margins=repaired.has_margins)
     written = {
         str(path): write_rows(path, rows(_preferences(repaired, part)), columns, "jsonl")
         for path, part in parts.items()
@@ -167,23 +182,30 @@ def _preferences(repaired: Training, pairs: IntArray) -> Iterator[TrainingPrefer
             for row in Instance.objects.filter(pk__in=keys).values_list("pk", "instance_id", "dataset", "source")
         }
         texts = dict(Generation.objects.filter(instance__in=keys).values_list("pk", "text"))
-        for better, worse, row in here.tolist():
+        for better, worse, *verdict, row in here.tolist():
             instance_id, dataset, source = known[int(given.instances[given.instance[better]])]
             one, other = (texts[int(given.generation[item])] for item in (better, worse))
-            margin = None if scores is None else float(scores[better] - scores[worse])
-            yield TrainingPreference(instance_id, dataset, source, one, other, margin, row)
+            margin = np.nan if scores is None else float(scores[better] - scores[worse])
+            by = REFINED
+            for place in verdict:
+                margin, by = float(given.strength[place]), given.raters[given.rater[place]]
+            yield TrainingPreference(
+                instance_id, dataset, source, one, other, None if np.isnan(margin) else margin, by, row
+            )
 
 
 Rows = Callable[[Iterator[TrainingPreference]], Iterator[dict[str, Any]]]
 
 
-def _form(question: str, options: Options, *, refined: bool) -> tuple[Rows, tuple[str, ...]]:
+def _form(question: str, options: Options, *, margins: bool) -> tuple[Rows, tuple[str, ...]]:
     """Return what makes rows of preferences, and their columns."""
     if options.form == "instruction":
         return partial(_instructions, question=question), ("instruction", "input", "output")
-    more = (*(REFINED if refined else ()), *(("instance_id", "dataset") if options.form == "hf" else ()))
-    columns = ("prompt", "chosen", "rejected", *dict.fromkeys(more))
-    return partial(_chosen_and_rejected, question=question if options.negated else ""), columns
+    columns = [
+        *(name for name in PREFERENCE if margins or name != "margin"),
+        *(["dataset"] if options.form == "hf" else []),
+    ]
+    return partial(_chosen_and_rejected, question=question if options.negated else ""), tuple(columns)
 
 
 def _chosen_and_rejected(found: Iterator[TrainingPreference], question: str) -> Iterator[dict[str, Any]]:
@@ -197,7 +219,7 @@ def _chosen_and_rejected(found: Iterator[TrainingPreference], question: str) -> 
             "chosen": chosen,
             "rejected": rejected,
             "margin": one.margin,
-            "source": "refined",
+            "source": one.preferred_by,
             "instance_id": one.instance_id,
             "negated": negated,
             "dataset": one.dataset,

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.files.parquet import write_parquet
-from annotation.models import Annotator, Generation, Study
+from annotation.models import Annotator, Generation, Rating, Study
 from judging.models import Judge
 from reporting.exports.files import types_of
 from reporting.findings.study_findings import findings
@@ -106,9 +106,10 @@ def test_training_data_are_the_preferences_as_given(built: Built, tmp_path: Path
     one = built.pairs[0][0]
     texts = {one.generation_a.text, one.generation_b.text}
     assert [row for row in pairs if {row["chosen"], row["rejected"]} == texts] == [
-        {"prompt": one.matchup.instance.source, "chosen": one.generation_a.text, "rejected": one.generation_b.text},
-        {"prompt": one.matchup.instance.source, "chosen": one.generation_b.text, "rejected": one.generation_a.text},
-    ]
+        {"prompt": one.matchup.instance.source, "chosen": chosen.text, "rejected": rejected.text,
+         "source": "people", "instance_id": one.matchup.instance.instance_id, "negated": False}
+        for chosen, rejected in ((one.generation_a, one.generation_b), (one.generation_b, one.generation_a))
+    ]  # fmt: skip
     [tie] = rows("trl/ties.jsonl")
     assert tie["instance_id"] == built.matchups[1].instance.instance_id
     assert len(rows("instruction/instructions.jsonl")) == 10
@@ -118,8 +119,33 @@ def test_training_data_are_the_preferences_as_given(built: Built, tmp_path: Path
     card = (tmp_path / "hf" / "README.md").read_text(encoding="utf-8")
     assert "as its rater gave it" in card
     assert "REPAIR" not in card
+    export("trl", tmp_path / "both", *BOTH)
+    whose = [(row["chosen"], row["source"]) for row in rows("both/preferences.jsonl")]
+    assert sum(source == "judge:fair" for _, source in whose) == 2
+    assert (built.pairs[0][1].generation_b.text, "judge:fair") in whose
     with pytest.raises(CommandError, match="no ratings by judge:nobody"):
         export("trl", tmp_path, "--rater", "judge:nobody")
+
+
+def test_strengths_are_margins_where_every_preference_has_one(built: Built, tmp_path: Path) -> None:
+    Study.objects.update(strength=True)
+    ratings = Rating.objects.of_every_question().exclude(verdict=0).order_by("pk")
+    for number, rating in enumerate(ratings):
+        Rating.objects.of_every_question().filter(pk=rating.pk).update(strength=1 + number % 2)
+
+    def margins() -> list[Any]:
+        export("trl", tmp_path)
+        found = (tmp_path / "preferences.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line).get("margin", "none") for line in found]
+
+    assert sorted(margins()) == [1, 1, 1, 2, 2]
+    rows = [json.loads(line) for line in (tmp_path / "preferences.jsonl").read_text(encoding="utf-8").splitlines()]
+    first = built.pairs[0][0]  # ann preferred A, and bob B, whose votes are the first and the fourth
+    said = {row["chosen"]: row["margin"] for row in rows if first.generation_a.text in (row["chosen"], row["rejected"])
+            and row["instance_id"] == first.matchup.instance.instance_id}  # fmt: skip
+    assert said == {first.generation_a.text: 1, first.generation_b.text: 2}
+    Rating.objects.of_every_question().filter(pk=ratings[0].pk).update(strength=None)
+    assert margins() == ["none"] * 5
 
 
 def test_a_folder_of_the_hub_is_read_as_one_file(built: Built, tmp_path: Path) -> None:
