@@ -174,6 +174,7 @@ def test_served_demo_takes_its_links_and_ctrl_c_leaves_nothing_running(served: S
     served.gone()
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("served", [("serve", True)], indirect=True, ids=["serve"])
 def test_killed_supervisor_leaves_nothing_running(served: Served) -> None:
     served.wait_until_served()

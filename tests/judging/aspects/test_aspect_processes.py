@@ -12,7 +12,7 @@ from tests.fakes import StandIn
 from tests.judging.aspects.test_aspect_sets import FIVE, answer
 from tests.judging.runs.test_processes import Installation, end, installation_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.weekly]
 
 IN_FLIGHT, HELD_AFTER, PAIRS = 4, 10, 12
 CALLS = 2 * PAIRS + 1

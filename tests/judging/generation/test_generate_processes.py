@@ -11,7 +11,7 @@ from tests import migrated
 from tests.fakes import Body, StandIn
 from tests.judging.runs.test_processes import Installation, end, installation_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.weekly]
 
 IN_FLIGHT, HELD_AFTER, INSTANCES, SAMPLES = 4, 10, 8, 3
 CALLS = INSTANCES * SAMPLES

@@ -10,7 +10,7 @@ from tests import migrated
 from tests.fakes import StandIn
 from tests.judging.runs.test_processes import IN_FLIGHT, Installation, end
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.weekly]
 
 # Two candidates on 20 instances each, then the better one, which is the untuned judge itself, on the 20 held out.
 CALLS, COST = 60, 60 * 18 / 1_000_000

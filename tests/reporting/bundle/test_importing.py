@@ -37,6 +37,14 @@ def shown(study: Study) -> str:
     return json.dumps(found, sort_keys=True)
 
 
+@pytest.fixture(scope="module")
+def acme(module_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of a study with a row of every kind."""
+    folder = tmp_path_factory.mktemp("bundles") / "acme"
+    export_bundle(build_whole_study("acme").study, folder)
+    return folder
+
+
 @pytest.mark.engine
 def test_the_study_is_the_same_beside_itself(varied: Study, bundle: Path, capsys: Any) -> None:
     call_command("import_bundle", str(bundle), "--study", "copy")
@@ -92,26 +100,27 @@ def test_a_bundle_whose_records_tell_another_story_makes_no_study(bundle: Path, 
         pytest.param("generation", {"index": 1}, "can't be stored", id="twice"),
     ],
 )
-def test_records_that_cannot_be_are_refused(tmp_path: Path, name: str, change: dict[str, Any], reason: str) -> None:
-    whole = build_whole_study("acme")
-    export_bundle(whole.study, tmp_path / "bundle")
-    rewrite(tmp_path / "bundle", f"records/{name}.jsonl.gz", in_row(lambda row: {**row, **change}))
+def test_records_that_cannot_be_are_refused(
+    acme: Path, tmp_path: Path, name: str, change: dict[str, Any], reason: str
+) -> None:
+    folder = shutil.copytree(acme, tmp_path / "bundle")
+    rewrite(folder, f"records/{name}.jsonl.gz", in_row(lambda row: {**row, **change}))
     with pytest.raises(BadBundle, match=reason):
-        import_bundle(tmp_path / "bundle", slug="copy")
+        import_bundle(folder, slug="copy")
     assert not Study.objects.filter(slug="copy").exists()
 
 
 @pytest.mark.parametrize("name", ["slug", "group", "id", "pages"])
-def test_only_settings_of_a_study_are_taken(tmp_path: Path, name: str) -> None:
-    export_bundle(build_whole_study("acme").study, tmp_path / "bundle")
+def test_only_settings_of_a_study_are_taken(acme: Path, tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(acme, tmp_path / "bundle")
 
     def with_setting(data: bytes) -> bytes:
         found = json.loads(data)
         return json.dumps({**found, "settings": {**found["settings"], name: 1}}).encode()
 
-    rewrite(tmp_path / "bundle", "study.json", with_setting)
+    rewrite(folder, "study.json", with_setting)
     with pytest.raises(BadBundle, match=f"study.json: {name} is no setting of a study"):
-        import_bundle(tmp_path / "bundle", slug="copy")
+        import_bundle(folder, slug="copy")
 
 
 def test_a_judge_of_the_same_name_and_other_settings_stands_in_the_way(bundle: Path) -> None:
