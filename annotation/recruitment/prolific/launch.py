@@ -64,7 +64,11 @@ def checks(channel: Channel) -> list[Check]:
             _("No place is free: make a batch, or extend one."),
             for_draft=True,
         ),
-        Check(_("Study at Prolific"), made, _("Make the draft below, or enter its id and code in the settings.")),
+        Check(
+            _("Study at Prolific"),
+            made,
+            _("Make the draft below, or enter its id and code in the settings; until then no rater can join."),
+        ),
         Check(
             _("Messages"),
             bool(given.webhook_secret),
