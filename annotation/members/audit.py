@@ -1,11 +1,13 @@
 """The audit log: each thing that a researcher or an admin sends, as keys, in a table to which rows are only added."""
 
 import logging
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from django.db import Error
+from django.db import Error, connection
 from django.db.models.signals import post_save
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
@@ -18,6 +20,8 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 # Raters' pages, arrivals, platforms' messages, signing in: those have records of their own.
 NOT_RESEARCHERS = ("/rate/", "/join/", "/mturk/", "/hooks/", "/login/", "/logout/", "/language/")
 SECRET = ("token",)  # parts of addresses that are no keys
+NO_ACCOUNT = 0  # who has a shell on the server
+WRITES = re.compile(r"\s*(?:WITH\b.*\b)?(?:INSERT|UPDATE|DELETE|COPY|TRUNCATE)\b", re.IGNORECASE | re.DOTALL)
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +61,38 @@ class AuditMiddleware(MiddlewareMixin):
 def is_audited(request: HttpRequest) -> bool:
     """Tell whether a request may change something and is not a rater's."""
     return request.method not in SAFE and not request.path.startswith(NOT_RESEARCHERS)
+
+
+@contextmanager
+def audited_command(name: str) -> Iterator[None]:
+    """Add a row for a command if it sends the database a statement that changes something, also when it fails then."""
+    writes = 0
+
+    def count(execute: Any, sql: str, *rest: Any) -> Any:
+        nonlocal writes
+        writes += WRITES.match(sql) is not None
+        return execute(sql, *rest)
+
+    before = noted_changes.set([])
+    status = 500
+    try:
+        with connection.execute_wrapper(count):
+            yield
+        status = 200
+    finally:
+        changes = noted_changes.get()
+        noted_changes.reset(before)
+        if writes:
+            _add_command(name, status, changes or [])
+
+
+def _add_command(name: str, status: int, changes: list[Any]) -> None:
+    try:
+        AuditEntry.objects.create(
+            account=NO_ACCOUNT, method="COMMAND", action=name, status=status, request_id="-", changes=changes
+        )
+    except Error as error:
+        logger.error("the command %s is not in the audit log: %s", name, error)
 
 
 def note_change(*, instance: Event, created: bool, **_signal: Any) -> None:

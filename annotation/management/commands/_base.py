@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import MOST_BYTES
 from annotation.core.files.sent_files import join, read_sent
+from annotation.members.audit import audited_command
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 
@@ -28,14 +29,18 @@ class TandemCommand(BaseCommand):
     requires_system_checks = ()
     requires_migrations_checks = True
     arguments: Sequence[Argument] = ()
+    is_audited = True  # off for one that serves until it is stopped: what it does was asked for elsewhere
 
     def add_arguments(self, parser: CommandParser) -> None:
         _add_all(parser, self.arguments)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run; show domain errors without a stack trace."""
+        """Run, and note in the audit log what was changed; show domain errors without a stack trace."""
         try:
-            return super().execute(*args, **options)
+            if not self.is_audited:
+                return super().execute(*args, **options)
+            with audited_command(type(self).__module__.rpartition(".")[2]):
+                return super().execute(*args, **options)
         except AnnotationError as error:
             raise CommandError(str(error)) from error
         except BrokenPipeError:

@@ -21,6 +21,7 @@ def worker_class() -> type[TandemWorker]:
 
 
 class Command(TandemCommand):
+    is_audited = False
     help = "Do queued work: judge runs and other long tasks. Several workers may run, on several machines."
 
     arguments = (

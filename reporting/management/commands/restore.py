@@ -14,6 +14,7 @@ from reporting.backups.restoring import restore_backup
 
 
 class Command(TandemCommand):
+    is_audited = False  # it writes the log itself, as it was
     help = (
         "Fill a migrated database with a backup, from either engine, and compare every row; all of it or nothing. Stop the "
         "server first. Raters who were erased after the backup are erased again."

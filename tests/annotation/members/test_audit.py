@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.test import Client
 from django.utils import timezone
@@ -159,6 +159,21 @@ def test_a_database_that_is_away_is_said_to_be(
 
     monkeypatch.setattr("django.contrib.auth.middleware.get_user", fail)
     assert boss.post(f"/studies/{study.slug}/files/report/").status_code == 503
+
+
+def test_commands_that_change_something_are_in_it_and_others_are_not(study: Study) -> None:
+    call_command("list_members", "--study", study.slug, stdout=StringIO())
+    assert logged() == []
+    call_command("grant", "ada.lovelace", "--role", "researcher", "--study", study.slug, stdout=StringIO())
+    with pytest.raises(CommandError):
+        call_command("grant", "ada.lovelace", "--role", "researcher", "--study", "nowhere", stdout=StringIO())
+    [entry] = logged()
+    assert (entry["account"], entry["method"], entry["action"], entry["status"]) == (0, "COMMAND", "grant", 200)
+    assert [one["model"] for one in entry["changes"]] == ["auth.user", "annotation.rolegrant"]
+    assert "ada" not in json.dumps(entry)
+    Instance.objects.all().delete()
+    call_command("configure_study", study.slug, "title=Another", stdout=StringIO())
+    assert [one["action"] for one in logged()] == ["grant", "configure_study"]
 
 
 def test_entries_since_a_time(boss: Client) -> None:
