@@ -122,6 +122,7 @@ def unpack(archive: Path, folder: Path, name: str, *, most: int) -> None:
     """
     left = most
     try:
+        folder.mkdir()
         with zipfile.ZipFile(archive) as packed:
             if len(packed.infolist()) > MOST_FILES:
                 raise AnnotationError(f"{name} holds more than {MOST_FILES:,} files")

@@ -5,6 +5,7 @@ from typing import Any
 
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.members.groups import find_group
+from reporting.bundle.archives import unpacked
 from reporting.bundle.importing import import_bundle
 
 
@@ -12,11 +13,12 @@ class Command(TandemCommand):
     help = "Make a study of a bundle, with the same findings to the last digit."
 
     arguments = (
-        argument("folder", type=Path, help="the bundle"),
+        argument("folder", type=Path, help="the bundle: a folder, or the ZIP archive of the page of files"),
         argument("--study", required=True, metavar="SLUG", help="the name of the new study"),
         argument("--group", default="", metavar="SLUG", help="the group that it belongs to (default: main)"),
     )
 
     def handle(self, *args: Any, folder: Path, study: str, group: str, **options: Any) -> None:
-        made = import_bundle(folder, slug=study, group=find_group(group) if group else None)
+        with unpacked(folder) as opened:
+            made = import_bundle(opened, slug=study, group=find_group(group) if group else None)
         self.say(f"study {made.slug} has been made; its findings are those of {folder}")

@@ -5,17 +5,19 @@ from typing import Any
 
 from annotation.core.version import VERSION
 from annotation.management.commands._base import TandemCommand, argument
+from reporting.bundle.archives import unpacked
 from reporting.bundle.verifying import verify_bundle
 
 
 class Command(TandemCommand):
     help = "Check a bundle's files, and compute its numbers again from its rows, without the database."
 
-    arguments = (argument("folder", type=Path, help="the bundle"),)
+    arguments = (argument("folder", type=Path, help="the bundle: a folder, or the ZIP archive of the page of files"),)
     requires_migrations_checks = False  # it may stand anywhere, without a database
 
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
-        bundle = verify_bundle(folder)
+        with unpacked(folder) as opened:
+            bundle = verify_bundle(opened)
         made = bundle.manifest.get("software_version")
         by = "" if made == VERSION else f" (written by version {made}, computed again by {VERSION})"
         self.say(

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,3 +168,18 @@ def test_a_damaged_bundle_is_refused(copy: Path, damage: Callable[[Path], object
     damage(copy)
     with pytest.raises(BadBundle, match=reason):
         verify_bundle(copy)
+
+
+def test_an_archive_is_verified_as_the_page_of_files_gives_it(bundle: Path, tmp_path: Path, capsys: Any) -> None:
+    packed = shutil.make_archive(str(tmp_path / "bundle"), "zip", bundle.parent, bundle.name)
+    call_command("verify_bundle", packed)
+    assert "all numbers follow from the rows" in capsys.readouterr().out
+    with zipfile.ZipFile(packed, "a") as file:
+        file.writestr("more.txt", "x")
+    with pytest.raises(CommandError, match="more than the folder of one bundle"):
+        call_command("verify_bundle", packed)
+    with zipfile.ZipFile(packed, "a") as file:
+        file.writestr("../out.txt", "x")
+    with pytest.raises(CommandError, match="leads out of its folder"):
+        call_command("import_bundle", packed, "--study", "copy")
+    assert not (tmp_path.parent / "out.txt").exists()

@@ -1,0 +1,29 @@
+"""Bundles packed as one file, as the page of files gives them. No models."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from annotation.core.files.file_bounds import MOST_BYTES
+from annotation.core.files.sent_files import is_zip, unpack
+from reporting.bundle.layout import BadBundle
+
+MOST_UNPACKED = 16 * MOST_BYTES
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """Give the folder of a bundle; that of a ZIP archive is there for a while.
+
+    Raises: BadBundle for an archive of anything but one folder; AnnotationError if it can't be unpacked.
+    """
+    if not (path.is_file() and is_zip(path.name)):
+        yield path
+        return
+    with TemporaryDirectory(prefix="tandem-bundle-") as made:
+        unpack(path, Path(made) / "packed", path.name, most=MOST_UNPACKED)
+        folders = list((Path(made) / "packed").iterdir())
+        if len(folders) != 1:
+            raise BadBundle(f"{path.name} holds more than the folder of one bundle")
+        yield folders[0]
