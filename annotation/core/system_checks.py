@@ -9,10 +9,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register, run_checks
+from django.core.checks import CheckMessage, Error, Tags, Warning, register, run_checks  # noqa: A004  # Django's name
 from django.core.management import CommandError
 from django.db import DatabaseError, connections
+from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
+
+from annotation.core.old_code import stop_old_code
 
 _NAMED = 10  # migrations in a message
 _LOCAL = {"localhost", "127.0.0.1", "[::1]"}
@@ -53,22 +56,39 @@ def check_migrations(databases: Sequence[str] | None = None, **_options: Any) ->
     if not settings.PRODUCTION or "default" not in (databases or ()):
         return []
     try:
-        missing = unapplied_migrations()
+        to_come = missing_migrations()
     except DatabaseError as error:
         hint = "Look at DATABASE_URL, and whether the server runs."
         return [Error(f"The database can't be reached: {error}".strip(), hint=hint, id="tandem.E004")]
-    if missing:
+    found: list[CheckMessage] = []
+    if to_come:
         hint = "Make a backup, then run: tandem migrate"
-        named = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
-        return [Error(f"The database lacks migrations: {named}.", hint=hint, id="tandem.E005")]
-    return []
+        found.append(Error(f"The database lacks migrations: {_list(_names(to_come))}.", hint=hint, id="tandem.E005"))
+    if stopping := stop_old_code(to_come):
+        hint = "Stop web servers and workers first (docs/howto/deploy.md, Upgrade)."
+        message = f"Code of before these migrations can't run beside them: {_list(stopping)}."
+        found.append(Warning(message, hint=hint, id="tandem.W001"))
+    return found
+
+
+def missing_migrations() -> list[Migration]:
+    """Return the migrations that the code has and the database lacks, in the order in which they come."""
+    executor = MigrationExecutor(connections["default"])
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [migration for migration, _backwards in plan]
 
 
 def unapplied_migrations() -> list[str]:
-    """Return the names of migrations that the code has and the database lacks."""
-    executor = MigrationExecutor(connections["default"])
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]
+    """Return their names."""
+    return _names(missing_migrations())
+
+
+def _names(found: Sequence[Migration]) -> list[str]:
+    return [f"{migration.app_label}.{migration.name}" for migration in found]
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 def refuse_unready() -> None:

@@ -6,52 +6,25 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection, migrations, models
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 
+from annotation.core.old_code import stop_old_code, stops_old_code
+from annotation.core.system_checks import check_migrations
 from tests.test_release import releases
 from tests.tools.helpers import ROOT
 from tests.upgrades.releases import RELEASES
 
-APPS = ("annotation", "judging", "reporting")
-REMOVING = (
-    migrations.RemoveField,
-    migrations.RenameField,
-    migrations.DeleteModel,
-    migrations.RenameModel,
-    migrations.AlterModelTable,
-)
-
-
-def stops_old_code(operation: Operation, made: set[str]) -> bool:
-    """Tell whether code of before the migration can't read or write any more; it does not know the models in `made`.
-
-    Data migrations and SQL are not judged.
-    """
-    if isinstance(operation, migrations.SeparateDatabaseAndState):
-        return any(stops_old_code(one, made) for one in operation.database_operations)
-    if isinstance(operation, REMOVING):
-        names = ("model_name_lower", "old_name_lower", "name_lower")
-        return next(getattr(operation, name) for name in names if hasattr(operation, name)) not in made
-    if not isinstance(operation, migrations.AddField) or operation.model_name_lower in made:
-        return False
-    field = operation.field  # Django keeps no default in the database, so old code's INSERT would lack the value
-    return not (field.null or field.many_to_many or field.has_db_default())
-
 
 def unsafe_since(leaves: dict[str, str]) -> set[str]:
     """Return the migrations after a release beside which its code can't run."""
-    found, made = set(), set()
-    for (app, name), migration in sorted(MigrationLoader(None).disk_migrations.items()):
-        if app not in APPS or name <= leaves.get(app, ""):
-            continue
-        made |= {one.name_lower for one in migration.operations if isinstance(one, migrations.CreateModel)}
-        if any(stops_old_code(one, made) for one in migration.operations):
-            found.add(f"{app}.{name}")
-    return found
+    every = sorted(MigrationLoader(None).disk_migrations.items())
+    later = [migration for (app, name), migration in every if name > leaves.get(app, "")]
+    return set(stop_old_code(later))
 
 
 def test_every_release_has_its_last_migrations_here() -> None:
@@ -119,3 +92,18 @@ def test_migrations_beside_which_the_release_before_cannot_run_are_named_in_the_
 )
 def test_rule_tells_which_operations_old_code_survives(operation: Operation, stops: bool) -> None:
     assert stops_old_code(operation, {"new"}) is stops
+
+
+@pytest.mark.django_db
+def test_the_check_before_an_upgrade_names_what_web_servers_must_be_stopped_for(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PRODUCTION = True
+    loader = MigrationLoader(None)
+    for name, warned in (("0019_questions", True), ("0025_mail", False)):
+        migration = loader.disk_migrations["annotation", name]
+        monkeypatch.setattr("annotation.core.system_checks.missing_migrations", lambda migration=migration: [migration])
+        found = {one.id: one for one in check_migrations(databases=["default"])}
+        assert "tandem.E005" in found
+        assert ("tandem.W001" in found) is warned
+        assert not warned or f"annotation.{name}" in found["tandem.W001"].msg

@@ -51,7 +51,7 @@ def test_a_database_that_is_away_is_named(production: Any, monkeypatch: pytest.M
     def away() -> list[str]:
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(system_checks, "unapplied_migrations", away)
+    monkeypatch.setattr(system_checks, "missing_migrations", away)
     with pytest.raises(CommandError, match="The database can't be reached: connection refused"):
         refuse_unready()
 

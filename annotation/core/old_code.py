@@ -1,0 +1,44 @@
+"""Which migrations stop web servers and workers of the release before from running while they are applied."""
+
+from collections.abc import Iterable
+
+from django.db import migrations
+from django.db.migrations import Migration
+from django.db.migrations.operations.base import Operation
+
+APPS = ("annotation", "judging", "reporting")
+REMOVING = (
+    migrations.RemoveField,
+    migrations.RenameField,
+    migrations.DeleteModel,
+    migrations.RenameModel,
+    migrations.AlterModelTable,
+)
+
+
+def stops_old_code(operation: Operation, made: set[str]) -> bool:
+    """Tell whether code of before the migration can't read or write any more; it does not know the models in `made`.
+
+    Data migrations and SQL are not judged.
+    """
+    if isinstance(operation, migrations.SeparateDatabaseAndState):
+        return any(stops_old_code(one, made) for one in operation.database_operations)
+    if isinstance(operation, REMOVING):
+        names = ("model_name_lower", "old_name_lower", "name_lower")
+        return next(getattr(operation, name) for name in names if hasattr(operation, name)) not in made
+    if not isinstance(operation, migrations.AddField) or operation.model_name_lower in made:
+        return False
+    field = operation.field  # Django keeps no default in the database, so old code's INSERT would lack the value
+    return not (field.null or field.many_to_many or field.has_db_default())
+
+
+def stop_old_code(missing: Iterable[Migration]) -> list[str]:
+    """Return the names of those of some migrations, in their order, beside which the code of before them can't run."""
+    found, made = [], set[str]()
+    for migration in missing:
+        if migration.app_label not in APPS:
+            continue
+        made |= {one.name_lower for one in migration.operations if isinstance(one, migrations.CreateModel)}
+        if any(stops_old_code(one, made) for one in migration.operations):
+            found.append(f"{migration.app_label}.{migration.name}")
+    return found
