@@ -220,6 +220,13 @@ def components(reader: Page, address: str) -> None:
     reader.locator("#components").screenshot(path=IMAGES / "components.png")
 
 
+def settings(admin: Page, address: str) -> None:
+    """Take the settings with the rater's page beside them."""
+    admin.goto(f"{address}/studies/example/settings/", wait_until="networkidle")
+    expect(admin.frame_locator("iframe").locator("[data-card]").first).to_be_visible()
+    take(admin, "settings")
+
+
 def table(reader: Page, address: str) -> None:
     """Take one comparison table with the results of its checks."""
     reader.goto(f"{address}/studies/example/tables/")
@@ -241,6 +248,7 @@ def main() -> None:
         judges(reader, address)
         table(reader, address)
         components(reader, address)
+        settings(open_page(browser, links["admin"], viewport={"width": 1440, "height": 1100}), address)
         browser.close()
 
 
