@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config tandem
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-load bench-export stress faults fuzz mutants lint-deploy image-check scan ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-load bench-export stress faults hosts fuzz mutants lint-deploy image-check scan ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -112,6 +112,9 @@ stress: .venv/dev ## let 50 raters hammer one batch while servers are killed, on
 
 faults: ## let raters, judges and a researcher work while processes and database are killed, the disk fills and the clock jumps (as root, on Linux; a quarter of an hour)
 	@exec sh tools/faults.sh
+
+hosts: .venv/dev ## let two worker hosts share a judge's run, and lose each (as root, on Linux; minutes)
+	$(PY) -m tests.hosts
 
 fuzz: ## send generated requests to the API as every role, and put hostile texts into every field and page (minutes)
 	@exec sh tools/fuzz.sh

@@ -34,7 +34,7 @@ RATERS = int(os.environ.get("BENCH_RATERS", "500"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))
 THINKING = 10.0  # seconds for a pair
 SIGNING_IN = 4  # raters at a time
-SETTLED = 1 / 6  # of the time, after which memory may not grow by more than MOST_GROWTH
+SETTLED = min(60.0, SECONDS / 6)  # seconds after which memory may not grow by more than MOST_GROWTH
 MOST_P95, MOST_GROWTH = 250.0, 0.05
 DURABLE = ("max_connections=100",)
 _PAIR = re.compile(r'data-pair="([^"]+)"')
@@ -165,7 +165,7 @@ def report(raters: list[Rater], memory: list[tuple[float, float]], stored: int, 
             f"{step:<7} {len(taken):6} times   p50 {cuts[49]:7.1f} ms   p95 {cuts[94]:7.1f} ms   most {max(taken):7.1f} ms"
         )
     print(f"p95 of a saved vote / of the bare view: {p95['vote'] / p95['bare']:.2f}")
-    settled = [megabytes for at, megabytes in memory if at >= SETTLED * SECONDS]
+    settled = [megabytes for at, megabytes in memory if at >= SETTLED]
     growth = settled[-1] / settled[0] - 1
     print(f"memory (PSS): {settled[0]:.0f} MB settled, {settled[-1]:.0f} MB at the end ({growth:+.1%})")
     votes = sum(len(rater.votes) for rater in raters)

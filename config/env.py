@@ -223,6 +223,11 @@ def database() -> dict[str, object]:
             "pool": {"min_size": 1, "max_size": 10, "timeout": 20, "reconnect_timeout": 5},
             # Django's default, None, turns off prepared statements even for queries that request them.
             "prepare_threshold": 5 if PREPARE_STATEMENTS else None,
+            # The same of a server that is gone: it is noticed within half a minute.
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 25_000,
             **dict(settings.get("OPTIONS") or {}),
         }
     return settings

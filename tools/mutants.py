@@ -11,7 +11,6 @@ only one changed.
 import argparse
 import ast
 import copy
-import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -20,12 +19,11 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
-from operator import itemgetter
 from pathlib import Path
+from random import Random
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -148,17 +146,6 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
         yield Mutant(str(path.relative_to(ROOT)), place, node.lineno, f"{before}  →  {ast.unparse(node)}")  # type: ignore[attr-defined]
 
 
-def draw(everything: list[Mutant], count: int, seed: int) -> list[Mutant]:
-    """Draw by a digest of each change and its number among the same ones of its file: other changes of the code move few."""
-    seen: Counter[tuple[str, str]] = Counter()
-    order = []
-    for one in everything:
-        seen[one.path, one.change] += 1
-        text = f"{seed} {one.path} {one.change} {seen[one.path, one.change]}"
-        order.append((hashlib.sha256(text.encode()).hexdigest(), one))
-    return [one for _, one in sorted(order, key=itemgetter(0))[:count]]
-
-
 class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Imports one module with its change."""
 
@@ -269,7 +256,7 @@ def main() -> int:
     everything = [
         one for path in paths for one in mutants_of(path) if not options.modules or one.module in options.modules
     ]
-    drawn = draw(everything, options.count, options.seed)
+    drawn = Random(options.seed).sample(everything, min(options.count, len(everything)))
     uses = {Mutant(str(path.relative_to(ROOT)), 0, 0, "").module: imported(path) for path in paths}
     tests = {
         str(path.relative_to(ROOT)): imported(path)

@@ -74,8 +74,12 @@ def queue_unattended_runs() -> int:
 
 
 def is_orphaned(task: QueuedTask) -> bool:
-    """Tell whether the worker of a run's task is gone; one that has just taken the task may not have joined yet."""
-    run = JudgeRun.objects.filter(pk=task.args_kwargs["args"][0], status__in=leases.ACTIVE).first()
-    if run is None or leases.has_live_worker(run):
+    """Tell whether the worker of a run's task is gone; one that has just taken the task may not have joined yet.
+
+    Others may have done the run since: its task is queued again too, to end.
+    """
+    run = JudgeRun.objects.filter(pk=task.args_kwargs["args"][0]).first()
+    if run is None or any(leases.is_alive(worker) for worker in run.workers.all()):
         return False
-    return task.started_at is None or leases.lease_expired(task.started_at) or run.workers.exists()
+    has_left = run.status in leases.ACTIVE and run.workers.exists()
+    return has_left or task.started_at is None or leases.lease_expired(task.started_at)

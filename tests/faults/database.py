@@ -3,6 +3,7 @@
 python -m tests.faults.database
 """
 
+import json
 import time
 import zipfile
 from collections import Counter
@@ -14,6 +15,8 @@ from tests.stress.database import COMMANDS, STUDY
 from tests.stress.database import main as answer
 
 TRIES = 60  # half a second each: the database may be away
+LONGEST_WAIT = 6000  # twentieths of a second
+SENT, SENT_INSTANCES = "sent-", 4_000  # a file that takes some seconds to read
 
 
 def hire(*, address: str, standin: str, in_flight: int) -> str:
@@ -30,15 +33,54 @@ def hire(*, address: str, standin: str, in_flight: int) -> str:
     return login_link(user=grant_role(username="researcher", role="study-admin")[0], base_url=address)
 
 
+def begin(*, kind: str) -> bool:
+    """Queue a report, a bundle, or the reading of a file, and wait until a worker is at it; False where it was done before that was seen."""
+    from django.core.files.base import ContentFile
+
+    from annotation.importing.upload_jobs import take_in
+    from annotation.models import Study, Upload
+    from reporting.downloads.jobs import queue_file
+    from reporting.models import MadeFile
+
+    if kind == "upload":
+        number = Study.objects.filter(slug__startswith=SENT).count()
+        group = Study.objects.get(slug=STUDY).group
+        study = Study.objects.create(slug=f"{SENT}{number}", title="Sent", group=group)
+        sent = ContentFile(lines(SENT_INSTANCES), name="study.jsonl")
+        row: MadeFile | Upload = take_in(
+            study=study, kind="study", files=[sent], options={"dataset": "", "system_1": "", "system_2": ""}
+        )
+    else:
+        row, _ = queue_file(Study.objects.get(slug=STUDY), kind, {})
+    waiting = type(row)._default_manager.filter(pk=row.pk, status="queued")
+    running = type(row)._default_manager.filter(pk=row.pk, status="running")
+    for _ in range(LONGEST_WAIT):
+        if not waiting.exists():
+            return running.exists()
+        time.sleep(0.05)
+    raise TimeoutError(f"no worker has begun with the {kind}")
+
+
+def lines(instances: int) -> bytes:
+    """Return a study's file with this many instances, each of one generation of two systems."""
+    rows = (
+        {"instance_id": f"i{n}", "source": f"Source {n}.", "generations": {"a": [f"A {n}."], "b": [f"B {n}."]}}
+        for n in range(instances)
+    )
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
 def open_work() -> dict[str, int]:
     """Count tasks and runs that are not done yet."""
     from django_tasks_db.models import DBTaskResult
 
     from annotation.core.task_queue import UNDER_WAY
+    from annotation.models import Upload
     from judging.jobs.leases import ACTIVE
     from judging.models import JudgeRun
 
     return {
+        "uploads": Upload.objects.filter(status__in=["queued", "running"]).count(),
         "tasks": DBTaskResult.objects.filter(status__in=UNDER_WAY).count(),
         "runs": JudgeRun.objects.filter(status__in=ACTIVE).count(),
     }
@@ -62,21 +104,30 @@ def examine(*, uploads: dict[str, bool | None], instances: int) -> dict[str, Any
     """
     from django.db import connection
 
-    from annotation.models import SeparabilityJob, Study
+    from annotation.importing.upload_jobs import folder_of
+    from annotation.models import SeparabilityJob, Study, Upload
     from judging.models import Completion, JudgeRun, Judgment
     from reporting.downloads.jobs import path_of
     from reporting.models import MadeFile
 
     found: list[str] = []
-    whole = (instances, 2 * instances, instances)
-    for name, said in uploads.items():
+    sent = {study.slug: None for study in Study.objects.filter(slug__startswith=SENT)}
+    for name, said in {**uploads, **sent}.items():
         study = Study.objects.filter(slug=name).first()
         if study is None:
             found += [f"{name} was confirmed and is not there"] * bool(said)
             continue
+        n = SENT_INSTANCES if name in sent else instances
         texts = study.instances.values("generations").count()
         counted = study.instances.count(), texts, study.instances.values("matchups").count()
-        found += [f"{name} is there in part: {counted}, not {whole}"] * (counted != whole)
+        upload = study.uploads.first()  # none, where the process was killed before it had the file
+        told = upload.status == "failed" and bool(upload.message) if upload else not said
+        found += [f"{name} is there in part, or lost: {counted}, {upload}"] * (
+            counted != (n, 2 * n, n) and not (counted == (0, 0, 0) and told)
+        )
+    for upload in Upload.objects.all():
+        found += [f"{upload.study}: the upload is {upload.status}"] * (upload.status in ("queued", "running"))
+        found += [f"{upload.study}: the sent file is left"] * folder_of(upload).exists()
     run = JudgeRun.objects.get()
     cells = Counter(run.judgments.of_every_question().values_list("status", flat=True))
     cells_wanted = 2 * run.study.instances.values("matchups__pairs").count()
@@ -100,12 +151,14 @@ def examine(*, uploads: dict[str, bool | None], instances: int) -> dict[str, Any
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA integrity_check")
             found += [f"SQLite: {row[0]}" for row in cursor.fetchall() if row[0] != "ok"]
+    told = [(one.status, one.message if one.status == "failed" else "") for one in Upload.objects.all()]
     return {
         "problems": found,
         "completions": Completion.objects.count(),
         "files": dict(Counter(made.status for made in files)),
         "failures": sorted({made.message for made in files if made.message}),
         "separability": dict(jobs),
+        "sent": {f"{status} {why}"[:90]: n for (status, why), n in Counter(told).items()},
     }
 
 
@@ -124,5 +177,5 @@ def patiently(command: Callable[..., Any], **values: Any) -> Any:
 
 
 if __name__ == "__main__":
-    commands = {**COMMANDS, **{one.__name__: one for one in (hire, open_work, resume, examine)}}
+    commands = {**COMMANDS, **{one.__name__: one for one in (hire, begin, open_work, resume, examine)}}
     answer({name: partial(patiently, command) for name, command in commands.items()})

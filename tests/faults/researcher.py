@@ -3,13 +3,13 @@
 import asyncio
 import csv
 import io
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 
 import aiohttp
 
+from tests.faults.database import lines
 from tests.stress.database import STUDY
 from tests.stress.run import token
 
@@ -63,12 +63,8 @@ class Researcher:
     async def upload(self) -> None:
         """Make a study of a file."""
         name = f"upload-{len(self.done.uploads)}"
-        lines = [
-            {"instance_id": f"i{n}", "source": f"Source {n}.", "generations": {"a": [f"A {n}."], "b": [f"B {n}."]}}
-            for n in range(INSTANCES)
-        ]
         form = aiohttp.FormData({"slug": name, "title": name, "template": "blank"})
-        form.add_field("file", "\n".join(map(json.dumps, lines)).encode(), filename="study.jsonl")
+        form.add_field("file", lines(INSTANCES), filename="study.jsonl")
         self.done.uploads[name] = await self.send("upload", f"{self.address}/studies/new/", form)
 
     async def rows(self, address: str) -> None:
@@ -104,9 +100,11 @@ class Researcher:
             return None
 
     def took(self, what: str, status: int, text: str) -> bool:
-        """Count an answer: 503 says that the database is away, other errors must never occur."""
+        """Count an answer: 503 says that the database is away, 409 that the disk is full; other errors must never occur."""
         if status == 503:
             self.done.steps["said to be unavailable"] += 1
+        elif status == 409 and "No space left on device" in text:
+            self.done.steps["said to have no space"] += 1
         elif status >= 400 and not (status == 403 and not text.count("csrfmiddlewaretoken")):
             self.done.problems.append(f"{what}: {status} {text[:300]}")
         else:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +21,7 @@ from tests.standin.process import StandInProcess, running
 from tests.stress.run import SILENT, DatabaseProcess, NoAnswer, Observations, Plan, Rater, violations
 
 IN_FLIGHT = 4
-ANSWERS_PER_FAULT = 40  # of raters, from the end of a fault to the next one
+ANSWERS_PER_FAULT = 30  # of raters, from the end of a fault to the next one
 ROUNDS = 1
 ANSWERS_IN_TROUBLE = 20  # while the disk is full or the clock is wrong
 MEGABYTES = {"SQLite": 96, "PostgreSQL": 288}  # of the disk
@@ -41,6 +42,7 @@ class Run:
     standin: StandInProcess
     seen: Observations
     faults: Counter[str] = field(default_factory=Counter)
+    begun: Counter[str] = field(default_factory=Counter)  # long tasks that a fault met
 
     def table(self) -> dict[str, Fault]:
         """Return the faults by name."""
@@ -54,6 +56,9 @@ class Run:
             "everything killed": lambda: machine.kill("web", "worker 0", "worker 1"),
             "clock an hour behind": lambda: self.set_clock(-1),
         }
+        for kind in ("report", "bundle", "upload"):
+            faults[f"workers killed during a task: {kind}"] = partial(self.interrupt, kind)
+            faults[f"disk full during a task: {kind}"] = partial(self.interrupt, kind, by_full_disk=True)
         if self.cluster is not None:
             faults |= {
                 "database killed": self.cluster.kill,
@@ -61,6 +66,14 @@ class Run:
                 "connections dropped": self.cluster.drop_connections,
             }
         return faults
+
+    async def interrupt(self, kind: str, *, by_full_disk: bool = False) -> None:
+        """Kill the workers, or leave no space, while one of them is at a long task."""
+        self.begun[kind] += await asyncio.to_thread(self.database.ask, "begin", kind=kind)
+        if by_full_disk:
+            await self.fill_disk()
+        else:
+            self.machine.kill(*(name for name in self.machine.running if name.startswith("worker")))
 
     async def fill_disk(self) -> None:
         """Leave no space for a while."""
@@ -194,6 +207,7 @@ def lost_completions(run: Run, examined: dict[str, Any]) -> list[str]:
     """Compare what the endpoint has answered with what is stored: a worker that ends may lose its calls in flight."""
     stats = run.standin.stats()
     found = [f"{name} did not happen" for name in run.table() if not run.faults[name]]
+    found += [f"no fault met a {kind} at work" for kind in ("report", "bundle", "upload") if not run.begun[kind]]
     disturbed = run.machine.ends + sum(run.faults.values())
     if stats["distinct"] > examined["completions"]:  # a further attempt at the same question is stored apart
         found.append(f"{stats['distinct']} completions were answered, {examined['completions']} are stored")
@@ -214,6 +228,7 @@ def report(run: Run, done: Done, examined: dict[str, Any], resumed: int) -> list
         f"  confirmed votes: {len(run.seen.acknowledged)}; responses lost: {steps['response lost']}; "
         f"“not saved yet”: {steps['said to be unavailable']}",
         f"  researcher: {dict(done.steps)}; uploads: {dict(stored)}",
+        f"  met at work: {dict(run.begun)}; sent files: {examined['sent']}",
         f"  files: {examined['files']} {examined['failures']}; separability: {examined['separability']}",
         f"  completions: {examined['completions']}, calls repeated: {stats['repeated']}; runs taken up by hand: {resumed}",
     ]

@@ -217,6 +217,15 @@ def test_requeued_run_keeps_the_limit_that_it_was_started_with(seconds: int) -> 
     assert (task.status, task.args_kwargs["args"]) == ("READY", [run.pk, 5])
 
 
+@pytest.mark.parametrize(("seconds", "queued"), [(0, 0), (60, 1)])
+def test_task_of_a_lost_worker_ends_after_others_have_done_the_run(seconds: int, queued: int) -> None:
+    run = start_run(study=make_study(), judge=make_judge("coin"))
+    enqueue_run(run.pk)
+    DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now() - timedelta(seconds=seconds))
+    JudgeRun.objects.filter(pk=run.pk).update(status="done")
+    assert requeue() == queued
+
+
 @pytest.mark.parametrize(("in_flight", "workers", "helps"), [(64, 0, 0), (65, 0, 1), (256, 2, 1), (256, 3, 0)])
 def test_run_that_is_too_much_for_its_workers_is_offered_to_another(in_flight: int, workers: int, helps: int) -> None:
     run = start_run(study=make_study(), judge=make_judge("coin"), in_flight=in_flight)
