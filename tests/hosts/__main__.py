@@ -101,8 +101,8 @@ def judge(found: dict[str, int | str], asked: dict[str, int]) -> int:
         wrong.append(f"{CELLS} verdicts were wanted")
     if found["completions"] != asked["distinct"]:
         wrong.append("completions were lost, or stored twice")
-    if asked["repeated"] > IN_FLIGHT:  # half of them on each lost host
-        wrong.append(f"more calls were repeated than were in flight on the lost hosts, {IN_FLIGHT}")
+    if asked["repeated"] > 2 * IN_FLIGHT:  # a lost host that is alone has all of them in flight
+        wrong.append(f"more calls were repeated than were in flight on the lost hosts, {2 * IN_FLIGHT}")
     print(
         "\n".join(["VIOLATIONS:", *wrong]) if wrong else "nothing is lost, and nothing that was stored was asked again"
     )
