@@ -11,6 +11,7 @@ from analysis.logic import MAX_EXACT_ITEMS, cyclic_triples, first_sums, self_agr
 from analysis.refinement import connected_items
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
+from reporting.core.raters import NO_ORDER
 from reporting.logic.presentations import Presentations
 
 SIZES = tuple(range(3, 9))  # K of the transitivity
@@ -209,11 +210,13 @@ def _self_agreement(asked: Presentations, here: BoolArray) -> Counted:
 
 
 def _preferred_first(asked: Presentations, here: BoolArray) -> Counted:
-    chosen = here & ~asked.negated & ~np.isnan(asked.verdict)
+    chosen = here & ~asked.negated & ~np.isnan(asked.verdict) & asked.ordered
     sums = first_sums(asked.verdict[chosen], np.ones(int(chosen.sum()), dtype=bool))
     kept = sums[:, 1] > 0
     n = int(kept.sum())
-    basis = Basis(n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, "no answer but ties")
+    basis = Basis(
+        n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, "no answer but ties" if asked.ordered else NO_ORDER
+    )
     return Counted(sums[kept], asked.instance[asked.first[chosen]][kept], basis)
 
 

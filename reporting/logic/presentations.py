@@ -29,6 +29,7 @@ class Presentations:
     probability                     : (n,) that the first is better, where the endpoint gave it; else NaN
     target                          : (n,) as `verdict`, by gold, else by the majority of the people; NaN where there is neither
     pooled                          : whether they are votes of several people, whose sides were drawn for each
+    ordered                         : whether the text that stands first was shown first; not by a jury, whose verdicts are on pairs
     """
 
     generation: IntArray
@@ -44,6 +45,7 @@ class Presentations:
     probability: FloatArray
     target: FloatArray
     pooled: bool
+    ordered: bool = True
 
 
 def targets(study: Study, *, question: int = 0) -> Target:
@@ -75,7 +77,8 @@ def judge_presentations(study: Study, judge: Judge, target: Target, *, question:
         a_first = order == Judgment.Order.AB
         shown = (a, b, repeat, negated, place, 1 - p) if a_first else (b, a, repeat, negated, -place, p)
         rows.append(shown)
-    return _presentations(study, np.array(rows, dtype=np.float64).reshape(-1, 6), target, pooled=False)
+    table = np.array(rows, dtype=np.float64).reshape(-1, 6)
+    return _presentations(study, table, target, pooled=False, ordered=not judge.is_jury)
 
 
 def people_presentations(study: Study, *, question: int = 0) -> Presentations:
@@ -90,7 +93,9 @@ def people_presentations(study: Study, *, question: int = 0) -> Presentations:
     return _presentations(study, rows.reshape(-1, 6), _gold(study), pooled=True)
 
 
-def _presentations(study: Study, rows: FloatArray, target: Target, *, pooled: bool) -> Presentations:
+def _presentations(
+    study: Study, rows: FloatArray, target: Target, *, pooled: bool, ordered: bool = True
+) -> Presentations:
     """Build the arrays from (n, 6) rows of two generations, repeat, negated, verdict and probability."""
     shown = rows[:, :2].astype(np.int64)
     generation, instance, instances = items_of(study, set(shown.ravel().tolist()))
@@ -113,6 +118,7 @@ def _presentations(study: Study, rows: FloatArray, target: Target, *, pooled: bo
         probability=rows[:, 5],
         target=np.array([target.get((one, other), np.nan) for one, other in shown.tolist()], dtype=np.float64),
         pooled=pooled,
+        ordered=ordered,
     )
 
 
