@@ -59,24 +59,17 @@ GRAMMARS: Mapping[str, str] = {
     "pointwise": r'root ::= [^\n[]{1,40} "\nScore: " [1-5]',
     "ranked-list": r'root ::= "[{\"name\": \"text_" ("1\", \"rank\": 1}, {\"name\": \"text_2\", \"rank\": 2}]" | "2\", \"rank\": 1}, {\"name\": \"text_1\", \"rank\": 2}]")',
 }
-# Of SC² where tables alone are asked for; which of the three is meant, the model finds out by itself.
-TABLES = r"""
-root ::= table | choice | verdict
-table ::= "{\"rows\": [{\"aspect\": \"what they do\", " cells "}, {\"aspect\": \"why\", " cells "}]}"
-cells ::= "\"only_a\": \"" cell "\", \"both\": \"" cell "\", \"only_b\": \"" cell "\""
-cell ::= [A-Za-z ]{3,30}
-choice ::= "Choice: " [12] "\nReason: " [A-Za-z ]{3,30}
-verdict ::= "Comparison: " [A-Za-z ]{3,40} "\nPreferred: " [AB]
-"""
-FOR_TABLES = [("max_tokens", 200), ("grammar", TABLES)]
+# A table's schema bounds its cells, as the endpoint's test finds that the server keeps to that.
+ASPECTS = ["what they do", "why"]
+FOR_TABLES = [("longest_cell", 40), ("max_tokens", 300)]
 # Methods that are held to their form by a JSON schema, as the endpoint's test finds that the server offers, with the limit on
-# their answers. Not SC²: a schema has no longest cell, and the model fills the first one until it is cut off.
-BY_SCHEMA: Mapping[str, int] = {"direct": 400, "pairwise": MOST_TOKENS, "pairwise-tie": MOST_TOKENS}
+# their answers. SC²'s comparator has no schema: where its answer can't be read, a coin decides.
+BY_SCHEMA: Mapping[str, int] = {"direct": 400, "pairwise": MOST_TOKENS, "pairwise-tie": MOST_TOKENS, "sc2": 300}
 # The model's server takes no grammar beside functions, and its model calls none by itself.
 FOR_FUNCTION = [("max_tokens", MOST_TOKENS)]
 # How many of the ten pairs must come out parsed: all, as every answer has the form that was asked for, but those that are cut
-# off at the limit. SC² has three forms, of which the model takes one by itself, so that a pair now and then has too few
-# tables. Of functions there is no call to be read here: the scripted tests read them.
+# off at the limit, and tables that have an aspect twice. Of functions there is no call to be read here: the scripted tests
+# read them.
 FEWEST: Mapping[str, int] = {**dict.fromkeys(CALLS, PAIRS), "direct": 8, "sc2": 6, "ranked-function": 0}
 
 # Five short talks with two summaries each, written for this test.
@@ -107,10 +100,10 @@ def study(transactional_db: None) -> Study:
 
 def params_of(method: str) -> list[tuple[str, object]]:
     """Return what is sent with each call."""
+    if method == "sc2":
+        return [("verdict_schema", "auto"), ("samples", 4), ("aspects", ASPECTS), *FOR_TABLES]
     if method in BY_SCHEMA:
         return [("verdict_schema", "auto"), ("max_tokens", BY_SCHEMA[method])]
-    if method == "sc2":
-        return [("samples", 4), ("aspects", ["what they do", "why"]), ("schema", False), *FOR_TABLES]
     if method == "ranked-function":
         return list(FOR_FUNCTION)
     form = method if method in GRAMMARS else getattr(find_method(method), "parser", "")
@@ -211,7 +204,8 @@ def test_tables_of_a_small_model_reach_people(
 ) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     call_command("add_endpoint", "small", base_url=small_model.base_url, model="smollm2", key_env=key_name, timeout=600)
-    AspectSet.objects.create(group=study.group, task="summarization", version=1, aspects=["what they do", "why"])
+    call_command("test_endpoint", "small")
+    AspectSet.objects.create(group=study.group, task="summarization", version=1, aspects=ASPECTS)
     options = {"endpoint": "small", "samples": 3, "in_flight": 2, "format": "json"}
     params = list(FOR_TABLES)
 
@@ -225,7 +219,7 @@ def test_tables_of_a_small_model_reach_people(
     assert told["pairs"] == PAIRS == told["tables"] + told["marked"]
     assert told["tables"] == ComparisonTable.objects.filter(study=study, variant="c3-v1").count() > 0
     for table in ComparisonTable.objects.all():
-        assert [row["aspect"] for row in table.rows] == table.aspects == ["what they do", "why"]
+        assert [row["aspect"] for row in table.rows] == table.aspects == ASPECTS
     done = small_model.tokens()
     assert make()["made_calls"] == 0
     assert small_model.tokens() == done
