@@ -207,8 +207,7 @@ def new_study(request: HttpRequest) -> HttpResponse:
     if data is not None and all([form.is_valid(), settings.is_valid()]):
         made = _create(request, form, settings)
         if made is not None:
-            upload = take_in(study=made, **sent_in(form), by=account_of(request)) if form.cleaned_data["file"] else None
-            return redirect("annotation:study", made.slug) if upload is None else after_upload(request, upload)
+            return _read_first_file(request, made, form)
     context = {
         "form": form,
         "settings": settings,
@@ -218,6 +217,17 @@ def new_study(request: HttpRequest) -> HttpResponse:
         "file_open": any(form[name].errors for name in ("dataset", "system_1", "system_2")),
     }
     return render(request, "annotation/study_pages/new_study.html", context, status=422 if data is not None else 200)
+
+
+def _read_first_file(request: HttpRequest, made: Study, form: NewStudyForm) -> HttpResponse:
+    """Take in the file that a new study was made with; one that can't be kept may be sent again."""
+    if not form.cleaned_data["file"]:
+        return redirect("annotation:study", made.slug)
+    try:
+        return after_upload(request, take_in(study=made, **sent_in(form), by=account_of(request)))
+    except AnnotationError as error:
+        messages.error(request, _("The study is made, without its file: %(reason)s.") % {"reason": error})
+        return redirect("annotation:upload", made.slug)
 
 
 def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsForm) -> Study | None:

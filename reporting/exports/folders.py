@@ -98,4 +98,4 @@ def new_folder(path: Path) -> Iterator[Folder]:
             shutil.rmtree(made, ignore_errors=True)
             raise
     except OSError as error:
-        raise AnnotationError(f"can't write to {path}: {error.strerror}") from None
+        raise AnnotationError(f"can't write to {path.name}: {error.strerror}") from None  # a page may show it

@@ -1,5 +1,6 @@
 """The researcher's and the study admin's pages: who sees them, files in, batches out."""
 
+from html import unescape
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.allocation.claims import claim_hit
+from annotation.importing import upload_jobs
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Batch, ComparisonTable, ImportRecord, Pair, Rating, RoleGrant, Study, Upload
 from annotation.separability import forms
@@ -144,6 +146,21 @@ def test_a_new_study_is_made_from_a_file_and_belongs_to_who_made_it() -> None:
     assert (made.title, made.task_kind, made.question) == ("Fresh", "dialogue", "Which reply?")
     assert RoleGrant.objects.get(study=made).role == "study-admin"
     assert client.get("/studies/fresh/settings/").status_code == 200
+
+
+def test_a_new_study_whose_file_can_not_be_kept_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(upload_jobs, "_keep", full)
+    client = signed_in(make_user("researcher", "researcher", study=make_study("own")))
+    sent = upload("f.jsonl", json_lines([study_line("a")]), "study", slug="fresh", task_kind="free")
+
+    page = client.post("/studies/new/", sent, follow=True)
+
+    assert page.redirect_chain == [("/studies/fresh/upload/", 302)]
+    reason = "The study is made, without its file: the file can't be kept: No space left on device."
+    assert reason in unescape(page.text)
 
 
 def test_a_name_that_is_taken_is_refused_without_touching_that_study(study: Study) -> None:

@@ -66,7 +66,7 @@ def killed() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("what", "error", "reason"),
-    [(full, CommandError, "No space left on device"), (killed, KeyboardInterrupt, None)],
+    [(full, CommandError, "^can't write to bundle: No space left on device$"), (killed, KeyboardInterrupt, None)],
 )
 def test_nothing_is_there_after_an_end_in_the_middle(
     tmp_path: Path,
