@@ -5,6 +5,7 @@ from typing import Literal
 
 REFUSALS = {
     "people": "{found} of the {needed} people needed",
+    "tested": "{found} of the {needed} people needed rated enough instances",
     "instances": "{found} of the {needed} instances needed",
     "selection": "the instances that people rated are no random draw",
     "chance": "people are not shown to agree more than by chance",
@@ -16,7 +17,7 @@ REFUSALS = {
 class Refusal:
     """Why there is no answer; `found` and `needed` count people or instances."""
 
-    what: Literal["people", "instances", "selection", "chance", "sequence"]
+    what: Literal["people", "tested", "instances", "selection", "chance", "sequence"]
     found: int = 0
     needed: int = 0
 
@@ -24,6 +25,6 @@ class Refusal:
         return REFUSALS[self.what].format(found=self.found, needed=self.needed)
 
 
-def too_few(what: Literal["people", "instances"], found: int, needed: int) -> Refusal | None:
+def too_few(what: Literal["people", "tested", "instances"], found: int, needed: int) -> Refusal | None:
     """Refuse below the number needed; None if there are enough."""
     return None if found >= needed else Refusal(what, found, needed)

@@ -126,7 +126,7 @@ def alternative_annotator_test(
         )
         for h in np.flatnonzero(wins.n)
     )
-    refusal = too_few("people", len(tested), max(min_people, 1))
+    refusal = too_few("tested", len(tested), max(min_people, 1))
     rate = np.nan if refusal else _winning_rate(wins.at(tested), epsilon)
     return AlternativeAnnotatorTest(
         epsilon=epsilon,

@@ -98,6 +98,7 @@ PHRASES = (
     gettext_noop("without this person's ratings other systems are connected by comparisons"),
     gettext_noop("{0} of the {1} instances needed"),
     gettext_noop("{0} of the {1} people needed"),
+    gettext_noop("{0} of the {1} people needed rated enough instances"),
     gettext_noop("{0} matchups have no separability and are in no bin"),
     gettext_noop("{0} matchup has no separability and is in no bin"),
     gettext_noop(

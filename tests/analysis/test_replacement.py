@@ -171,7 +171,7 @@ def test_two_people_give_no_verdict_and_three_do(rng):
     refused = alternative_annotator_test(judge, votes[:, :2], instance)
     assert refused.passes is None
     assert np.isnan([refused.winning_rate, *refused.winning_rates]).all()
-    assert str(refused.refusal) == "2 of the 3 people needed"
+    assert str(refused.refusal) == "2 of the 3 people needed rated enough instances"
     assert [test.tested for test in refused.people] == [True, True]
 
 

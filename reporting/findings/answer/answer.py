@@ -179,17 +179,19 @@ def _agreement(found: Findings) -> Iterator[Sentence]:
     if not _people(found):
         return
     agreement = found["pooled"]["people_agreement"]
-    rate, alpha = agreement["raw_agreement"]["value"], agreement["krippendorff_alpha"]["ordinal"]
+    raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
+    rates = {"rate": raw["value"], "rate_low": raw["low"], "rate_high": raw["high"]}
+    rates["instances"] = raw.get("n_instances")
     evidence = ["pooled.people_agreement.raw_agreement", "pooled.people_agreement.krippendorff_alpha"]
-    if rate is None:
+    if raw["value"] is None:
         yield _sentence("agreement_unknown", evidence[:1])
     elif alpha["value"] is None:
-        yield _sentence("agreement", evidence[:1], rate=rate)
+        yield _sentence("agreement", evidence[:1], **rates)
     else:
         by_chance = alpha["low"] is not None and alpha["low"] <= 0
         rule = "agreement_by_chance" if by_chance else "agreement_above_chance"
         values = {"alpha": alpha["value"], "alpha_low": alpha["low"], "alpha_high": alpha["high"]}
-        yield _sentence(rule, evidence, rate=rate, **values)
+        yield _sentence(rule, evidence, **rates, **values)
 
 
 def _judges(found: Findings) -> Iterator[Sentence]:

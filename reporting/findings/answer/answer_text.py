@@ -90,23 +90,23 @@ TEXTS = {
         "People are more consistent where outputs are easy to tell apart: mean consistency is {most} at a "
         "separability above {above}, and {least} below {below}."
     ),
-    "agreement": gettext_noop("Two people who rate the same pair agree {rate} of the time."),
+    "agreement": gettext_noop("Two people who rate the same pair agree {rate} of the time ({instances})."),
     "agreement_by_chance": gettext_noop(
-        "Two people who rate the same pair agree {rate} of the time, which may be no more than chance (Krippendorff's α, "
-        "ordinal: {alpha})."
+        "Two people who rate the same pair agree {rate} of the time ({instances}), which may be no more than chance "
+        "(Krippendorff’s α, ordinal: {alpha})."
     ),
     "agreement_above_chance": gettext_noop(
-        "Two people who rate the same pair agree {rate} of the time (Krippendorff's α, ordinal: {alpha}; 0 is chance, "
-        "1 full agreement)."
+        "Two people who rate the same pair agree {rate} of the time ({instances}; Krippendorff’s α, ordinal: {alpha}; "
+        "0 is chance, 1 full agreement)."
     ),
     "agreement_unknown": gettext_noop("How far people agree cannot be told: no pair was rated by two people."),
     "no_judge": gettext_noop("No judge has rated, so that nothing can be said about one in place of people."),
     "judge": gettext_noop("“{judge}” as a judge: {verdict}"),
     "judges": gettext_noop(
-        "Of {judges} judges {may} may replace a single rater at least in part. “{judge}” comes nearest to people. {verdict}"
+        "Of {judges} judges {may} may replace a single rater at least in part. The nearest to people is “{judge}”: {verdict}"
     ),
     "no_judge_may": gettext_noop(
-        "None of {judges} judges is shown to be able to replace a single rater. “{judge}” comes nearest to people. {verdict}"
+        "None of {judges} judges is shown to be able to replace a single rater. The nearest to people is “{judge}”: {verdict}"
     ),
     "more_instances": gettext_noop(
         "About {needed} in all would settle the preference, were the rate to stay at {rate}; there are {instances}."
@@ -145,9 +145,11 @@ def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Write the values of a sentence in the current language; missing ones are left out."""
     shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
-    if values.get("alpha_low") is not None:
-        low, high = (_decimal(values[name]) for name in ("alpha_low", "alpha_high"))
-        shown["alpha"] += f" [{low}, {high}]"
+    shown.setdefault("instances", "—")  # findings that were kept earlier may lack it
+    for name in BRACKETED:
+        if values.get(f"{name}_low") is not None:
+            low, high = (WRITTEN[name](values[f"{name}_{end}"]) for end in ("low", "high"))
+            shown[name] += f" [{low}, {high}]"
     return shown
 
 
@@ -186,6 +188,7 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
     return verdict_text(verdict["rule"], {**verdict["values"], "alternative": {"rule": ""}})
 
 
+BRACKETED = ("rate", "alpha")  # values that may have an interval of their own, NAME_low and NAME_high
 WRITTEN: dict[str, Shown] = {
     **dict.fromkeys(("rate", "low", "high", "level", "none", "part", "full", "plain"), _percent),
     **dict.fromkeys(("least", "most", "below", "above", "alpha"), _decimal),

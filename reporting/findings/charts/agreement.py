@@ -38,7 +38,7 @@ def people_agreement(found: Findings, theme: str) -> Spec:
     colour, shape = kind_looks(theme)["person"]
     looks = [(colour, shape), (colour, "diamond")]
     axis = _("Agreement (α: 0 is chance, 1 full)")
-    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, marks=[(0, False)])
+    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, marks=[(0, False), (1, False)])
     notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
 

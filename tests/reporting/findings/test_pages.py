@@ -75,7 +75,7 @@ def test_findings_page_shows_numbers_pictures_and_downloads(built: Built) -> Non
     assert "People: n = 4 ratings on 2 instances." in page
     assert "Bars: 95% intervals over instances." in page
     assert "charts/agreement.svg" not in page  # an empty picture is its reason
-    assert re.search(r"Not drawn: How far people agree with one another\. — no pair has ratings of two people", page)
+    assert re.search(r"Not drawn \(no pair has ratings of two people\): How far people agree with one another\.", page)
     assert 'media="screen and (prefers-color-scheme: dark)"' in page
     for kind in ("ratings", "judgments"):
         for form in ("csv", "jsonl"):

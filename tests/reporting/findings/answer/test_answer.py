@@ -173,10 +173,11 @@ def test_settling_takes_the_planned_number_of_instances() -> None:
 @pytest.mark.parametrize(
     ("changed", "rule", "said"),
     [
-        ({}, "agreement_above_chance", "60% of the time (Krippendorff's α, ordinal: 0.30 [0.10, 0.50]; 0 is chance"),
+        ({}, "agreement_above_chance", "(20 instances; Krippendorff’s α, ordinal: 0.30 [0.10, 0.50]; 0 is chance"),
         ({"krippendorff_alpha": {"ordinal": estimate(0.1, 0.0, 0.2)}}, "agreement_by_chance", "no more than chance"),
         ({"krippendorff_alpha": {"ordinal": estimate(0.1)}}, "agreement_above_chance", "ordinal: 0.10; 0 is chance"),
-        ({"krippendorff_alpha": {"ordinal": estimate(None)}}, "agreement", "60% of the time."),
+        ({"krippendorff_alpha": {"ordinal": estimate(None)}}, "agreement", " 60% [50%, 70%] of the time (20 "),
+        ({"raw_agreement": estimate(0.6)}, "agreement_above_chance", "60% of the time (20 instances; "),
         ({"raw_agreement": estimate(None)}, "agreement_unknown", ""),
     ],
 )
@@ -190,7 +191,7 @@ def test_agreement(changed: Found, rule: str, said: str) -> None:
 
 def test_numbers_are_rounded_and_not_cut_off() -> None:
     values = {"rate": 0.53266, "alpha": 0.2876, "alpha_low": -0.001, "alpha_high": 0.999}
-    assert "53.3% of the time (Krippendorff's α, ordinal: 0.29 [0.00, 1.00]" in on_page(
+    assert "53.3% of the time (—; Krippendorff’s α, ordinal: 0.29 [0.00, 1.00]" in on_page(
         "agreement_above_chance", values
     )
     found = study(rankings=strengths(None))
@@ -366,7 +367,7 @@ def test_the_best_judge_is_named() -> None:
     (told,) = [one for one in answer(study(replacement=judges)) if one["rule"] == "judges"]
     assert told["values"]["judge"] == "better"
     assert told["text"] == (
-        "Of 3 judges 2 may replace a single rater at least in part. “better” comes nearest to people. "
+        "Of 3 judges 2 may replace a single rater at least in part. The nearest to people is “better”: "
         "May replace a single rater above separability 0.40 (ε = 0.10)."
     )
     assert "judge" in rules(study(replacement=judges[:1]))

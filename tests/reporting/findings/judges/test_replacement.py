@@ -183,7 +183,7 @@ def test_nothing_rated_gives_reasons() -> None:
     (found,) = compute(configuration_data([], {"j": [(0, 0, 1.0)]}, instances=3), separability=[0.0, 0.5, 1.0])
     assert found["verdict"]["rule"] == "nothing"
     assert found["non_inferiority"]["overall"]["difference"]["why"] == "no pair has ratings of two people and a verdict"
-    assert found["alternative_annotator"]["why"] == "0 of the 3 people needed"
+    assert found["alternative_annotator"]["why"] == "0 of the 3 people needed rated enough instances"
     assert found["prediction_powered"][0]["plain"]["why"] == "no instance has ratings of people and a verdict"
     assert compute(configuration_data([], {}, instances=0)) == []
     assert compute() == []
