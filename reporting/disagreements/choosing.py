@@ -1,6 +1,7 @@
 """Which disagreements a request asks for, and their order."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 import numpy as np
@@ -8,9 +9,9 @@ from django.http import QueryDict
 
 from analysis.types import FloatArray, IntArray
 from annotation.core.errors import UnknownName
-from annotation.models import Study
+from annotation.models import Rating, Study
 from reporting.disagreements.pair_table import PairTable, before_and_after, between_people, from_majority, of_person
-from reporting.findings.data.asked import datasets_named, filters_of, query_of, raters_named, systems_named
+from reporting.findings.data.asked import filters_of, query_of
 from reporting.findings.data.inputs import Filters
 
 JUDGE, PEOPLE, REVISED = KINDS = ("judge", "people", "revised")
@@ -20,29 +21,33 @@ JUDGE, PEOPLE, REVISED = KINDS = ("judge", "people", "revised")
 class PageFilters:
     """Filters of the page.
 
-    filters : those it shares with findings: batches, judges, question, similarity
+    filters : those it shares with findings: batches, arms, judges, question, similarity, exclusions
     kind    : one of KINDS; all when empty
-    dataset : name; systems : names of one or both; empty for all
+    datasets: names; systems : names of one or both; empty for all
     bin     : separability bin of a configuration, from 1; 0 for all
-    rater   : code of a person: only pairs on which they voted, and how far they are from the others
+    raters  : codes of people: only pairs on which one of them voted, and how far that one is from the others
     """
 
     filters: Filters
     kind: str = ""
-    dataset: str = ""
+    datasets: tuple[str, ...] = ()
     systems: tuple[str, ...] = ()
     bin: int = 0
-    rater: str = ""
+    raters: tuple[str, ...] = ()
 
     def query(self) -> str:
         """Encode them as a URL query."""
-        own = [("kind", self.kind), ("dataset", self.dataset), *(("system", name) for name in self.systems)]
-        own += [("bin", str(self.bin or "")), ("rater", self.rater)]
+        own = [("kind", self.kind), ("bin", str(self.bin or ""))]
+        own += [("dataset", name) for name in self.datasets]
+        own += [("system", name) for name in self.systems]
+        own += [("rater", code) for code in self.raters]
         return "&".join(filter(None, [urlencode([one for one in own if one[1]]), query_of(self.filters)]))
 
 
 def asked_of(study: Study, query: QueryDict) -> PageFilters:
-    """Read `kind`, `dataset`, `system` (once or twice), `bin`, `rater` and the filters of findings.
+    """Read `kind`, `bin` and the filters of findings.
+
+    Data sets, systems and raters choose among the pairs, beside which all votes are shown, those of both stages.
 
     Raises: UnknownName for an unknown name, or a bin that is no number.
     """
@@ -51,25 +56,22 @@ def asked_of(study: Study, query: QueryDict) -> PageFilters:
         raise UnknownName(f"there is no kind of disagreement {kind}; there are: {', '.join(KINDS)}")
     if bin_ and not (bin_.isascii() and bin_.isdecimal() and len(bin_) < 4 and int(bin_)):
         raise UnknownName(f"bins are numbers from 1, not {bin_}")
-    shared = query.copy()
-    for own in ("dataset", "system", "rater", "stage"):  # choose among the pairs, beside which all votes are shown
-        shared.pop(own, None)
-    dataset, rater = query.get("dataset", ""), query.get("rater", "").strip()
-    datasets_named(study, [dataset] if dataset else [])
-    raters_named(study, [rater] if rater else [])
+    typed = query.copy()
+    typed.setlist("rater", [code.strip() for code in query.getlist("rater")])
+    found = filters_of(study, typed)
     return PageFilters(
-        filters=filters_of(study, shared),
+        filters=replace(found, datasets=None, systems=None, raters=None, stage=Rating.Stage.FIRST.value),
         kind=kind,
-        dataset=dataset,
-        systems=systems_named(study, [name for name in query.getlist("system") if name]) or (),
+        datasets=found.datasets or (),
+        systems=found.systems or (),
         bin=int(bin_ or 0),
-        rater=rater,
+        raters=found.raters or (),
     )
 
 
 def sizes(table: PairTable, asked: PageFilters) -> dict[str, FloatArray]:
     """Return how far apart raters are on each pair, from 0 to 1, by kind."""
-    people = between_people(table) if not asked.rater else np.nan_to_num(of_person(table, asked.rater))
+    people = between_people(table) if not asked.raters else np.nan_to_num(_of_raters(table, asked.raters))
     judges = asked.filters.judges
     names = [name for name in table.judges if judges is None or name.removeprefix("judge:") in judges]
     found = {
@@ -88,13 +90,20 @@ def chosen(table: PairTable, asked: PageFilters, apart: dict[str, FloatArray]) -
     if asked.bin > table.bins:
         raise UnknownName(f"there is no separability bin {asked.bin}; there are {table.bins}, numbered from 1")
     fits = [
-        asked.dataset in ("", data.dataset) and set(asked.systems) <= set(data.systems) for data in table.configurations
+        (not asked.datasets or data.dataset in asked.datasets) and set(asked.systems) <= set(data.systems)
+        for data in table.configurations
     ]
     kept = np.array(fits, dtype=bool)[table.configuration]
     if asked.bin:
         kept &= table.bin == asked.bin - 1
-    if asked.rater:
-        kept &= ~np.isnan(of_person(table, asked.rater))
+    if asked.raters:
+        kept &= ~np.isnan(_of_raters(table, asked.raters))
     largest = np.max(list(apart.values()), axis=0)
     rows = np.flatnonzero(kept & (largest > 0))
     return rows[np.argsort(-largest[rows].round(9), kind="stable")]
+
+
+def _of_raters(table: PairTable, raters: Sequence[str]) -> FloatArray:
+    """(n,) largest distance of one of these people from the others on the pair; NaN where none of them has a vote."""
+    found: FloatArray = np.fmax.reduce([of_person(table, code) for code in raters])
+    return found

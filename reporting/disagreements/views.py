@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -17,7 +18,8 @@ from reporting.disagreements.choosing import JUDGE, PEOPLE, REVISED, PageFilters
 from reporting.disagreements.opened import opened
 from reporting.disagreements.pair_table import PairTable
 from reporting.disagreements.reading import read_table
-from reporting.findings.data.asked import judge_names
+from reporting.findings.data.asked import judge_names, query_of
+from reporting.findings.data.selection import selection_of
 
 A_PAGE = 20
 KINDS = {
@@ -41,7 +43,10 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "datasets": sorted({one.dataset for one in table.configurations}),
         "systems": sorted({name for one in table.configurations for name in one.systems}),
         "chosen_systems": (*asked.systems, "", "")[:2],
+        "chosen_raters": asked.raters or ("",),
         "judges": judge_names(study),
+        "other_filters": parse_qsl(query_of(replace(asked.filters, judges=None))),
+        "selection": selection_of(replace(asked.filters, judges=None).as_json()),
         "bins": range(1, 1 + table.bins),
         "page": page,
         "rows": rows_of(study, asked, table, apart, list(page)),

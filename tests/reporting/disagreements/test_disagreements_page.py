@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.http import QueryDict
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Annotator, Generation, Instance, Rating, Study
 from reporting.disagreements import reading, views
+from reporting.disagreements.choosing import asked_of
 from tests.reporting.builders import (
     Built,
     answer_too,
@@ -101,11 +103,36 @@ def test_filters_are_in_the_address(built: Built) -> None:
     ]
 
 
+def test_several_names_of_one_kind_are_all_kept(built: Built) -> None:
+    talk = build_configuration(built.study, instances=1, pairs=1, dataset="talk", systems=(HOSTILE, "=cmd()"))
+    build_configuration(built.study, instances=1, pairs=1, dataset="third", systems=(HOSTILE, "=cmd()"))
+    rate(talk, 0, "cat", [1])
+    rate(talk, 0, "dan", [-1])
+    query = "?dataset=news&dataset=talk&rater=cat&rater=bob"
+    page = page_of(built.study, query)
+    assert pairs_on(page) == ["news-0, pair 0", "news-0, pair 1", "talk-0, pair 0"]
+    assert '<select name="dataset" multiple>' in page
+    assert re.findall(r'<option value="(\w+)" selected>', page) == ["news", "talk"]
+    assert re.findall(r'name="rater"\s+value="(\w+)"', page) == ["cat", "bob"]
+    rows = asked_of(built.study, QueryDict(query[1:])).query()
+    assert QueryDict(rows) == QueryDict(query[1:])
+
+
+def test_filters_of_findings_outlast_the_form_and_are_said(built: Built) -> None:
+    page = page_of(built.study, "?with_excluded=1&batch=news-batch&stage=revised")
+    form = page[page.index('<form method="get"') :]
+    assert re.findall(r'type="hidden"\s+name="(\w+)"\s+value="([^"]*)"', form[: form.index("</form>")]) == [
+        ("batch", "news-batch"),
+        ("with_excluded", "1"),
+    ]
+    assert "Batches: news-batch · People’s ratings that were excluded manually count too" in page
+
+
 def test_unknown_names_and_numbers_are_said_to_be_unknown(built: Built) -> None:
     separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
     study, client = built.study, client_of(study=built.study)
     assert len(pairs_on(page_of(study, "?bin=1") + page_of(study, "?bin=4"))) == 2
-    for wrong in ("kind=other", "bin=one", "bin=0", "bin=%C2%B2", "judge=none", "batch=none"):
+    for wrong in ("kind=other", "bin=one", "bin=0", "bin=%C2%B2", "judge=none", "batch=none", "stage=third"):
         assert client.get(f"{ADDRESS}?{wrong}").status_code == 404, wrong
     for wrong, said in {
         "dataset=none": "study shown has no data set none; it has: news",

@@ -100,16 +100,17 @@ def test_the_largest_come_first_then_the_order_of_the_study() -> None:
         ]
 
     assert rows()[:3] == [("news", 1, 0), ("news", 1, 1), ("news", 2, 0)]  # the judge against all; two against one
-    assert rows(kind="people", dataset="mail") == [("mail", 1, 1), ("mail", 2, 0), ("mail", 0, 0)]
+    assert rows(kind="people", datasets=("mail",)) == [("mail", 1, 1), ("mail", 2, 0), ("mail", 0, 0)]
     assert rows(kind="judge") == [("news", 1, 0)]
     assert rows(kind="revised") == []
     assert {one[0] for one in rows(systems=("zoo",))} == {"mail"}
     assert rows(systems=("one", "zoo")) == []
-    assert rows(dataset="none such") == rows(rater="nobody") == []
+    assert rows(datasets=("none such",)) == rows(raters=("nobody",)) == []
     with pytest.raises(UnknownName, match="no separability bin 2; there are 0"):
         rows(bin=2)
-    assert rows(kind="people", rater="c", dataset="news") == [("news", 0, 0), ("news", 1, 1), ("news", 2, 0)]
-    assert rows(kind="people", rater="b", dataset="news")[0] == ("news", 2, 0)
+    assert rows(kind="people", raters=("c",), datasets=("news",)) == [("news", 0, 0), ("news", 1, 1), ("news", 2, 0)]
+    assert rows(kind="people", raters=("b",), datasets=("news",))[0] == ("news", 2, 0)
+    assert rows(raters=("nobody", "c")) == rows(raters=("c",))
     wanted = PageFilters(replace(Filters(), judges=("old",)), kind="judge")
     assert not len(chosen(table, wanted, sizes(table, wanted)))
 
