@@ -134,7 +134,9 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
         f"    {_rank(row):>9}  {printable(row['system'])}: {estimate_text(row, digits)}" for row in ranking["systems"]
     ]
     first = ranking["first"]
-    if first["by_more_than_chance"] is not None:
+    if first["system"] is None:
+        lines.append(f"    first: none ({first['why']})")
+    elif first["by_more_than_chance"] is not None:
         more = "by more than chance" if first["by_more_than_chance"] else "but this may be chance"
         adjusted = ", adjusted by Holm's method" if ranking["tests"]["of"] > 1 else ""
         lines.append(printable(f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}{adjusted})"))

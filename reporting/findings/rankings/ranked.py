@@ -15,6 +15,7 @@ NEVER_COMPARED = "never compared with another system"
 TESTS_PENDING = "whether by more than chance is being computed"
 NOTHING_COMPARED = "no system has been compared"
 SEVERAL_GROUPS = "the groups were never compared, so that none of their first systems is first of all"
+SHARED_FIRST = "several systems share the first place"
 NOT_TESTED = "no test: fewer than {least} instances of a system, one instance alone connects systems, or all are alike"
 DISCONNECTED_NOTE = (
     "the groups were never compared, not even through a third system: systems are ranked within their group, and nothing "
@@ -79,7 +80,8 @@ def ranking(
         "measure": measure,
         "tie_rule": tie_rule,
         "systems": systems,
-        "first": _first(about.names, standing, codes, settings),
+        "first": _first(about.names, standing, codes, settings)
+        | ({"system": None, "why": SHARED_FIRST} if not several and (rank == 1).sum() > 1 else {}),
         "tests": {"adjustment": "Holm", "of": standing.tests.tested, "level": level},
         **({"groups": groups, "note": DISCONNECTED_NOTE} if several else {}),
     }

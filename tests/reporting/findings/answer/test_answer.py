@@ -137,6 +137,7 @@ def test_swapping_the_systems_swaps_the_sentence(drawn: tuple[float, float, floa
         (strengths(False), "leads"),
         (strengths(None), "untested"),
         (strengths(None, first={"system": None, "by_more_than_chance": None}), "unranked"),
+        (strengths(None, first={"system": None, "by_more_than_chance": False}), "unranked"),
         (strengths(None, groups=[["a"], ["b", "c"]]), "disconnected"),
         (strengths(True)[:1], "unranked"),
     ],

@@ -18,6 +18,7 @@ from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
 from reporting.findings.data.separability_bins import Separability
 from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.rankings.ranked import SHARED_FIRST
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
@@ -315,6 +316,7 @@ def test_all_ties_are_equal_and_valid_json() -> None:
             assert set(column(ranking, "rank").values()) == {1}
             assert set(column(ranking, "rank_high").values()) == {3}
             assert ranking["first"]["by_more_than_chance"] is False
+            assert (ranking["first"]["system"], ranking["first"]["why"]) == (None, SHARED_FIRST)
     assert by_measure(result)["bradley_terry"]["settings"]["tie_parameter"] is None
 
 
