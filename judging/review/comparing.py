@@ -12,7 +12,7 @@ from django.db.models import Prefetch
 
 from analysis.agreement import confusions, kappa_from_confusions, majority, vote_sums
 from analysis.types import FloatArray, IntArray
-from annotation.models import Assignment, Pair, Rating, Study
+from annotation.models import Annotator, Assignment, Pair, Rating, Study
 from annotation.questions.questions import MAIN
 from judging.core.proportions import Proportion, proportion, statistic_of
 from judging.models import Judge, Judgment
@@ -26,11 +26,12 @@ DRAWN = 100  # pairs to mark, as in the analysis by The Comparative Trap
 
 @dataclass(frozen=True)
 class Vote:
-    """An annotator's first vote on a pair, under the annotator's code."""
+    """An annotator's first vote on a pair, under the annotator's code; `scripted`: the annotator is a program."""
 
     rater: str
     verdict: int
     reason: str
+    scripted: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +147,18 @@ def votes_on(study: Study, pairs: Sequence[int], *, question: int = MAIN) -> dic
         .filter(stage=Rating.Stage.FIRST, display__pair__in=pairs)
         .filter(display__assignment__in=list(counted.order_by().values_list("pk", flat=True)))
         .order_by("display__assignment_id", "display_id")
-        .values_list("display__pair_id", "display__assignment__annotator__code", "verdict", "reason")
+        .values_list(
+            "display__pair_id",
+            "display__assignment__annotator__code",
+            "verdict",
+            "reason",
+            "display__assignment__annotator__kind",
+        )
     )
     found: dict[int, dict[str, Vote]] = {}
-    for pair, rater, verdict, reason in ratings:
-        found.setdefault(pair, {}).setdefault(rater, Vote(rater, verdict, reason))
+    for pair, rater, verdict, reason, kind in ratings:
+        vote = Vote(rater, verdict, reason, kind == Annotator.Kind.SCRIPTED)
+        found.setdefault(pair, {}).setdefault(rater, vote)
     return {pair: list(votes.values()) for pair, votes in found.items()}
 
 

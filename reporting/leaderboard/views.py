@@ -51,6 +51,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "figures": [figure_of(study, name, numbers, filters) for name in PICTURES],
         "slices": _slices(study, filters),
         "files": ("csv", "json"),
+        "scripted": numbers["pooled"].get("scripted"),
         "selection": selection_of(numbers["filters"]),
         "question": question_choice(
             study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="

@@ -85,7 +85,7 @@ def people_confusion(found: Findings, theme: str) -> Spec:
         return nothing(title, model["why"], theme)
     by_ratings = sorted(model["people"], key=lambda one: (-one["ratings"], one["rater"]))
     shown, more = first_of([one["rater"] for one in by_ratings], MAX_PEOPLE)
-    names, said = short_names(shown, 9), _names()
+    names, said = short_names(shown, 10), _names()
     labels = {
         one["rater"]: f"{names[one['rater']]} (n = {one['ratings']})" for one in by_ratings if one["rater"] in names
     }

@@ -73,6 +73,9 @@ def test_people_are_those_that_findings_count_with_one_vote_each(study: Study) -
         assert {len(votes) for votes in people_by_pair(study).values()} == {1}
         assert {one.rater for votes in votes_on(study, [pairs_of(study)[0].pk]).values() for one in votes} == {ann.code}
         Annotator.objects.filter(pk=bob.pk).update(excluded=False, withdrawn_at=None)
+    Annotator.objects.filter(pk=bob.pk).update(kind=Annotator.Kind.SCRIPTED)
+    first = pairs_of(study)[0].pk
+    assert {one.rater: one.scripted for one in votes_on(study, [first])[first]} == {ann.code: False, bob.code: True}
     Assignment.objects.filter(annotator=ann).update(state="returned")
     assert {len(votes) for votes in people_by_pair(study).values()} == {1}
     assert people_by_pair(study, dataset="nowhere") == {}

@@ -11,6 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from annotation.models import Assignment, Study
 from reporting.core.scripted import SCRIPTED
@@ -154,7 +155,7 @@ def test_scripted_raters_are_labelled_on_the_page(built: Built) -> None:
     assert "scripted" not in body(client.get("/studies/shown/findings/"))
     rate(built, 1, "robot", [1, 1], kind="scripted")
     page = body(client.get("/studies/shown/findings/"))
-    assert SCRIPTED in page
+    assert f"</mark>. {capfirst(SCRIPTED)}." in page
     assert "1 of 3 raters" in page
 
 
