@@ -5,6 +5,7 @@ from typing import Any
 
 from judging.methods.sc2.record import KINDS
 from reporting.core.text import UNDEFINED, printable
+from reporting.core.units import counted_in_english as count
 
 TITLES = {
     "methods": "methods",
@@ -88,8 +89,8 @@ def text(found: Mapping[str, Any]) -> str:
     """Return a table for each part, for a terminal."""
     gold = found["gold"]
     lines = [
-        f"{printable(found['study'])} (version {found['version']}): gold on {gold['pairs']} pairs of "
-        f"{gold['instances']} instances",
+        f"{printable(found['study'])} (version {found['version']}): gold on {count(gold['pairs'], 'pairs')} of "
+        f"{count(gold['instances'], 'instances')}",
     ]
     if "why" in found:
         lines.append(f"  {found['why']}")
@@ -119,7 +120,7 @@ def row_name(row: Mapping[str, Any]) -> str:
     if row["method"] == "sc2":
         parts += [f"|C|={row['samples']}", row["scheme"]]
     if row["budget"] is not None:
-        parts.append(f"{row['budget']} calls")
+        parts.append(count(row["budget"], "calls"))
     if row["aspects"]:
         parts.append(row["aspects"])
     if row["shots"]:

@@ -6,6 +6,7 @@ from typing import Any
 from reporting.accuracy.accuracies import MEASURE_NAMES
 from reporting.core.latex import latex_table, latex_text
 from reporting.core.text import printable
+from reporting.core.units import counted_in_english as count
 
 COUNTS = ("asked", "a", "tie", "b", "unparsed", "refused", "errors")
 PARTS = ("low", "high", "n")
@@ -133,7 +134,7 @@ def _subset_table(found: dict[str, Any], subset: dict[str, Any]) -> str:
                 )
     name = latex_text(subset["subset"])
     caption = (
-        f"Judges on {name} ({subset['pairs']} pairs of {subset['instances']} instances): accuracy over both orders and in "
+        f"Judges on {name} ({count(subset['pairs'], 'pairs')} of {count(subset['instances'], 'instances')}): accuracy over both orders and in "
         "each, share right in both, accuracy where both agree, agreement of the orders, share of verdicts for the text "
         "shown first (all in \\%, with intervals over instances), unparsed answers, calls and tokens per verdict."
     )
@@ -158,7 +159,9 @@ def text(found: dict[str, Any]) -> str:
     width = max(len(printable(judge["judge"])) for judge in found["judges"])
     parts = []
     for subset in found["subsets"]:
-        parts.append(f"{printable(subset['subset'])} ({subset['kind']}), {subset['pairs']} pairs with a gold label")
+        parts.append(
+            f"{printable(subset['subset'])} ({subset['kind']}), {count(subset['pairs'], 'pairs')} with a gold label"
+        )
         parts.append("  " + "".join([" " * width, *(f"{title:>13}" for title in SHARES.values()), f"{'unparsed':>13}"]))
         for judge in found["judges"]:
             for row in judge["subsets"]:

@@ -7,6 +7,7 @@ from analysis.stress import TURNS
 from judging.core.pricing import money
 from reporting.audits.stress import PARTS
 from reporting.core.text import UNDEFINED, estimate_text, printable
+from reporting.core.units import counted_in_english as count
 
 TITLES = {"all": "all pairs", "people_agree": "where people agree", "people_disagree": "where people disagree"}
 HEADINGS = {"turned": "turned", "towards": "towards", "away": "away", "to_tie": "to none"}
@@ -18,10 +19,10 @@ def as_text(found: dict[str, Any]) -> str:
     cost = None if found["cost"] is None else Decimal(str(found["cost"]))
     people = found["people"]
     lines = [
-        f"judge {printable(found['judge'])} on study {printable(found['study'])}: {found['pairs']} pairs of "
-        f"{found['instances']} instances, {found['answers']} answers ({unread} without a verdict, {found['open']} open)",
-        f"people agree on {people['agree']} of these pairs and disagree on {people['disagree']}; "
-        f"{people['fewer_than_two_votes']} have fewer than two votes",
+        f"judge {printable(found['judge'])} on study {printable(found['study'])}: "
+        f"{count(found['pairs'], 'pairs')} of {count(found['instances'], 'instances')}, {count(found['answers'], 'answers')} ({unread} without a verdict, {found['open']} open)",
+        f"pairs on which people agree: {people['agree']}, disagree: {people['disagree']}; with fewer than two votes: "
+        f"{people['fewer_than_two_votes']}",
         f"calls {found['calls']}, cached {found['cached']}, cost {money(cost, found['currency'])}",
         "",
         f"{'':<16}" + "".join(f"{heading:>10}" for heading in HEADINGS.values()) + "   a sound judge",

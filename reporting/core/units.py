@@ -10,8 +10,10 @@ from reporting.core.words import said
 
 UNITS: dict[str, Promise] = {
     "answers": ngettext_lazy("%(number)s answer", "%(number)s answers", "number"),
+    "calls": ngettext_lazy("%(number)s call", "%(number)s calls", "number"),
     "comparisons": ngettext_lazy("%(number)s comparison", "%(number)s comparisons", "number"),
     "decisions": ngettext_lazy("%(number)s decision", "%(number)s decisions", "number"),
+    "draws": ngettext_lazy("%(number)s draw", "%(number)s draws", "number"),
     "incomplete rating sets": ngettext_lazy(
         "%(number)s incomplete rating set", "%(number)s incomplete rating sets", "number"
     ),
@@ -26,12 +28,14 @@ UNITS: dict[str, Promise] = {
         "%(number)s pair with two or more ratings", "%(number)s pairs with two or more ratings", "number"
     ),
     "preferences": ngettext_lazy("%(number)s preference", "%(number)s preferences", "number"),
+    "presentations": ngettext_lazy("%(number)s presentation", "%(number)s presentations", "number"),
     "raters": ngettext_lazy("%(number)s rater", "%(number)s raters", "number"),
     "rating sets": ngettext_lazy("%(number)s rating set", "%(number)s rating sets", "number"),
     "ratings": ngettext_lazy("%(number)s rating", "%(number)s ratings", "number"),
     "ratings beside others'": ngettext_lazy(
         "%(number)s rating beside others'", "%(number)s ratings beside others'", "number"
     ),
+    "texts": ngettext_lazy("%(number)s text", "%(number)s texts", "number"),
     "verdicts": ngettext_lazy("%(number)s verdict", "%(number)s verdicts", "number"),
     "verdicts beside a majority": ngettext_lazy(
         "%(number)s verdict beside a majority", "%(number)s verdicts beside a majority", "number"

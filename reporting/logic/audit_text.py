@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reporting.core.text import estimate_text, printable
+from reporting.core.units import counted_in_english as count
 from reporting.logic.audit import SIZES
 from reporting.logic.paper_table import as_lines, paper_table
 from reporting.logic.study_audit import OVER_WORDINGS
@@ -38,11 +39,11 @@ def as_text(found: dict[str, Any]) -> str:
 def _rater(rater: dict[str, Any]) -> list[str]:
     contradictions = rater["contradictions"]
     return [
-        f"{printable(rater['rater'])}: {rater['answers']} answers ({rater['unread']} unread) on {rater['texts']} texts of "
-        f"{rater['instances']} instances",
+        f"{printable(rater['rater'])}: {count(rater['answers'], 'answers')} ({rater['unread']} unread) on "
+        f"{count(rater['texts'], 'texts')} of {count(rater['instances'], 'instances')}",
         *(f"  {name.replace('_', ' '):<20} {estimate_text(estimate)}" for name, estimate in _named(rater)),
-        f"  {contradictions['cycles']['count']} cycles of three, {contradictions['order_effects']['count']} pairs whose "
-        "verdict changes with the order",
+        f"  cycles of three: {contradictions['cycles']['count']}, pairs whose verdict changes with the order: "
+        f"{contradictions['order_effects']['count']}",
     ]
 
 

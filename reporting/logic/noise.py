@@ -17,6 +17,7 @@ from reporting.core.charts import (
     with_ends,
 )
 from reporting.core.themes import THEMES
+from reporting.core.units import counted_in_english as count
 from reporting.logic.preferences import Preferences
 
 RANGE = (2.5, 97.5)  # percentiles of the draws
@@ -72,7 +73,7 @@ def noise_chart(found: dict[str, Any], theme: str = "light") -> Spec:
 def as_text(found: dict[str, Any]) -> str:
     """Return the curve as lines."""
     lines = [
-        f"{found['preferences']} preferences, {found['draws']} draws, ranked by {found['method'].replace('_', ' ')}"
+        f"{count(found['preferences'], 'preferences')}, {count(found['draws'], 'draws')}, ranked by {found['method'].replace('_', ' ')}"
     ]
     for row in found["curve"]:
         shares = ", ".join(f"{label} {_number(row[name])}" for name, label in SERIES.items())

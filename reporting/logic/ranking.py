@@ -32,6 +32,7 @@ from reporting.core.charts import (
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate
 from reporting.core.text import estimate_text, printable
 from reporting.core.themes import THEMES
+from reporting.core.units import counted_in_english as count
 from reporting.logic.presentations import Presentations, Target
 from reporting.logic.text_sets import TextSet
 
@@ -257,8 +258,8 @@ def as_text(found: dict[str, Any]) -> str:
     if asked := found.get("run"):
         cost = asked["cost"] and f", cost so far {money(Decimal(asked['cost']), asked['currency'])}"
         lines.append(
-            f"asked judge {asked['judge']}: {asked['finished']} of {asked['rankings']} rankings finished, {asked['asked']} "
-            f"presentations, {asked['calls']} calls{cost or ''}"
+            f"asked judge {asked['judge']}: {asked['finished']} of {asked['rankings']} rankings finished, "
+            f"{count(asked['asked'], 'presentations')}, {count(asked['calls'], 'calls')}{cost or ''}"
         )
         if asked["without_verdict"]:
             lines.append(f"{asked['without_verdict']} lack a verdict on a comparison")
@@ -268,7 +269,7 @@ def as_text(found: dict[str, Any]) -> str:
         share = f" ({one['comparisons'] / one['of_all']:.0%} of all)" if one["of_all"] else ""
         left_out = f"; {one['left_out']} left out: {one['why']}" if one["left_out"] else ""
         lines += [
-            f"{one['method']}: {one['instances']} instances, {one['comparisons']:.1f} comparisons{share}{left_out}",
+            f"{one['method']}: {count(one['instances'], 'instances')}, {one['comparisons']:.1f} comparisons{share}{left_out}",
             "  beside gold, or people's majority where a pair has none:",
             f"  Spearman's rho  {estimate_text(one['spearman'])}{_orders_text(one['spearman_by_order'])}",
             f"  Kendall's tau   {estimate_text(one['kendall'])}{_orders_text(one['kendall_by_order'])}",

@@ -3,16 +3,17 @@
 from typing import Any
 
 from reporting.core.text import UNDEFINED, printable
+from reporting.core.units import counted_in_english as count
 
 
 def as_text(found: dict[str, Any]) -> str:
     """Return what was given, changed and written."""
     lines = [
-        f"{found['verdicts']} verdicts by {printable(', '.join(found['raters']))} on {found['texts']} texts of "
-        f"{found['instances']} instances: {found['preferences']} preferences, {found['ties']} ties; "
-        f"{found['verdicts_missing']} missing",
-        f"ranked by {found['method'].replace('_', ' ')}: {found['kept']} preferences kept, {found['reversed']} reversed, "
-        f"{found['dropped_as_equal']} dropped as equal; {found['pairs']} pairs implied, {found['added']} of them new",
+        f"{count(found['verdicts'], 'verdicts')} by {printable(', '.join(found['raters']))} on {count(found['texts'], 'texts')} of "
+        f"{count(found['instances'], 'instances')}; preferences: {found['preferences']}, ties: {found['ties']}, "
+        f"missing: {found['verdicts_missing']}",
+        f"ranked by {found['method'].replace('_', ' ')}: {count(found['kept'], 'preferences')} kept, {found['reversed']} reversed, "
+        f"{found['dropped_as_equal']} dropped as equal; {count(found['pairs'], 'pairs')} implied, {found['added']} of them new",
     ]
     for k, one in found["transitivity"].items():
         lines.append(f"transitivity of {k}: {_value(one['before'])} before, {_value(one['after'])} after")
@@ -24,4 +25,4 @@ def as_text(found: dict[str, Any]) -> str:
 def _value(one: dict[str, Any]) -> str:
     if one["value"] is None:
         return f"{UNDEFINED} ({one['why']})"
-    return f"{one['value']:.3f} (n = {one['n']} {one['of']})"
+    return f"{one['value']:.3f} (n = {count(one['n'], one['of'])})"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from reporting.core.text import estimate_text, printable
+from reporting.core.units import counted_in_english as count
 
 
 def as_text(found: dict[str, Any]) -> str:
@@ -22,7 +23,9 @@ def _configuration(one: dict[str, Any]) -> Iterable[str]:
     if "why" in stability:
         yield f"  {stability['why']}"
         return
-    counted = f"{stability['instances']} of {stability['of']} instances, {stability['draws']} draws each"
+    counted = (
+        f"{stability['instances']} of {count(stability['of'], 'instances')}, {count(stability['draws'], 'draws')} each"
+    )
     yield f"  by {printable(stability['similarity'])}, {counted}"
     for key, name in (("samples", "generations of each system"), ("cross_pairs", "cross pairs")):
         for row in stability[key]:

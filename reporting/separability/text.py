@@ -5,6 +5,7 @@ from typing import Any
 
 from reporting.core.instance_selection import english_note
 from reporting.core.text import estimate_text, printable
+from reporting.core.units import counted_in_english as count
 
 READINGS = {
     "nothing": "no rating set yet with a consistency and a separability",
@@ -41,7 +42,9 @@ def as_text(found: dict[str, Any]) -> str:
 
 
 def _configuration(one: dict[str, Any]) -> Iterable[str]:
-    yield printable(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']} ({one['matchups']} instances)")
+    yield printable(
+        f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']} ({count(one['matchups'], 'instances')})"
+    )
     if "why" in one:
         yield f"  {one['why']}"
     for part in one["similarities"]:
@@ -60,7 +63,7 @@ def _advice(advice: dict[str, Any]) -> Iterable[str]:
     if note := english_note(advice.get("chosen", [])):
         yield printable(f"  {note}")
     for rater in advice["raters"]:
-        sets = f"{rater['rating_sets']} rating sets on {rater['instances']} instances"
+        sets = f"{count(rater['rating_sets'], 'rating sets')} on {count(rater['instances'], 'instances')}"
         excluded = f", {rater['excluded']} left out" if rater["excluded"] else ""
         yield f"  {printable(rater['rater'])}, by {printable(advice['similarity'])}: {sets}{excluded}"
         yield f"    {READINGS[rater['reading']]}"
@@ -84,8 +87,9 @@ def _further_evidence(rater: dict[str, Any]) -> Iterable[str]:
 
 def _cut(cut: dict[str, Any]) -> Iterable[str]:
     yield (
-        f"    leave out below {cut['threshold']:z.3f} ({cut['cut']}): {cut['matchups_below']} of {cut['matchups_known']} "
-        f"instances, saves {cut['ratings_saved']} of {cut['ratings_planned']} ratings"
+        f"    leave out below {cut['threshold']:z.3f} ({cut['cut']}): {cut['matchups_below']} of "
+        f"{count(cut['matchups_known'], 'instances')}, saves {cut['ratings_saved']} of "
+        f"{count(cut['ratings_planned'], 'ratings')}"
     )
     yield f"      mean consistency of the kept  {estimate_text(cut['kept'])}; of all {estimate_text(cut['all'])}"
     yield f"      fully consistent among those left out  {estimate_text(cut['steady_left_out'])}"

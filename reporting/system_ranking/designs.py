@@ -19,6 +19,7 @@ from judging.models import Judge
 from judging.runs.estimates import RunEstimate
 from reporting.core.estimates import number
 from reporting.core.text import printable
+from reporting.core.units import counted_in_english as count
 
 DESIGNS = "all, balanced:N, swiss or adaptive"
 PEEKING = "the ranking was looked at after each step: differences by chance are found more often than the level says"
@@ -186,12 +187,12 @@ def as_text(found: dict[str, Any]) -> str:
     """Return the ranking for a terminal."""
     lines = [
         printable(
-            f"{found['study']}, judge {found['judge']}, {found['design']}: {found['comparisons']} of {found['of_all']} comparisons"
+            f"{found['study']}, judge {found['judge']}, {found['design']}: {found['comparisons']} of {count(found['of_all'], 'comparisons')}"
         ),
-        f"asked {found['asked']} presentations, {found['calls']} calls; stopped: {found['stopped']}; {found['settled']} places settled",
+        f"asked {count(found['asked'], 'presentations')}, {count(found['calls'], 'calls')}; stopped: {found['stopped']}; places settled: {found['settled']}",
     ]
     if found["without_verdict"]:
-        lines.append(f"{found['without_verdict']} comparisons lack a verdict")
+        lines.append(f"{count(found['without_verdict'], 'comparisons')} without a verdict")
     if found["message"]:
         lines.append(printable(found["message"]))
     for row in found["systems"]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from reporting.core.text import estimate_text, printable
+from reporting.core.units import counted_in_english as count
 from reporting.table_effect.charts import NO_ARM
 
 LETTERS = {-1.0: "A", 0.0: "tie", 1.0: "B", None: "—"}
@@ -14,7 +15,7 @@ WIDTH = 28
 def as_text(found: dict[str, Any], reasons: Iterable[dict[str, Any]] = ()) -> str:
     """Return the numbers, one block per arm, then the differences and the reasons."""
     blocks = [
-        f"study {printable(found['study'])} (version {found['version']}): {found['decisions']} second votes count"
+        f"study {printable(found['study'])} (version {found['version']}): second votes that count: {found['decisions']}"
     ]
     left_out = [f"{name.replace('_', ' ')} {count}" for name, count in found["excluded"].items() if count]
     blocks[0] += f"\nleft out: {', '.join(left_out)}" if left_out else ""
@@ -30,8 +31,8 @@ def as_text(found: dict[str, Any], reasons: Iterable[dict[str, Any]] = ()) -> st
 
 def _arm(arm: dict[str, Any]) -> Iterable[str]:
     yield (
-        f"{_arm_name(arm['arm'])}: {arm['decisions']} decisions on {arm['pairs']} pairs of {arm['instances']} instances by "
-        f"{arm['raters']} raters; {arm['with_gold']} with gold, {arm['without_gold']} without"
+        f"{_arm_name(arm['arm'])}: {count(arm['decisions'], 'decisions')} on {count(arm['pairs'], 'pairs')} of "
+        f"{count(arm['instances'], 'instances')} by {count(arm['raters'], 'raters')}; {arm['with_gold']} with gold, {arm['without_gold']} without"
     )
     for name in ("score_before", "score_after", "score_change"):
         yield _line(name, arm[name])
@@ -55,8 +56,8 @@ def _difference(one: dict[str, Any]) -> Iterable[str]:
             yield _time(name, estimate) if name in SECONDS else _line(name, estimate)
 
 
-def _line(name: str, estimate: dict[str, Any], count: int | None = None, digits: int = 3) -> str:
-    counted = "" if count is None else f"{count:>5}  "
+def _line(name: str, estimate: dict[str, Any], number: int | None = None, digits: int = 3) -> str:
+    counted = "" if number is None else f"{number:>5}  "
     return f"  {name.replace('_', ' '):<{WIDTH}}{counted}{estimate_text(estimate, digits)}"
 
 

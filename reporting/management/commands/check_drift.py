@@ -18,6 +18,7 @@ from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import parse_money
 from judging.models import JudgeAudit
 from reporting.core.text import estimate_text, printable
+from reporting.core.units import counted_in_english as count
 from reporting.management.commands.audit_judge import ASKING, PART, AuditCommand, stress_test_of
 
 ABOUT_PAIRS = ("sample", "seed", "dataset", "question")
@@ -99,7 +100,7 @@ def as_json(check: JudgeAudit) -> dict[str, Any]:
 def text_lines(checks: list[dict[str, Any]]) -> Iterator[str]:
     """Write checks as lines of text."""
     for one in checks:
-        state = f"{one['calls']} calls" if one["ended"] else f"not done, {one['calls']} calls"
+        state = f"{'' if one['ended'] else 'not done, '}{count(one['calls'], 'calls')}"
         yield f"{printable(one['judge'])}, check {one['check']} of {one['begun'][:16]}: {state}, {printable(one['model'])}"
         if one["found"] is None:
             continue

@@ -290,7 +290,7 @@ def test_the_command_prints_what_the_page_downloads(judged: Study, capsys: pytes
     assert json.loads(printed["json"]) == judge_accuracy(judged)
     call_command("judge_accuracy", "judged")
     marked_total = capsys.readouterr().out
-    assert "adversarial (tag), 1 pairs with a gold label" in marked_total
+    assert "adversarial (tag), 1 pair with a gold label" in marked_total
     assert "0.750" in marked_total
 
 

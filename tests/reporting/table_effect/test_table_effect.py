@@ -742,7 +742,7 @@ def test_the_command_prints_arms_differences_and_reasons(decided: Built, capsys:
     decide(decided, 0, "eve", "table:c1", [(A, B)], reason=EVIL)
     call_command("table_effect", "tried", "--reasons", "--systems", "second-system", "first-system")
     told = capsys.readouterr().out
-    assert "table:c8: 4 decisions on 4 pairs of 4 instances by 1 raters; 3 with gold, 1 without" in told
+    assert "table:c8: 4 decisions on 4 pairs of 4 instances by 1 rater; 3 with gold, 1 without" in told
     assert re.search(r"score change +1\.667, n = 3", told)
     assert "table:c8 less table:c1" in told
     less_none = told[told.index("table:c8 less none") :]
