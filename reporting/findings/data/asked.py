@@ -155,6 +155,17 @@ def stage_named(name: str) -> str:
     return name or Rating.Stage.FIRST.value
 
 
+def switch_named(name: str, value: str) -> bool:
+    """Read whether a switch is on, as forms and programs write it; an empty value stands for off.
+
+    Raises: UnknownName for another value.
+    """
+    written = value.lower()
+    if written not in ("1", "on", "true", "0", "off", "false", ""):
+        raise UnknownName(f"{name} is 1 or 0, not {value}")
+    return written in ("1", "on", "true")
+
+
 # Parameters of an address, options of commands: with several values, and switches.
 SEVERAL = {
     "batch": "batches",
@@ -170,7 +181,7 @@ SWITCHES = ("drop_incomplete", "two_way", "with_excluded")
 def filters_of(study: Study, query: QueryDict) -> Filters:
     """Read the parameters of `SEVERAL` (repeated), those of `SWITCHES`, `similarity`, `stage`, `ties`, `question`, `epsilon`.
 
-    Raises: UnknownName for an unknown name, or another ε than 0 to 1.
+    Raises: UnknownName for an unknown name, another ε than 0 to 1, or a switch that is neither on nor off.
     """
     names = {parameter: [name for name in query.getlist(parameter) if name] for parameter in SEVERAL}
     batches = batches_named(study, names["batch"])
@@ -186,7 +197,7 @@ def filters_of(study: Study, query: QueryDict) -> Filters:
         ties=ties_named(query.get("ties", "")),
         question=question_named(study, query.get("question", "")),
         epsilon=epsilon_named(query.get("epsilon", "")),
-        **{switch: query.get(switch, "") in ("1", "on", "true") for switch in SWITCHES},
+        **{switch: switch_named(switch, query.get(switch, "")) for switch in SWITCHES},
     )
 
 

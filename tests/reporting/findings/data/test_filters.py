@@ -116,11 +116,19 @@ def test_exclusions_are_those_of_the_raters_who_are_named(study: Study) -> None:
         ("rater=zoe", "ann, bob, eve"),
         ("arm=x", "none, table:c8"),
         ("stage=third", "first, revised"),
+        ("with_excluded=maybe", "with_excluded is 1 or 0, not maybe"),
     ],
 )
 def test_an_unknown_name_lists_those_that_exist(query: str, listed: str, study: Study) -> None:
     with pytest.raises(UnknownName, match=listed):
         filters_of(study, QueryDict(query))
+
+
+@pytest.mark.parametrize(
+    ("given", "on"), [("1", True), ("on", True), ("True", True), ("0", False), ("False", False), ("", False)]
+)
+def test_a_switch_is_on_or_off_in_the_words_of_forms_and_programs(given: str, on: bool, study: Study) -> None:
+    assert filters_of(study, QueryDict(f"two_way={given}")).two_way is on
 
 
 def test_a_rater_who_withdrew_is_not_listed(study: Study) -> None:
