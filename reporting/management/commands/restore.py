@@ -11,6 +11,7 @@ from django.utils import timezone
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.erasing import erase_noted
 from reporting.backups.restoring import restore_backup
+from reporting.core.units import counted_in_english
 
 
 class Command(TandemCommand):
@@ -45,4 +46,4 @@ class Command(TandemCommand):
             erased = erase_noted(written, at=timezone.now())
         rows = sum(table["rows"] for table in manifest["tables"].values())
         self.say(f"{rows:,} rows restored, as of {manifest['at']}; each was compared")
-        self.say(f"{erased} raters erased again, by {len(logs)} logs of erasures")
+        self.say(f"{counted_in_english(erased, 'raters')} erased again, by {len(logs)} logs of erasures")

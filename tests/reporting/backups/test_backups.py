@@ -74,7 +74,7 @@ def test_every_row_comes_back_also_by_way_of_another_database_and_the_erased_sta
     rater = Annotator.objects.get(pk=whole.annotator.pk)
     assert Rating.objects.of_every_question().filter(display__assignment__annotator=rater).exists()
     erase_rater(annotator=rater, by=None, at=timezone.now())
-    assert "1 raters erased again" in restore(backup, "--replace")
+    assert "1 rater erased again" in restore(backup, "--replace")
     rater.refresh_from_db()
     assert rater.erased_at is not None
     assert not Rating.objects.of_every_question().filter(display__assignment__annotator=rater).exists()
