@@ -51,10 +51,11 @@ CONTRADICTIONS = [
 ]
 DISAGREEMENTS = [
     OpenApiParameter("kind", str, enum=APART, description="Who disagrees; all when left out."),
-    OpenApiParameter("dataset", str, description="Only this data set."),
+    OpenApiParameter("dataset", str, many=True, description="Only these data sets."),
     OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
     OpenApiParameter("bin", int, description="Only this separability bin, from 1."),
-    OpenApiParameter("rater", str, description="Only pairs that this person voted on, by their code."),
+    OpenApiParameter("rater", str, many=True, description="Only pairs that one of these people voted on, by codes."),
+    OpenApiParameter("arm", str, many=True, description="Only people's HITs of these arms."),
     OpenApiParameter("judge", str, many=True, description="Only these judges."),
     OpenApiParameter("batch", str, many=True, description="Only these batches."),
     OpenApiParameter("similarity", str, description="Whose separability; computed last when left out."),
