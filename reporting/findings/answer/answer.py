@@ -143,7 +143,7 @@ def _information(found: Findings) -> Iterator[Sentence]:
     people = _people(found)
     if not people:
         return
-    evidence = ["configurations.raters.consistency_distribution"]
+    evidence = ["configurations.raters.consistency_distribution", "configurations.raters.uninformative"]
     if all(one["pairs"] <= one["instances"] for one in found["configurations"]):
         yield _sentence("one_pair", evidence)
         return
@@ -151,6 +151,10 @@ def _information(found: Findings) -> Iterator[Sentence]:
     if sets := full + part + none:
         shares = {"none": none / sets, "part": part / sets, "full": full / sets}
         counts = {"none_sets": none, "part_sets": part, "full_sets": full, "rating_sets": sets}
+        silent = [one["uninformative"] for one in people]
+        counts |= {
+            name: sum(one[key] for one in silent) for name, key in (("silent", "count"), ("instances", "instances"))
+        }
         yield _sentence("consistency", evidence, **shares, **counts)
 
 

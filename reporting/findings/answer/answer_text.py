@@ -80,7 +80,7 @@ TEXTS = {
         "A rating set is what one person said of all pairs of one instance. Of {rating_sets}, {full_sets} ({full}) are fully "
         "consistent: they prefer the same system on every pair. {part_sets} ({part}) are partly so: they prefer one system on "
         "some pairs and call the others ties. {none_sets} ({none}) do not tell which system is better: they prefer now the "
-        "one, now the other, or neither. Each set is one of the three."
+        "one, now the other, or neither. Each set is one of the three. On {silent} of {instances} no set tells it."
     ),
     "one_pair": gettext_noop(
         "Each input has only one pair of outputs, so that it cannot be told whether raters would prefer the same "
@@ -145,7 +145,8 @@ def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Write the values of a sentence in the current language; missing ones are left out."""
     shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
-    shown.setdefault("instances", "—")  # findings that were kept earlier may lack it
+    for name in ("instances", "silent"):
+        shown.setdefault(name, "—")  # findings that were kept earlier may lack it
     for name in BRACKETED:
         if values.get(f"{name}_low") is not None:
             low, high = (WRITTEN[name](values[f"{name}_{end}"]) for end in ("low", "high"))

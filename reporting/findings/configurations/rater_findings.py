@@ -60,6 +60,7 @@ def rater_findings(rater: Rater, bins: Bins | None, settings: IntervalSettings) 
         "fully_consistent": fully_consistent(
             rater.consistency, rater.sets.instance, settings, why=why, left_out=rater.left_out
         ),
+        "uninformative": uninformative(rater.consistency, rater.sets.instance),
         "bins": [] if bins is None else _bins(rater, bins, settings),
         **_degrees(rater.rated),
     }
@@ -79,6 +80,15 @@ def fully_consistent(
     """
     basis = Basis(len(consistency), "rating sets", TIE_IN_CONSISTENCY, left_out, why)
     return share_estimate(mean_rows((consistency == 1).astype(np.float64)), instance, basis, settings)
+
+
+def uninformative(consistency: FloatArray, instance: IntArray) -> dict[str, int]:
+    """Count the instances on which every rating set has consistency 0, among the `instances` with a rating set.
+
+    Nobody's ratings tell there which system is better. After the measure of Ghosh et al. 2024, eq. 4.
+    """
+    rated = len(np.unique(instance))
+    return {"count": rated - len(np.unique(instance[consistency > 0])), "instances": rated}
 
 
 def sets_by_consistency(distributions: Iterable[Mapping[str, int]]) -> tuple[int, int, int]:

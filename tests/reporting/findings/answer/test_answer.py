@@ -25,6 +25,7 @@ def people(**changed: Any) -> Found:
         "ratings": 100,
         "scripted": False,
         "consistency_distribution": {"0.0": 5, "0.5": 2, "1.0": 13},
+        "uninformative": {"count": 2, "instances": 12},
         **changed,
     }
 
@@ -209,7 +210,7 @@ def test_share_of_rating_sets_that_tell_nothing() -> None:
         "A rating set is what one person said of all pairs of one instance. Of 20 rating sets, 13 (65%) are fully consistent: "
         "they prefer the same system on every pair. 2 (10%) are partly so: they prefer one system on some pairs and call the "
         "others ties. 5 (25%) do not tell which system is better: they prefer now the one, now the other, or neither. Each set "
-        "is one of the three."
+        "is one of the three. On 2 of 12 instances no set tells it."
     )
 
 
