@@ -69,6 +69,7 @@ def _readable(pattern: str) -> str:
     return re.sub(r"<\w+:(\w+)>", r"<\1>", named).replace("\\", "").strip("^$").replace("$", "")
 
 
+@lru_cache(maxsize=1000)  # as what a request changes is undone
 def values_of(route: Route, whole: Whole) -> dict[str, Any]:
     """Return what stands in an address for this study."""
     if (model := _model_of(route)) and route.arguments:

@@ -25,7 +25,7 @@ from tests.whole_study import ROLES, Whole, build_whole_study, member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 THEIRS = "zanzibar"
-HTMX = {"HX-Request": "true"}
+HTMX = {"HX-Request": "true", "HX-Target": "separability"}  # a view reads one of them: the study's page the target
 
 
 def browser_of(user: User) -> Client:
@@ -71,8 +71,8 @@ def theirs(mine: Whole) -> Whole:
 def test_no_page_download_or_row_shows_anything_of_another_group(client: Client, mine: Whole, theirs: Whole) -> None:
     everything_here = member("everybody", *ROLES, group=mine.group)
     sessions = [session_of(everything_here), session_of(mine.people[Role.ANNOTATOR])]
-    parts = [{}, HTMX, {**HTMX, "HX-Target": "separability"}]
-    asked, shown = [0, 0, 0], []
+    parts = [{}, HTMX]
+    asked, shown = [0, 0], []
     snapshot_of(mine.study, Filters())  # else each request of the findings would compute them
 
     def is_shown(route: Route, method: str, session: str, part: int) -> bool:
@@ -86,8 +86,7 @@ def test_no_page_download_or_row_shows_anything_of_another_group(client: Client,
     for route in routes():
         for session in sessions:
             if is_shown(route, "GET", session, 0) and not route.address.startswith("/api/"):
-                for part in (1, 2):
-                    is_shown(route, "GET", session, part)
+                is_shown(route, "GET", session, 1)
             if "POST" in route.methods:
                 is_shown(route, "POST", session, 0)
     assert shown == []
