@@ -62,7 +62,7 @@ def _reset_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
     links = [
         f"{user.get_short_name() or user.get_username()}: {_reset_link(user)}"
         for user in users
-        if user.has_usable_password()
+        if user.has_usable_password() and _folded(user.email) == _folded(mail.address)
     ]
     if not links:
         return None
@@ -71,6 +71,11 @@ def _reset_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
         "once, for an hour:\n\n%(links)s\n\nIf it was not you, do nothing: the password stays as it is."
     )
     return _("A new password for Tandem"), text % {"links": "\n".join(links)}
+
+
+def _folded(address: str) -> bytes:
+    """Fold the case of ASCII alone: a database may take ı for i, and the link would go to whoever owns that other address."""
+    return address.encode().lower()
 
 
 def _reset_link(user: User) -> str:
