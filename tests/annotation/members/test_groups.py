@@ -17,15 +17,12 @@ from annotation.members.groups import add_member, create_group, move_study, new_
 from annotation.models import Assignment, ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role, main_group
 from judging.models import Completion, Judge
-from reporting.findings.data.inputs import Filters
-from reporting.findings.snapshots import snapshot_of
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, token_of
-from tests.routes import Route, ask, body_of, outcome, routes, session_of
-from tests.whole_study import ROLES, Whole, build_whole_study, member
+from tests.routes import ask, body_of, routes, session_of
+from tests.whole_study import Whole, build_whole_study, member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 THEIRS = "zanzibar"
-HTMX = {"HX-Request": "true", "HX-Target": "separability"}  # a view reads one of them: the study's page the target
 
 
 def browser_of(user: User) -> Client:
@@ -55,7 +52,7 @@ def root() -> User:
     return User.objects.create_superuser("root", password="a long enough one")
 
 
-# The wall between groups
+# The wall between groups; that no response shows anything of another one is in tests/test_roles.py
 
 
 @pytest.fixture
@@ -66,31 +63,6 @@ def mine() -> Whole:
 @pytest.fixture
 def theirs(mine: Whole) -> Whole:
     return build_whole_study(THEIRS)
-
-
-def test_no_page_download_or_row_shows_anything_of_another_group(client: Client, mine: Whole, theirs: Whole) -> None:
-    everything_here = member("everybody", *ROLES, group=mine.group)
-    sessions = [session_of(everything_here), session_of(mine.people[Role.ANNOTATOR])]
-    parts = [{}, HTMX]
-    asked, shown = [0, 0], []
-    snapshot_of(mine.study, Filters())  # else each request of the findings would compute them
-
-    def is_shown(route: Route, method: str, session: str, part: int) -> bool:
-        """Ask, and tell whether anything is shown; what is refused is refused in parts too."""
-        answer: Any = ask(client, route, method, mine, session, headers=parts[part])
-        asked[part] += outcome(answer) == "ok"
-        if THEIRS in body_of(answer) or THEIRS in str(answer.headers):
-            shown.append(f"{method} {route.name} {parts[part]}")
-        return outcome(answer) == "ok" and answer.status_code == 200
-
-    for route in routes():
-        for session in sessions:
-            if is_shown(route, "GET", session, 0) and not route.address.startswith("/api/"):
-                is_shown(route, "GET", session, 1)
-            if "POST" in route.methods:
-                is_shown(route, "POST", session, 0)
-    assert shown == []
-    assert min(asked) > 60
 
 
 def test_the_other_group_is_visible_to_those_with_a_role(
