@@ -51,9 +51,8 @@ def settings() -> str:
         r"(?ms)^## Settings\n(.*?)^## ", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     )
     assert section is not None
-    return "# Settings of an installation\n" + section[1].replace("](howto/", "](../howto/").replace(
-        "(#installed)", "(../architecture.md#installed)"
-    )
+    moved = re.sub(r"\]\((\w+[/.])", r"](../\1", section[1])  # links to pages beside, seen from a folder further down
+    return "# Settings of an installation\n" + moved.replace("(#installed)", "(../architecture.md#installed)")
 
 
 def study_settings() -> str:
