@@ -67,7 +67,7 @@ TYPES = {
     **{name: NUMBER if name.endswith(("mean", "median")) else INTEGER for name in DATA_SET_COLUMNS[6:]},
     **dict.fromkeys(("samples", "cross_pairs", "seed"), INTEGER),
     **dict.fromkeys(("active_seconds", "wall_seconds", "p_b", "score_a", "score_b", "cost", "latency_ms"), NUMBER),
-    **dict.fromkeys(("low", "high", "self_a", "self_b", "cross", "separability"), NUMBER),
+    **dict.fromkeys(("margin", "low", "high", "self_a", "self_b", "cross", "separability"), NUMBER),
     **dict.fromkeys(("late", "excluded", "negated", "source_opened"), BOOLEAN),
     **dict.fromkeys(("params", "completion_keys", "generations", "gold", "metadata"), JSON),
     **dict.fromkeys(("aspects", "rows", "made_by"), JSON),

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from analysis.types import FloatArray, IntArray
+from annotation.core.errors import AnnotationError
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance
 from reporting.core.text import printable
-from reporting.exports.files import write_rows
+from reporting.exports.files import PARQUET, write_rows
 from reporting.logic.preferences import Preferences
 
 CHUNK = 500  # instances whose texts are in memory at a time
@@ -33,7 +34,8 @@ class Options:
     """What is written.
 
     form        : "trl" (prompt, chosen, rejected), "instruction" (instruction, input, output: both orders of each pair), or
-                  "hf" (a folder that the library `datasets` loads, with a card)
+                  "hf" (a folder that the library `datasets` loads, with a card; Parquet, since of JSON it reads a column of
+                  dates as times)
     negated     : whether each row is there a second time with the negated question, whose answer is the other text
     down_sample : whether only as many rows are drawn as preferences were given
     held_out    : share of instances whose pairs are kept apart, in a file or split of their own
@@ -121,21 +123,25 @@ def write_training_data(
     """Write the pairs; return the rows of each file by its path.
 
     out : a file, or for the form "hf" a folder; a file's held-out part is beside it, as NAME.held-out.SUFFIX
+    Raises: AnnotationError for a folder without rows, which could not be loaded, or where Parquet can't be written.
     """
     pairs, apart = _parts(repaired, options)
-    if options.form == "hf":
+    form = PARQUET if options.form == "hf" else "jsonl"
+    if form == PARQUET and not len(repaired.pairs):
+        raise AnnotationError("there is no preference to write, and a folder without rows can't be loaded")
+    if form == PARQUET:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "test.jsonl").unlink(missing_ok=True)  # of an earlier time, with what is now trained on
-        parts = {out / "train.jsonl": pairs, **({out / "test.jsonl": apart} if options.held_out else {})}
+        (out / "test.parquet").unlink(missing_ok=True)  # of an earlier time, with what is now trained on
+        parts = {out / "train.parquet": pairs, **({out / "test.parquet": apart} if options.held_out else {})}
     else:
         beside = out.with_name(f"{out.stem}.held-out{out.suffix}")
         parts = {out: pairs, **({beside: apart} if options.held_out else {})}
     rows, columns = _form(question, options, margins=repaired.has_margins)
     written = {
-        str(path): write_rows(path, rows(_preferences(repaired, part)), columns, "jsonl")
+        str(path): write_rows(path, rows(_preferences(repaired, part)), columns, form)
         for path, part in parts.items()
     }
-    if options.form == "hf":
+    if form == PARQUET:
         (out / "README.md").write_text(_card(repaired, title, written), encoding="utf-8")
     return written
 
@@ -241,7 +247,7 @@ def _instructions(found: Iterator[TrainingPreference], question: str) -> Iterato
 
 def _card(repaired: Training, title: str, written: dict[str, int]) -> str:
     """Return the data set card: which file is which split, and how the pairs were made."""
-    splits = [(Path(path).stem, Path(path).name, rows) for path, rows in written.items()]
+    splits = [(Path(path).stem, Path(path).name, rows) for path, rows in written.items() if rows]  # no empty one is loaded
     head = "\n".join(f"      - split: {split}\n        path: {name}" for split, name, _ in splits)
     counts = "\n".join(f"- `{split}`: {rows} rows" for split, _, rows in splits)
     return f"""---

@@ -87,4 +87,11 @@ def as_json_lines(data: bytes, name: str, *, most: int) -> bytes:
 def _reader(field: Any) -> Callable[[Any], Any]:
     if (field.metadata or {}).get(b"tandem") == b"json":
         return lambda value: None if value is None else json.loads(value)
-    return lambda value: value
+    return _without_empty_fields
+
+
+def _without_empty_fields(value: Any) -> Any:
+    """Leave out the fields of an object that are null: in these files every row has the fields of all others."""
+    if isinstance(value, dict):
+        return {name: _without_empty_fields(one) for name, one in value.items() if one is not None}
+    return [_without_empty_fields(one) for one in value] if isinstance(value, list) else value

@@ -79,9 +79,8 @@ def test_the_page_can_be_walked_through(
     assert "judge:thinks-audit2,summeval-coherence,transitivity_3," in said
     card = (tmp_path / "repaired" / "README.md").read_text(encoding="utf-8")
     assert "REPAIR" in card
-    held_out = {row["instance_id"] for row in map(json.loads, Path("repaired/test.jsonl").read_text().splitlines())}
-    trained = {row["instance_id"] for row in map(json.loads, Path("repaired/train.jsonl").read_text().splitlines())}
-    assert not held_out & trained
+    parts = load_folder(tmp_path / "repaired")
+    assert not {row["instance_id"] for row in parts["test"]} & {row["instance_id"] for row in parts["train"]}
     for picture in ("noise.svg", "pairs.svg"):
         assert "<svg" in Path(picture).read_text(encoding="utf-8")
     assert "pairs-beam: 2 instances" in said

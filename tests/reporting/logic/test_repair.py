@@ -45,6 +45,8 @@ def build_four_systems(instances: int = 1) -> tuple[Study, dict[tuple[str, str],
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -150,7 +152,7 @@ def test_chosen_and_rejected_texts_change_places_with_the_negated_question(tmp_p
     Study.objects.update(question="Which is {better}?")
     rate(built["one", "two"], 0, "p", [-1])
     call_command("refine_preferences", study.slug, form=form, negated=True, out=tmp_path / "n.jsonl")
-    plain, negated = rows_of(tmp_path / "n.jsonl" / "train.jsonl" if form == "hf" else tmp_path / "n.jsonl")
+    plain, negated = rows_of(tmp_path / "n.jsonl" / "train.parquet" if form == "hf" else tmp_path / "n.jsonl")
     assert (plain["chosen"], plain["rejected"], plain["negated"]) == ("one 0", "two 0", False)
     assert (negated["chosen"], negated["rejected"], negated["negated"]) == ("two 0", "one 0", True)
     assert plain["prompt"] == "source 0\n\nWhich is {better}?"
@@ -178,20 +180,20 @@ def test_held_out_instances_are_apart_and_the_rest_is_drawn_to_size(tmp_path: Pa
     out = tmp_path / "folder"
     options: dict[str, Any] = {"form": "hf", "held_out": 0.3, "down_sample": True, "out": out}
     call_command("refine_preferences", study.slug, **options)
-    train, test = rows_of(out / "train.jsonl"), rows_of(out / "test.jsonl")
+    train, test = rows_of(out / "train.parquet"), rows_of(out / "test.parquet")
     # Win-loss rates are 1, 0, 0, -1: five pairs an instance, drawn down to the three that were given.
     assert (len(train), len(test)) == (7 * 3, 3 * 5)
     assert not {row["instance_id"] for row in train} & {row["instance_id"] for row in test}
     card = (out / "README.md").read_text(encoding="utf-8")
-    assert "path: train.jsonl" in card
-    assert "path: test.jsonl" in card
-    first = (out / "train.jsonl").read_bytes()
+    assert "path: train.parquet" in card
+    assert "path: test.parquet" in card
+    first = (out / "train.parquet").read_bytes()
     call_command("refine_preferences", study.slug, **options)
-    assert (out / "train.jsonl").read_bytes() == first
+    assert (out / "train.parquet").read_bytes() == first
     call_command("refine_preferences", study.slug, **options, seed=1)
-    assert (out / "train.jsonl").read_bytes() != first
+    assert (out / "train.parquet").read_bytes() != first
     call_command("refine_preferences", study.slug, **{**options, "held_out": 0.0})
-    assert not (out / "test.jsonl").exists()  # its instances are in the other one
+    assert not (out / "test.parquet").exists()  # its instances are in the other one
 
 
 @pytest.mark.parametrize(
