@@ -40,6 +40,7 @@ class MadeFile(models.Model):
     class Kind(models.TextChoices):
         BUNDLE = "bundle", _("Bundle")
         REPORT = "report", _("Report")
+        PREFERENCES = "preferences", _("Preferences")
 
     class Status(models.TextChoices):
         QUEUED = "queued"
@@ -49,7 +50,7 @@ class MadeFile(models.Model):
 
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False, help_text="The file's name.")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="made_files")
-    kind = models.CharField(max_length=10, choices=Kind.choices)
+    kind = models.CharField(max_length=20, choices=Kind.choices)
     options: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     done = models.PositiveIntegerField(default=0)

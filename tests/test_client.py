@@ -151,6 +151,9 @@ def test_files_are_made_and_saved(server: Server, tmp_path: Path, settings: Any)
     bundle = tandem.make_file("talks", "bundle", tmp_path / "b.zip", texts=False)
     with zipfile.ZipFile(bundle) as file:
         assert "talks-bundle/manifest.json" in file.namelist()
+    tandem.make_file("talks", "preferences", tmp_path / "b.zip", form="label-studio")
+    with zipfile.ZipFile(bundle) as file:
+        assert "talks-preferences/labels.xml" in file.namelist()
     rows = tandem.export("talks", "texts", tmp_path / "texts.jsonl").read_text(encoding="utf-8")
     assert [json.loads(line)["instance_id"] for line in rows.splitlines()] == ["news-1", "news-2"]
     uploaded = tandem.upload("talks", tmp_path / "texts.jsonl")

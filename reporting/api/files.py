@@ -17,16 +17,24 @@ from rest_framework.viewsets import GenericViewSet
 from annotation.api.bodies import read, require_manager, user_of
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
-from annotation.models import Study
+from annotation.models import Rating, Study
 from reporting.api.rows import KEY
 from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import files_of, queue_file, remove_file
 from reporting.downloads.views import find_file, packed
+from reporting.exports.elsewhere import PEOPLE, WantedVerdicts
 from reporting.exports.files import FORMATS, KINDS
 from reporting.exports.views import CONTENT_TYPES, rows_response
+from reporting.logic.given_preferences import FORMS, refuse_unknown
 from reporting.models import MadeFile
 
 PACKED = "application/zip"
+MOST_RATERS = 100
+CHOICES_OF: dict[str, dict[str, Any]] = {
+    MadeFile.Kind.BUNDLE: dict.fromkeys(CHOICES, True),
+    MadeFile.Kind.REPORT: {"language": settings.LANGUAGE_CODE},
+    MadeFile.Kind.PREFERENCES: {"form": "trl", "raters": [PEOPLE], "dataset": "", "question": "", "stage": "first"},
+}
 FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv when left out.")
 ROWS: Any = {(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in CONTENT_TYPES.values()}
 
@@ -53,13 +61,23 @@ class MadeFileSerializer(serializers.ModelSerializer[MadeFile]):
 
 
 class NewFileSerializer(serializers.Serializer[Any]):
-    """A bundle, and what it holds; or a report, and its language."""
+    """A bundle, and what it holds; a report, and its language; or preferences, and whose."""
 
     kind = serializers.ChoiceField(choices=MadeFile.Kind.choices)
     texts = serializers.BooleanField(required=False, help_text="Of a bundle: sources, generations, tables.")
     completions = serializers.BooleanField(required=False, help_text="Of a bundle: raw answers of judges.")
     reasons = serializers.BooleanField(required=False, help_text="Of a bundle: what raters wrote.")
     language = serializers.ChoiceField(choices=[code for code, _ in settings.LANGUAGES], required=False)
+    form = serializers.ChoiceField(choices=FORMS, required=False, help_text="Of preferences: trl when left out.")
+    raters = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        required=False,
+        max_length=MOST_RATERS,
+        help_text="Of preferences: people (when left out), judge:NAME.",
+    )
+    dataset = serializers.CharField(required=False, help_text="Of preferences: only this data set.")
+    question = serializers.CharField(required=False, help_text="Of preferences: the key of one of several questions.")
+    stage = serializers.ChoiceField(choices=Rating.Stage.values, required=False)
 
 
 class StudyFiles(GenericViewSet[Any]):
@@ -84,22 +102,22 @@ class StudyFiles(GenericViewSet[Any]):
     @extend_schema(responses={200: MadeFileSerializer(many=True), **refusals()}, filters=False)
     @action(detail=True, pagination_class=None, filter_backends=[])
     def files(self, request: Request, slug: str) -> Response:
-        """List bundles and reports, the latest first, with the progress of those that are being made."""
+        """List the files that were asked for, the latest first, with the progress of those that are being made."""
         return Response(MadeFileSerializer(files_of(self.get_object()), many=True).data)
 
     @extend_schema(request=NewFileSerializer, responses={202: MadeFileSerializer, **refusals(413, 422)})
     @files.mapping.post
     def make_file(self, request: Request, slug: str) -> Response:
-        """Queue a bundle or a report; asking for the same while it is under way changes nothing."""
+        """Queue a bundle, a report, or preferences; asking for the same while it is under way changes nothing."""
         study: Study = self.get_object()
         data = read(NewFileSerializer, request)
         kind = data.pop("kind")
-        known: dict[str, Any] = (
-            dict.fromkeys(CHOICES, True) if kind == MadeFile.Kind.BUNDLE else {"language": settings.LANGUAGE_CODE}
-        )
-        if foreign := [name for name in data if name not in known]:
-            raise BadFields({name: [f"A {kind} has no such choice."] for name in foreign})
-        made, _ = queue_file(study, kind, {**known, **data}, user_of(request))
+        if foreign := [name for name in data if name not in CHOICES_OF[kind]]:
+            raise BadFields({name: [f"There is no such choice for kind {kind}."] for name in foreign})
+        options = {**CHOICES_OF[kind], **data}
+        if kind == MadeFile.Kind.PREFERENCES:
+            refuse_unknown(study, WantedVerdicts(**{name: options[name] for name in options if name != "form"}))
+        made, _ = queue_file(study, kind, options, user_of(request))
         return Response(MadeFileSerializer(made).data, status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(responses={200: MadeFileSerializer, **refusals()}, filters=False)

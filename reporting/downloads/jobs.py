@@ -20,13 +20,16 @@ from annotation.core.processes import this_process
 from annotation.models import Study
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import Contents, Progress
+from reporting.exports.elsewhere import WantedVerdicts
 from reporting.findings.data.data_state import departures
+from reporting.logic.given_preferences import write_preferences
 from reporting.models import MadeFile
 from reporting.report.building import write_report
 
 Status = MadeFile.Status
 UNDER_WAY = (Status.QUEUED, Status.RUNNING)
 MOST_KEPT = 5  # of a study
+COMPRESSED = (".gz", ".parquet", ".pdf")
 PROGRESS_SECONDS = 1.0
 DEAD_AFTER = timedelta(minutes=5)  # without a heartbeat; before, a task of a dead worker is queued again
 ENDED = "the worker ended while it made this; please ask again"
@@ -41,9 +44,16 @@ def _report(made: MadeFile, folder: Path, progress: Progress) -> None:
     progress(1, 1)
 
 
+def _preferences(made: MadeFile, folder: Path, progress: Progress) -> None:
+    asked = dict(made.options)
+    write_preferences(made.study, folder, asked.pop("form"), WantedVerdicts(**asked))
+    progress(1, 1)
+
+
 MAKERS: dict[str, Callable[[MadeFile, Path, Progress], None]] = {
     MadeFile.Kind.BUNDLE: _bundle,
     MadeFile.Kind.REPORT: _report,
+    MadeFile.Kind.PREFERENCES: _preferences,
 }
 
 
@@ -97,9 +107,10 @@ def _make(made: MadeFile, progress: Progress) -> int:
             folder = work / f"{made.study.slug}-{made.kind}"
             MAKERS[made.kind](made, folder, progress)
             packed = work / "packed.zip"
-            with zipfile.ZipFile(packed, "w") as file:  # what is large in it is compressed already
+            with zipfile.ZipFile(packed, "w") as file:
                 for path in sorted(folder.rglob("*")):
-                    file.write(path, path.relative_to(folder.parent))
+                    how = zipfile.ZIP_STORED if path.suffix in COMPRESSED else zipfile.ZIP_DEFLATED
+                    file.write(path, path.relative_to(folder.parent), how)
             size = packed.stat().st_size
             packed.replace(target)
     except OSError as error:

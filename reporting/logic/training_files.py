@@ -138,8 +138,7 @@ def write_training_data(
         parts = {out: pairs, **({beside: apart} if options.held_out else {})}
     rows, columns = _form(question, options, margins=repaired.has_margins)
     written = {
-        str(path): write_rows(path, rows(_preferences(repaired, part)), columns, form)
-        for path, part in parts.items()
+        str(path): write_rows(path, rows(_preferences(repaired, part)), columns, form) for path, part in parts.items()
     }
     if form == PARQUET:
         (out / "README.md").write_text(_card(repaired, title, written), encoding="utf-8")
@@ -247,7 +246,9 @@ def _instructions(found: Iterator[TrainingPreference], question: str) -> Iterato
 
 def _card(repaired: Training, title: str, written: dict[str, int]) -> str:
     """Return the data set card: which file is which split, and how the pairs were made."""
-    splits = [(Path(path).stem, Path(path).name, rows) for path, rows in written.items() if rows]  # no empty one is loaded
+    splits = [
+        (Path(path).stem, Path(path).name, rows) for path, rows in written.items() if rows
+    ]  # no empty one is loaded
     head = "\n".join(f"      - split: {split}\n        path: {name}" for split, name, _ in splits)
     counts = "\n".join(f"- `{split}`: {rows} rows" for split, _, rows in splits)
     return f"""---

@@ -4,9 +4,11 @@ import io
 import json
 import zipfile
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -156,6 +158,34 @@ def test_rows_and_made_files_are_had(
     assert researcher.api.delete(f"/api/v1/studies/study/files/{key}/").status_code == 403
     assert admin.api.delete(f"/api/v1/studies/study/files/{key}/").status_code == 204
     assert admin.get("studies/study/files/").json() == []
+
+
+def test_preferences_are_made_as_the_command_writes_them(
+    researcher: Client, study: Any, settings: Any, tmp_path: Any
+) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    rate(claim(make_annotator(study)), ["left", "none"])
+    files = "studies/study/files/"
+    for wrong in ({"form": "parquet"}, {"raters": ["judge:nobody"]}, {"dataset": "none"}, {"question": "fluency"}):
+        refused = researcher.post(files, kind="preferences", **wrong)
+        assert 400 <= refused.status_code < 500, wrong
+        assert refused.json()["detail"], wrong
+    assert researcher.post(files, kind="report", form="trl").json()["fields"] == {
+        "form": ["There is no such choice for kind report."]
+    }
+    assert not MadeFile.objects.exists()
+
+    for form in ("trl", "arena"):
+        asked = researcher.post(files, kind="preferences", form=form, raters=["people"])
+        assert asked.json()["options"]["raters"] == ["people"]
+        make_file.func(MadeFile.objects.get(key=asked.json()["key"]).pk)
+        made = researcher.get(f"{files}{asked.json()['key']}/").json()
+        packed: Any = researcher.api.get(made["content"])
+        call_command("export_preferences", "study", "--as", form, "--out", str(tmp_path / form))
+        with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
+            found = {Path(name).name: file.read(name) for name in file.namelist()}
+        assert found == {path.name: path.read_bytes() for path in (tmp_path / form).iterdir()}
+    assert set(found) == {"battles.json"}
 
 
 def test_channels_are_set_up_and_raters_invited(researcher: Client, admin: Client, study: Any) -> None:

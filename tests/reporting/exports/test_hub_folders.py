@@ -48,7 +48,18 @@ def test_exported_preferences_are_loaded_as_they_were_given(built: Built, tmp_pa
 
 
 def test_repaired_preferences_are_loaded_with_what_was_held_out(built: Built, tmp_path: Path) -> None:
-    call_command("refine_preferences", "source", "--as", "hf", "--held-out", "0.4", "--out", str(tmp_path / "parts"))
+    call_command(
+        "refine_preferences",
+        "source",
+        "--as",
+        "hf",
+        "--held-out",
+        "0.4",
+        "--seed",
+        "1",
+        "--out",
+        str(tmp_path / "parts"),
+    )
     call_command("refine_preferences", "source", "--as", "hf", "--held-out", "0.1", "--out", str(tmp_path / "none"))
     call_command("refine_preferences", "source", "--out", str(tmp_path / "every.jsonl"))
     every = [{**row, "dataset": "news"} for row in lines(tmp_path / "every.jsonl")]

@@ -1,0 +1,53 @@
+"""Verdicts of people or judges as they were given, in a folder: as training data, or in the forms of other tools."""
+
+from pathlib import Path
+
+from annotation.core.database.snapshot import one_snapshot
+from annotation.core.errors import UnknownName
+from annotation.models import Study
+from annotation.studies.questions import find_question
+from reporting.exports.elsewhere import WRITERS, WantedVerdicts
+from reporting.logic.preferences import PEOPLE, Chosen, read_preferences
+from reporting.logic.training_files import FORMS as TRAINING
+from reporting.logic.training_files import AsGiven, Options, write_ties, write_training_data
+
+FORMS = (*TRAINING, *WRITERS)
+FILES = {"trl": "preferences.jsonl", "instruction": "instructions.jsonl", "hf": ""}
+
+
+def write_preferences(study: Study, out: Path, form: str, wanted: WantedVerdicts) -> dict[str, int]:
+    """Write a study's verdicts, as they are at one moment, into a folder that is made when missing; return the rows of each file.
+
+    form : of FORMS
+    Raises: UnknownName; AnnotationError of the form; OSError if a file can't be written.
+    """
+    refuse_unknown(study, wanted)
+    out.mkdir(parents=True, exist_ok=True)
+    with one_snapshot():
+        return WRITERS[form](study, out, wanted) if form in WRITERS else _train(study, out, form, wanted)
+
+
+def refuse_unknown(study: Study, wanted: WantedVerdicts) -> None:
+    """Refuse a question or data set that is not there, and a name that is neither people nor a judge of the study.
+
+    Raises: UnknownName.
+    """
+    find_question(study, wanted.question)
+    if wanted.dataset and not study.instances.filter(dataset=wanted.dataset).exists():
+        raise UnknownName(f"study {study.slug} has no data set {wanted.dataset}")
+    known = [PEOPLE, *(f"judge:{name}" for name in study.judge_runs.values_list("judge__name", flat=True).distinct())]
+    if strangers := [name for name in wanted.raters if name not in known]:
+        raise UnknownName(
+            f"study {study.slug} has no ratings by {', '.join(strangers)}; it has those of {', '.join(known)}"
+        )
+
+
+def _train(study: Study, out: Path, form: str, wanted: WantedVerdicts) -> dict[str, int]:
+    question = find_question(study, wanted.question)
+    chosen = Chosen(tuple(wanted.raters), question.number, wanted.stage, wanted.dataset)
+    given = AsGiven(read_preferences(study, chosen))
+    path = out / FILES[form] if FILES[form] else out
+    written = write_training_data(given, path, title=study.title, question=question.text, options=Options(form))
+    if form == "trl":
+        written[str(out / "ties.jsonl")] = write_ties(given, out / "ties.jsonl")
+    return {Path(name).name: rows for name, rows in written.items()}
