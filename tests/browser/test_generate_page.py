@@ -9,7 +9,7 @@ from judging.generation.prompt_templates import own_template
 from judging.generation.services import Sampling, start_generating
 from judging.models import GenerationRun
 from tests.browser.test_accessibility import Inspection
-from tests.browser.walk import step
+from tests.browser.walk import release, step
 from tests.judging.builders import make_endpoint, make_study
 
 LONG = "averylongnamewithoutanyblankinit" * 4
@@ -52,7 +52,7 @@ def test_sampling_page_is_accessible(open_as: Callable[..., Page]) -> None:
         seed = page.get_by_label("Seed", exact=True)
         page.evaluate("document.addEventListener('htmx:afterRequest', () => (document.title = 'answered'))")
         seed.fill("7")
-        held.pop().continue_()
+        release(page, held)
         expect(page).to_have_title("answered")
         expect(seed).to_have_value("7")
         page.unroute("**/generate/estimate/")
