@@ -1,23 +1,22 @@
-"""The worker process: the queue's worker with a prompt stop, and a maintenance thread."""
+"""The worker process: the queue's worker with a prompt stop, and the threads beside it."""
 
 import logging
-import threading
-import time
 from collections.abc import Callable
 from datetime import datetime
 from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.db import connections
 from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.repeating import RepeatingThread
 from annotation.core.task_queue import ATTEMPTS, DeathRule, requeue_tasks
 from annotation.hits.slots import release_expired
 from annotation.importing import upload_jobs
+from annotation.mail.outbox import send_due
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.separability import queue as separability_queue
 from annotation.separability.tasks import compute_separability_of
@@ -33,6 +32,7 @@ from judging.tuning.services import work_on_tuning
 
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
+MAIL_SECONDS = 5.0
 STOPPABLE_TASKS = (
     execute_run.module_path,
     distil_aspects.module_path,
@@ -49,7 +49,7 @@ DEATH_RULES = {
     ask_audit.module_path: DeathRule(audit_tasks.is_dead),
     work_on_tuning.module_path: DeathRule(tuning_services.is_dead),
 }
-# What apps above look after in each round of the maintenance thread.
+# What apps above look after whenever tasks are requeued.
 LOOKS_ABOVE: list[Callable[[datetime], object]] = []
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 
@@ -118,34 +118,12 @@ def erase_expired_data() -> None:
     erase_traces(at=timezone.now())
 
 
-class MaintenanceThread(threading.Thread):
-    """Requeues tasks, releases slots and erases expired data, at the start and then regularly."""
-
-    def __init__(self) -> None:
-        super().__init__(name="requeue", daemon=True)
-        self.ended = threading.Event()
-
-    def start(self) -> None:
-        """Do it once before the worker takes its first task, then start the thread."""
-        requeue_and_release()
-        erase_expired_data()
-        super().start()
-
-    def run(self) -> None:
-        """Repeat until a stop signal."""
-        people_at = time.monotonic() + ERASURE_SECONDS
-        while not self.ended.wait(REQUEUE_SECONDS):
-            try:
-                requeue_and_release()
-                if time.monotonic() >= people_at:
-                    people_at += ERASURE_SECONDS
-                    erase_expired_data()
-            except Exception:  # a database outage must not end this thread
-                log.exception("can't look after runs and claims; trying again")
-            finally:
-                connections.close_all()
-
-    def end(self) -> None:
-        """Stop, and wait for the thread."""
-        self.ended.set()
-        self.join()
+def repeating_threads() -> list[RepeatingThread]:
+    """Return what a worker does beside its tasks, so that no long task delays it and a dead mail server delays no task."""
+    threads = [
+        RepeatingThread("requeueing", REQUEUE_SECONDS, requeue_and_release),
+        RepeatingThread("erasure", ERASURE_SECONDS, erase_expired_data),
+    ]
+    if settings.MAIL_ON:
+        threads.append(RepeatingThread("mail", MAIL_SECONDS, lambda: send_due(at=timezone.now())))
+    return threads

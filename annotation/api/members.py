@@ -1,6 +1,6 @@
 """Members of studies and groups in the API, the groups themselves, and moving studies between them."""
 
-from typing import Any
+from typing import Any, Literal
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
@@ -73,12 +73,10 @@ class MoveSerializer(serializers.Serializer[Any]):
 class _Members(GenericViewSet[Any]):
     """Who has a role in a study or a group, for its study admins."""
 
-    def place(self, row: Any) -> dict[str, Any]:
-        """Return the study or the group, as services name it."""
-        raise NotImplementedError
+    place: Literal["study", "group"]  # where, as services name it
 
     def _managed_place(self) -> dict[str, Any]:
-        place = self.place(self.get_object())
+        place: dict[str, Any] = {self.place: self.get_object()}
         if not may_give_roles(user_of(self.request), **place):
             raise PermissionDenied("only study admins may do this")
         return place
@@ -115,9 +113,7 @@ class _Members(GenericViewSet[Any]):
 class StudyMembers(_Members):
     """Members of a study."""
 
-    def place(self, row: Study) -> dict[str, Any]:
-        """Return the study."""
-        return {"study": row}
+    place = "study"
 
     @extend_schema(request=MoveSerializer, responses={204: None, **refusals(413, 422)})
     @action(**SHARED, methods=["post"])
@@ -137,9 +133,7 @@ class StudyMembers(_Members):
 class GroupSetup(_Members):
     """Groups and their members."""
 
-    def place(self, row: ResearchGroup) -> dict[str, Any]:
-        """Return the group."""
-        return {"group": row}
+    place = "group"
 
     @extend_schema(request=NewGroupSerializer, responses={201: GroupSerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:

@@ -6,9 +6,8 @@ from django.conf import settings
 
 from annotation.core.processes import this_process
 from annotation.core.system_checks import refuse_unready
-from annotation.mail.thread import MailThread
 from annotation.management.commands._base import TandemCommand, argument
-from judging.worker import MaintenanceThread, TandemWorker
+from judging.worker import TandemWorker, erase_expired_data, repeating_threads, requeue_and_release
 
 
 def worker_class() -> type[TandemWorker]:
@@ -42,11 +41,13 @@ class Command(TandemCommand):
             excluded_queue_names=[],
         )
         worker.configure_signals()
-        caretaker, mails = MaintenanceThread(), MailThread()
-        caretaker.start()
-        mails.start()
+        requeue_and_release()
+        erase_expired_data()
+        threads = repeating_threads()
+        for thread in threads:
+            thread.start()
         try:
             worker.run()
         finally:
-            caretaker.end()
-            mails.end()
+            for thread in threads:
+                thread.end(timeout=settings.EMAIL_TIMEOUT)

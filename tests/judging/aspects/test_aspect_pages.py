@@ -279,7 +279,7 @@ def test_worker_process_does_the_task_over_http(settings: Any, monkeypatch: pyte
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     # Signals and the caretaker belong to a process of its own.
     monkeypatch.setattr("judging.worker.TandemWorker.configure_signals", lambda worker: None)
-    monkeypatch.setattr("judging.worker.MaintenanceThread.run", lambda caretaker: None)
+    monkeypatch.setattr("annotation.core.repeating.RepeatingThread.run", lambda thread: None)
     study = make_study(instances=5)
     with StandIn(answer=answer) as server:
         queue_distilling(study, endpoint=make_endpoint(server.base_url), pairs=4, by="rea")

@@ -291,7 +291,7 @@ def test_worker_process_does_the_task_over_http(
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     # Signals and the caretaker belong to a process of its own.
     monkeypatch.setattr("judging.worker.TandemWorker.configure_signals", lambda worker: None)
-    monkeypatch.setattr("judging.worker.MaintenanceThread.run", lambda caretaker: None)
+    monkeypatch.setattr("annotation.core.repeating.RepeatingThread.run", lambda thread: None)
     standin.behave(text="A text.")
     sampling = Sampling(endpoint=make_endpoint(standin.base_url), template=find_template("plain"), samples=2)
     study = make_study(instances=3)
