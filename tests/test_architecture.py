@@ -3,6 +3,8 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,18 +21,22 @@ STARTERS = {"config/__main__.py", "config/asgi.py", "config/wsgi.py"}
 
 def problems(root: Path) -> list[str]:
     """List what breaks the architecture in the tree under `root`."""
-    return [
-        problem for package in (*ORDER, "manage.py") for file in _files(root / package) for problem in _of(root, file)
-    ]
+    files = [file for package in (*ORDER, "manage.py") for file in _files(root / package)]
+    return [problem for file in files for problem in _of(root, file)] + _circles(root, files)
 
 
 def _files(path: Path) -> list[Path]:
     return [path] if path.is_file() else sorted(path.rglob("*.py"))
 
 
+@cache
+def _parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def _of(root: Path, file: Path) -> Iterator[str]:
     place = file.relative_to(root)
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = _parsed(file)
     if file.name == "utils.py":
         yield f"{place}: no module is called utils"
     for line, module in _imports(tree, place):
@@ -39,6 +45,21 @@ def _of(root: Path, file: Path) -> Iterator[str]:
     if place.as_posix() != "config/env.py":
         for line in _environment(tree, starter=place.as_posix() in STARTERS):
             yield f"{place}:{line}: reads the environment; only config/env.py does"
+
+
+def _circles(root: Path, files: list[Path]) -> list[str]:
+    """Name a circle of modules, if there is one; an import inside a function or for types alone counts."""
+    places = [file.relative_to(root) for file in files]
+    named = {".".join(place.with_suffix("").parts).removesuffix(".__init__"): place for place in places}
+    graph: dict[str, set[str]] = {}
+    for name, place in named.items():
+        imported = {module for _, module in _imports(_parsed(root / place), place)}
+        graph[name] = {module if module in named else module.rpartition(".")[0] for module in imported} - {name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return ["modules import each other: " + " <- ".join(error.args[1])]
+    return []
 
 
 def _imports(tree: ast.AST, place: Path) -> Iterator[tuple[int, str]]:
@@ -147,6 +168,14 @@ def test_a_forbidden_arrow_is_found(tmp_path: Path, file: str, text: str, reason
 
     assert len(found) == 1
     assert reason in found[0]
+
+
+def test_a_circle_that_an_import_in_a_function_closes_is_found(tmp_path: Path) -> None:
+    (tmp_path / "judging").mkdir()
+    (tmp_path / "judging/a.py").write_text("from judging.b import x\n", encoding="utf-8")
+    (tmp_path / "judging/b.py").write_text("def f():\n    from judging import a\n", encoding="utf-8")
+
+    assert problems(tmp_path) == ["modules import each other: judging.a <- judging.b <- judging.a"]
 
 
 def test_what_is_allowed_is_not_complained_of(tmp_path: Path) -> None:

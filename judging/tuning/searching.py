@@ -26,7 +26,7 @@ from judging.runs.pair_filters import PairFilter
 from judging.runs.services import NEW_CELL_FIELDS, lock_run, missing_cells, open_failed
 from judging.tuning.agreement import Votes, best_threshold, compared, verdicts_at
 from judging.tuning.candidates import as_judge, described
-from judging.tuning.services import cost_of_tuning
+from judging.tuning.usage import cost_of_tuning
 
 ONLY = PairFilter(on_demand=True)
 Status = JudgeTuning.Status

@@ -3,7 +3,6 @@
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Sum
 from django.utils.text import slugify
 from django_tasks import task
 
@@ -18,7 +17,7 @@ from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.jobs.stopping import WORKER_STOP
-from judging.models import Judge, JudgeRun, JudgeTuning, Judgment
+from judging.models import Judge, JudgeTuning
 from judging.tuning.planning import TuningSettings, make_plan
 
 LONGEST_NAME = 70
@@ -92,12 +91,3 @@ def queue_tuning(tuning: JudgeTuning) -> bool:
     JudgeTuning.objects.filter(pk=tuning.pk).update(status=JudgeTuning.Status.QUEUED, message="")
     work_on_tuning.enqueue(tuning.study_id, tuning.pk)
     return True
-
-
-def cost_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> Decimal | None:
-    """Return the known cost of a tuning's candidates; `None` before the first call with a price."""
-    judged = Judgment.objects.of_every_question().filter(run__judge__tuned__candidate_of=tuning.name)
-    if but is not None:
-        judged = judged.exclude(run=but)
-    found: Decimal | None = judged.aggregate(sum=Sum("cost"))["sum"]
-    return found

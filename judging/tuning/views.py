@@ -15,7 +15,8 @@ from judging.core.visibility import judges_seen_by
 from judging.models import JudgeTuning, Judgment
 from judging.tuning.forms import TuningForm
 from judging.tuning.planning import TuningEstimate, estimate_tuning
-from judging.tuning.services import cost_of_tuning, queue_tuning, raise_cap, start_tuning
+from judging.tuning.services import queue_tuning, raise_cap, start_tuning
+from judging.tuning.usage import cost_of_tuning
 
 UNDER_WAY = (JudgeTuning.Status.QUEUED, JudgeTuning.Status.RUNNING)
 

@@ -24,7 +24,8 @@ from judging.runs.forms import JuryForm
 from judging.runs.juries import add_jury
 from judging.tuning.forms import TuningForm
 from judging.tuning.planning import estimate_tuning
-from judging.tuning.services import cost_of_tuning, queue_tuning, raise_cap, start_tuning
+from judging.tuning.services import queue_tuning, raise_cap, start_tuning
+from judging.tuning.usage import cost_of_tuning
 from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.views import sent_messages
