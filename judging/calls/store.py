@@ -76,7 +76,7 @@ class PendingWrites:
 class Stamp:
     """What all results of a run have in common.
 
-    worker : only its cells are written to, while it has its lease; `None`: any
+    worker : only its cells are written to, while it has the lease of this primary key; `None`: any
     tables : where tables that are made are published; `None`: they aren't
     """
 

@@ -109,7 +109,8 @@ def send_heartbeat(worker: RunWorker, *, in_flight: int = 0, outstanding: Decima
 
     in_flight, outstanding : calls in flight now, and what they may cost
 
-    No share is granted while another worker holds it: a new worker waits for the others' next heartbeats.
+    A worker that lost its lease gets another primary key. No share is granted while another worker holds it: a new worker
+    waits for the others' next heartbeats.
     """
     with transaction.atomic():
         run = JudgeRun.objects.select_for_update(of=("self",)).select_related(*ENDPOINTS).get(pk=worker.run_id)
@@ -117,8 +118,9 @@ def send_heartbeat(worker: RunWorker, *, in_flight: int = 0, outstanding: Decima
         workers = {one.pk: one for one in run.workers.order_by("pk")}
         this_worker = workers.pop(worker.pk, None)
         lost = this_worker is None and run.status in ACTIVE
-        if lost:  # as after a laptop was suspended
-            this_worker = RunWorker.objects.create(pk=worker.pk, run=run, executor=worker.executor)
+        if lost:  # as after a laptop was suspended; by a new key, since what it knew of its cells may be stale
+            this_worker = RunWorker.objects.create(run=run, executor=worker.executor)
+            worker.pk = this_worker.pk
         if this_worker is None:
             return HeartbeatReply(run.status)
         others = list(workers.values())

@@ -1,7 +1,7 @@
 """Executing a run in one worker, from joining it to leaving it."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
@@ -159,6 +159,7 @@ def fill_from_baseline(job: Job, method: Baseline) -> None:
     while not job.stop.is_set():
         if not leases.send_heartbeat(job.worker).should_continue:
             raise StatusChanged
+        stamp = replace(stamp, worker=job.worker.pk)  # another one, if the lease was lost
         limit = BASELINE_CHUNK if job.cells_left is None else min(job.cells_left, BASELINE_CHUNK)
         ids = claim(run, job.worker, limit=limit) if limit else []
         if not ids:

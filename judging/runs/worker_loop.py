@@ -1,5 +1,6 @@
 """A worker's session on a run: claims cells, stores verdicts, renews its lease."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 from judging.calls.budget import CallSizes
@@ -46,6 +47,8 @@ class RunWorkerSession(Session):
     def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
         """Renew the lease; what other workers have filled is counted too."""
         heartbeat = leases.send_heartbeat(self.job.worker, in_flight=in_flight, outstanding=outstanding)
+        if heartbeat.lost:
+            self.stamp = replace(self.stamp, worker=self.job.worker.pk)
         if heartbeat.others:
             self.job.count_done()
         return heartbeat

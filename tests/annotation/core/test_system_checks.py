@@ -47,6 +47,31 @@ def test_everything_that_is_missing_is_named_at_once(production: Any, hosts: lis
         assert part in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("base_url", "mail_from", "words"),
+    [
+        pytest.param("http://127.0.0.1:8000", "Tandem <t@example.org>", "BASE_URL is http://127.0.0.1:8000", id="E006"),
+        pytest.param("https://tandem.example.org", "tandem@localhost", "MAIL_FROM is not", id="E007"),
+    ],
+)
+def test_mail_needs_a_public_address_and_a_sender(
+    production: Any, base_url: str, mail_from: str, words: str, request: pytest.FixtureRequest
+) -> None:
+    production.MAIL_ON, production.BASE_URL, production.DEFAULT_FROM_EMAIL = True, base_url, mail_from
+    with pytest.raises(CommandError, match=words) as refused:
+        refuse_unready()
+    assert str(refused.value).count("(tandem.") == 1
+    assert f"(tandem.{request.node.callspec.id})" in str(refused.value)
+    production.MAIL_ON = False  # nothing is sent
+    refuse_unready()
+
+
+def test_mail_with_a_public_address_and_a_sender_may_start(production: Any) -> None:
+    production.MAIL_ON, production.BASE_URL = True, "https://tandem.example.org"
+    production.DEFAULT_FROM_EMAIL = "Tandem <t@example.org>"
+    refuse_unready()
+
+
 def test_a_database_that_is_away_is_named(production: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def away() -> list[str]:
         raise OperationalError("connection refused")

@@ -109,6 +109,7 @@ def test_cells_that_were_taken_from_a_worker_are_not_written_by_it(monkeypatch: 
 
         def take_over(self) -> None:
             RunWorker.objects.all().delete()
+            JudgeRun.objects.update(in_flight=2)  # one call for each
             other = RunWorker.objects.create(run=JudgeRun.objects.get(), executor=ELSEWHERE)
             Judgment.objects.of_every_question().filter(status="pending").update(worker=other)
 
@@ -386,11 +387,14 @@ def test_result_is_written_only_into_cells_that_the_worker_holds(run: JudgeRun) 
     assert Judgment.objects.of_every_question().values_list("verdict", "worker").get(pk=lost) == (None, theirs.pk)
 
 
-def test_worker_that_lost_its_lease_stores_its_answers_and_nothing_about_cells(run: JudgeRun) -> None:
+@pytest.mark.parametrize("has_joined_again", [False, True])
+def test_worker_that_lost_its_lease_stores_its_answers_and_nothing_about_cells(
+    run: JudgeRun, has_joined_again: bool
+) -> None:
     sleeper, other = join(run), join(run)
     [cell] = claim(run, sleeper, limit=1)
     stamp = Stamp("", worker=sleeper.pk)
-    leases.remove_worker(sleeper)
+    leases.remove_worker(RunWorker.objects.get(pk=sleeper.pk))
     assert claim(run, other, limit=1) == [cell]
     spent = Usage(10, 2, Decimal("0.5"))
     write(PendingWrites(bills={cell: (1, spent)}), Stamp("", worker=other.pk))
@@ -398,6 +402,8 @@ def test_worker_that_lost_its_lease_stores_its_answers_and_nothing_about_cells(r
         "k" * 64, Reply("A"), request=Request("k" * 64, {"model": "small"}, 0, "verdict", 10, "http://there")
     )
     late_bill = {cell: (7, Usage(70, 7, Decimal(7)))}
+    if has_joined_again:  # before it writes what it knew under its old lease
+        assert leases.send_heartbeat(sleeper).lost
     write(PendingWrites(answers=[late], bills=late_bill, links=[(cell, late)]), stamp)
     judgment = Judgment.objects.of_every_question().get(pk=cell)
     assert (judgment.calls, judgment.prompt_tokens, judgment.cost) == (1, 10, Decimal("0.5"))
