@@ -2,10 +2,31 @@
 
 import os
 import sys
+from typing import Any
 
-from django.core.management import execute_from_command_line
+from django.core.management import BaseCommand, ManagementUtility
 
 from config import env
+
+
+class CommandLine(ManagementUtility):
+    """Django's, except that what its own commands change is in the audit log, as what ours do."""
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        """Return the command of this name."""
+        from annotation.management.commands._base import TandemCommand  # needs the settings, which are loaded by now
+        from annotation.members.audit import audited_command
+
+        command = super().fetch_command(subcommand)
+        execute = command.execute
+
+        def execute_audited(*args: Any, **options: Any) -> Any:
+            with audited_command(subcommand):
+                return execute(*args, **options)
+
+        if not isinstance(command, TandemCommand):
+            command.execute = execute_audited  # type: ignore[method-assign]
+        return command
 
 
 def main() -> None:
@@ -13,7 +34,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     if sys.argv[1:2] == ["worker"]:
         env.use_one_thread()  # before NumPy is loaded
-    execute_from_command_line(sys.argv)
+    CommandLine(sys.argv).execute()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The one place that reads the environment: every setting that an installation may change, with its default."""
 
+import logging
 import os
 import secrets
 import sys
@@ -21,6 +22,15 @@ BASE_DIR = ASSETS_DIR if IS_INSTALLED else PACKAGES_DIR
 
 CANT_BOOT = 3  # exit status at which gunicorn stops; it would start a worker that ends with another one again and again
 
+
+def _hide_line(record: logging.LogRecord) -> bool:
+    """Keep the line of a .env that can't be read out of the log (filter of django-environ's logger): it may hold a key."""
+    if record.levelno >= logging.WARNING:
+        record.msg, record.args = "a line of .env is not NAME=VALUE, and was left out", ()
+    return True
+
+
+logging.getLogger("environ.environ").addFilter(_hide_line)
 env = environ.Env()
 if not IS_INSTALLED:
     env.read_env(BASE_DIR / ".env")
@@ -69,6 +79,7 @@ BACKUP_HOURS = env.int("BACKUP_HOURS", default=0)
 EMAIL_URL = env.str("EMAIL_URL", default="")
 MAIL_FROM = env.str("MAIL_FROM", default="")
 
+ENCODED = "with special characters in percent encoding"  # of addresses with passwords
 SHORTEST_KEY = 32  # characters: 128 bits in hexadecimal digits
 FEWEST_CHARACTERS = 5  # different ones, as Django's own check asks for
 
@@ -120,13 +131,16 @@ def tasks() -> tuple[dict[str, Any], dict[str, Any]]:
     """Django's setting of the queue, and django-rq's: tasks are rows of the database, and with TASKS_URL Redis delivers them."""
     if not TASKS_URL:
         return {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["default"]}}, {}
-    address = urlsplit(TASKS_URL)
-    if address.scheme not in {"redis", "rediss"} or not address.hostname:
-        sys.stderr.write("Tandem can't start: TASKS_URL must be redis://HOST:PORT/NUMBER, or rediss:// with TLS.\n")
-        sys.exit(CANT_BOOT)
+    try:
+        address = urlsplit(TASKS_URL)
+        port, number = address.port or 6379, int(address.path.strip("/") or 0)
+        is_redis = address.scheme in {"redis", "rediss"} and bool(address.hostname)
+    except ValueError:
+        is_redis = False
+    if not is_redis:
+        _refuse(f"TASKS_URL must be redis://:PASSWORD@HOST:PORT/NUMBER, or rediss:// with TLS, {ENCODED}.")
     if find_spec("django_tasks_rq") is None:
-        sys.stderr.write("Tandem can't start: TASKS_URL needs an extra: pip install 'tandem[redis]'\n")
-        sys.exit(CANT_BOOT)
+        _refuse("TASKS_URL needs an extra: pip install 'tandem[redis]'")
     module = "annotation.core.redis_queue"
     backends = {
         "default": {"BACKEND": f"{module}.RecordedBackend", "QUEUES": ["default"]},
@@ -134,8 +148,8 @@ def tasks() -> tuple[dict[str, Any], dict[str, Any]]:
     }
     rq = {
         "HOST": address.hostname,
-        "PORT": address.port or 6379,
-        "DB": int(address.path.strip("/") or 0),
+        "PORT": port,
+        "DB": number,
         "USERNAME": unquote(address.username or "") or None,
         "PASSWORD": unquote(address.password or "") or None,
         "SSL": address.scheme == "rediss",
@@ -145,6 +159,12 @@ def tasks() -> tuple[dict[str, Any], dict[str, Any]]:
         "SERIALIZER": "rq.serializers.JSONSerializer",  # pickles could run code
     }
     return backends, {"tandem": rq}
+
+
+def _refuse(reason: str) -> NoReturn:
+    """End the program. What a library says of an address is not repeated: it may hold the password."""
+    sys.stderr.write(f"Tandem can't start: {reason}\n")
+    sys.exit(CANT_BOOT)
 
 
 def _make_key(path: Path) -> None:
@@ -170,20 +190,15 @@ def _strong(key: str, source: str, remedy: str) -> str:
 
 
 def _refuse_key(source: str, reason: str, remedy: str) -> NoReturn:
-    sys.stderr.write(f"Tandem can't start: {source} can't be used as the secret key: {reason}. {remedy}\n")
-    sys.exit(CANT_BOOT)
+    _refuse(f"{source} can't be used as the secret key: {reason}. {remedy}")
 
 
 def mail() -> dict[str, object]:
     """Django's mail settings for EMAIL_URL; without one nothing is sent."""
     try:
         return dict(environ.Env.email_url_config(EMAIL_URL or "dummymail://"))
-    except (environ.ImproperlyConfigured, ValueError):  # whose words may hold the password
-        sys.stderr.write(
-            "Tandem can't start: EMAIL_URL is no address of a mail server. "
-            "One is smtp+tls://USER:PASSWORD@HOST:587, with special characters in percent encoding.\n"
-        )
-        sys.exit(CANT_BOOT)
+    except (environ.ImproperlyConfigured, ValueError):
+        _refuse(f"EMAIL_URL is no address of a mail server. One is smtp+tls://USER:PASSWORD@HOST:587, {ENCODED}.")
 
 
 def static_root() -> Path:
@@ -198,8 +213,13 @@ def static_root() -> Path:
 
 def database() -> dict[str, object]:
     """Django's database settings for DATABASE_URL, with what each engine needs to be safe under load."""
-    settings = dict(environ.Env.db_url_config(DATABASE_URL))
-    engine = str(settings["ENGINE"])
+    try:
+        settings = dict(environ.Env.db_url_config(DATABASE_URL)) if "://" in DATABASE_URL else {}
+    except ValueError:
+        settings = {}
+    engine = str(settings.get("ENGINE"))
+    if not engine.endswith(("sqlite3", "postgresql")):
+        _refuse(f"DATABASE_URL must be postgres://USER:PASSWORD@HOST/NAME, or sqlite:///PATH, {ENCODED}.")
     if engine.endswith("sqlite3"):
         if settings["NAME"] != ":memory:":
             Path(str(settings["NAME"])).parent.mkdir(parents=True, exist_ok=True)
@@ -215,7 +235,7 @@ def database() -> dict[str, object]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "
             "PRAGMA cache_size=-1000;",  # in KiB, for each thread: the system's page cache serves all,
         }
-    elif engine.endswith("postgresql"):
+    else:
         settings["ENGINE"] = "config.postgresql"  # Django's own, and checks the connections of its pool
         settings["OPTIONS"] = {
             # The pool retries with growing delays; after `reconnect_timeout` the next request connects at once, so that a

@@ -121,7 +121,7 @@ AXES_LOCKOUT_CALLABLE = "annotation.members.sign_in_limit.lockout_response"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True  # of sign-ins that succeed: it would hold addresses of people and tokens of their links
 AXES_CLIENT_STR_CALLABLE = "config.log_filters.unnamed_client"
-AXES_SENSITIVE_PARAMETERS = ["password", "sesame"]
+AXES_SENSITIVE_PARAMETERS = ["password", "sesame", "address", "csrfmiddlewaretoken"]
 # Wrong passwords within the hour from one address, under any names: thirty people in one room may mistype thrice each.
 SIGN_IN_FAILURES_PER_ADDRESS = 100
 # A login link works once (signing in moves last_login, which the token signs) and for a day.

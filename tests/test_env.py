@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,34 @@ def test_another_address_than_one_of_redis_is_refused(
     with pytest.raises(SystemExit):
         env.tasks()
     assert "TASKS_URL must be redis://" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "read"),
+    [
+        pytest.param("DATABASE_URL", "postgres://tandem:hidden/word@db/tandem", env.database, id="a slash"),
+        pytest.param("DATABASE_URL", "tandem:hidden@db/tandem", env.database, id="no scheme"),
+        pytest.param("DATABASE_URL", "mysql://tandem:hidden@db/tandem", env.database, id="another engine"),
+        pytest.param("TASKS_URL", "redis://:hidden/word@db", env.tasks, id="a slash for Redis"),
+        pytest.param("TASKS_URL", "redis://:[hidden@db", env.tasks, id="a bracket for Redis"),
+    ],
+)
+def test_an_address_that_cant_be_read_is_refused_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, url: str, read: Callable[[], object]
+) -> None:
+    monkeypatch.setattr(env, name, url)
+    with pytest.raises(SystemExit) as refused:
+        read()
+    said = capsys.readouterr().err
+    assert name in said
+    assert "hidden" not in said
+    assert refused.value.code == env.CANT_BOOT
+
+
+def test_a_line_of_env_that_cant_be_read_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / ".env").write_text("MY API KEY=hidden\n")
+    env.env.read_env(tmp_path / ".env")
+    assert caplog.messages == ["a line of .env is not NAME=VALUE, and was left out"]
 
 
 FULL = 2  # as SQLite numbers it

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from config.__main__ import main
+from config.__main__ import CommandLine, main
 
 pytestmark = pytest.mark.slow
 
@@ -50,8 +50,6 @@ def test_a_worker_has_one_thread_for_linear_algebra(
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", given or "")
     if given is None:
         monkeypatch.delenv("OPENBLAS_NUM_THREADS")
-    monkeypatch.setattr(
-        "config.__main__.execute_from_command_line", lambda _: seen.append(os.environ.get("OPENBLAS_NUM_THREADS"))
-    )
+    monkeypatch.setattr(CommandLine, "execute", lambda _: seen.append(os.environ.get("OPENBLAS_NUM_THREADS")))
     main()
     assert seen == [threads]

@@ -86,6 +86,19 @@ def audited_command(name: str) -> Iterator[None]:
             _add_command(name, status, changes or [])
 
 
+def log_new_password(*, account: int) -> None:
+    """Add a row for a password that was chosen by a mailed link, where nobody is signed in."""
+    change = {"kind": "changed", "model": "auth.user", "key": account, "changes": {}, "texts": ["password"]}
+    AuditEntry.objects.create(
+        account=account,
+        method="POST",
+        action="annotation:choose-password",
+        status=302,
+        request_id=current.get(),
+        changes=[change],
+    )
+
+
 def _add_command(name: str, status: int, changes: list[Any]) -> None:
     try:
         AuditEntry.objects.create(

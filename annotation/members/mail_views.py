@@ -21,6 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.core.http import restrict_referrer
+from annotation.members.audit import log_new_password
 from annotation.members.mails import ask_for_confirmation, ask_for_reset, confirm_address
 from annotation.members.permissions import FORM, account_of
 
@@ -128,5 +129,6 @@ class ChoosePasswordView(PasswordResetConfirmView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Save, and say so."""
+        log_new_password(account=form.user.pk)
         messages.success(self.request, _("Your new password is saved. Sign in with it now."))
         return super().form_valid(form)

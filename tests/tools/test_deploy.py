@@ -48,6 +48,22 @@ def test_only_ours_and_the_database_share_a_network_and_nothing_starts_before_th
         }
 
 
+def test_the_units_of_systemd_share_account_settings_and_limits() -> None:
+    """A backup without the server's settings would be one of another database."""
+    own = {"Type", "Restart", "RestartSec", "TimeoutStopSec", "ExecStart", "ExecStartPost", "StateDirectory"}
+    server, backup = (
+        {
+            line
+            for line in text_of(f"deploy/{name}.service").splitlines()
+            if "=" in line and line.partition("=")[0] not in own
+        }
+        for name in ("tandem", "tandem-backup")
+    )
+    about = {"Description", "After", "Wants", "WantedBy"}
+    assert {line for line in server ^ backup if line.partition("=")[0] not in about} == set()
+    assert "EnvironmentFile=/etc/tandem.env" in backup
+
+
 def test_the_image_runs_as_an_account_of_its_own_and_gets_only_what_it_needs() -> None:
     lines = text_of("Dockerfile").splitlines()
     assert [line for line in lines if line.startswith("USER ")] == ["USER 10001"]

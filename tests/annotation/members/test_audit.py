@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, get_commands, load_command_class
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.test import Client
 from django.utils import timezone
 
+from annotation.management.commands._base import TandemCommand
 from annotation.members.audit_changes import MOST, changes
 from annotation.models import AuditEntry, Event, Instance, RoleGrant, Study
 from annotation.privacy.erasing import erase_rater
+from config.__main__ import CommandLine
 from tests.factories import make_annotator, make_batch, make_study, make_user
 
+OURS = ("annotation", "judging", "reporting")
 TEXTS_OF_USERS = ["password", "username", "first_name", "last_name", "email"]
 
 pytestmark = pytest.mark.django_db
@@ -174,6 +177,31 @@ def test_commands_that_change_something_are_in_it_and_others_are_not(study: Stud
     Instance.objects.all().delete()
     call_command("configure_study", study.slug, "title=Another", stdout=StringIO())
     assert [one["action"] for one in logged()] == ["grant", "configure_study"]
+
+
+def test_djangos_own_commands_are_in_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "ada's own long one")
+    line = CommandLine(["tandem"])
+    user = ("--noinput", "--username", "ada", "--email", "ada@example.org")
+    call_command(line.fetch_command("createsuperuser"), *user, stdout=StringIO())
+    call_command(line.fetch_command("showmigrations"), stdout=StringIO())
+    [entry] = logged()
+    assert (entry["account"], entry["method"], entry["action"], entry["status"]) == (
+        0,
+        "COMMAND",
+        "createsuperuser",
+        200,
+    )
+    assert [one["model"] for one in entry["changes"]] == ["auth.user"]
+    assert "ada" not in json.dumps(entry)
+
+
+def test_each_command_of_ours_is_audited_unless_it_serves_or_restores() -> None:
+    """`demo` and `serve` become the server, after commands that are audited each."""
+    ours = {name: load_command_class(app, name) for name, app in get_commands().items() if app in OURS}
+    apart = {name for name, one in ours.items() if not (isinstance(one, TandemCommand) and one.is_audited)}
+    assert apart == {"demo", "serve", "worker", "restore"}
+    assert len(ours) > 70
 
 
 def test_entries_since_a_time(boss: Client) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.core import mail as sent
 from django.test import Client
@@ -64,6 +65,8 @@ def test_a_new_password_is_chosen_once_by_a_link_and_does_not_sign_in(rita: User
     assert rita.check_password(NEW)
     assert "This link was used" in Client().get(link, follow=True).text
     assert NEW not in json.dumps(list(AuditEntry.objects.values("changes", "about")))
+    [entry] = AuditEntry.objects.filter(action="annotation:choose-password")
+    assert (entry.account, entry.status, entry.changes[0]["texts"]) == (rita.pk, 302, ["password"])
 
 
 @pytest.mark.parametrize("address", ["rıta@example.org", "RİTA@example.org"])
@@ -81,6 +84,8 @@ def test_the_answer_and_what_is_stored_tell_nothing_about_accounts(rita: User) -
     unknown = Client().post("/login/new/", {"address": "nobody@example.org"})
     pages = {re.sub(r'value="\w{64}"', "", one.text) for one in (known, unknown)}
     assert len(pages) == 1
+    assert len(attempts := [str(row) for row in AccessAttempt.objects.values()]) == 1
+    assert "@" not in attempts[0]
     assert Mail.objects.count() == 2
     send_due(at=timezone.now())
     assert len(sent.outbox) == 1
