@@ -53,8 +53,11 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
 @register(Tags.database, deploy=True)
 def check_migrations(databases: Sequence[str] | None = None, **_options: Any) -> list[CheckMessage]:
     """Check that the database can be reached and has all migrations."""
-    if not settings.PRODUCTION or "default" not in (databases or ()):
-        return []
+    return database_problems() if settings.PRODUCTION and "default" in (databases or ()) else []
+
+
+def database_problems() -> list[CheckMessage]:
+    """Return why the program can't work with the database, if so."""
     try:
         to_come = missing_migrations()
     except DatabaseError as error:
@@ -92,10 +95,14 @@ def _list(names: Sequence[str]) -> str:
 
 
 def refuse_unready() -> None:
-    """In production, end a command before it serves anybody when a check fails; the message names each failure."""
-    if not settings.PRODUCTION:
-        return
-    failed = [one for one in run_checks(include_deployment_checks=True, databases=["default"]) if one.is_serious()]
+    """In production, end a command before it begins to serve when a check fails."""
+    if settings.PRODUCTION:
+        refuse_on(run_checks(include_deployment_checks=True, databases=["default"]))
+
+
+def refuse_on(found: Sequence[CheckMessage]) -> None:
+    """End a command when a check has failed; the message names each failure."""
+    failed = [one for one in found if one.is_serious()]
     if failed:
         raise CommandError(
             "\n".join(["Tandem can't start:", *(f"- {one.msg} {one.hint or ''} ({one.id})" for one in failed)])

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError, ProgrammingError
 
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import MOST_BYTES
 from annotation.core.files.sent_files import join, read_sent
+from annotation.core.system_checks import database_problems, refuse_on
 from annotation.members.audit import audited_command
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
@@ -43,6 +45,9 @@ class TandemCommand(BaseCommand):
                 return super().execute(*args, **options)
         except AnnotationError as error:
             raise CommandError(str(error)) from error
+        except (OperationalError, ProgrammingError):
+            refuse_on(database_problems())
+            raise
         except BrokenPipeError:
             # The reader, such as `head`, has closed the pipe. Discard the rest of the buffer silently.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
