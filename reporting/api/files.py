@@ -77,7 +77,7 @@ class NewFileSerializer(serializers.Serializer[Any]):
     )
     dataset = serializers.CharField(required=False, help_text="Of preferences: only this data set.")
     question = serializers.CharField(required=False, help_text="Of preferences: the key of one of several questions.")
-    stage = serializers.ChoiceField(choices=Rating.Stage.values, required=False)
+    stage = serializers.ChoiceField(choices=Rating.Stage.choices, required=False)
 
 
 class StudyFiles(GenericViewSet[Any]):
