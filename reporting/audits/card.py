@@ -69,15 +69,18 @@ def _settings(study: Study, judge: Judge) -> Part:
         "endpoint": judge.endpoint.name if judge.endpoint else None,
         "table_endpoint": judge.table_endpoint.name if judge.table_endpoint else None,
         "table_model": judge.table_endpoint.model if judge.table_endpoint else None,
+        "table_variant": judge.table_variant or None,
         "family": judge.family or None,
         "order": judge.order,
         "combine": judge.combine,
         "repeats": judge.repeats,
         "negated": judge.negated,
         "wording": str(judge.prompt_file) if judge.prompt_file else judge.task or None,
+        "system_prompt": judge.system_prompt or None,
         "params": judge.params,
         "seed": judge.seed,
         "prompts": sorted(set(asked.order_by().values_list("prompt_version", flat=True).distinct())),
+        "tuned_from": judge.tuned.get("from"),
     }
 
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from annotation.models import Study
 from judging.core.pricing import money
 from judging.models import Judge
+from judging.tuning.candidates import EXAMPLES
 from reporting.audits.card import Card
 from reporting.audits.charts import turned_verdicts
 from reporting.audits.stress_tables import stress_context
@@ -32,6 +33,30 @@ TITLES = {
     "cost": gettext_lazy("Cost"),
     "drift": gettext_lazy("Drift"),
 }
+SETTING_NAMES = {
+    "method": gettext_lazy("Method"),
+    "model": gettext_lazy("Model"),
+    "endpoint": gettext_lazy("Endpoint"),
+    "table_endpoint": gettext_lazy("Endpoint of its tables"),
+    "table_model": gettext_lazy("Model of its tables"),
+    "table_variant": gettext_lazy("Stored tables that it is shown"),
+    "family": gettext_lazy("Family"),
+    "order": gettext_lazy("Order of the texts"),
+    "combine": gettext_lazy("Where both orders are asked"),
+    "repeats": gettext_lazy("Repeats"),
+    "negated": gettext_lazy("Negated question"),
+    "wording": gettext_lazy("Wording"),
+    "system_prompt": gettext_lazy("System prompt"),
+    "params": gettext_lazy("Parameters"),
+    "seed": gettext_lazy("Seed"),
+    "prompts": gettext_lazy("Versions of its prompts"),
+    "tuned_from": gettext_lazy("Tuned from judge"),
+}
+CHOICES: dict[str, Any] = {"order": Judge.OrderPolicy, "combine": Judge.Combine}
+ASKED_ONLY = (  # by judges that ask a model
+    *("model", "endpoint", "table_endpoint", "table_model", "table_variant", "order", "combine", "repeats", "negated"),
+    *("wording", "system_prompt", "seed", "prompts", "tuned_from"),
+)
 
 
 def card_sections(card: Card) -> list[dict[str, Any]]:
@@ -51,14 +76,23 @@ def card_sections(card: Card) -> list[dict[str, Any]]:
 
 
 def settings_rows(card: Card) -> list[tuple[str, str]]:
-    """Return a judge's settings as text; what is not set says so."""
+    """Return a judge's settings in words; what is not set says so, and what a jury does not have is left out."""
+    settings = card["settings"]
+    left_out = ASKED_ONLY if settings["method"] == Judge.JURY else ()
+    return [(str(name), _shown(key, settings[key])) for key, name in SETTING_NAMES.items() if key not in left_out]
 
-    def shown(value: Any) -> str:
-        if value is None or value in ([], {}):
-            return _("none")
-        return ", ".join(value) if isinstance(value, list) else value if isinstance(value, str) else json.dumps(value)
 
-    return [(name, shown(value)) for name, value in card["settings"].items()]
+def _shown(name: str, value: Any) -> str:
+    if value in (None, [], {}, ""):
+        return _("none")
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if name in CHOICES:
+        return str(CHOICES[name](value).label)
+    if isinstance(value, dict):
+        said = {**value, **({EXAMPLES: len(value[EXAMPLES])} if isinstance(value.get(EXAMPLES), list) else {})}
+        return ", ".join(f"{key}={one if isinstance(one, str) else json.dumps(one)}" for key, one in said.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _tables(part: dict[str, Any]) -> list[Table]:

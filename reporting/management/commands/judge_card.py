@@ -10,12 +10,14 @@ from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from judging.runs.judges import find_judge
-from reporting.audits.card import PARTS, Card, about_question, judge_card
-from reporting.audits.card_page import card_alone
+from reporting.audits.card import Card, about_question, judge_card
+from reporting.audits.card_page import card_alone, card_sections, settings_rows
 from reporting.audits.stress_text import as_text as stress_text
 from reporting.core.text import estimate_text, printable
 from reporting.findings.data.inputs import Filters
 from reporting.findings.study_findings import findings_under
+
+CHANGED = {True: "the judge has changed", False: "no change is shown", None: "too little to tell"}
 
 
 class Command(TandemCommand):
@@ -50,16 +52,16 @@ class Command(TandemCommand):
 def lines(card: Card) -> Iterator[str]:
     """Write a card as lines of text."""
     yield f"judge {printable(card['judge'])} on study {printable(card['study'])}"
-    yield from (f"  {name}: {printable(str(value))}" for name, value in card["settings"].items())
-    for name in PARTS:
-        part = card[name]
-        yield f"{name}: not known: {part['why']}" if "why" in part else f"{name}:"
-        for one in part.get("configurations", [part]):
-            yield from [f"  {printable(one['configuration'])}"] if "configuration" in one else []
-            yield from (f"  {key}: {estimate_text(found)}" for key, found in one.get("estimates", {}).items())
-        if "found" in part:
-            yield from (f"  {line}".rstrip() for line in stress_text(part["found"]).splitlines())
-        if name == "cost":
-            yield from (f"  {key}: {'unknown' if value is None else value}" for key, value in part.items())
-        if "drifted" in part:
-            yield f"  drifted: {'unknown' if part['drifted'] is None else part['drifted']}"
+    yield from (f"  {name}: {printable(value)}" for name, value in settings_rows(card))
+    for section in card_sections(card):
+        yield f"{section['title']}: not known: {section['why']}" if section["why"] else f"{section['title']}:"
+        for table in section["tables"]:
+            yield from [f"  {printable(table['caption'])}"] if table["caption"] else []
+            for label, found, people in table["rows"]:
+                beside = f"; people: {estimate_text(people)}" if people else ""
+                yield f"  {label}: {estimate_text(found)}{beside}"
+        if "stress" in section:
+            yield from (f"  {line}".rstrip() for line in stress_text(section["stress"]["found"]).splitlines())
+        yield from (f"  {label}: {value}" for label, value in section.get("facts", ()))
+        if "drift" in section:
+            yield f"  {CHANGED[section['drift']['drifted']]}"

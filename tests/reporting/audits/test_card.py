@@ -12,7 +12,9 @@ from judging.audits.asking import ask
 from judging.audits.drift import conclude, start_check
 from judging.audits.stress import StressTest, start_stress
 from judging.models import Judge
+from judging.runs.juries import add_jury
 from reporting.audits.card import NO_DRIFT, NO_RUN, NO_STRESS, ONE_CHECK, PARTS, judge_card
+from reporting.audits.card_page import settings_rows
 from reporting.findings.study_findings import findings
 from tests.factories import claim, make_annotator, make_batch, rate
 from tests.judging.audits.readers import Reader, client_of, study_of_facts
@@ -92,6 +94,7 @@ def test_what_is_known_is_on_the_page_in_json_and_in_a_page_that_stands_alone(
     page: Any = client.get("/studies/facts/judges/judy/card/").content.decode()
     alone = client.get("/studies/facts/judges/judy/card.html").content.decode()
     for text in (page, alone):
+        assert "<code>" not in text.partition('id="card-settings"')[2].partition("</table>")[0]
         assert HOSTILE not in text
         assert "Not known" not in text
         assert "No change is shown." in text
@@ -102,6 +105,24 @@ def test_what_is_known_is_on_the_page_in_json_and_in_a_page_that_stands_alone(
     assert client.get("/studies/facts/judges/nobody/card/").status_code == 404
 
 
+def test_settings_are_said_in_words_and_what_a_jury_does_not_have_is_left_out(study: Study, known: Judge) -> None:
+    known.params = {"ties": True, "examples": [{"source": "s"}], "max_tokens": 50}
+    known.tuned = {"from": "june"}
+    card = judge_card(study, known, None)
+    said = dict(settings_rows(card))
+    assert len(said) == len(card["settings"])
+    assert said["Order of the texts"] == "Both orders; disagreement is a tie"
+    assert said["Negated question"] == "no"
+    assert said["Parameters"] == "ties=true, examples=1, max_tokens=50"
+    assert said["System prompt"] == "none"
+    assert said["Tuned from judge"] == "june"
+    make_judge(name="june", endpoint=known.endpoint)
+    judge_with(Reader(), study, Judge.objects.get(name="june"))
+    jury = add_jury(study=study, name="both", members=["judy", "june"], rule="majority").judge
+    rows = dict(settings_rows(judge_card(study, jury, None)))
+    assert rows == {"Method": "jury", "Family": "none", "Parameters": 'members=["judy", "june"], rule=majority'}
+
+
 def test_the_command_prints_the_card_and_writes_the_page(
     study: Study, judge: Judge, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,8 +130,10 @@ def test_the_command_prints_the_card_and_writes_the_page(
     ask(check, make_client=client_of(Reader()))
     call_command("judge_card", "facts", "--judge", "judy")
     text = capsys.readouterr().out
-    assert f"drift: not known: {ONE_CHECK}" in text
-    assert f"stress: not known: {NO_STRESS}" in text
+    assert f"Drift: not known: {ONE_CHECK}" in text
+    assert f"Stress test: not known: {NO_STRESS}" in text
+    assert "  Order of the texts: Both orders; disagreement is a tie\n" in text
+    assert "  Verdicts: 0\n" in text
     call_command("judge_card", "facts", "--judge", "judy", "--format", "json")
     assert json.loads(capsys.readouterr().out)["judge"] == "judy"
     out = tmp_path / "card.html"
