@@ -104,18 +104,21 @@ class Budget:
     def reserve(self, request: Request) -> bool:
         """Reserve money for a call; `False` if too little is left.
 
-        If neither the request limits its answer nor the run has an answer yet, the first call is sent alone, whatever
-        its cost: the next ones are estimated from it.
+        If neither the request limits its answer nor the run has an answer yet, the first call is sent alone, where its prompt
+        and a single token fit: the next ones are estimated from it.
         """
         if self.granted is None:
             return True
-        cost = cost_of(self.endpoint_for(request), *self.sizes.guess(request), batch=self.batch) or Decimal(0)
+        endpoint, (prompt, answer) = self.endpoint_for(request), self.sizes.guess(request)
         taken = self.outstanding + self._stored
         is_unknown = not (self.sizes.known or longest_allowed(request))
         if is_unknown and self._open:
             return False
-        is_first = is_unknown and not taken and self.granted > 0
-        if not is_first and taken + cost > self.granted:
+        cost, least = (
+            cost_of(endpoint, prompt, tokens, batch=self.batch) or Decimal(0)
+            for tokens in (answer, 1 if is_unknown and not taken else answer)
+        )
+        if taken + least > self.granted:
             self.is_short = True
             return False
         self._open[request.key] = cost

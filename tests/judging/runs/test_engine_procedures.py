@@ -397,6 +397,15 @@ def test_cap_below_what_the_first_call_may_cost_by_its_own_limit_asks_nothing() 
     assert (ended.status, client.bodies) == ("paused", [])
 
 
+def test_cap_below_the_price_of_the_first_prompt_asks_nothing() -> None:
+    study, judge, client = make_study(), judge_named("polled"), Talker()
+    ended = limited(client, study, judge, max_cost=Decimal("0.02"))
+    assert (ended.status, client.bodies) == ("paused", [])
+    assert "the cap of 0.0200 USD is reached: 0.00 USD spent" in ended.message
+    assert limited(client, study, judge, max_cost=Decimal("0.1")).status == "paused"
+    assert len(client.bodies) == 1
+
+
 def test_cap_knows_after_a_restart_what_calls_take() -> None:
     study, judge = make_study(), judge_named("polled")
     limited(Talker(), study, judge, limit=1)  # three calls, 0.243
