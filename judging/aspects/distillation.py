@@ -1,17 +1,12 @@
 """Distilling the aspects of a study's texts at an endpoint, and storing them as a version."""
 
 from collections.abc import Mapping
-from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from annotation.models import Study
 from judging.aspects.aspect_sets import DISTILLED, PAIRS, procedure_of, sample_of, store_distilled
 from judging.calls.adhoc import AdhocRequests
-from judging.calls.adhoc_runner import Interrupted, ProcedureUsage, run_procedure
-from judging.core.errors import JudgingError
-from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs.stopping import WORKER_STOP
+from judging.calls.adhoc_runner import ProcedureUsage, run_procedure
 from judging.methods.sc2.distilling import prompt_versions
 from judging.methods.task_files import task_of
 from judging.models import AspectSet, Endpoint
@@ -62,40 +57,3 @@ def distil(
     }
     version, is_new = store_distilled(study, aspects=result.aspects, made_by=origin)
     return version, is_new, usage
-
-
-def distil_queued(
-    study_id: int,
-    endpoint_id: int,
-    *,
-    pairs: int,
-    seed: int,
-    params: Mapping[str, Any],
-    max_cost: str | None,
-    by: str,
-    since: datetime | None,
-    make_client: MakeClient = retrying_client,
-) -> dict[str, Any]:
-    """Distil in a worker; return the task's result.
-
-    since : when it was queued: the cost of earlier attempts counts towards the cap
-    Raises: SystemExit when the worker gets a stop signal, which requeues the task.
-    """
-    try:
-        version, is_new, usage = distil(
-            Study.objects.get(pk=study_id),
-            endpoint=Endpoint.objects.get(pk=endpoint_id),
-            pairs=pairs,
-            seed=seed,
-            params=params,
-            max_cost=None if max_cost is None else Decimal(max_cost),
-            by=by,
-            since=since,
-            stop=WORKER_STOP,
-            make_client=make_client,
-        )
-    except Interrupted:
-        raise SystemExit(0) from None
-    except JudgingError as error:
-        return {"error": str(error)}
-    return {"version": str(version), "new": is_new, "calls": usage.calls, "cached": usage.cached}

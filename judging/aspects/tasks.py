@@ -15,7 +15,9 @@ from annotation.core.task_queue import QueuedTask, TaskStatus, is_under_way, las
 from annotation.models import Study
 from judging.aspects.aspect_sets import PAIRS, sample_of
 from judging.calls.adhoc import AdhocRequests
+from judging.core.errors import JudgingError
 from judging.core.pricing import check_cap
+from judging.jobs.stopping import WORKER_STOP
 from judging.models import Completion, Endpoint
 
 
@@ -32,18 +34,26 @@ def distil_aspects(
 ) -> dict[str, Any]:
     """Distil a study's aspects; returns the version and its usage, or the error. Resuming repeats no answered call."""
     # Web processes import this module to enqueue, and must not load the `openai` client.
-    from judging.aspects.distillation import distil_queued
+    from judging.aspects.distillation import distil
+    from judging.calls.adhoc_runner import Interrupted
 
-    return distil_queued(
-        study_id,
-        endpoint_id,
-        pairs=pairs,
-        seed=seed,
-        params=params,
-        max_cost=max_cost,
-        by=by,
-        since=context.task_result.enqueued_at,
-    )
+    try:
+        version, is_new, usage = distil(
+            Study.objects.get(pk=study_id),
+            endpoint=Endpoint.objects.get(pk=endpoint_id),
+            pairs=pairs,
+            seed=seed,
+            params=params,
+            max_cost=None if max_cost is None else Decimal(max_cost),
+            by=by,
+            since=context.task_result.enqueued_at,  # what earlier attempts cost counts towards the cap
+            stop=WORKER_STOP,
+        )
+    except Interrupted:
+        raise SystemExit(0) from None  # the task stays, for the next worker
+    except JudgingError as error:
+        return {"error": str(error)}
+    return {"version": str(version), "new": is_new, "calls": usage.calls, "cached": usage.cached}
 
 
 # A worker that has stored no answer for so long is taken for dead. If it isn't, two workers do no harm: neither repeats

@@ -14,7 +14,7 @@ from annotation.models import Study
 from annotation.questions.questions import MAIN
 from judging.audits.services import SHARED
 from judging.core.bulk_sql import chunked, insert_rows
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.checks import check_in_flight
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs.leases import has_live_worker, lease_expired
@@ -23,12 +23,11 @@ from judging.models import Judge, JudgeRun, Judgment, RunHolder
 from judging.runs.claims import free_cells
 from judging.runs.estimates import RunEstimate, estimate
 from judging.runs.judges import add_judge
-from judging.runs.pair_filters import PairFilter
-from judging.runs.services import NEW_CELL_FIELDS, NEW_CELL_VALUES, check, lock_run, open_failed
+from judging.runs.pair_filters import ON_DEMAND, PairFilter
+from judging.runs.services import NEW_CELL_FIELDS, NEW_CELL_VALUES, check, locked_run, open_failed
 
 Asked = tuple[int, str]  # a pair's primary key, and the order in which its texts are shown
 Found = dict[Asked, Judgment]
-ONLY = PairFilter(on_demand=True)
 LONGEST = 80 - len("-rank")
 
 
@@ -78,23 +77,14 @@ def start_on_demand(
 
     Raises: BadSettings if the judge can't be asked about the study, or its cost can't be capped
     """
-    if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
-        raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
+    check_in_flight(in_flight)
     if judge.is_jury:
         raise BadSettings(f"{judge.name} is a jury, which asks nothing: rank with one of its members")
     like = asker(judge)
     fields = (*SHARED, "name", "order", "prompt_file", "params")
     asked, _ = add_judge(**{name: getattr(like, name) for name in fields})
     check(study, asked, [question])
-    run, _ = JudgeRun.objects.get_or_create(
-        study=study,
-        judge=asked,
-        batch=None,
-        filter_key=ONLY.key,
-        questions=[question],
-        defaults={"pair_filter": ONLY.stored, "status": JudgeRun.Status.PAUSED},
-    )
-    run = lock_run(run)
+    run = locked_run(study, asked, [question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED)
     run.in_flight = in_flight or run.in_flight
     run.max_cost = run.max_cost if max_cost is None else max_cost
     check_cap(run.max_cost, *run.judge.endpoints)

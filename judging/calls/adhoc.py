@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from judging.calls.cases import Case, Cell
-from judging.calls.dry_run import CallKindEstimate, DryPool, estimates_by_kind
+from judging.calls.dry_run import CallKindEstimate, DryPool, estimates_by_kind, sums_of
 from judging.calls.requests import Requests
 from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings
@@ -61,13 +61,10 @@ class ProcedureEstimate:
 def estimate_procedure(procedure: AdhocProcedure[Any], *, endpoint: Endpoint, requests: Requests) -> ProcedureEstimate:
     """Run a procedure without calls, on stored answers and, where there is none, on the calls' examples."""
     kinds = estimates_by_kind(DryPool(requests).dry_run([Case(Cell(0), procedure)]).values())
-    prompt, completion = sum(kind.prompt_tokens for kind in kinds), sum(kind.completion_tokens for kind in kinds)
+    sums = sums_of(kinds)
     return ProcedureEstimate(
-        calls=sum(kind.calls for kind in kinds),
-        cached=sum(kind.cached for kind in kinds),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cost=cost_of(endpoint, prompt, completion),
+        **sums,
+        cost=cost_of(endpoint, sums["prompt_tokens"], sums["completion_tokens"]),
         currency=endpoint.currency,
         kinds=kinds,
     )

@@ -124,6 +124,12 @@ class CallKindEstimate:
     completion_tokens: int
 
 
+def sums_of(kinds: Iterable[CallKindEstimate]) -> dict[str, int]:
+    """Return calls, answers from the cache and tokens of all kinds together, by the names of their fields."""
+    names, kinds = ("calls", "cached", "prompt_tokens", "completion_tokens"), list(kinds)
+    return {name: sum(getattr(kind, name) for kind in kinds) for name in names}
+
+
 def expected_tokens(question: DryCall) -> float:
     """Estimate the tokens of a prompt from its characters."""
     return question.ascii / ASCII_PER_TOKEN + question.others / OTHERS_PER_TOKEN

@@ -1,10 +1,20 @@
-"""Checks for adding endpoints and judges: adding the same again is allowed, other settings under a used name are not."""
+"""Checks of settings: bounds of asking; adding the same again is allowed, other settings under a used name are not."""
 
 from collections.abc import Collection, Mapping
 
 from django.db.models import Model
 
+from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import BadSettings
+
+
+def check_in_flight(in_flight: int | None) -> None:
+    """Refuse a number of calls in flight that no run has; `None`: as before.
+
+    Raises: BadSettings
+    """
+    if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
+        raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
 
 
 def require_same(what: str, existing: Model, wanted: Mapping[str, object]) -> None:

@@ -4,38 +4,30 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from django.utils import timezone
 
-from annotation.core.errors import AnnotationError
-from judging.calls.adhoc_runner import IN_FLIGHT, AdhocSession, Interrupted
+from judging.calls.adhoc_runner import IN_FLIGHT
+from judging.calls.billed import BILLED, BilledSession, check_bounds
 from judging.calls.budget import CallSizes
-from judging.calls.cases import Case, Usage
-from judging.calls.engine import carry_out
+from judging.calls.cases import Case
 from judging.calls.store import PendingWrites
-from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.errors import BadSettings, CapReached, RunStopped
-from judging.core.pricing import check_cap
-from judging.endpoints.client_factory import MakeClient, checked, retrying_client
+from judging.core.errors import BadSettings, RunStopped
+from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.generation.instances import InstanceSelection, count_instances, open_instances
 from judging.generation.services import SampleRequests, case_of, is_text
-from judging.generation.store import SampledInstance, SamplingTotals, sampled, store_texts, subtract_usage
+from judging.generation.store import SampledInstance, SamplingTotals, sampled, store_texts
 from judging.jobs import leases
-from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import OnProgress, ignore_progress
-from judging.jobs.stopping import WORKER_STOP, StopFlag
+from judging.jobs.stopping import StopFlag
 from judging.models import Endpoint, GenerationRun
 
 INSTANCES_PER_WRITE = 100  # instances
 STORE_SECONDS = 5.0
 MAX_UNUSABLE_IN_A_ROW = 50
-# Fields that a session changes; study and endpoint are loaded before, since the event loop can't query the database.
-SESSION_FIELDS = (
-    *("calls", "cached", "prompt_tokens", "completion_tokens", "cost", "cut", "left_out", "left_out_count", "message"),
-    *("longest", "counted_until", "heartbeat_at", "ended_at"),
-)
 
 
 def sample(
@@ -57,17 +49,12 @@ def sample(
     CapReached
     """
     selection, totals = selection or InstanceSelection(), totals or SamplingTotals()
-    if not 1 <= in_flight <= MAX_IN_FLIGHT:
-        raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
-    check_cap(max_cost, run.endpoint)
-    if max_cost is not None and run.cost is None:
-        raise BadSettings("the cost can't be capped: what was spent so far is unknown, for there were no prices then")
+    check_bounds(run, in_flight, max_cost, run.endpoint)
     if (run.endpoint.base_url, run.endpoint.model) != (run.base_url, run.model):
         raise BadSettings(f"endpoint {run.endpoint} leads elsewhere than when this system's texts were begun")
     expected = count_instances(run.study, run.name, selection).open * run.samples
     instances = open_instances(run.study, run.name, selection)
     _begin(run)
-
     session = SamplingSession(
         run,
         instances,
@@ -78,68 +65,22 @@ def sample(
         on_progress=on_progress,
     )
     session.progress.total = expected
-    message = ""
-    try:
-        try:
-            with checked(run.endpoint):
-                carry_out(session, run.endpoint, make_client)
-        finally:
-            session.store_ended()
-        if session.pool.under_way or not session.exhausted:
-            raise Interrupted
-    except (RunStopped, CapReached, BadSettings) as error:
-        message = str(error)
-        raise
-    finally:
-        _end(run, message)
+    session.work(make_client)
     return totals
-
-
-def generate_queued(
-    run_id: int,
-    *,
-    selection: InstanceSelection,
-    in_flight: int,
-    max_cost: str | None,
-    make_client: MakeClient = retrying_client,
-) -> dict[str, Any]:
-    """Sample in a worker; return the task's result.
-
-    Raises: SystemExit when the worker gets a stop signal, which requeues the task.
-    """
-    run = GenerationRun.objects.select_related("study", "endpoint").get(pk=run_id)
-    totals = SamplingTotals()
-    try:
-        sample(
-            run,
-            selection=selection,
-            in_flight=in_flight,
-            max_cost=None if max_cost is None else Decimal(max_cost),
-            stop=WORKER_STOP,
-            totals=totals,
-            make_client=make_client,
-        )
-    except Interrupted:
-        raise SystemExit(0) from None
-    except AnnotationError as error:
-        return {**totals.as_dict(), "error": str(error)}
-    return totals.as_dict()
 
 
 def _begin(run: GenerationRun) -> None:
     GenerationRun.objects.filter(pk=run.pk).update(
         left_out=[], left_out_count=0, message="", ended_at=None, heartbeat_at=timezone.now()
     )
-    run.refresh_from_db(fields=SESSION_FIELDS)
+    # Study and endpoint are loaded before, since the event loop can't query the database.
+    run.refresh_from_db(fields=SamplingSession.fields)
 
 
-def _end(run: GenerationRun, message: str) -> None:
-    GenerationRun.objects.filter(pk=run.pk).update(message=message, ended_at=timezone.now(), heartbeat_at=None)
-    run.refresh_from_db(fields=SESSION_FIELDS)
-
-
-class SamplingSession(AdhocSession):
+class SamplingSession(BilledSession[GenerationRun]):
     """Samples a run's texts: each instance is a procedure of one round."""
+
+    fields = (*BILLED, "cut", "left_out", "left_out_count", "longest")
 
     def __init__(
         self,
@@ -148,36 +89,33 @@ class SamplingSession(AdhocSession):
         totals: SamplingTotals,
         **settings: Any,
     ) -> None:
-        before = run.cost or Decimal(0)
-        super().__init__(run.endpoint, SampleRequests(run), since=run.counted_until, spent_before=before, **settings)
-        self.run = run
+        super().__init__(run, run.endpoint, SampleRequests(run), **settings)
         self.instances = instances
         self.totals = totals
         self.sizes = CallSizes()
         self._ids: dict[int, str] = {}  # of instances, by primary key
         self._ended: dict[str, SampledInstance] = {}
-        self._billed = (0, 0, Usage())  # calls, cached answers and usage that the run's row includes
         self._useless: list[str] = []  # the last answers in a row that were no texts
         self._next_storing = time.monotonic() + STORE_SECONDS
 
     def learn_sizes(self, sizes: CallSizes) -> None:
         """Learn the longest text of earlier sessions."""
         self.sizes = sizes
-        if self.run.longest is not None:
-            sizes.set_longest(self.run.longest)
+        if self.row.longest is not None:
+            sizes.set_longest(self.row.longest)
 
     def start_cases(self, limit: int) -> list[Case]:
         """Start the calls of the next instances."""
-        wanted = -(-limit // self.run.samples)
+        wanted = -(-limit // self.row.samples)
         found = list(islice(self.instances, wanted))
         self.exhausted = len(found) < wanted
         self._ids.update((pk, instance_id) for pk, instance_id, _ in found)
-        return self.pool.add_cases([case_of(self.run, pk, source) for pk, _, source in found])
+        return self.pool.add_cases([case_of(self.row, pk, source) for pk, _, source in found])
 
     def store(self, writes: PendingWrites) -> Exception | None:
         """Store answers, and regularly the texts; an answer that is no text is stored like a refusal, and asked for again."""
         for stored in writes.answers:
-            stored.refused = stored.refused or not is_text(self.run, stored.reply)
+            stored.refused = stored.refused or not is_text(self.row, stored.reply)
             self._useless = [*self._useless, stored.reply.text[-200:]] if stored.refused else []
         super().store(writes)
         ended, self.pool.ended = self.pool.ended, []
@@ -198,20 +136,14 @@ class SamplingSession(AdhocSession):
         """Store the texts of the instances that have ended, and bill the run."""
         ended, self._ended = self._ended, {}
         self._next_storing = time.monotonic() + STORE_SECONDS
-        at, usage = timezone.now(), self.usage
-        before, self._billed = self._billed, (usage.calls, usage.cached, replace(usage.total))
-        bill = (usage.calls - before[0], usage.cached - before[1], subtract_usage(usage.total, before[2]))
+        usage = self.usage
         self.totals.calls, self.totals.cached, self.totals.failed = usage.calls, usage.cached, usage.failed
         self.totals.usage = replace(usage.total)
-        store_texts(self.run, ended, self.totals, bill=bill, at=at, longest=self.sizes.longest)
-
-    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
-        """Renew the run's heartbeat too."""
-        GenerationRun.objects.filter(pk=self.run.pk).update(heartbeat_at=timezone.now())
-        return super().send_heartbeat(in_flight=in_flight, outstanding=outstanding)
+        bill = partial(self.bill, at=timezone.now())
+        store_texts(self.row, ended, self.totals, bill=bill, longest=self.sizes.longest)
 
     def count_sharers(self, endpoint: Endpoint) -> int:
         """Count judge runs' workers and other sampling sessions."""
         fresh = timezone.now() - leases.LEASE
-        others = GenerationRun.objects.filter(endpoint=endpoint, heartbeat_at__gte=fresh).exclude(pk=self.run.pk)
+        others = GenerationRun.objects.filter(endpoint=endpoint, heartbeat_at__gte=fresh).exclude(pk=self.row.pk)
         return super().count_sharers(endpoint) + others.count()

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from judging.calls.budget import LENGTH_FIELDS
-from judging.calls.dry_run import FALLBACK_ANSWER_TOKENS, DryPool, LearnedSizes, estimates_by_kind
+from judging.calls.dry_run import FALLBACK_ANSWER_TOKENS, DryPool, LearnedSizes, estimates_by_kind, sums_of
 from judging.core.pricing import cost_of
 from judging.generation.instances import CHUNK, InstanceCounts, InstanceSelection, count_instances, open_instances
 from judging.generation.services import KIND, SampleRequests, case_of
@@ -64,16 +64,12 @@ def estimate_generating(
     scale = counts.open / looked_at if looked_at else 0.0
     answer, learned = answer_tokens(run)
     found = estimates_by_kind(pool.found.values(), LearnedSizes(answers={KIND: answer}), scale=scale)
-    calls, cached = sum(kind.calls for kind in found), sum(kind.cached for kind in found)
-    prompt, completion = sum(kind.prompt_tokens for kind in found), sum(kind.completion_tokens for kind in found)
+    sums = sums_of(found)
     return GenerationEstimate(
         instances=counts,
         samples=run.samples,
-        calls=calls,
-        cached=cached,
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cost=cost_of(run.endpoint, prompt, completion),
+        **sums,
+        cost=cost_of(run.endpoint, sums["prompt_tokens"], sums["completion_tokens"]),
         currency=run.endpoint.currency,
         looked_at=looked_at,
         answer_tokens=answer,

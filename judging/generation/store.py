@@ -1,19 +1,16 @@
 """Storing sampled texts, all of an instance together, with their usage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.importing.generations import store_generations
-from judging.calls.cases import CallState, Case, Usage, add_counts
+from judging.calls.cases import CallState, Case, Usage
 from judging.core.errors import RunStopped
 from judging.generation.sampled_text import SHOWN, SampledText
-from judging.models import GenerationRun, JudgeAudit
+from judging.models import GenerationRun
 
 NAMED = 1000  # instances left out that are stored with the reason
 
@@ -79,8 +76,7 @@ def store_texts(
     ended: Mapping[str, SampledInstance],
     totals: SamplingTotals,
     *,
-    bill: tuple[int, int, Usage],
-    at: datetime,
+    bill: Callable[[GenerationRun], None],
     longest: int | None = None,
 ) -> None:
     """Store the texts of complete instances, given by id, and the usage; record the others as left out."""
@@ -93,33 +89,15 @@ def store_texts(
         texts = {pk: [drawn.text for drawn in one.texts] for pk, one in whole.items()}
         stored = store_generations(study=run.study, system=run.name, texts=texts, name=run.name) if texts else set()
         cut = sum(drawn.cut for pk in stored for drawn in whole[pk].texts)
-        add_usage(row, *bill)
+        bill(row)
         row.longest = max(filter(None, (row.longest, longest)), default=None)
-        row.counted_until, row.cut = at, row.cut + cut
+        row.cut += cut
         free_places = max(0, NAMED - len(row.left_out))
         row.left_out += [{"instance": one, "why": why} for one, why in list(lost.items())[:free_places]]
         row.left_out_count += len(lost)
-        row.heartbeat_at = timezone.now()
         row.save()
     totals.stored += len(stored)
     totals.texts += len(stored) * run.samples
     totals.there += len(whole) - len(stored)
     totals.cut += cut
     totals.left_out |= lost
-
-
-def add_usage(row: GenerationRun | JudgeAudit, calls: int, cached: int, usage: Usage) -> None:
-    """Add calls and their usage to a row, which the caller saves."""
-    row.calls, row.cached = row.calls + calls, row.cached + cached
-    row.prompt_tokens = add_counts(row.prompt_tokens, usage.prompt_tokens)
-    row.completion_tokens = add_counts(row.completion_tokens, usage.completion_tokens)
-    row.cost = None if row.cost is None or usage.cost is None else row.cost + usage.cost
-
-
-def subtract_usage(usage: Usage, before: Usage) -> Usage:
-    """Return the usage since; an unknown part stays unknown."""
-    return Usage(
-        None if usage.prompt_tokens is None else usage.prompt_tokens - (before.prompt_tokens or 0),
-        None if usage.completion_tokens is None else usage.completion_tokens - (before.completion_tokens or 0),
-        None if usage.cost is None else usage.cost - (before.cost or Decimal(0)),
-    )

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django_tasks import task
 
+from annotation.core.errors import AnnotationError
 from annotation.core.task_queue import TaskStatus, is_under_way, statuses_in_study
 from annotation.models import Study
 from judging.core.errors import BadSettings
@@ -13,6 +14,7 @@ from judging.core.pricing import check_cap
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.services import Sampling, start_generating
 from judging.jobs import leases
+from judging.jobs.stopping import WORKER_STOP
 from judging.models import GenerationRun
 
 is_dead = leases.dead_by_heartbeat(GenerationRun)
@@ -33,10 +35,25 @@ def generate_texts(
     study_id : finds the tasks of a study
     """
     # Web processes import this module to enqueue, and must not load the `openai` client.
-    from judging.generation.engine import generate_queued
+    from judging.calls.adhoc_runner import Interrupted
+    from judging.generation.engine import sample
+    from judging.generation.store import SamplingTotals
 
-    selection = InstanceSelection(dataset, tuple(instances), limit)
-    return generate_queued(run_id, selection=selection, in_flight=in_flight, max_cost=max_cost)
+    run, totals = GenerationRun.objects.select_related("study", "endpoint").get(pk=run_id), SamplingTotals()
+    try:
+        sample(
+            run,
+            selection=InstanceSelection(dataset, tuple(instances), limit),
+            in_flight=in_flight,
+            max_cost=None if max_cost is None else Decimal(max_cost),
+            stop=WORKER_STOP,
+            totals=totals,
+        )
+    except Interrupted:
+        raise SystemExit(0) from None  # the task stays, for the next worker
+    except AnnotationError as error:
+        return {**totals.as_dict(), "error": str(error)}
+    return totals.as_dict()
 
 
 @transaction.atomic

@@ -2,15 +2,15 @@
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
+from judging.models.billing import BilledWork
 from judging.models.runs import Judge, Judgment
 
 
-class JudgeAudit(models.Model):
+class JudgeAudit(BilledWork):
     """One judge asked about changed texts of pairs (a stress test), or about the same pairs again (a check of its drift).
 
     Its answers are rows of their own, which no reader of judgments sees.
@@ -31,19 +31,8 @@ class JudgeAudit(models.Model):
     wave = models.PositiveIntegerField(default=0, help_text="Of a drift's checks; the first one draws the pairs.")
     settings_key = models.CharField(max_length=64, help_text="SHA-256 of all that decides what is asked.")
     model = models.CharField(max_length=200, help_text="The endpoint's when the audit began.")
-    calls = models.PositiveIntegerField(default=0)
-    cached = models.PositiveIntegerField(default=0)
-    prompt_tokens = models.BigIntegerField(null=True, default=0)
-    completion_tokens = models.BigIntegerField(null=True, default=0)
-    cost = models.DecimalField(max_digits=16, decimal_places=8, null=True, default=0)
-    currency = models.CharField(max_length=3, default="USD")
-    message = models.TextField(blank=True, help_text="Why the last execution stopped early.")
     found = models.JSONField(null=True, blank=True, help_text="A drift's change since the check before.")
-    created_at = models.DateTimeField(default=timezone.now)
-    counted_until = models.DateTimeField(default=timezone.now, help_text="Answers since then are not counted yet.")
-    heartbeat_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True, help_text="When its last question was answered.")
-    software_version = models.CharField(max_length=40)
 
     class Meta:
         ordering = ["study", "judge", "pk"]

@@ -1,13 +1,13 @@
 """How a system's generations were sampled at an endpoint."""
 
 from django.db import models
-from django.utils import timezone
 
 from annotation.models import Study
+from judging.models.billing import BilledWork
 from judging.models.endpoints import Endpoint
 
 
-class GenerationRun(models.Model):
+class GenerationRun(BilledWork):
     """The sampling of one system's texts: its settings, usage and progress.
 
     The settings never change once a text is stored: another temperature is another system.
@@ -29,22 +29,11 @@ class GenerationRun(models.Model):
     keep_refusals = models.BooleanField(default=False)
     settings_key = models.CharField(max_length=64, help_text="SHA-256 of all settings that affect the texts.")
     by = models.CharField(max_length=150, blank=True)
-    calls = models.PositiveIntegerField(default=0)
-    cached = models.PositiveIntegerField(default=0)
-    prompt_tokens = models.BigIntegerField(null=True, default=0)
-    completion_tokens = models.BigIntegerField(null=True, default=0)
-    cost = models.DecimalField(max_digits=16, decimal_places=8, null=True, default=0)
-    currency = models.CharField(max_length=3, default="USD")
     longest = models.PositiveIntegerField(null=True, blank=True, help_text="Tokens of the longest answer so far.")
     cut = models.PositiveIntegerField(default=0, help_text="Stored texts that were cut off at the token limit.")
     left_out = models.JSONField(default=list, blank=True, help_text="First instances left out last time, with reasons.")
     left_out_count = models.PositiveIntegerField(default=0)
-    message = models.TextField(blank=True, help_text="Why the last execution stopped early.")
-    created_at = models.DateTimeField(default=timezone.now)
-    counted_until = models.DateTimeField(default=timezone.now, help_text="Answers since then are not counted yet.")
-    heartbeat_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
-    software_version = models.CharField(max_length=40)
 
     class Meta:
         ordering = ["study", "pk"]

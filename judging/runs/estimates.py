@@ -21,6 +21,7 @@ from judging.calls.dry_run import (
     estimates_by_kind,
     expected_tokens,
     measure_call,
+    sums_of,
 )
 from judging.calls.made_tables import tables_shown
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
@@ -169,14 +170,10 @@ def estimate_of_cells(
     found = pool.dry_run(Case(Cell(0, repeat=repeat), method.ask(shown, setting)) for repeat, shown in cells)
     scale = pending / len(cells) if cells else 0.0
     kinds = estimates_by_kind(list(found.values()) if shared is None else shared.new(found), lessons, scale=scale)
-    prompt, completion = sum(kind.prompt_tokens for kind in kinds), sum(kind.completion_tokens for kind in kinds)
     return RunEstimate(
         presentations=presentations,
         pending=pending,
-        calls=sum(kind.calls for kind in kinds),
-        cached=sum(kind.cached for kind in kinds),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
+        **sums_of(kinds),
         cost=cost_of_kinds(judge, kinds, batch=way == JudgeRun.Way.BATCH),
         currency=endpoint.currency,
         sampled=min(len(cells), pending),
@@ -192,8 +189,8 @@ def cost_of_kinds(judge: Judge, kinds: Sequence[CallKindEstimate], *, batch: boo
     for endpoint in judge.endpoints:
         of_tables = endpoint == judge.table_endpoint
         asked = [one for one in kinds if not judge.table_endpoint or (one.kind in MAKING) == of_tables]
-        prompt, completion = sum(one.prompt_tokens for one in asked), sum(one.completion_tokens for one in asked)
-        costs.append(cost_of(endpoint, prompt, completion, batch=batch))
+        sums = sums_of(asked)
+        costs.append(cost_of(endpoint, sums["prompt_tokens"], sums["completion_tokens"], batch=batch))
     return total_cost(costs)
 
 

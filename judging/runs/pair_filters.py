@@ -70,6 +70,7 @@ class PairFilter:
 
 
 EVERY_PAIR = PairFilter()
+ON_DEMAND = PairFilter(on_demand=True)  # those that were added one by one, as by a ranking or a tuning
 
 
 def filter_of(stored: Mapping[str, Any]) -> PairFilter:

@@ -1,6 +1,5 @@
 """Reopening presentations of a finished run that have no verdict because a call got no answer."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -11,16 +10,14 @@ from annotation.models import Event
 from annotation.studies.log import log
 from judging.calls.cases import Case
 from judging.calls.presentations import asked_about, prompt_version
-from judging.calls.procedure_pool import JudgmentPool
-from judging.calls.requests import Requests, setting_of
+from judging.calls.requests import setting_of
 from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.methods import AskingMethod, Setting, find_method
 from judging.models import JudgeRun, Judgment
-from judging.runs.claims import load
-from judging.runs.reparse import CHUNK, answers_of
+from judging.runs.reparse import replayed
 from judging.runs.services import lock_run, open_failed
 
 UNPARSED, PENDING = Judgment.Status.UNPARSED, Judgment.Status.PENDING
@@ -53,7 +50,7 @@ def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by
     if not isinstance(method, AskingMethod):
         raise BadSettings(f"method {method.name} asks no endpoint: there is nothing to ask again")
     _check(run)
-    lost = [pk for chunk in _unanswered_cells(run, method) for pk in chunk] if unparsed else []
+    lost = _unanswered_cells(run, method) if unparsed else []
     with transaction.atomic():
         run = lock_run(run)
         _check(run)
@@ -74,25 +71,14 @@ def _check(run: JudgeRun) -> None:
     check_cap(run.max_cost, *run.judge.endpoints)
 
 
-def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]]:
-    """Yield, chunk by chunk, the unparsed cells whose procedure, replayed, waits for an answer.
+def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> list[int]:
+    """Return the unparsed cells whose procedure, replayed, waits for an answer.
 
     Cells of another prompt version are left out, unless they got no answer at all.
     """
-    setting, requests = setting_of(run.judge), Requests(run.judge, method)
-    cells = (
-        run.judgments.of_every_question()
-        .filter(Q(calls=0) | _asked_as_today(run, method, setting), status=UNPARSED)
-        .order_by("pk")
-    )
-    ids = list(cells.values_list("pk", flat=True))
-    for start in range(0, len(ids), CHUNK):
-        chunk = ids[start : start + CHUNK]
-        pool = JudgmentPool(method, setting, requests, replaying=True)
-        pool.add_answers(answers_of(chunk))
-        cases = pool.start(load(run, chunk))
-        pool.advance(cases)
-        yield [case.cell.pk for case in cases if _lacks_an_answer(case)]
+    asked = Q(calls=0) | _asked_as_today(run, method, setting_of(run.judge))
+    cells = run.judgments.of_every_question().filter(asked, status=UNPARSED)
+    return [case.cell.pk for _, cases in replayed(run, method, cells) for case in cases if _lacks_an_answer(case)]
 
 
 def _asked_as_today(run: JudgeRun, method: AskingMethod, setting: Setting) -> Q:

@@ -1,11 +1,12 @@
 """Parsing stored answers again with a newer parser, without any call."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from judging.calls.cases import Case, StoredAnswer
+from judging.calls.cases import Case
 from judging.calls.made_tables import store_makings
 from judging.calls.procedure_pool import JudgmentPool
 from judging.calls.requests import Requests, setting_of
@@ -28,35 +29,33 @@ def reparse_run(run: JudgeRun, method: AskingMethod) -> int:
 
     Their cost and number of calls stay as they are.
     """
-    setting = setting_of(run.judge)
-    requests = Requests(run.judge, method)
-    stamp = stamp_of(run, method, setting)
+    stamp = stamp_of(run, method, setting_of(run.judge))
     old = run.judgments.of_every_question().exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
     old = old.exclude(calls=0).exclude(parser_version=method.parser_version)
-    ids = list(old.order_by("pk").values_list("pk", flat=True))
     count = 0
-    for start in range(0, len(ids), CHUNK):
-        chunk = ids[start : start + CHUNK]
-        results = reparse_cells(JudgmentPool(method, setting, requests, replaying=True), run, chunk)
+    for pool, cases in replayed(run, method, old):
+        for case in cases:
+            end_unreadable(case)
+        pool.advance(cases)
+        results = pool.take_writes().results
         save(results, stamp)
         count += len(results)
     return count
 
 
-def reparse_cells(pool: JudgmentPool, run: JudgeRun, ids: Sequence[int]) -> list[Result]:
-    """Replay cells with their stored answers, refusals included."""
-    pool.add_answers(answers_of(ids))
-    cases = pool.start(load(run, ids))
-    pool.advance(cases)
-    for case in cases:
-        end_unreadable(case)
-    pool.advance(cases)
-    return pool.take_writes().results
-
-
-def answers_of(ids: Iterable[int]) -> Iterator[StoredAnswer]:
-    """Return the answers behind cells, refusals included."""
-    return stored_answers(Completion.objects.filter(judgments__in=list(ids)).distinct())
+def replayed(
+    run: JudgeRun, method: AskingMethod, cells: QuerySet[Judgment]
+) -> Iterator[tuple[JudgmentPool, list[Case]]]:
+    """Yield pools of a run's cells, as far as their stored answers, refusals included, take them today."""
+    setting, requests = setting_of(run.judge), Requests(run.judge, method)
+    ids = list(cells.order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(ids), CHUNK):
+        chunk = ids[start : start + CHUNK]
+        pool = JudgmentPool(method, setting, requests, replaying=True)
+        pool.add_answers(stored_answers(Completion.objects.filter(judgments__in=chunk).distinct()))
+        cases = pool.start(load(run, chunk))
+        pool.advance(cases)
+        yield pool, cases
 
 
 def end_unreadable(case: Case) -> None:

@@ -15,7 +15,7 @@ from annotation.questions.questions import MAIN
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
 from judging.calls.requests import setting_of
 from judging.core.bulk_sql import insert_rows
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.checks import check_in_flight
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs import leases
@@ -64,21 +64,12 @@ def start_run(
     Raises: BadSettings if there is nothing to judge, the judge can't judge it, or its cost can't be capped; UnknownName
     if the filter names something unknown.
     """
-    if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
-        raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
+    check_in_flight(in_flight)
     answered = stored_questions(study, questions)
     check(study, judge, answered)
     if judge.is_jury:
         return seat_jury(study=study, jury=judge, questions=answered, is_part=batch is not None or bool(only.key))
-    run, _ = JudgeRun.objects.get_or_create(
-        study=study,
-        judge=judge,
-        batch=batch,
-        filter_key=only.key,
-        questions=answered,
-        defaults={"pair_filter": only.stored},
-    )
-    run = lock_run(run)
+    run = locked_run(study, judge, answered, batch=batch, only=only)
     run.in_flight = in_flight or run.in_flight
     run.max_cost = run.max_cost if max_cost is None else max_cost
     run.way = way or run.way
@@ -150,6 +141,21 @@ def _stop(run: JudgeRun, status: str, *also_from: str) -> JudgeRun:
     if run.status not in (*leases.ACTIVE, *also_from):
         raise RunBusy(f"{run} can't be stopped: it is {run.get_status_display().lower()}")
     return _set(run, status)
+
+
+def locked_run(
+    study: Study,
+    judge: Judge,
+    questions: Sequence[int],
+    *,
+    batch: Batch | None = None,
+    only: PairFilter = EVERY_PAIR,
+    status: str = JudgeRun.Status.QUEUED,
+) -> JudgeRun:
+    """Return a judge's run on these pairs, locked: as it is, or a new one without cells in a status."""
+    about = {"study": study, "judge": judge, "batch": batch, "filter_key": only.key, "questions": list(questions)}
+    run, _ = JudgeRun.objects.get_or_create(**about, defaults={"pair_filter": only.stored, "status": status})
+    return lock_run(run)
 
 
 def lock_run(run: JudgeRun) -> JudgeRun:
@@ -224,9 +230,9 @@ def _pairs_on(study: Study, batch: Batch | None, *, off_hits: bool) -> QuerySet[
     return pairs
 
 
-def add_cells(run: JudgeRun) -> None:
-    """Add a run's missing cells: orders × repeats × questions, each twice with the negated question."""
-    found = pairs_of(run.study, run.batch, filter_of(run.pair_filter))
+def add_cells(run: JudgeRun, found: QuerySet[Pair] | None = None) -> None:
+    """Add a run's missing cells on its pairs, or those `found`: orders × repeats × questions, each twice with the negated one."""
+    found = pairs_of(run.study, run.batch, filter_of(run.pair_filter)) if found is None else found
     pairs = found.exclude(pk__in=run.judgments.of_every_question().order_by().values("pair_id"))
     ids = list(pairs.order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):

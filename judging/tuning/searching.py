@@ -11,24 +11,21 @@ from django.utils import timezone
 
 from analysis.types import IntArray
 from annotation.models import Instance, Pair
-from judging.calls.presentations import IDENTITY_FIELDS
-from judging.core.bulk_sql import insert_rows
 from judging.core.errors import JudgingError, RunBusy, RunStopped
 from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.jobs import leases
 from judging.jobs.progress import OnProgress, Progress, ignore_progress
 from judging.jobs.stopping import StopFlag
-from judging.models import Judge, JudgeRun, JudgeTuning, Judgment
+from judging.models import Judge, JudgeRun, JudgeTuning
 from judging.outcomes.people import people_by_pair
 from judging.runs.execution import execute
 from judging.runs.judges import add_judge
-from judging.runs.pair_filters import PairFilter
-from judging.runs.services import NEW_CELL_FIELDS, lock_run, missing_cells, open_failed
+from judging.runs.pair_filters import ON_DEMAND
+from judging.runs.services import add_cells, locked_run, open_failed
 from judging.tuning.agreement import Votes, best_threshold, compared, verdicts_at
 from judging.tuning.candidates import as_judge, described
 from judging.tuning.usage import cost_of_tuning
 
-ONLY = PairFilter(on_demand=True)
 Status = JudgeTuning.Status
 
 
@@ -84,12 +81,9 @@ class Search:
 
         Raises: TuningStopped
         """
-        run = self._run(place)
         with transaction.atomic():
-            run = lock_run(run)
-            there = run.judgments.of_every_question().order_by().values("pair_id")
-            rows = Pair.objects.filter(pk__in=pairs.tolist()).exclude(pk__in=there).order_by("pk")
-            insert_rows(Judgment, NEW_CELL_FIELDS, missing_cells(run, rows.values_list("pk", *IDENTITY_FIELDS)))
+            run = self._run(place)
+            add_cells(run, Pair.objects.filter(pk__in=pairs.tolist()))
             open_failed(run)
             run.status, run.message = JudgeRun.Status.QUEUED, ""
             run.in_flight, run.max_cost = self.tuning.in_flight, self._share_of_cap(run)
@@ -136,15 +130,9 @@ class Search:
             examples=plan["examples"],
         )
         judge = _stored(wanted, {"candidate_of": self.tuning.name})
-        run, _ = JudgeRun.objects.get_or_create(
-            study=self.tuning.study,
-            judge=judge,
-            batch=None,
-            filter_key=ONLY.key,
-            questions=[self.tuning.question],
-            defaults={"pair_filter": ONLY.stored, "status": JudgeRun.Status.PAUSED},
+        return locked_run(
+            self.tuning.study, judge, [self.tuning.question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED
         )
-        return run
 
     def _make(self, best: int, threshold: float) -> None:
         """Store the tuned judge with its provenance; it is never changed again."""

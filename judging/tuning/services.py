@@ -11,8 +11,7 @@ from annotation.core.task_queue import is_under_way
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.services import validate
-from judging.core.checks import require_same
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.checks import check_in_flight, require_same
 from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
 from judging.jobs import leases
@@ -39,8 +38,7 @@ def start_tuning(
     Raises: as `make_plan`; BadSettings for other settings under a used name, or a cap that can't be enforced
     """
     name = name or default_name(asked.judge)
-    if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
-        raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
+    check_in_flight(in_flight)
     check_cap(max_cost, *asked.judge.endpoints)
     Study.objects.select_for_update().get(pk=asked.study.pk)
     wanted = {"study": asked.study, "judge": asked.judge, "question": asked.question, "settings": asked.as_json()}

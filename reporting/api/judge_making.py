@@ -17,8 +17,7 @@ from rest_framework.viewsets import GenericViewSet
 from annotation.api.bodies import read
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
-from annotation.studies.questions import find_question
-from judging.core.visibility import judges_seen_by, prompt_files_seen_by
+from judging.core.visibility import prompt_files_seen_by
 from judging.models import JudgeTuning, PromptFile
 from judging.runs.forms import JuryForm
 from judging.runs.juries import add_jury
@@ -29,9 +28,8 @@ from judging.tuning.usage import cost_of_tuning
 from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.views import sent_messages
-from reporting.api.page_forms import body_of_form, filled
+from reporting.api.page_forms import body_of_form, filled, filled_for_judges
 from reporting.api.rows import KEY, WORK, Rows
-from reporting.api.run_setup import find_prompt
 from reporting.api.serializers import JudgeRunSerializer
 
 JurySerializer = body_of_form(JuryForm, "Jury", "A jury of judges that have run on the study.")
@@ -118,7 +116,7 @@ class StudyJudges(GenericViewSet[Any]):
     def juries(self, request: Request, slug: str) -> Response:
         """Add a jury, and the run that stands for its verdicts on the study; the same again changes nothing."""
         study: Study = self.get_object()
-        form = filled(JuryForm, JurySerializer, request, study=study, judges=judges_seen_by(request.user))
+        form = filled_for_judges(JuryForm, JurySerializer, request, study)
         run = add_jury(study=study, **form.cleaned_data)
         where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
         return Response(JudgeRunSerializer(run).data, status=status.HTTP_201_CREATED, headers=where)
@@ -134,7 +132,7 @@ class StudyJudges(GenericViewSet[Any]):
     def start_tuning(self, request: Request, slug: str) -> Response:
         """Queue a tuning; the same settings again continue it."""
         study: Study = self.get_object()
-        form = _tuning_form(request, study)
+        form = filled_for_judges(TuningForm, NewTuningSerializer, request, study)
         asking = {name: form.cleaned_data[name] for name in ("name", "in_flight", "max_cost")}
         tuning = start_tuning(form.settings(), **asking)
         queue_tuning(tuning)
@@ -148,7 +146,9 @@ class StudyJudges(GenericViewSet[Any]):
     @action(**WORK, methods=["post"], url_path="tunings/estimate")
     def estimate_tuning(self, request: Request, slug: str) -> Response:
         """Plan a tuning and estimate what it takes; no call is made and nothing is stored."""
-        found = estimate_tuning(_tuning_form(request, self.get_object()).settings())
+        found = estimate_tuning(
+            filled_for_judges(TuningForm, NewTuningSerializer, request, self.get_object()).settings()
+        )
         cost = None if found.cost is None else float(found.cost)
         return Response({**vars(found), "cost": cost})
 
@@ -197,17 +197,3 @@ def _tunings(study: Study) -> QuerySet[JudgeTuning]:
 
 def _told(study: Study, name: str) -> Response:
     return Response(TuningSerializer(_tunings(study).get(name=name)).data, status=status.HTTP_202_ACCEPTED)
-
-
-def _tuning_form(request: Request, study: Study) -> TuningForm:
-    return filled(
-        TuningForm,
-        NewTuningSerializer,
-        request,
-        convert={
-            "prompts": lambda names: [find_prompt(request.user, name).pk for name in names],
-            "question": lambda key: find_question(study, key).number,
-        },
-        study=study,
-        judges=judges_seen_by(request.user),
-    )

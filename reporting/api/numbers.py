@@ -19,14 +19,13 @@ from annotation.core.errors import UnknownName
 from annotation.models import Pair, Study
 from annotation.studies.questions import find_question
 from judging.audits.services import estimate_audit, start_audit
-from judging.core.visibility import judges_seen_by
 from judging.models import Judge
 from judging.review.comparing import PEOPLE as BESIDE_PEOPLE
 from judging.review.comparing import compare
 from reporting.accuracy.accuracies import judge_accuracy
-from reporting.api.page_forms import body_of_form, filled
+from reporting.api.page_forms import body_of_form, filled_for_judges
 from reporting.api.rows import COMPUTED, WORK
-from reporting.api.run_setup import MOST_SEED, EstimateSerializer, find_prompt
+from reporting.api.run_setup import MOST_SEED, EstimateSerializer
 from reporting.api.serializers import JudgeRunSerializer
 from reporting.core.raters import PEOPLE
 from reporting.disagreements.choosing import KINDS as APART
@@ -96,7 +95,7 @@ class StudyNumbers(GenericViewSet[Any]):
     @logic.mapping.post
     def start_logic(self, request: Request, slug: str) -> Response:
         """Queue the run of an audit of a judge's logic, new or again."""
-        form = _logic_form(request, self.get_object())
+        form = filled_for_judges(LogicAuditForm, LogicSerializer, request, self.get_object())
         run = start_audit(
             **{name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}, queued=True
         )
@@ -107,7 +106,7 @@ class StudyNumbers(GenericViewSet[Any]):
     @action(**WORK, methods=["post"], url_path="logic/estimate")
     def estimate_logic(self, request: Request, slug: str) -> Response:
         """Estimate the run of an audit of a judge's logic; no call is made."""
-        form = _logic_form(request, self.get_object())
+        form = filled_for_judges(LogicAuditForm, LogicSerializer, request, self.get_object())
         return Response(estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"]).as_dict())
 
     @extend_schema(parameters=[QUESTION], responses=COMPUTED, filters=False)
@@ -226,17 +225,3 @@ def _disagreement(row: dict[str, Any]) -> dict[str, Any]:
 
 def _votes(one: Any) -> list[tuple[str, Any]]:
     return [("first", one.first), ("revised", one.revised)]
-
-
-def _logic_form(request: Request, study: Study) -> LogicAuditForm:
-    return filled(
-        LogicAuditForm,
-        LogicSerializer,
-        request,
-        convert={
-            "wording": lambda name: find_prompt(request.user, name).pk,
-            "question": lambda key: find_question(study, key).number,
-        },
-        study=study,
-        judges=judges_seen_by(request.user),
-    )

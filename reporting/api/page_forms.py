@@ -12,6 +12,10 @@ from rest_framework.request import Request
 
 from annotation.api.bodies import checked, read
 from annotation.core.errors import BadFields
+from annotation.models import Study
+from annotation.studies.questions import find_question
+from judging.core.visibility import judges_seen_by
+from reporting.api.run_setup import find_prompt
 
 MOST_INTEGER = 2**31 - 1
 F = TypeVar("F", bound=forms.Form)
@@ -70,6 +74,23 @@ def filled(
     made = form(sent, **given)
     checked(made)
     return made
+
+
+def filled_for_judges(form: type[F], body: type[serializers.Serializer[Any]], request: Request, study: Study) -> F:
+    """Return a page's form about a study's judges, as `filled`; prompts and the question are named by the request."""
+    user = request.user
+    return filled(
+        form,
+        body,
+        request,
+        convert={
+            "prompts": lambda names: [find_prompt(user, name).pk for name in names],
+            "wording": lambda name: find_prompt(user, name).pk,
+            "question": lambda key: find_question(study, key).number,
+        },
+        study=study,
+        judges=judges_seen_by(user),
+    )
 
 
 def _of_shape(field: Any, *, child: bool, mapped: bool) -> Any:

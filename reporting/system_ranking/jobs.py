@@ -12,12 +12,13 @@ from django_tasks import task
 from annotation.core.errors import AnnotationError
 from annotation.core.task_queue import last_task, status_of
 from annotation.models import Study
-from judging.audits.on_demand import ONLY, asker, asking_alone, check_free
-from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.errors import BadSettings, RunBusy
+from judging.audits.on_demand import asker, asking_alone, check_free
+from judging.core.checks import check_in_flight
+from judging.core.errors import RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs.stopping import WORKER_STOP
 from judging.models import JudgeRun
+from judging.runs.pair_filters import ON_DEMAND
 from judging.runs.services import check, pause_run
 from reporting.models import SystemRanking
 from reporting.system_ranking.designs import WantedRanking, most_presentations
@@ -44,12 +45,11 @@ def queue_ranking(
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=wanted.study.pk)
     wanted = replace(wanted, study=study)
-    if not 1 <= in_flight <= MAX_IN_FLIGHT:
-        raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
+    check_in_flight(in_flight)
     most = most_presentations(wanted, wanted.field)
     like, question = asker(wanted.judge), wanted.question
     check(study, like, [question])
-    for run in study.judge_runs.filter(judge__name=like.name, filter_key=ONLY.key, questions=[question]):
+    for run in study.judge_runs.filter(judge__name=like.name, filter_key=ON_DEMAND.key, questions=[question]):
         check_free(run)
     check_cap(max_cost, *wanted.judge.endpoints)
     known = [one for one in rankings_of(study) if (one.judge, one.question) == (wanted.judge, question)]

@@ -2,7 +2,9 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 from django.core.management import call_command
@@ -13,9 +15,9 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.core.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Study
-from judging.aspects import distillation
+from judging.aspects import distillation, tasks
 from judging.aspects.aspect_sets import edit_aspects
-from judging.aspects.tasks import STALE_AFTER, last_distillation, queue_distilling
+from judging.aspects.tasks import STALE_AFTER, distil_aspects, last_distillation, queue_distilling
 from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
@@ -55,18 +57,9 @@ def page(client: Client) -> str:
 def finish(client: ScriptedClient) -> dict[str, Any]:
     """Do the last task as a worker does; return what it keeps."""
     task = DBTaskResult.objects.latest("enqueued_at")
-    study, endpoint, pairs, seed, params, max_cost, by = task.args_kwargs["args"]
-    result = distillation.distil_queued(
-        study,
-        endpoint,
-        pairs=pairs,
-        seed=seed,
-        params=params,
-        max_cost=max_cost,
-        by=by,
-        since=task.enqueued_at,
-        make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep),
-    )
+    asked = partial(distillation.distil, make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep))
+    with patch.object(distillation, "distil", asked):
+        result: dict[str, Any] = distil_aspects.func(Mock(task_result=task), *task.args_kwargs["args"])
     task.set_successful(result)
     return result
 
@@ -220,13 +213,13 @@ def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, mo
                 stop.set()
             return await super().complete(body)
 
-    monkeypatch.setattr(distillation, "WORKER_STOP", stop)
+    monkeypatch.setattr(tasks, "WORKER_STOP", stop)
     assert queue_distilling(study, endpoint=endpoint, pairs=10, max_cost=Decimal(1), by="rea")
     with pytest.raises(SystemExit):
         finish(Stopping())
     kept = Completion.objects.count()
     assert 4 <= kept < 20
-    monkeypatch.setattr(distillation, "WORKER_STOP", StopFlag())
+    monkeypatch.setattr(tasks, "WORKER_STOP", StopFlag())
     client = Answering()
     result = finish(client)
     assert (result["version"], len(client.bodies)) == ("summarization.v1", 21 - kept)

@@ -3,8 +3,9 @@
 import json
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 from django.core.management import call_command
@@ -15,13 +16,13 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.core.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Generation, Matchup, Study
+from judging.calls.adhoc_runner import Interrupted
 from judging.endpoints.retrying import RetryingClient
-from judging.generation import engine
-from judging.generation.engine import generate_queued
+from judging.generation import engine, tasks
 from judging.generation.instances import InstanceSelection
 from judging.generation.prompt_templates import find_template, own_template
 from judging.generation.services import Sampling, start_generating
-from judging.generation.tasks import queue_generating, status_by_run
+from judging.generation.tasks import generate_texts, queue_generating, status_by_run
 from judging.jobs.leases import LEASE
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, Endpoint, GenerationRun
@@ -69,14 +70,9 @@ def page(client: Client) -> str:
 def finish(client: ScriptedClient) -> dict[str, Any]:
     """Do the last task as a worker does; return what it keeps."""
     task = DBTaskResult.objects.latest("enqueued_at")
-    _study, run, dataset, instances, limit, in_flight, max_cost = task.args_kwargs["args"]
-    came = generate_queued(
-        run,
-        selection=InstanceSelection(dataset, tuple(instances), limit),
-        in_flight=in_flight,
-        max_cost=max_cost,
-        make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep),
-    )
+    asked = partial(engine.sample, make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep))
+    with patch.object(engine, "sample", asked):
+        came: dict[str, Any] = generate_texts.func(*task.args_kwargs["args"])
     task.set_successful(came)
     return came
 
@@ -230,7 +226,7 @@ def test_command_that_ended_early_is_shown_without_any_task(
 
 def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     stop = StopFlag()
-    monkeypatch.setattr(engine, "WORKER_STOP", stop)
+    monkeypatch.setattr(tasks, "WORKER_STOP", stop)
     sampling = Sampling(endpoint=endpoint, template=find_template("plain"), samples=2)
     assert queue_generating(
         study, "owl", sampling, selection=InstanceSelection(), in_flight=1, max_cost=Decimal(1), by="rea"
@@ -239,7 +235,7 @@ def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, mo
         finish(Writer(lambda _question, number: stop.set() if number == 2 else None))
     kept = Completion.objects.count()
     assert 2 <= kept < 6
-    monkeypatch.setattr(engine, "WORKER_STOP", StopFlag())
+    monkeypatch.setattr(tasks, "WORKER_STOP", StopFlag())
     client = Writer()
     assert finish(client)["stored"] + 1 >= 3 - kept // 2
     assert len(client.bodies) == 6 - kept
@@ -304,7 +300,7 @@ def test_worker_process_does_the_task_over_http(
 def test_worker_that_is_stopped_has_not_died_of_its_task(
     study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "generate_queued", Mock(side_effect=SystemExit(0)))
+    monkeypatch.setattr(engine, "sample", Mock(side_effect=Interrupted))
     sampling = Sampling(endpoint=endpoint, template=find_template("plain"))
     queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
     task = DBTaskResult.objects.get()
