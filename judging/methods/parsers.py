@@ -26,7 +26,7 @@ from judging.methods.answers import (
 from judging.methods.base import Reply
 from judging.methods.conclusions import Conclusion
 
-VERSION = "answers.6"  # of all of them: another one has stored answers read again, which costs no call
+VERSION = "answers.7"  # of all of them: another one has stored answers read again, which costs no call
 # Nouns before a letter: those of the tasks, and general ones that models use.
 NOUNS = (
     *("summary", "response", "document", "translation", "output", "answer", "event", "text"),
@@ -194,9 +194,10 @@ def ranked_list(reply: Reply, offer: Offer) -> ParsedAnswer:
 
 @parser("model-letter")
 def model_letter(reply: Reply, offer: Offer) -> ParsedAnswer:
-    """Nothing but `m` for the first text or `M` for the second, as in AlpacaEval's shorter form."""
-    said = strip_reasoning(reply.text).strip(f" \n.{MARKUP}{QUOTES}")
-    if said not in MODELS:
+    """The last line, nothing but `m` for the first text or `M` for the second, as in AlpacaEval's shorter forms."""
+    lines = answer_lines(reply.text)
+    said = lines[-1].strip(f" .{MARKUP}{QUOTES}") if lines else ""
+    if said not in MODELS or (len(lines) > 1 and is_quotation(lines[-1])):
         raise no_verdict(reply.text)
     return ParsedAnswer(MODELS[said])
 

@@ -35,6 +35,8 @@ def offers_letters(text: str) -> bool:
     return contains_all(r"\$\{?(?:letters|offer)\b")(text) or contains_all(*sides)(text)
 
 
+asks_for_marks = contains_all(r"\[\[|\[RESULT\]|\\boxed")
+
 # By parser: what a prompt must contain for its answers to be parsed, and the message if it doesn't.
 ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
     "verdict-line": [
@@ -49,7 +51,7 @@ ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
     "letter": [(offers_letters, NO_LETTERS)],
     "brackets": [
         (
-            contains_all(r"\[\[|\[RESULT\]|\\boxed"),
+            asks_for_marks,
             gettext_lazy("The parser brackets reads [[A]], [RESULT] A or \\boxed{A}; the text asks for none of them."),
         )
     ],
@@ -100,7 +102,7 @@ PARSER_HELP: Mapping[str, Promise] = {
     "sentence": gettext_lazy("the last line like “Text B is better.”"),
     "json": gettext_lazy("the last JSON object with a “verdict”"),
     "ranked-list": gettext_lazy("a list that gives text_1 and text_2 their ranks"),
-    "model-letter": gettext_lazy("nothing but m or M, as AlpacaEval’s shorter form asks for"),
+    "model-letter": gettext_lazy("the last line, nothing but m or M, as AlpacaEval’s shorter forms ask for"),
     "function": gettext_lazy("a ranking of text_1 and text_2 as a JSON object"),
     SCORE: gettext_lazy("the score of one text, as “Score: 4”; for pointwise"),
 }

@@ -7,7 +7,7 @@ fences, as they do there.
 import ast
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Formatter
 from typing import Any
@@ -32,10 +32,10 @@ FIELD = re.compile(rf"\{{({'|'.join(FIELDS)})\}}", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Form:
-    """A form of files: what finds its prompts, by name, and the parser of the answers that they usually ask for."""
+    """A form of files: what finds its prompts, by name, and the parsers of their answers, each with what asks for it."""
 
     read: Callable[[str], Mapping[str, PromptText]]
-    parser: str
+    parsers: Sequence[tuple[str, str]]
 
 
 def read_published(data: bytes, form: str, entry: str = "") -> PromptText:
@@ -58,7 +58,9 @@ def read_published(data: bytes, form: str, entry: str = "") -> PromptText:
     prompt = _chosen(found, entry)
     if problems := [*unstorable(prompt.text), *unstorable(prompt.system)]:
         raise BadPrompt(problems)
-    return replace(prompt, parser=FORMS[form].parser, form=form)
+    asked = f"{prompt.system}\n{prompt.text}"
+    parser = next(name for pattern, name in FORMS[form].parsers if re.search(pattern, asked))
+    return replace(prompt, parser=parser, form=form)
 
 
 def _chosen(found: Mapping[str, PromptText], entry: str) -> PromptText:
@@ -125,9 +127,12 @@ def _prometheus(text: str) -> Mapping[str, PromptText]:
     return _pairwise((name, _formatted(said), system) for name, said in named.items() if "SYSTEM" not in name)
 
 
+MARKED = [("", "brackets")]
 FORMS: Mapping[str, Form] = {
-    "alpaca-eval": Form(_alpaca_eval, "ranked-list"),
-    "mt-bench": Form(_mt_bench, "brackets"),
-    "arena-hard": Form(_arena_hard, "brackets"),
-    "prometheus": Form(_prometheus, "brackets"),
+    "alpaca-eval": Form(
+        _alpaca_eval, [(r"\bm or M\b", "model-letter"), (r"(?i)\brank", "ranked-list"), ("", "letter")]
+    ),
+    "mt-bench": Form(_mt_bench, MARKED),
+    "arena-hard": Form(_arena_hard, MARKED),
+    "prometheus": Form(_prometheus, MARKED),
 }

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand, argument, read_file
 from annotation.members.groups import find_group
-from judging.wordings.checks import READERS
+from judging.wordings.checks import READERS, asks_for_marks
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.prompt_text import read_prompt
 from judging.wordings.published_forms import FORMS, read_published
@@ -38,5 +38,10 @@ class Command(TandemCommand):
             parser=options["parser"],
             group=find_group(options["group"]) if options["group"] else None,
         )
+        if prompt.parser == "brackets" and not asks_for_marks(f"{prompt.system_prompt}{prompt.text}"):
+            self.stderr.write(
+                "notice: neither its text nor its system message says how to answer; give its judges a system message that does "
+                "(add_judge --system-prompt)"
+            )
         whose = f"group {prompt.group}" if prompt.group else "all groups"
         self.stdout.write(f"prompt {prompt} {'added' if is_new else 'unchanged'}: parser {prompt.parser}, for {whose}")

@@ -121,6 +121,9 @@ TEXTS = [
     pytest.param("model-letter", "m", "A", id="model-letter: the first"),
     pytest.param("model-letter", " `M`.\n", "B", id="model-letter: the second"),
     pytest.param("model-letter", "m or M", None, id="model-letter: both"),
+    pytest.param("model-letter", "m is shorter.\nWhich is best, m or M?\nM", "B", id="model-letter: after reasons"),
+    pytest.param("model-letter", "It says:\n> m", None, id="model-letter: a quotation"),
+    pytest.param("model-letter", "m\nor so", None, id="model-letter: not last"),
     pytest.param("function", '{"explanation": "x"}', None, id="function: no ranking"),
     pytest.param("function", SECOND_ONE, None, id="function: a bare list"),
 ]

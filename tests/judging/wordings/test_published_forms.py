@@ -146,6 +146,31 @@ def test_file_of_another_form_is_refused(text: str, form: str, entry: str, reaso
         read_published(text.encode(), form, entry)
 
 
+@pytest.mark.parametrize(
+    ("asks", "parser"),
+    [
+        pytest.param("Which is best, m or M?", "model-letter", id="model-letter"),
+        pytest.param("Give a ranking as a list.", "ranked-list", id="ranked-list"),
+        pytest.param("Say Output (a) or Output (b).", "letter", id="letter"),
+    ],
+)
+def test_parser_of_an_alpaca_eval_prompt_goes_by_what_it_asks_for(asks: str, parser: str) -> None:
+    text = f"{{instruction}} {{output_1}} {{output_2}} {asks}"
+    assert read_published(text.encode(), "alpaca-eval").parser == parser
+
+
+@pytest.mark.django_db
+def test_prompt_that_says_nowhere_how_to_answer_is_noticed(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "settings.yaml"
+    template = "prompt_template: 'Asked: {QUESTION} One: {ANSWER_A} Other: {ANSWER_B}'"
+    file.write_text(template, encoding="utf-8")
+    call_command("add_prompt", str(file), form="arena-hard", name="later")
+    assert "neither its text nor its system message says how to answer" in capsys.readouterr().err
+    file.write_text(f"{template}\nsystem_prompt: Answer [[A]] or [[B]].", encoding="utf-8")
+    call_command("add_prompt", str(file), form="arena-hard", name="first")
+    assert capsys.readouterr().err == ""
+
+
 def test_answers_in_the_words_of_published_prompts_are_read() -> None:
     offer = Offer(("better",))
     for parser, answers in {
