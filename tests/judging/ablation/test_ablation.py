@@ -307,7 +307,7 @@ def test_cap_is_for_all_runs_together(study: Study, endpoint: Endpoint, stand_in
             break
     assert ended.status == "paused"
     assert "cap" in ended.message
-    assert a_call * 4 <= spent <= cap
+    assert a_call * 2 <= spent <= cap  # a first call, of which nothing is known yet, may not fit into the rest
 
 
 def test_queued_runs_share_a_cap_that_covers_what_each_is_expected_to_cost(study: Study, endpoint: Endpoint) -> None:

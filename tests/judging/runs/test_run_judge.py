@@ -120,10 +120,10 @@ def test_limit_with_nothing_but_failures_ends_in_an_error_with_the_reason(
 
 
 def test_cap_is_kept_and_ends_with_its_own_exit_code(priced: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(CommandError, match=r"the cap of 0\.2500 USD is reached: 0\.2430 USD spent") as stopped:
-        call_command("run_judge", "tea", judge="judy", max_cost="0.25", in_flight=2)
+    with pytest.raises(CommandError, match=r"the cap of 0\.5000 USD is reached: 0\.4860 USD spent") as stopped:
+        call_command("run_judge", "tea", judge="judy", max_cost="0.5", in_flight=2)
     assert stopped.value.returncode == 3
-    assert priced.calls == 3
+    assert priced.calls == 6
     assert JudgeRun.objects.get().status == "paused"
     call_command("run_judge", "tea", judge="judy", max_cost="10")
     assert (priced.calls, JudgeRun.objects.get().status) == (10, "done")
