@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "annotation.core.middleware.LanguageMiddleware",
     "annotation.core.middleware.CharsetMiddleware",  # before anything reads a form
+    "annotation.core.middleware.BodySizeMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -264,9 +265,12 @@ SLOW_QUERY_SECONDS = env.SLOW_QUERY_SECONDS
 METRICS_TOKEN = env.METRICS_TOKEN
 # Where the web server's processes keep their counters; `serve` makes it.
 METRICS_DIR = env.METRICS_DIR
-# Of one uploaded file, which a web process reads while it serves raters; commands take more (annotation/core/files/file_bounds.py).
-UPLOAD_MAX_BYTES = 16 * 1024 * 1024
-UPLOAD_MAX_ROWS = 50_000
+# Of what is sent at once, which the worker holds in memory, beside judges' runs: a gigabyte at most. Commands take more
+# (annotation/core/files/file_bounds.py). The proxies in deploy/ let as much through.
+UPLOAD_MAX_BYTES = 128 * 1024 * 1024
+UPLOAD_MAX_ROWS = 250_000
+# Until a request has arrived; the folder for temporary files is in memory on many systems.
+FILE_UPLOAD_TEMP_DIR = DATA_DIR
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 LOGGING = {

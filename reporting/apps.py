@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 
+from annotation.importing.further_kinds import WHOLE
 from annotation.privacy.personal_data import FORGET_RESULTS
 from annotation.study_pages.later_steps import LATER
 from judging.jobs.stopping import STOPPABLE_ABOVE
@@ -14,7 +15,7 @@ class ReportingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have privacy forget snapshots and files with the raters whom they name; add a step to a study's page, and a task that can be stopped."""
+        """Have privacy forget snapshots and files with the raters whom they name; add a step to a study's page, a kind of file, and a task that can be stopped."""
         from judging.worker import LOOKS_ABOVE  # these need the models, which are loaded by now
         from reporting.downloads.jobs import remove_files
         from reporting.health.alarms import look_from_worker
@@ -22,5 +23,6 @@ class ReportingConfig(AppConfig):
         FORGET_RESULTS.append(lambda study: study.findings_snapshots.all().delete())
         FORGET_RESULTS.append(remove_files)
         LOOKS_ABOVE.append(look_from_worker)
+        WHOLE["bundle"] = "reporting.bundle.importing.import_upload"
         LATER.append("reporting.findings.study_step.findings_step")
         STOPPABLE_ABOVE.append("reporting.system_ranking.jobs.ask_for_ranking")

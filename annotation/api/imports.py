@@ -17,6 +17,7 @@ from annotation.api.errors import MOST_LINES
 from annotation.api.study_serializers import refusals
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.upload_jobs import progress_of, refusal_of, take_in
+from annotation.members.permissions import is_site_admin
 from annotation.models import Study, Upload
 
 KEY = r"[A-Za-z0-9_-]+"
@@ -26,7 +27,10 @@ SHARED: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_back
 class UploadSerializer(serializers.Serializer[Any]):
     """Files to be read into a study: several of one data set, or a folder as a ZIP archive."""
 
-    kind = serializers.ChoiceField(choices=[name for name, _label in UploadForm.KINDS])
+    kind = serializers.ChoiceField(
+        choices=[name for name, _label in (*UploadForm.KINDS, *UploadForm.WHOLE)],
+        help_text="A bundle is read into an empty study, for site admins.",
+    )
     file = serializers.FileField(help_text="May be there several times.")
     dataset = serializers.CharField(required=False)
     system_1 = serializers.CharField(required=False)
@@ -105,7 +109,7 @@ class StudyImports(GenericViewSet[Any]):
     def import_file(self, request: Request, slug: str) -> Response:
         """Read files into a study, whole or not at all; the same again changes nothing. Large ones a worker reads (202)."""
         study: Study = self.get_object()
-        form = UploadForm(request.POST, request.FILES)
+        form = UploadForm(request.POST, request.FILES, whole=is_site_admin(request.user))
         checked(form)
         upload = take_in(study=study, **sent_in(form), by=user_of(request))
         if refusal := refusal_of(upload):

@@ -16,6 +16,7 @@ from annotation.api.bodies import read, require_manager, user_of
 from annotation.api.study_serializers import refusals
 from annotation.members.groups import add_member, create_group, move_study, rename_group, revoke_role
 from annotation.members.memberships import GRANTABLE, grants_in, may_give_roles, members_of
+from annotation.members.permissions import is_site_admin
 from annotation.models import ResearchGroup, RoleGrant, Study
 from annotation.models.tokens import Scope
 
@@ -153,6 +154,5 @@ class GroupSetup(_Members):
 
 
 def _require_site_admin(request: Request) -> None:
-    user = user_of(request)
-    if not user.is_superuser or getattr(user, "limited_to", None) is not None:
+    if not is_site_admin(user_of(request)):
         raise PermissionDenied("only site admins may do this, by a token for all studies")

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.files.file_bounds import command_for
@@ -49,11 +50,16 @@ class UploadForm(forms.Form):
         ("battles", _("Arena battles with conversations (JSON): instances and votes")),
         ("label-studio", _("Label Studio’s pairwise tasks (JSON): instances and votes")),
     ]
+    WHOLE = [("bundle", _("Bundle (ZIP archive): a whole study, read into an empty one"))]
 
     kind = forms.ChoiceField(choices=KINDS, label=_("What is in the file"))
     file = FilesField(
         label=_("File"),
-        help_text=_("Or several files of one data set: JSON, JSON Lines or Parquet; or their folder as a ZIP archive."),
+        help_text=format_lazy(
+            "{} {}",
+            _("Or several files of one data set: JSON, JSON Lines or Parquet; or their folder as a ZIP archive."),
+            format_lazy(_("Up to {limit} MB."), limit=settings.UPLOAD_MAX_BYTES // 2**20),
+        ),
     )
     dataset = forms.CharField(
         required=False, max_length=100, label=_("Data set"), help_text=_("For MTurk results; or where lines name none.")
@@ -67,6 +73,13 @@ class UploadForm(forms.Form):
     system_2 = forms.CharField(
         required=False, max_length=200, label=_("System 2"), help_text=_("MTurk results: whose Input.id is 2 (B).")
     )
+
+    def __init__(self, *args: Any, whole: bool = False, **kwargs: Any) -> None:
+        """Offer whole studies too, if the user may read them in."""
+        super().__init__(*args, **kwargs)
+        if whole:
+            kinds: Any = self.fields["kind"]
+            kinds.choices = [*self.KINDS, *self.WHOLE]
 
     def clean_file(self) -> list[Any]:
         """Refuse files that are too large together, or too many."""

@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path, PurePath
@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.core.files import File
 from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from django_tasks import task
 
 from annotation.core import progress
@@ -22,6 +23,7 @@ from annotation.core.files.sent_files import DATA_FILES, Joined, is_zip, join, r
 from annotation.core.processes import is_gone, this_process
 from annotation.core.task_queue import UNDER_WAY as TASK_UNDER_WAY
 from annotation.core.task_queue import DeathRule, QueuedTask, is_orphan, last_task
+from annotation.importing.further_kinds import WHOLE
 from annotation.importing.uploads import read_upload
 from annotation.models import Study, Upload
 
@@ -34,7 +36,7 @@ GRACE = timedelta(minutes=1)  # until a small file that no process has begun to 
 ABANDONED_AFTER = timedelta(hours=1)  # a folder without a row: its process ended between the two
 PROGRESS = "progress.json"
 KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".zip")
-UNPACKED = 4  # times as large as what was sent the rows of Parquet files and archives may be
+UNPACKED = 2  # times as large as what may be sent the rows of Parquet files and archives may be
 
 
 def folder_of(upload: Upload) -> Path:
@@ -65,7 +67,7 @@ def take_in(
             upload.size += _keep(file, folder / _name(place, file), settings.UPLOAD_MAX_BYTES - upload.size)
         with transaction.atomic():
             upload.save()
-            if upload.size > SMALL:
+            if queued := upload.size > SMALL or kind in WHOLE:
                 read_files.enqueue(upload.pk)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
@@ -73,7 +75,7 @@ def take_in(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    if upload.size <= SMALL:
+    if not queued:
         read_files.call(upload.pk)
         upload.refresh_from_db()
     return upload
@@ -125,18 +127,28 @@ def read_files(upload_id: int) -> bool:
 
 
 def _read(upload: Upload) -> str:
-    joined = _joined(upload)
+    files = _files(upload)
+    if upload.kind in WHOLE:
+        if len(files) > 1 or not is_zip(upload.names[0]):
+            raise AnnotationError(f"{upload.name}: this kind is sent as one ZIP archive")
+        read: Callable[..., str] = import_string(WHOLE[upload.kind])
+        return read(files[0], name=upload.names[0], study=upload.study)
+    joined = _joined(upload, files)
     with joined.own_lines():
         given: dict[str, Any] = {"data": joined.data, "name": joined.name, "slug": upload.study.slug, **upload.options}
         return read_upload(kind=upload.kind, **given)[1]
 
 
-def _joined(upload: Upload) -> Joined:
-    """Return the bytes of an upload's files; those of several together, and of an archive."""
-    folder, most = folder_of(upload), UNPACKED * settings.UPLOAD_MAX_BYTES
-    files = sorted(path for path in folder.glob("[0-9]*") if path.is_file())
+def _files(upload: Upload) -> list[Path]:
+    files = sorted(path for path in folder_of(upload).glob("[0-9]*") if path.is_file())
     if len(files) != len(upload.names):
         raise AnnotationError(f"{upload.name}: the file is no longer there; please send it again")
+    return files
+
+
+def _joined(upload: Upload, files: list[Path]) -> Joined:
+    """Return the bytes of an upload's files; those of several together, and of an archive."""
+    folder, most = folder_of(upload), UNPACKED * settings.UPLOAD_MAX_BYTES
     if len(files) > 1:
         return join(list(zip(files, upload.names, strict=True)), upload.name, most=most)
     if not is_zip(upload.names[0]):
@@ -194,6 +206,10 @@ def look_after_uploads() -> None:
         with suppress(OSError):
             if folder.name not in known and folder.stat().st_mtime < old:
                 shutil.rmtree(folder)
+    for part in Path(settings.FILE_UPLOAD_TEMP_DIR).glob("*.upload*"):  # of a request whose process was killed
+        with suppress(OSError):
+            if part.stat().st_mtime < old:
+                part.unlink()
 
 
 def _is_left(upload: Upload) -> bool:

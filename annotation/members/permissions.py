@@ -110,6 +110,11 @@ def _view_of(find: Callable[..., Any], roles: Sequence[str], methods: Sequence[s
     return wrapped
 
 
+def is_site_admin(user: Any) -> bool:
+    """Tell whether a user is a site admin, who came with no token that is limited to some studies."""
+    return bool(user.is_superuser) and getattr(user, "limited_to", None) is None
+
+
 def groups_of_new_study(user: User) -> list[ResearchGroup]:
     """Return the groups in which `user` may create a study, the default first.
 

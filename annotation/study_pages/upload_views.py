@@ -9,14 +9,14 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.upload_jobs import UNDER_WAY, progress_of, take_in
-from annotation.members.permissions import FORM, READERS, account_of, study_view
+from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
 from annotation.models import Study, Upload
 
 
 @study_view(*READERS, methods=FORM)
 def upload(request: HttpRequest, study: Study) -> HttpResponse:
     """Take in further files for a study."""
-    form = UploadForm(request.POST or None, request.FILES or None)
+    form = UploadForm(request.POST or None, request.FILES or None, whole=is_site_admin(request.user))
     if form.is_valid():
         by = account_of(request)
         if taken := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file"):

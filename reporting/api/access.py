@@ -9,7 +9,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from annotation.members.permissions import READERS, has_any_role
+from annotation.members.permissions import READERS, has_any_role, is_site_admin
 from annotation.models import (
     Alignment,
     Annotator,
@@ -104,7 +104,7 @@ class IsSiteAdmin(BasePermission):
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         """Tell whether the user is a site admin."""
-        return bool(request.user.is_superuser) and getattr(request.user, "limited_to", None) is None
+        return is_site_admin(request.user)
 
 
 def visible_to(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:

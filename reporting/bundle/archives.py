@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from django.conf import settings
+
 from annotation.core.files.file_bounds import MOST_BYTES
 from annotation.core.files.sent_files import is_zip, unpack
 from reporting.bundle.layout import BadBundle
@@ -13,17 +15,20 @@ MOST_UNPACKED = 16 * MOST_BYTES
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[Path]:
-    """Give the folder of a bundle; that of a ZIP archive is there for a while.
+def unpacked(path: Path, name: str = "") -> Iterator[Path]:
+    """Give the folder of a bundle; that of a ZIP archive is there for a while, in the data folder.
+
+    name : of the archive, where it is not that of its path
 
     Raises: BadBundle for an archive of anything but one folder; AnnotationError if it can't be unpacked.
     """
     if not (path.is_file() and is_zip(path.name)):
         yield path
         return
-    with TemporaryDirectory(prefix="tandem-bundle-") as made:
-        unpack(path, Path(made) / "packed", path.name, most=MOST_UNPACKED)
+    name = name or path.name
+    with TemporaryDirectory(prefix="tandem-bundle-", dir=settings.DATA_DIR) as made:
+        unpack(path, Path(made) / "packed", name, most=MOST_UNPACKED)
         folders = list((Path(made) / "packed").iterdir())
         if len(folders) != 1:
-            raise BadBundle(f"{path.name} holds more than the folder of one bundle")
+            raise BadBundle(f"{name} holds more than the folder of one bundle")
         yield folders[0]

@@ -3,19 +3,20 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
 from django.db.models import Field, ForeignKey, Model
 
 from annotation.core.errors import AnnotationError
-from annotation.members.accounts import grant_creator_role
-from annotation.models import Generation, Hit, Instance, ResearchGroup, Study
-from annotation.studies.services import ensure_study, record_import
+from annotation.core.progress import READING, STORING, report
+from annotation.models import Event, Generation, Hit, ImportRecord, Instance, ResearchGroup, Study
+from annotation.studies.services import ensure_study, record_import, validate
 from judging.models import JudgeRun
+from reporting.bundle.archives import unpacked
 from reporting.bundle.layout import MANIFEST, BadBundle, Progress, row_file, silent
 from reporting.bundle.numbers import all_numbers
 from reporting.bundle.opening import Bundle
@@ -35,7 +36,6 @@ def import_bundle(
     *,
     slug: str,
     group: ResearchGroup | None = None,
-    by: User | None = None,
     progress: Progress = silent,
 ) -> Study:
     """Make a study of a bundle, with all its rows; or nothing, if its findings are not those of the bundle to the last digit.
@@ -44,47 +44,76 @@ def import_bundle(
 
     Raises: BadBundle; AnnotationError for a taken name, or a judge or endpoint of the same name and other settings.
     """
-    bundle = verify_bundle(folder)
-    if not bundle.manifest["contents"]["texts"]:
-        raise BadBundle("the bundle holds no texts: it can be verified, but no study made of it")
+    bundle = _verified(folder)
     with transaction.atomic():
-        study = _study(bundle, slug, group, by)
-        made = Made(study)
-        for done, table in enumerate(TABLES, start=1):
-            made.store(table, _with_texts(bundle, table))
-            progress(done, len(TABLES) + 1)
-        questions, two_stage = study.questions, study.is_two_stage
-        found = all_numbers(questions, two_stage, lambda filters: read_study(study, filters))
-        stated = {**bundle.numbers, "study": slug}
-        stated["others"] = [{**one, "study": slug} for one in stated["others"]]
-        refuse_differences(stated, found, "from the imported study")
-        record_import(
-            study=study,
-            kind="bundle",
-            name=folder.name,
-            data=(folder / MANIFEST).read_bytes(),
-            counts={"files": len(bundle.manifest["files"])},
-            manifest=sha256_of(folder / MANIFEST),
-        )
-    progress(len(TABLES) + 1, len(TABLES) + 1)
+        settings = {**_settings(bundle), **({} if group is None else {"group": group})}
+        study = ensure_study(slug=slug, must_be_new=True, **settings)
+        _store(bundle, study, progress)
     return study
 
 
-def _study(bundle: Bundle, slug: str, group: ResearchGroup | None, by: User | None) -> Study:
+def import_upload(path: Path, *, name: str, study: Study) -> str:
+    """Read a bundle that was sent, as a ZIP archive, into a study that is still empty; return what was done.
+
+    Raises: as `import_bundle`; AnnotationError for a study in which there is something.
+    """
+    with unpacked(path, name) as folder:
+        bundle = _verified(folder, partial(report, READING))
+        with transaction.atomic():
+            study = Study.objects.select_for_update().get(pk=study.pk)
+            if full := [table.model._meta.verbose_name_plural for table in TABLES if _is_there(table, study)]:
+                raise AnnotationError(f"a bundle is read into an empty study; {study.slug} has {full[0]}")
+            for setting, value in _settings(bundle).items():
+                setattr(study, setting, value)
+            validate(study)
+            study.save()
+            _store(bundle, study, partial(report, STORING))
+    return f"{name}: all of the study has been made here; its findings are those of the bundle"
+
+
+def _is_there(table: DatabaseTable, study: Study) -> bool:
+    """Tell whether a study has rows of its own in a table, beside the log of how it was made."""
+    return not table.same and table.model not in (Event, ImportRecord) and table.rows(study).exists()
+
+
+def _verified(folder: Path, progress: Progress = silent) -> Bundle:
+    bundle = verify_bundle(folder, progress)
+    if not bundle.manifest["contents"]["texts"]:
+        raise BadBundle("the bundle holds no texts: it can be verified, but no study made of it")
+    return bundle
+
+
+def _store(bundle: Bundle, study: Study, progress: Progress) -> None:
+    """Store all rows, and compare the findings; within a transaction."""
+    made = Made(study)
+    for done, table in enumerate(TABLES, start=1):
+        made.store(table, _with_texts(bundle, table))
+        progress(done, len(TABLES) + 1)
+    questions, two_stage = study.questions, study.is_two_stage
+    found = all_numbers(questions, two_stage, lambda filters: read_study(study, filters))
+    stated = {**bundle.numbers, "study": study.slug}
+    stated["others"] = [{**one, "study": study.slug} for one in stated["others"]]
+    refuse_differences(stated, found, "from the imported study")
+    manifest = bundle.folder / MANIFEST
+    record_import(
+        study=study,
+        kind="bundle",
+        name=bundle.folder.name,
+        data=manifest.read_bytes(),
+        counts={"files": len(bundle.manifest["files"])},
+        manifest=sha256_of(manifest),
+    )
+    progress(len(TABLES) + 1, len(TABLES) + 1)
+
+
+def _settings(bundle: Bundle) -> dict[str, Any]:
     fields = {field.name: field for field in Study._meta.fields}
     settings = {}
     for name, value in bundle.study["settings"].items():
         if name not in fields or name in IDENTITY:
             raise BadBundle(f"study.json: {name} is no setting of a study")
         settings[name] = _cleaned(fields[name], value, "study.json")
-
-    def finish(study: Study) -> None:
-        if by is not None:
-            grant_creator_role(user=by, study=study)
-
-    return ensure_study(
-        slug=slug, must_be_new=True, on_made=finish, **settings, **({} if group is None else {"group": group})
-    )
+    return settings
 
 
 def _with_texts(bundle: Bundle, table: DatabaseTable) -> Iterator[Row]:

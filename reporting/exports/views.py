@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
+from django.conf import settings
 from django.http import FileResponse, HttpRequest, StreamingHttpResponse
 
 from annotation.core.http import as_download
@@ -39,7 +40,7 @@ def rows_response(study: Study, kind: str, form: str) -> Any:
 
 def _parquet(study: Study, kind: str) -> IO[bytes]:
     """Open a file that is written before the response begins, so that a failure can still be told."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=settings.DATA_DIR) as folder:
         path = Path(folder) / "rows"
         write_export(path, study, kind, PARQUET)
         return path.open("rb")  # which can be read after the folder is removed

@@ -80,3 +80,12 @@ def test_proxies_pass_on_ids_and_keep_numbers_to_themselves(name: str) -> None:
     assert "X-Request-ID" in text
     assert "metrics" in text
     assert "readyz" in text
+
+
+def test_proxies_let_through_what_may_be_uploaded_and_little_more(settings: Any) -> None:
+    for name, pattern in (
+        ("deploy/Caddyfile", r"max_size (\d+)MB"),
+        ("deploy/nginx.conf", r"client_max_body_size (\d+)m;"),
+    ):
+        [limit] = re.findall(pattern, text_of(name))
+        assert 0 < int(limit) - settings.UPLOAD_MAX_BYTES // 2**20 <= 4, name

@@ -241,3 +241,12 @@ def test_ties_can_not_be_switched_off_while_votes_are_being_given() -> None:
 
     save_settings(study=study, title="Another title")  # the rest may be changed
     assert Study.objects.get().ties_allowed
+
+
+def test_a_body_far_beyond_what_may_be_sent_is_not_kept(client: Client, settings: Any) -> None:
+    settings.UPLOAD_MAX_BYTES = 2**20
+    announced = {"CONTENT_LENGTH": str(4 * 2**20 + 1), "content_type": "multipart/form-data; boundary=x"}
+    for path in ("/", "/api/v1/studies/study/import/"):
+        answer = client.post(path, b"", **announced)
+        assert (answer.status_code, "up to 1 MB are taken" in answer.text) == (413, True), path
+    assert answer.json()["detail"].startswith("This is too large")

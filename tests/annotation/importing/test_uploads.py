@@ -196,6 +196,16 @@ def test_files_of_no_upload_are_removed_after_an_hour(study: Study, large: None)
     assert {one.name for one in left(study)} == {"fresh", upload.key}
 
 
+def test_what_a_killed_web_process_was_receiving_is_removed_after_an_hour(settings: Any, tmp_path: Path) -> None:
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path)
+    old, new = tmp_path / "a.upload.csv", tmp_path / "b.upload"
+    for path in (old, new):
+        path.write_bytes(b"x")
+    os.utime(old, (0, 0))
+    look_after_uploads()
+    assert list(tmp_path.glob("*.upload*")) == [new]
+
+
 def test_only_the_last_uploads_are_listed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upload_jobs, "MOST_KEPT", 2)
     sent = [send(study, f_jsonl=LINES).key for _ in range(3)]
@@ -241,7 +251,7 @@ def link(name: str) -> zipfile.ZipInfo:
         (archive(("../../out.jsonl", LINES)), "leads out of its folder"),
         (archive(("/out.jsonl", LINES)), "leads out of its folder"),
         (archive((link("f.jsonl"), b"/etc/passwd")), "is a link"),
-        (archive(("bomb.jsonl", b"\n" * (5 * 2**20))), "unpacks to more than 4 MB"),
+        (archive(("bomb.jsonl", b"\n" * (5 * 2**20))), "unpacks to more than 2 MB"),
         (archive(("readme.txt", b"x")), "holds no file that ends with"),
         (archive(("f.jsonl", LINES))[:-30], "is no ZIP archive"),
     ],

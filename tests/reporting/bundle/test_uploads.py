@@ -1,0 +1,108 @@
+"""Bundles that are sent: read by the worker into an empty study, for site admins alone."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from rest_framework.test import APIClient
+
+from annotation.importing.upload_jobs import folder_of, read_files
+from annotation.models import Study, Upload
+from reporting.findings.study_findings import findings
+from tests.factories import make_study, make_user, token_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+IMPORT = "/api/v1/studies/study/import/"
+
+
+def packed(folder: Path, change: str = "") -> SimpleUploadedFile:
+    """Pack a bundle as the page of files does, with a byte more in one of its files."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder.parent).as_posix()
+            if path.is_file():
+                file.writestr(name, path.read_bytes() + (b" " if path.name == change else b""))
+    return SimpleUploadedFile("varied-bundle.zip", made.getvalue())
+
+
+@pytest.fixture
+def admin(settings: Any, tmp_path: Path) -> Any:
+    settings.DATA_DIR = tmp_path / "data"
+    make_study(instances=0)
+    user = make_user("root")
+    user.is_superuser = True
+    user.save()
+    return user
+
+
+def api(user: Any, **token: Any) -> APIClient:
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user, **token)}")
+    return client
+
+
+def send(client: APIClient, file: Any) -> Any:
+    return client.post(IMPORT, {"kind": "bundle", "file": file}, format="multipart")
+
+
+def test_a_bundle_that_is_sent_makes_the_same_study(varied: Study, bundle: Path, admin: Any) -> None:
+    client = api(admin)
+    answer = send(client, packed(bundle))
+    assert (answer.status_code, answer.json()["status"]) == (202, "queued")
+    assert not Study.objects.get(slug="study").instances.exists()
+    assert read_files.call(Upload.objects.get().pk)
+
+    read = client.get(answer["Location"]).json()
+    assert (read["status"], read["lines"]) == ("done", [])
+    assert "its findings are those of the bundle" in read["detail"]
+    stated = json.loads((bundle / "numbers.json").read_text(encoding="utf-8"))
+    found = json.loads(json.dumps(findings(Study.objects.get(slug="study"))))
+    assert {name: found[name] for name in found if name != "study"} == {
+        name: stated[name] for name in stated if name not in ("study", "others")
+    }
+    assert Study.objects.get(slug="study").protocol == "two-stage"
+    assert not folder_of(Upload.objects.get()).exists()
+
+    assert send(client, packed(bundle)).status_code == 202  # once more, into what is there now
+    again = Upload.objects.get(status="queued")
+    assert not read_files.call(again.pk)
+    again.refresh_from_db()
+    assert again.message.startswith("a bundle is read into an empty study; study has ")
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "why"),
+    [
+        pytest.param("numbers.json", "b.zip", "numbers.json has been changed", id="changed byte"),
+        pytest.param("", "b.jsonl", "b.jsonl: this kind is sent as one ZIP archive", id="no archive"),
+    ],
+)
+def test_a_bundle_that_is_none_leaves_the_study_empty(
+    bundle: Path, admin: Any, change: str, name: str, why: str
+) -> None:
+    file = packed(bundle, change)
+    file.name = name
+    assert send(api(admin), file).status_code == 202
+    upload = Upload.objects.get()
+    assert not read_files.call(upload.pk)
+    upload.refresh_from_db()
+    assert why in upload.message
+    assert not Study.objects.get(slug="study").systems.exists()
+
+
+def test_only_site_admins_may_send_a_bundle(bundle: Path, admin: Any, client: Client) -> None:
+    study = Study.objects.get(slug="study")
+    rita = make_user("rita", "researcher", study=study)
+    for user, token in ((rita, {}), (admin, {"studies": [study]})):
+        refused = send(api(user, **token), packed(bundle))
+        assert (refused.status_code, list(refused.json()["fields"])) == (422, ["kind"])
+    for user, offered in ((rita, False), (admin, True)):
+        client.force_login(user)
+        assert ('value="bundle"' in client.get("/studies/study/upload/").text) is offered
+    assert not Upload.objects.exists()
