@@ -11,8 +11,10 @@ from django.utils import timezone
 
 Made = dict[type[models.Model], models.Model]
 
+CELLS = [{"only_a": 0.5, "both": None, "only_b": 0.5}]  # of the table of a whole study
 # What a type alone does not tell: of constraints, and of texts that the program reads.
 VALUES: dict[str, dict[str, Any]] = {
+    "Alarm": {"ended_at": None},
     "ArmDraw": {"instance": None},
     "AspectSet": {"aspects": ["mine aspect"], "made_by": {"method": "mine"}},
     "AuditAnswer": {"status": "error", "verdict": None},
@@ -20,10 +22,10 @@ VALUES: dict[str, dict[str, Any]] = {
     "GenerationRun": {"left_out": [{"instance": "mine", "why": "mine"}], "params": {"stop": "mine"}},
     "JudgeAudit": {"kind": "stress", "changes": ["bold"], "found": None},
     "JudgeTuning": {"plan": {"presentations": 1, "choosing": [], "shown": [], "held_out": []}, "found": {}},
-    "Mail": {"kind": "alarm", "invitation": None, "user": None},
+    "Mail": {"kind": "invitation", "state": "failed", "user": None},
     "QualificationResult": {"right": 0},
     "SystemRanking": {"options": {"design": "all"}, "found": {"stopped": "mine", "systems": []}},
-    "TableCheck": {"found": {}},
+    "TableCheck": {"found": {"supported": 0.5, "support": 0.5, "n": 2, "missing": 0, "threshold": 0.5, "cells": CELLS}},
     "Upload": {"names": ["mine.jsonl"], "bad_lines": [[1, "mine"]]},
     "VoteChange": {"verdict": 0, "strength": None, "tie_kind": ""},
 }

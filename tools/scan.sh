@@ -8,7 +8,7 @@ run() { from=$1; shift; .venv/bin/uv tool run --quiet --from "$from" "$@"; }
 
 status=0
 echo "== packages with known vulnerabilities =="
-for lock in base dev; do
+for lock in base dev entities docs; do
     run pip-audit==2.10.1 pip-audit --strict --disable-pip --require-hashes -r "requirements/$lock.txt" || status=1
 done
 
