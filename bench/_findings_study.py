@@ -1,5 +1,7 @@
 """Fills an empty database with a study of many ratings for `bench.analysis` and times its findings; prints JSON.
 
+The last of what is printed is the path of a link by which its researcher signs in.
+
     python -m bench._findings_study INSTANCES
 
 A separate process, whose memory is its own. Rows are made by INSERT … SELECT: an import of a million would take an hour.
@@ -40,6 +42,7 @@ def main(instances: int) -> None:
     # Django's apps can be imported only now.
     from django.core.management import call_command
 
+    from annotation.members.accounts import grant_role, login_link
     from reporting.findings.computing import compute_estimates, compute_findings
     from reporting.findings.data.inputs import Filters
     from reporting.findings.data.reading import read_study
@@ -59,7 +62,10 @@ def main(instances: int) -> None:
     times.append(time.process_time())
     ratings = sum(one["raters"][0]["ratings"] for one in found["configurations"])
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    json.dump([ratings, *(later - earlier for earlier, later in pairwise(times)), megabytes], sys.stdout)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    researcher, _ = grant_role(username="researcher", role="researcher", study=study)
+    link = login_link(user=researcher, base_url="")
+    json.dump([ratings, *(later - earlier for earlier, later in pairwise(times)), megabytes, link], sys.stdout)
 
 
 def make_study(slug: str, instances: int) -> "Study":

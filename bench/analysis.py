@@ -6,7 +6,7 @@ minutes, some of its rounds are timed and scaled up.
 
 import json
 import math
-import os
+import re
 import resource
 import subprocess
 import sys
@@ -15,9 +15,12 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from html import unescape
 from importlib.metadata import version
+from statistics import median
 from typing import TypeVar
 
+import httpx2
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
@@ -34,6 +37,8 @@ from analysis.ranking import (
     sep_elo_weight,
 )
 from analysis.types import FloatArray, IntArray, Outcomes
+from bench.rating import token
+from bench.serving import environment_of, free_port, server_of
 
 RATINGS = 1_000_000
 PAIRS = 5  # in a rating set
@@ -46,6 +51,7 @@ ROUNDS = 100
 LOOPED = 2_000  # instances of which pandas works out rating sets by a function of one's own; its time is scaled up
 FITTED = 2  # of the rounds of a baseline that takes seconds each
 TURNS = 5  # of what takes a fraction of a second, in which one turn may fall into a busy moment
+PAGE_TURNS = 20
 T = TypeVar("T")
 
 
@@ -64,16 +70,44 @@ def main() -> None:
 
 
 def findings_of_a_study() -> None:
-    """Time the findings of a whole study of as many ratings in a process of its own, on SQLite."""
+    """Time the findings of a whole study of as many ratings in a process of its own, on SQLite, and its page."""
     with tempfile.TemporaryDirectory() as folder:
+        environment = environment_of(f"sqlite:///{folder}/bench.sqlite3", folder)
         command = [sys.executable, "-m", "bench._findings_study", str(RATINGS // RATINGS_OF_INSTANCE)]
-        database = {**os.environ, "DATABASE_URL": f"sqlite:///{folder}/bench.sqlite3"}
-        output = subprocess.run(command, env=database, check=True, capture_output=True, text=True).stdout
-    ratings, reading, estimating, reading_all, computing, megabytes = json.loads(output)
-    print(
-        f"  findings of {ratings:,} ratings: {reading:.1f} s of reading and {estimating:.1f} s for estimates, "
-        f"{reading_all:.1f} and {computing:.1f} s for all; {megabytes:.0f} MB at most"
-    )
+        output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+        ratings, reading, estimating, reading_all, computing, megabytes, link = json.loads(output)
+        print(
+            f"  findings of {ratings:,} ratings: {reading:.1f} s of reading and {estimating:.1f} s for estimates, "
+            f"{reading_all:.1f} and {computing:.1f} s for all; {megabytes:.0f} MB at most"
+        )
+        page_of_findings(environment, link)
+
+
+def page_of_findings(environment: dict[str, str], link: str) -> None:
+    """Time the findings page of the study in the database, and its pictures, and print the web server's memory after them."""
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    worker = [sys.executable, "manage.py", "worker", "--batch"]
+    with server_of(environment, port), httpx2.Client(base_url=address, follow_redirects=True, timeout=60) as browser:
+        browser.post(link, data={"csrfmiddlewaretoken": token(browser.get(link).text)})
+        page = "/studies/bench/findings/"
+        browser.get(page)
+        subprocess.run(worker, env=environment, check=True)  # what the page has asked for
+        shown = browser.get(page).raise_for_status().text
+        pictures = sorted(set(re.findall(r'src="(/studies/bench/[^"]+)"', shown)))
+        cold = [fetched(browser, unescape(picture)) for picture in pictures]
+        warm = sorted(fetched(browser, page) for _ in range(PAGE_TURNS))
+        print(
+            f"  its page: {median(warm):.2f} s warm ({warm[0]:.2f} to {warm[-1]:.2f}), {len(shown) / 1024:.0f} KB; "
+            f"{len(cold)} pictures, drawn for the first time in {median(cold):.2f} s each (at most {max(cold):.2f})"
+        )
+
+
+def fetched(browser: httpx2.Client, path: str) -> float:
+    """Return the seconds that a request takes."""
+    begun = time.perf_counter()
+    browser.get(path).raise_for_status()
+    return time.perf_counter() - begun
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:

@@ -180,13 +180,9 @@ def report(database: str, pairs: int, raters: int, ours: RequestTimes, baseline:
     return submit[1], bare[1]
 
 
-@contextmanager
-def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> Iterator[tuple[list[str], str, int]]:
-    """Fill a database and serve it with two processes of four threads, as `make run` does; print its memory and start time."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
-    environment = {
+def environment_of(database_url: str, folder: str) -> dict[str, str]:
+    """Return the environment of a server whose data lie in a folder."""
+    return {
         **os.environ,
         "TANDEM_DATA_DIR": folder,
         "DATABASE_URL": database_url,
@@ -195,10 +191,31 @@ def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> 
         "MALLOC_ARENA_MAX": "1",  # both as config/serving sets them
         "OPENBLAS_NUM_THREADS": "1",
     }
+
+
+@contextmanager
+def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> Iterator[tuple[list[str], str, int]]:
+    """Fill a database and serve it with two processes of four threads, as `make run` does; print its memory and start time."""
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    environment = environment_of(database_url, folder)
     filled = [sys.executable, "-m", "bench._serving_study", str(pairs), str(raters_per_hit), str(max(RATERS)), address]
     begun = time.perf_counter()
     made = subprocess.run(filled, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
     print(f"filled {pairs:,} pairs in {time.perf_counter() - begun:.0f} s", flush=True)
+    with server_of(environment, port) as pid:
+        yield json.loads(made.stdout), address, pid
+
+
+def free_port() -> int:
+    """Return a port of this machine that is free."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def server_of(environment: dict[str, str], port: int) -> Iterator[int]:
+    """Serve as `make run` does, and yield the process group; print the time to the first answer, and the memory at the end."""
     command = [
         *(sys.executable, "-m", "gunicorn", "--config", "python:config.serving.gunicorn_config"),
         *("--bind", f"127.0.0.1:{port}", "--log-level", "error"),
@@ -208,7 +225,7 @@ def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> 
     try:
         wait_for(port, server)
         print(f"first answer {time.perf_counter() - begun:.2f} s after the start", flush=True)
-        yield json.loads(made.stdout), address, server.pid
+        yield server.pid
         print(f"memory (PSS) of the server and its two processes: {memory_of(server.pid):.0f} MB", flush=True)
     finally:
         os.killpg(server.pid, signal.SIGKILL)
