@@ -1,4 +1,4 @@
-"""Parsing judgments made elsewhere: plain or exported rows of one presentation, or LLMBar's rows of two."""
+"""Parsing judgments made elsewhere: plain or exported rows of one presentation, votes with a winner, or LLMBar's rows of two."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import Record
 from annotation.core.files.spreadsheet import restore
+from annotation.importing.formats.votes import instance_of_prompt
 from judging.importing import columns
 from judging.importing.cells import LONGEST_FAMILY, Cells, JudgmentRow, PairReference
 from judging.importing.long_form import LongCells, latest
@@ -19,8 +20,10 @@ OPTIONAL = (
     columns.QUESTION,
 )
 TABLE = ("subset", "llm", "strategy", "idx", "label", "winner_noswap", "winner_swap")
+VOTES = ("prompt", "left", "right", "winner")
 VERDICTS = {"a": Verdict.A, "tie": Verdict.TIE, "b": Verdict.B, "": None}
 WINNERS = {"1": Verdict.A, "2": Verdict.B, "": None}
+SIDES = {"left": Verdict.A, "tie": Verdict.TIE, "right": Verdict.B, "": None}
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,10 @@ class JudgmentFile:
     unread: list[str]
 
 
-def parse_judgments(data: bytes, name: str) -> JudgmentFile:
+def parse_judgments(data: bytes, name: str, judge: str = "") -> JudgmentFile:
     """Parse judgments from CSV or JSON, in the form that the header indicates.
 
+    judge : who gave votes with a winner whose rows name no judge
     Raises: BadFile for a file without the columns, or without rows.
     """
     header, records, bad = _records(data)
@@ -42,9 +46,13 @@ def parse_judgments(data: bytes, name: str) -> JudgmentFile:
         lines.refuse(name, bad)
     is_long = set(header) >= set(columns.NEEDED)
     is_table = "winner_noswap" in header and not is_long
-    needed: tuple[str, ...] = columns.NEEDED if is_long else TABLE if is_table else PLAIN
+    is_votes = "winner" in header and not is_long
+    if judge and not is_votes:
+        lines.refuse(name, [BadLine(1, "the rows name their judges; only votes with a winner take one name for all")])
+    needed: tuple[str, ...] = columns.NEEDED if is_long else TABLE if is_table else VOTES if is_votes else PLAIN
     long = (*columns.JUDGMENT_COLUMNS, columns.QUESTION)
     known: tuple[str, ...] = long if is_long else TABLE if is_table else PLAIN + OPTIONAL
+    known = (*VOTES, "id", "judge") if is_votes else known
     lines.refuse(name, [BadLine(1, f"column {column} is missing") for column in needed if column not in header])
     rows: list[JudgmentRow] = []
     for number, record in records:
@@ -53,7 +61,12 @@ def parse_judgments(data: bytes, name: str) -> JudgmentFile:
         if record.get("method") == Judge.JURY:  # made of the verdicts in other rows
             continue
         cells = (LongCells if is_long else Cells)(number, record)
-        made = _table_rows(cells) if is_table else [cells.row() if isinstance(cells, LongCells) else _plain(cells)]
+        if is_table:
+            made = _table_rows(cells)
+        elif is_votes:
+            made = [_vote(cells, judge)]
+        else:
+            made = [cells.row() if isinstance(cells, LongCells) else _plain(cells)]
         bad.extend(BadLine(number, problem) for problem in cells.problems)
         rows.extend(made if not cells.problems else [])
     if not rows and not bad:
@@ -97,6 +110,18 @@ def _plain(cells: Cells) -> JudgmentRow:
         calls=cells.whole("calls") or 0,
         prompt_tokens=cells.whole("prompt_tokens"),
         completion_tokens=cells.whole("completion_tokens"),
+    )
+
+
+def _vote(cells: Cells, judge: str) -> JudgmentRow:
+    """Return one vote, in which the text on the left was shown first."""
+    left, right = cells.needed("left"), cells.needed("right")
+    return JudgmentRow(
+        number=cells.number,
+        place=PairReference(instance_of_prompt(cells.needed("prompt")), system_a=left, system_b=right),
+        judge=cells.judge(judge or cells.needed("judge")),
+        order=Judgment.Order.AB,
+        verdict=SIDES.get(cells.one_of("winner", SIDES)),
     )
 
 

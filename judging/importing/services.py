@@ -41,14 +41,14 @@ class ImportedJudgments:
         return {"added": self.added, "unchanged": self.unchanged, "judges": len(self.judges)}
 
 
-def import_judgments(*, data: bytes, name: str, slug: str) -> tuple[Study, ImportedJudgments]:
-    """Import a file of judgments on a study's pairs, whole or not at all.
+def import_judgments(*, data: bytes, name: str, slug: str, judge: str = "") -> tuple[Study, ImportedJudgments]:
+    """Import a file of judgments on a study's pairs, whole or not at all; `judge` gave votes that name none.
 
     Judgments that are already stored must agree. Each judge of the file gets a run on the study for each question that it
     answers, which is done.
     Raises: BadFile listing every line that can't be imported; UnknownStudy.
     """
-    file = parse_judgments(data, name)
+    file = parse_judgments(data, name, judge)
     with transaction.atomic():  # opened late: SQLite blocks other writers
         study = find_study(slug, lock=True)
         found, unknown = Resolver(study).resolve(file.rows)

@@ -50,6 +50,11 @@ def parse_votes(
     return _instances(votes, shown, name, dataset), votes
 
 
+def instance_of_prompt(prompt: str) -> str:
+    """Return the id of the instance that a prompt becomes."""
+    return f"prompt-{prompt}" if prompt else ""
+
+
 def _records(data: bytes, name: str) -> tuple[Iterator[Record], list[BadLine]]:
     if lines.is_csv(name):
         _, records, bad = lines.read_csv(data)
@@ -76,7 +81,7 @@ def _votes(records: Iterator[Record], bad: list[BadLine], name: str) -> list[Vot
         bad.extend(BadLine(number, problem) for problem in problems)
         if not problems:
             pair_id, prompt, left, right, worker, winner = (cells[field] for field in _VOTE_FIELDS)
-            rows.append(VoteRow(number, pair_id, f"prompt-{prompt}", left, right, worker, winner))
+            rows.append(VoteRow(number, pair_id, instance_of_prompt(prompt), left, right, worker, winner))
     if not rows and not bad:
         bad.append(BadLine(1, "the file holds no votes"))
     lines.refuse(name, bad)

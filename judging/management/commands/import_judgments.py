@@ -1,4 +1,4 @@
-"""`import_judgments FILE --study SLUG`."""
+"""`import_judgments FILE --study SLUG [--judge NAME]`."""
 
 from typing import Any
 
@@ -9,14 +9,19 @@ from judging.importing.services import import_judgments
 class Command(TandemCommand):
     help = (
         "Read verdicts that judges gave elsewhere on a study's pairs: CSV with instance, pair, judge, order (ab or ba), "
-        "verdict (a, tie, b, or empty: unparsed), or LLMBar's table of published verdicts."
+        "verdict (a, tie, b, or empty: unparsed), votes with a winner (prompt, left, right, winner), or LLMBar's table of "
+        "published verdicts."
     )
 
-    arguments = (argument("file"), argument("--study", required=True, metavar="SLUG"))
+    arguments = (
+        argument("file"),
+        argument("--study", required=True, metavar="SLUG"),
+        argument("--judge", default="", metavar="NAME", help="whose votes with a winner these are; otherwise column judge"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         data, name = read_file(options["file"])
-        study, stored = import_judgments(data=data, name=name, slug=options["study"])
+        study, stored = import_judgments(data=data, name=name, slug=options["study"], judge=options["judge"])
         if stored.unread:
             self.stderr.write(f"notice: nothing was made of the columns {', '.join(stored.unread)}")
         for judge, label in stored.judges.items():

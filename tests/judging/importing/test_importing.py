@@ -34,8 +34,8 @@ def study() -> Study:
     return add_instances(make_study("tea", instances=0), rows)
 
 
-def load(*rows: str, header: str = HEADER, slug: str = "tea", name: str = "f.csv") -> ImportedJudgments:
-    return import_judgments(data="\n".join([header, *rows, ""]).encode(), name=name, slug=slug)[1]
+def load(*rows: str, header: str = HEADER, slug: str = "tea", name: str = "f.csv", judge: str = "") -> ImportedJudgments:
+    return import_judgments(data="\n".join([header, *rows, ""]).encode(), name=name, slug=slug, judge=judge)[1]
 
 
 def refused(*rows: str, header: str = HEADER, name: str = "f.csv") -> list[tuple[int, str]]:
@@ -351,6 +351,32 @@ def test_wrong_winners_of_published_verdicts_are_listed() -> None:
         (2, "winner_noswap is 'x'; it must be 1, 2 or empty"),
         (3, "idx is missing"),
     ]
+
+
+def test_votes_with_a_winner_are_those_of_the_judge_that_is_named() -> None:
+    study = make_study("tea", instances=0)
+    rows = [InstanceRow(1, "prompt-8", "talk", "Source.", {"heron": ["one"], "wren": ["two"], "gull": ["three"]})]
+    add_instances(study, rows)
+    votes = ("1,8,heron,wren,left", "2,8,wren,gull,tie", "3,8,gull,heron,left")
+
+    done = load(*votes, header="id,prompt,left,right,winner", judge="gpt 4")
+
+    assert (done.added, done.judges, done.unread) == (3, {"gpt-4": "gpt 4"}, [])
+    said = Judgment.objects.of_every_question().order_by("pair__matchup__system_a__name", "pair__matchup__system_b__name")
+    named = said.values_list("pair__matchup__system_a__name", "pair__matchup__system_b__name", "order", "verdict")
+    # Study order is that of the file: heron, wren, gull. The third vote prefers gull, which stood on the left.
+    assert list(named) == [("heron", "gull", "ba", 1), ("heron", "wren", "ab", -1), ("wren", "gull", "ab", 0)]
+    assert load("1,8,heron,wren,left,gpt 4", header="id,prompt,left,right,winner,judge").added == 0
+
+
+def test_votes_with_a_winner_that_name_no_judge_are_refused(study: Study) -> None:
+    header = "prompt,left,right,winner"
+    assert refused("8,heron,wren,both", header=header) == [
+        (2, "judge is missing"),
+        (2, "winner is 'both'; it must be left, tie, right or empty"),
+    ]
+    with pytest.raises(BadFile, match="only votes with a winner take one name for all"):
+        load("i0,0,gpt,ab,a", judge="other")
 
 
 def test_the_command_says_what_came_of_it(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
