@@ -16,10 +16,11 @@ Made = TypeVar("Made")
 
 
 class Kept(Generic[Made]):
-    """The latest few of what was made, each as long as its version holds, but at most a minute."""
+    """The latest few of what was made, each as long as its version holds, but at most for some seconds."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, longest: float = LONGEST) -> None:
         self.most = most
+        self.longest = longest
         self._kept: OrderedDict[Hashable, tuple[float, Hashable, Made]] = OrderedDict()
         self._lock = Lock()
 
@@ -27,7 +28,7 @@ class Kept(Generic[Made]):
         """Return what is kept under a key in this version, or make it; those who come together wait for one."""
         with self._lock:
             found = self._kept.get(key)
-            if found is None or found[1] != version or time.monotonic() - found[0] > LONGEST:
+            if found is None or found[1] != version or time.monotonic() - found[0] > self.longest:
                 made = make()
                 found = self._kept[key] = time.monotonic(), version, made
             self._kept.move_to_end(key)

@@ -7,6 +7,11 @@ from reporting.core.units import counted_in_english
 UNDEFINED = "—"
 
 
+def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
+    """Format a number with a fixed number of decimals and the minus sign that pictures have; nought has no sign."""
+    return f"{value:{'+' if signed else ''}z.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
 def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:
     """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets, 50 instances`, with the reason for what is missing."""
     if estimate["value"] is None:
@@ -16,8 +21,9 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:
         n += f", {counted_in_english(estimate['n_instances'], 'instances')}"
     if estimate["low"] is None:
         why = f" ({estimate['why']})" if estimate.get("why") else ""
-        return f"{estimate['value']:z.{digits}f}, {n}{why}"
-    return f"{estimate['value']:z.{digits}f} [{estimate['low']:z.{digits}f}, {estimate['high']:z.{digits}f}], {n}"
+        return f"{fixed(estimate['value'], digits)}, {n}{why}"
+    value, low, high = (fixed(estimate[key], digits) for key in ("value", "low", "high"))
+    return f"{value} [{low}, {high}], {n}"
 
 
 def printable(text: str) -> str:

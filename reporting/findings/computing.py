@@ -21,6 +21,7 @@ from reporting.findings.measures.confusions import confusion_findings, consisten
 from reporting.findings.pooled.agreement import people_agreement
 from reporting.findings.pooled.people_votes import people_votes
 from reporting.findings.pooled.pooled import pooled_bins, pooled_findings
+from reporting.findings.pooled.positions import pooled_positions
 from reporting.findings.pooled.study_scale import StudyScale, study_scale
 from reporting.findings.pooled.study_votes import study_votes
 from reporting.findings.rankings.rankings import ranking_findings
@@ -92,6 +93,7 @@ def _pooled(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, A
     note = english_note([row for one in data.configurations for row in one.chosen])
     return {
         **pooled_findings(data.configurations, scale, filters),
+        "preferred_first": pooled_positions(data.configurations, filters.intervals),
         "scripted": bool(programs),
         **({"chosen_note": note} if note else {}),
     }

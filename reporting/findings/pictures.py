@@ -241,6 +241,11 @@ def by_section(names: Iterable[str], figures: Callable[[str], dict[str, Any]]) -
     return grouped((KINDS[name].section, figures(name)) for name in names)
 
 
+def everyone_in(found: Findings) -> list[str]:
+    """Return the names of all raters, people first."""
+    return list(dict.fromkeys(rater["rater"] for one in found["configurations"] for rater in one["raters"]))
+
+
 def draw(
     name: str,
     found: Findings,
@@ -255,8 +260,8 @@ def draw(
     question : that the findings are about, if the study asks several; width : one of WIDTHS
     """
     whole: dict[str, Any] = {key: found[key] for key in ("filters", "being_computed") if key in found}
-    everyone = dict.fromkeys(rater["rater"] for one in found["configurations"] for rater in one["raters"])
-    shown = {**(found if configuration is None else {**configuration, **whole}), EVERYONE: list(everyone)}
+    everyone = found.get(EVERYONE) or everyone_in(found)
+    shown = {**(found if configuration is None else {**configuration, **whole}), EVERYONE: everyone}
     spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
     if "being_computed" in found and why_empty(spec):
         spec = nothing(str(KINDS[name].caption), _("This picture is being computed."), theme)

@@ -10,7 +10,7 @@ import json
 import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,21 +48,34 @@ ESTIMATES = "estimates"  # in the state of estimates without intervals, which is
 class Snapshot:
     """Findings as they were computed last.
 
-    numbers : None until the worker has computed them for the first time
-    read_at : when the data were read
+    kept    : None until the worker has computed them for the first time
     pending : whether a task is queued that looks for changes and computes them
     failed  : whether such a task has just ended with an error
     """
 
-    numbers: dict[str, Any] | None
-    read_at: datetime | None
+    kept: FindingsSnapshot | None
     pending: bool = False
     failed: bool = False
+
+    @cached_property
+    def numbers(self) -> dict[str, Any] | None:
+        """The findings; parsed when they are asked for, as those of many configurations take a quarter of a second."""
+        return None if self.kept is None else json.loads(self.as_json)
+
+    @property
+    def as_json(self) -> bytes:
+        """The findings as JSON; empty for nothing."""
+        return zlib.decompress(self.kept.numbers) if self.kept else b""
+
+    @property
+    def read_at(self) -> datetime | None:
+        """When the data were read."""
+        return self.kept.read_at if self.kept else None
 
     @property
     def is_first_pass(self) -> bool:
         """Whether these are estimates, without intervals."""
-        return "being_computed" in (self.numbers or {})
+        return self.kept is not None and ESTIMATES in self.kept.state
 
     @property
     def version(self) -> str:
@@ -78,7 +91,7 @@ def snapshot_of(study: Study, filters: Filters) -> Snapshot:
         now, state = timezone.now(), state_of(study)
         if kept is None or kept.state != state:
             kept = _compute(study, query, filters, state, now)
-        return Snapshot(_numbers(kept), kept.read_at)
+        return Snapshot(kept)
     if kept is not None and kept.state[DEPARTED] != departures(study):
         kept.delete()
         kept = None
@@ -87,7 +100,7 @@ def snapshot_of(study: Study, filters: Filters) -> Snapshot:
     if not failed and (kept is None or kept.checked_at < timezone.now() - RENEW_AFTER):
         queue_snapshot(study, query)
     pending = tasks.filter(_is_under_way()).exists()
-    return Snapshot(_numbers(kept), kept.read_at if kept else None, pending, failed)
+    return Snapshot(kept, pending, failed)
 
 
 def is_small(study: Study) -> bool:
@@ -186,7 +199,3 @@ def _code() -> str:
         for path in sorted(Path(package.__path__[0]).rglob("*.py")):
             code.update(path.read_bytes())
     return code.hexdigest()
-
-
-def _numbers(kept: FindingsSnapshot | None) -> dict[str, Any] | None:
-    return None if kept is None else json.loads(zlib.decompress(kept.numbers))

@@ -4,7 +4,7 @@ from itertools import chain
 from typing import Any
 
 from annotation.core.database.aggregates import grouped
-from reporting.core.text import estimate_text, printable
+from reporting.core.text import estimate_text, fixed, printable
 from reporting.core.units import counted_in_english as count
 from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures
@@ -93,7 +93,7 @@ def _rater(rater: dict[str, Any], system_b: str) -> list[str]:
     for bin_ in rater["bins"]:
         mean = estimate_text(bin_["mean_consistency"])
         lines.append(
-            f"  separability {bin_['low']:.3f} to {bin_['high']:.3f}: {count(bin_['instances'], 'instances')}, {mean}"
+            f"  separability {fixed(bin_['low'])} to {fixed(bin_['high'])}: {count(bin_['instances'], 'instances')}, {mean}"
         )
     return lines
 
@@ -119,7 +119,8 @@ def _weighted(weighted: dict[str, Any]) -> list[str]:
     if weighted["rating_sets_left_out"]:
         lines.append(f"    {count(weighted['rating_sets_left_out'], 'rating sets')} left out: {weighted['why']}")
     return lines + [
-        f"    {name:<25} as drawn {one['as_drawn']:z.3f}, weighted {estimate_text(one)}" for name, one in named.items()
+        f"    {name:<25} as drawn {fixed(one['as_drawn'])}, weighted {estimate_text(one)}"
+        for name, one in named.items()
     ]
 
 

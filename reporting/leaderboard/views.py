@@ -15,9 +15,10 @@ from reporting.core.questions import question_choice
 from reporting.findings.data.asked import filters_of, query_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.selection import selection_of
+from reporting.findings.page import figure_of
 from reporting.findings.sections.rankings import rankings_section
 from reporting.findings.snapshots import snapshot_of
-from reporting.findings.views import figure_of, later, snapshot_context, snapshot_news
+from reporting.findings.views import later, snapshot_context, snapshot_news
 from reporting.leaderboard.board import COLUMNS, as_rows, leaderboard
 from reporting.leaderboard.text import board_table, by_dataset_table, next_text
 

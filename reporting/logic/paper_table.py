@@ -44,7 +44,10 @@ def _by_dataset(one: Found, datasets: list[str]) -> list[Found]:
 def _percent(estimate: Found) -> Found:
     shares = {name: estimate.get(name) for name in ("value", "low", "high")}
     return {name: None if share is None else 100 * share for name, share in shares.items()} | {
-        "why": estimate.get("why", "no answers")
+        "why": estimate.get("why", "no answers"),
+        "n": estimate.get("n", 0),
+        "of": estimate.get("of", ""),
+        "n_instances": estimate.get("n_instances"),
     }
 
 

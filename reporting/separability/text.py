@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from reporting.core.instance_selection import english_note
-from reporting.core.text import estimate_text, printable
+from reporting.core.text import estimate_text, fixed, printable
 from reporting.core.units import counted_in_english as count
 
 READINGS = {
@@ -87,7 +87,7 @@ def _further_evidence(rater: dict[str, Any]) -> Iterable[str]:
 
 def _cut(cut: dict[str, Any]) -> Iterable[str]:
     yield (
-        f"    leave out below {cut['threshold']:z.3f} ({cut['cut']}): {cut['matchups_below']} of "
+        f"    leave out below {fixed(cut['threshold'])} ({cut['cut']}): {cut['matchups_below']} of "
         f"{count(cut['matchups_known'], 'instances')}, saves {cut['ratings_saved']} of "
         f"{count(cut['ratings_planned'], 'ratings')}"
     )

@@ -6,6 +6,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
+from reporting.core.text import UNDEFINED, fixed
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.sections.tables import Table
@@ -14,13 +15,12 @@ register = template.Library()
 register.filter("said", said)
 register.filter("counted", counted)
 register.filter("rater_name", rater_name)
-UNDEFINED = "—"
 
 
 @register.filter
 def decimals(value: float | None, digits: int = 3) -> str:
     """Format a number with a fixed number of decimals; an undefined one as a dash."""
-    return UNDEFINED if value is None else f"{value:z.{digits}f}"
+    return UNDEFINED if value is None else fixed(value, digits)
 
 
 @register.filter
@@ -33,8 +33,8 @@ def with_interval(found: dict[str, Any], digits: int = 3) -> str:
 
 @register.filter
 def signed(value: float | None, digits: int = 3) -> str:
-    """Format a change with its sign, by the typographic minus; an undefined one as a dash."""
-    return UNDEFINED if value is None else f"{value:+z.{digits}f}".replace("-", "−")
+    """Format a change with its sign; an undefined one as a dash."""
+    return UNDEFINED if value is None else fixed(value, digits, signed=True)
 
 
 @register.filter

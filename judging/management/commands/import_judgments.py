@@ -16,7 +16,9 @@ class Command(TandemCommand):
     arguments = (
         argument("file"),
         argument("--study", required=True, metavar="SLUG"),
-        argument("--judge", default="", metavar="NAME", help="whose votes with a winner these are; otherwise column judge"),
+        argument(
+            "--judge", default="", metavar="NAME", help="whose votes with a winner these are; otherwise column judge"
+        ),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from statistics import NormalDist
-from typing import Any
+from typing import Any, cast
 
 from analysis.planning import instances_needed
 from analysis.variance import Components
@@ -207,8 +207,27 @@ def _judges(found: Findings) -> Iterator[Sentence]:
         best = min(verdicts, key=_standing)
         verdict = {key: best["verdict"][key] for key in ("rule", "values")}
         may = sum(one["verdict"]["rule"] in MAY_REPLACE for one in verdicts)
-        rule = "judge" if len(verdicts) == 1 else "judges" if may else "no_judge_may"
-        yield _sentence(rule, ["replacement"], judges=len(verdicts), may=may, judge=best["judge"], verdict=verdict)
+        alike = _alike(best["judge"], {one["judge"] for one in verdicts}, found.get("judge_tests") or ())
+        rule = "judge" if len(verdicts) == 1 else f"{'judges' if may else 'no_judge_may'}{'_alike' * alike}"
+        evidence = ["replacement", *(["judge_tests"] if alike else [])]
+        yield _sentence(rule, evidence, judges=len(verdicts), may=may, judge=best["judge"], verdict=verdict)
+
+
+def _alike(judge: str, others: set[str], tests: Iterable[Findings]) -> bool:
+    """Tell whether some other judge is not shown to agree less with people than this one."""
+    farther = {
+        ({one["judge_a"], one["judge_b"]} - {judge}).pop()
+        for one in tests
+        if judge in (one["judge_a"], one["judge_b"]) and _is_first(one, judge)
+    }
+    return bool(others - {judge} - farther)
+
+
+def _is_first(test: Findings, judge: str) -> bool:
+    """Tell whether a judge agrees more with people than the other one of a test, by more than chance."""
+    adjusted, difference = test["adjusted"], test["difference"]
+    nearer = test["judge_a"] if (difference["value"] or 0) > 0 else test["judge_b"]
+    return adjusted is not None and adjusted < 1 - difference["level"] and nearer == judge
 
 
 def _standing(judge: Findings) -> tuple[bool, int, float, str]:
@@ -237,7 +256,8 @@ def _more_instances(values: Mapping[str, Any], evidence: list[str]) -> Sentence:
     # The variance of one instance's mean, as an interval of this width over so many instances implies it.
     spread = width / (2 * NormalDist().inv_cdf((1 + values["level"]) / 2))
     one = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
-    needed = instances_needed(one, pairs=1, raters=1, width=2 * away, level=values["level"])
-    if needed is None or needed > OUT_OF_REACH * instances:
-        return _sentence("out_of_reach", evidence, rate=values["rate"], times=OUT_OF_REACH)
+    # A number always, as the instances that there could be have no bound.
+    needed = cast("int", instances_needed(one, pairs=1, raters=1, width=2 * away, level=values["level"]))
+    if needed > OUT_OF_REACH * instances:
+        return _sentence("out_of_reach", evidence, rate=values["rate"], needed=needed, times=OUT_OF_REACH)
     return _sentence("more_instances", evidence, rate=values["rate"], needed=needed, instances=instances)

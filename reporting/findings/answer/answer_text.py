@@ -77,10 +77,10 @@ TEXTS = {
         "on {dataset}, would win {rate} of ratings, and not {plain} as it does."
     ),
     "consistency": gettext_noop(
-        "A rating set is what one person said of all pairs of one instance. Of {rating_sets}, {full_sets} ({full}) are fully "
-        "consistent: they prefer the same system on every pair. {part_sets} ({part}) are partly so: they prefer one system on "
-        "some pairs and call the others ties. {none_sets} ({none}) do not tell which system is better: they prefer now the "
-        "one, now the other, or neither. Each set is one of the three. On {silent} of {instances} no set tells it."
+        "A rating set is what one person said of all pairs of one instance. Of {rating_sets}: fully consistent, for the same "
+        "system on every pair, {full_sets} ({full}); partly so, for one system on some pairs and with ties on the others, "
+        "{part_sets} ({part}); not telling which system is better, now for the one, now for the other, or for neither, "
+        "{none_sets} ({none}). On {silent} of {instances} no set tells it."
     ),
     "one_pair": gettext_noop(
         "Each input has only one pair of outputs, so that it cannot be told whether raters would prefer the same "
@@ -108,11 +108,20 @@ TEXTS = {
     "no_judge_may": gettext_noop(
         "None of {judges} judges is shown to be able to replace a single rater. The nearest to people is “{judge}”: {verdict}"
     ),
+    "judges_alike": gettext_noop(
+        "Of {judges} judges {may} may replace a single rater at least in part. The nearest to people, though not by more "
+        "than chance, is “{judge}”: {verdict}"
+    ),
+    "no_judge_may_alike": gettext_noop(
+        "None of {judges} judges is shown to be able to replace a single rater. The nearest to people, though not by more "
+        "than chance, is “{judge}”: {verdict}"
+    ),
     "more_instances": gettext_noop(
         "About {needed} in all would settle the preference, were the rate to stay at {rate}; there are {instances}."
     ),
     "out_of_reach": gettext_noop(
-        "More instances would hardly settle the preference: at a rate of {rate} it would take over {times} times as many."
+        "More instances would hardly settle the preference: at a rate of {rate} it would take about {needed}, over {times} "
+        "times as many as there are."
     ),
     "level": gettext_noop(
         "Both win equally often, so that no number of further instances can be named that would settle the preference."
@@ -159,8 +168,11 @@ def _plain(value: Any) -> str:
 
 
 def _percent(value: float) -> str:
-    digits = 0 if round(value * 100, 1) == round(value * 100) else 1
-    return _("{number}%").format(number=_rounded(value * 100, digits))
+    return _("{number}%").format(number=_rounded(value * 100, 1))
+
+
+def _level(value: float) -> str:
+    return _("{number}%").format(number=number_format(f"{value * 100:g}"))
 
 
 def _decimal(value: float) -> str:
@@ -169,7 +181,7 @@ def _decimal(value: float) -> str:
 
 def _rounded(value: float, digits: int) -> str:
     """Write a number rounded; Django alone would cut off the decimals that are not shown."""
-    return str(number_format(f"{value:z.{digits}f}", digits))
+    return str(number_format(f"{value:z.{digits}f}", digits)).replace("-", "\N{MINUS SIGN}")
 
 
 def _instances(number: int) -> str:
@@ -191,7 +203,8 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
 
 BRACKETED = ("rate", "alpha")  # values that may have an interval of their own, NAME_low and NAME_high
 WRITTEN: dict[str, Shown] = {
-    **dict.fromkeys(("rate", "low", "high", "level", "none", "part", "full", "plain"), _percent),
+    **dict.fromkeys(("rate", "low", "high", "none", "part", "full", "plain"), _percent),
+    "level": _level,
     **dict.fromkeys(("least", "most", "below", "above", "alpha"), _decimal),
     "rating": lambda value: _rounded(value, 0),
     "verdict": _verdict,

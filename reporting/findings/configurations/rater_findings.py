@@ -20,7 +20,7 @@ from reporting.core.estimates import (
     number,
     share_estimate,
 )
-from reporting.core.raters import NO_ORDER, Rater
+from reporting.core.raters import NO_ORDER, Positions, Rater
 from reporting.core.words import ALL_TIES
 from reporting.findings.data.separability_bins import Bins
 
@@ -55,7 +55,7 @@ def rater_findings(rater: Rater, bins: Bins | None, settings: IntervalSettings) 
             "tie": _count(rater.positions.preferred == 0),
             "second": _count(rater.positions.preferred == 1),
         },
-        "preferred_first": _preferred_first(rater, settings),
+        "preferred_first": preferred_first(rater.positions, settings, without_order=is_without_order(rater)),
         **_measures_of_sets(rater, all_sets, settings, why, left_out=rater.left_out),
         "fully_consistent": fully_consistent(
             rater.consistency, rater.sets.instance, settings, why=why, left_out=rater.left_out
@@ -153,25 +153,29 @@ def _bins(rater: Rater, bins: Bins, settings: IntervalSettings) -> list[dict[str
     return found
 
 
-def _preferred_first(rater: Rater, settings: IntervalSettings) -> Estimate:
+def is_without_order(rater: Rater) -> bool:
+    """Tell whether verdicts are on pairs in no order, as a jury's are."""
+    return not len(rater.positions.preferred) and bool(_count(~np.isnan(rater.rated.outcomes.verdict)))
+
+
+def preferred_first(positions: Positions, settings: IntervalSettings, *, without_order: bool = False) -> Estimate:
     """Return the share of verdicts for the text shown first, ties left out; ½ without position bias."""
-    preferred = rater.positions.preferred
+    preferred = positions.preferred
     decided = np.where(preferred == 0, np.nan, preferred)
     first = np.where(np.isnan(decided), np.nan, (decided == -1).astype(np.float64))
     ties = _count(preferred == 0)
-    is_jury = not len(preferred) and bool(_count(~np.isnan(rater.rated.outcomes.verdict)))
     return share_estimate(
         mean_rows(first),
-        rater.positions.instance,
+        positions.instance,
         Basis(
             _count(~np.isnan(decided)),
             "verdicts that are no ties",
             TIE_IN_POSITIONS,
             ties,
-            NO_ORDER if is_jury else ALL_TIES if ties else "no verdict on a pair",
+            NO_ORDER if without_order else ALL_TIES if ties else "no verdict on a pair",
         ),
         settings,
-        rater=rater.positions.rater,
+        rater=positions.rater,
     )
 
 

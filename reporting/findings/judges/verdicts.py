@@ -13,6 +13,7 @@ from analysis.jackknife import MIN_CLUSTERS
 from analysis.non_inferiority import NonInferiority, instances_to_pass
 from analysis.replacement import MIN_INSTANCES, MIN_PEOPLE, AlternativeAnnotatorTest
 from reporting.core.estimates import number
+from reporting.core.text import fixed
 
 Status = Literal["nothing", "few", "passes", "worse", "chance", "open", "narrow"]
 Values = dict[str, Any]
@@ -29,17 +30,17 @@ RULES = {
     ),
     "worse": gettext_noop(
         "May not replace a single rater: it fails the test of non-inferiority on %(instances)s, where its agreement with people, "
-        "less theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above -%(epsilon)s (-ε) with "
+        "less theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with "
         "the whole interval."
     ),
     "open": gettext_noop(
         "Not shown that it may replace a single rater: the test of non-inferiority is open, as its agreement with people, less "
-        "theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above -%(epsilon)s (-ε) with the "
+        "theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with the "
         "whole interval."
     ),
     "narrow": gettext_noop(
         "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
-        "%(difference)s [%(low)s, %(high)s], which lies above -%(epsilon)s (-ε), but so narrowly that this may be chance "
+        "%(difference)s [%(low)s, %(high)s], which lies above −%(epsilon)s (−ε), but so narrowly that this may be chance "
         "(p = %(p_value)s; at most %(limit)s would pass the test of non-inferiority)."
     ),
     "chance": gettext_noop(
@@ -58,7 +59,7 @@ NEXT_BIN = {  # the first bin from the top that does not pass
     ),
     "needs": gettext_noop("Below %(high)s it cannot be told: %(instances)s, about %(needed)s would do."),
     "far": gettext_noop(
-        "Below %(high)s it cannot be told: %(instances)s, and it would take over %(times)s times as many."
+        "Below %(high)s it cannot be told: %(instances)s, and it would take about %(needed)s, over %(times)s times as many."
     ),
     "hopeless": gettext_noop("Below %(high)s it cannot be told: %(instances)s, and more would hardly show it."),
 }
@@ -67,7 +68,8 @@ TOP_BIN = {  # the same where no bin passes
         "From separability %(low)s to %(high)s it cannot be told: %(instances)s, about %(needed)s would do."
     ),
     "far": gettext_noop(
-        "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and it would take over %(times)s times as many."
+        "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and it would take about %(needed)s, over %(times)s "
+        "times as many."
     ),
     "hopeless": gettext_noop(
         "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and more would hardly show it."
@@ -75,7 +77,9 @@ TOP_BIN = {  # the same where no bin passes
 }
 MORE = {  # about all instances together
     "needs": gettext_noop("With %(instances)s it is open; about %(needed)s would do."),
-    "far": gettext_noop("With %(instances)s it is open, and it would take over %(times)s times as many."),
+    "far": gettext_noop(
+        "With %(instances)s it is open, and it would take about %(needed)s, over %(times)s times as many."
+    ),
     "hopeless": gettext_noop("With %(instances)s it is open, and more would hardly show it."),
 }
 BY_CHANCE = gettext_noop(
@@ -261,7 +265,7 @@ def verdict_text(rule: str, values: Values) -> str:
 def _shown_values(values: Values) -> Values:
     """Format numbers: two decimals, counts with their noun; a dash where there is none."""
     n = values.get("instances", 0)
-    numbers = {name: f"{value:z.2f}" for name, value in values.items() if isinstance(value, float)}
+    numbers = {name: fixed(value, 2) for name, value in values.items() if isinstance(value, float)}
     numbers |= {name: f"{values[name]:.3g}" for name in ("p_value", "limit") if name in values}
     numbers |= {name: "—" for name, value in values.items() if value is None}
     return {**values, **numbers, "instances": ngettext("%(n)s instance", "%(n)s instances", n) % {"n": n}}

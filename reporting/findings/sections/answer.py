@@ -8,6 +8,7 @@ from reporting.findings.answer.answer_text import on_page
 
 # The section of the page that shows what a key of the findings holds; the longest key that fits counts.
 RANKINGS = ("rankings", gettext_lazy("Rankings"))
+JUDGES = ("judges", gettext_lazy("Judges and people"))
 SEPARABILITY = ("separability", gettext_lazy("Consistency by separability"))
 RATERS = ("raters", gettext_lazy("Raters one by one"))
 AGREEMENT = ("agreement", gettext_lazy("Agreement between people"))
@@ -15,7 +16,8 @@ SECTIONS = {
     "rankings": RANKINGS,
     "system_tests": RANKINGS,
     "length_adjusted": RANKINGS,
-    "replacement": ("judges", gettext_lazy("Judges and people")),
+    "replacement": JUDGES,
+    "judge_tests": JUDGES,
     "pooled": SEPARABILITY,
     "pooled.people_agreement": AGREEMENT,
     "raters": RATERS,

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from reporting.core.text import fixed
 from reporting.core.words import rater_name
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
@@ -135,7 +136,7 @@ def _distributions(one: Findings, at: int) -> list[Table]:
 
 def _counts(distribution: Mapping[str, int]) -> str:
     """List how many rating sets have each value, as `0.0: 12`."""
-    return "; ".join(f"{float(value):z.2f}: {count}" for value, count in distribution.items())
+    return "; ".join(f"{fixed(float(value), 2)}: {count}" for value, count in distribution.items())
 
 
 def _answers(judges: list[Findings], at: int) -> Table | None:

@@ -5,11 +5,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from reporting.core.raters import PEOPLE
 from reporting.core.words import rater_name
 from reporting.findings.configurations.rater_findings import sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.tables import Row, Table, by_bin, configuration_name
+from reporting.findings.sections.tables import Row, Table, by_bin, configuration_name, short_estimate
 
 Findings = Mapping[str, Any]
 
@@ -19,11 +20,7 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
     pooled = numbers["pooled"]
     consistent = pooled["fully_consistent"]
     people = next((one for one in consistent if one["kind"] == "person" and one["value"] is not None), None)
-    line = (
-        _("people: %(share)s%% of rating sets fully consistent") % {"share": f"{people['value'] * 100:.1f}"}
-        if people
-        else ""
-    )
+    line = _("people: %(share)s of rating sets fully consistent") % {"share": short_estimate(people)} if people else ""
     return {
         "line": line,
         "tables": [
@@ -83,9 +80,11 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
         rows.insert(0, ((_("all together"),), [value for measure in known for value in measure.estimates(together)]))
     headings = [_("Configuration"), *(heading for measure in known for heading in measure.headings())]
     bins = numbers["pooled"]["agreement_by_bin"]
-    share = together["raw_agreement"]["value"] if together else None
+    raw = together["raw_agreement"] if together else None
     return {
-        "line": "" if share is None else _("raw agreement %(share)s") % {"share": f"{share:.2f}"},
+        "line": _("raw agreement %(share)s") % {"share": short_estimate(raw)}
+        if raw and raw["value"] is not None
+        else "",
         "table": Table("agreement-table", _("Agreement between people by configuration"), headings, rows),
         "by_bin": [
             one
@@ -124,11 +123,12 @@ def position_section(numbers: Findings) -> dict[str, Any]:
         for name, rater in found.items():
             for side, number in rater["shown_first"].items():
                 counts[name][side] += number
+    shares = {one["rater"]: one for one in numbers["pooled"].get("preferred_first", ())}
     totals: list[Row] = [
-        ((rater_name(name),), [given["first"], given["tie"], given["second"], _share(given)])
+        ((rater_name(name),), [given["first"], given["tie"], given["second"], shares.get(name)])
         for name, given in counts.items()
     ]
-    share = _share(counts["people"]) if "people" in counts else None
+    people = shares.get(PEOPLE)
     headings = [
         _("Rater"),
         _("First text preferred"),
@@ -137,9 +137,9 @@ def position_section(numbers: Findings) -> dict[str, Any]:
         _("Share for the first, ties left out"),
     ]
     return {
-        "line": ""
-        if share is None
-        else _("people: %(share)s%% for the text shown first") % {"share": f"{share * 100:.1f}"},
+        "line": _("people: %(share)s for the text shown first, ties left out") % {"share": short_estimate(people)}
+        if people and people["value"] is not None
+        else "",
         "totals": Table("position-totals", _("Verdicts by the place of the preferred text"), headings, totals),
         "table": Table(
             "position-table",
@@ -148,8 +148,3 @@ def position_section(numbers: Findings) -> dict[str, Any]:
             rows,
         ),
     }
-
-
-def _share(given: Mapping[str, int]) -> float | None:
-    decided = given["first"] + given["second"]
-    return given["first"] / decided if decided else None

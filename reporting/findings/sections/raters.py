@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.http import QueryDict
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext
@@ -31,12 +30,11 @@ SORTS: dict[str, tuple[str | Promise, Callable[[Row], float | None]]] = {
 }
 
 
-def raters_section(study: Study, numbers: dict[str, Any], query: QueryDict, filters: str) -> dict[str, Any]:
-    """Return what the section shows: people sorted by the column `raters_by`, those to look at first.
+def raters_section(study: Study, numbers: dict[str, Any], asked: str, filters: str) -> dict[str, Any]:
+    """Return what the section shows: people sorted by the column that is asked for, or those to look at first.
 
     filters : the page's query without the sorting
     """
-    asked = query.get("raters_by", "")
     by = asked if asked in SORTS else FIRST
     ordered = sorted(numbers["raters"], key=_order(SORTS[by][1]))
     shown = ordered[:MOST_SHOWN]

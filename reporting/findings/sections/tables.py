@@ -8,6 +8,8 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
+from reporting.core.text import fixed
+from reporting.core.units import counted
 from reporting.core.words import rater_name
 
 MOST_ROWS = 50  # all are in the JSON
@@ -71,7 +73,7 @@ def by_bin(
 
 def bin_text(bin_: Mapping[str, Any]) -> str:
     """Return the edges of a separability bin."""
-    return _("%(low)s to %(high)s") % {"low": f"{bin_['low']:z.2f}", "high": f"{bin_['high']:z.2f}"}
+    return _("%(low)s to %(high)s") % {"low": fixed(bin_["low"], 2), "high": fixed(bin_["high"], 2)}
 
 
 def configuration_name(one: Mapping[str, Any]) -> str:
@@ -81,6 +83,14 @@ def configuration_name(one: Mapping[str, Any]) -> str:
         "a": one["system_a"],
         "b": one["system_b"],
     }
+
+
+def short_estimate(found: Mapping[str, Any]) -> str:
+    """Return an estimate that has a value with its interval and n in one line."""
+    n = f"n = {counted(found['n'], found['of'])}"
+    if found["low"] is None:
+        return f"{fixed(found['value'])} ({n})"
+    return f"{fixed(found['value'])} [{fixed(found['low'])}, {fixed(found['high'])}] ({n})"
 
 
 def p_text(p_value: float | None, equals: str = "") -> str:

@@ -34,7 +34,9 @@ def study() -> Study:
     return add_instances(make_study("tea", instances=0), rows)
 
 
-def load(*rows: str, header: str = HEADER, slug: str = "tea", name: str = "f.csv", judge: str = "") -> ImportedJudgments:
+def load(
+    *rows: str, header: str = HEADER, slug: str = "tea", name: str = "f.csv", judge: str = ""
+) -> ImportedJudgments:
     return import_judgments(data="\n".join([header, *rows, ""]).encode(), name=name, slug=slug, judge=judge)[1]
 
 
@@ -362,7 +364,9 @@ def test_votes_with_a_winner_are_those_of_the_judge_that_is_named() -> None:
     done = load(*votes, header="id,prompt,left,right,winner", judge="gpt 4")
 
     assert (done.added, done.judges, done.unread) == (3, {"gpt-4": "gpt 4"}, [])
-    said = Judgment.objects.of_every_question().order_by("pair__matchup__system_a__name", "pair__matchup__system_b__name")
+    said = Judgment.objects.of_every_question().order_by(
+        "pair__matchup__system_a__name", "pair__matchup__system_b__name"
+    )
     named = said.values_list("pair__matchup__system_a__name", "pair__matchup__system_b__name", "order", "verdict")
     # Study order is that of the file: heron, wren, gull. The third vote prefers gull, which stood on the left.
     assert list(named) == [("heron", "gull", "ba", 1), ("heron", "wren", "ab", -1), ("wren", "gull", "ab", 0)]

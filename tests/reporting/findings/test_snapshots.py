@@ -17,7 +17,7 @@ from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Study
 from annotation.privacy.erasing import erase_rater
 from judging.runs.tasks import execute_run
-from reporting.findings import snapshots
+from reporting.findings import page, snapshots
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.asked import query_of
 from reporting.findings.data.data_state import state_of
@@ -360,6 +360,37 @@ def test_what_is_kept_is_in_no_language(built: Built) -> None:
     with translation.override("de"):
         german = snapshot_of(built.study, FILTERS).numbers
     assert german == findings_under(built.study, FILTERS)
+
+
+def test_a_page_is_made_once_for_the_same_findings(
+    built: Built, reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("made again")
+
+    def main(**asked: Any) -> str:
+        return body(reader.get(PAGE, **asked)).split("</main>")[0].split("<main")[1]  # a token stands outside
+
+    first, picture = main(), "/studies/kept/charts/preferences.svg"
+    drawn, german = reader.get(picture).content, main(headers={"accept-language": "de"})
+    assert "Die Antwort" in german
+    with monkeypatch.context() as patched:
+        patched.setattr(page, "page_sections", fail)
+        patched.setattr(page, "draw", fail)
+        patched.setattr(snapshots.Snapshot, "numbers", property(fail))
+        assert main() == first
+        assert main(headers={"accept-language": "de"}) == german
+        assert reader.get(picture).content == drawn
+        with pytest.raises(AssertionError, match="made again"):
+            reader.get(PAGE, {"raters_by": "seconds"})
+
+    rate(built, 1, "zoe", [-1, -1], kind="imported")
+    assert "zoe" not in first
+    assert "zoe" in main()
+    batch = built.study.batches.get()
+    assert batch.name in first
+    built.study.batches.update(name="another name")
+    assert "another name" in main()
 
 
 @pytest.mark.django_db(transaction=True)

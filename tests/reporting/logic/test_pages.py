@@ -62,6 +62,7 @@ def test_the_page_has_every_rater_with_its_measures(audited: Audited, reader: Cl
     assert '<th scope="colgroup" colspan="4"><bdi>news</bdi></th>' in table
     shown = table.split("<bdi>fair</bdi>")[1].split("<td>")[1:]
     assert [cell.split("<")[0].strip() for cell in shown] == ["100.0", "", "100.0", "83.3"]
+    assert "n = 72 presentations; 6 instances" in shown[3]
     people, judge = page.split("<tbody>")[1].split('<th scope="row">')[1:2][0], page.split("<bdi>fair</bdi>")[1]
     assert people.startswith("People")
     assert "288 answers" in judge

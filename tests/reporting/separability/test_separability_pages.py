@@ -23,6 +23,7 @@ from annotation.separability import measure as separability_measure
 from annotation.studies.separability_runs import runs_by_configuration
 from judging.models import Endpoint, GenerationRun
 from reporting.core.charts import NO_DATA
+from reporting.core.text import fixed
 from reporting.findings.data.asked import similarity_named
 from reporting.findings.study_findings import findings
 from reporting.separability.arrays import MAX_RUNS, SeparabilityFilters, read_alignments, selected_configurations
@@ -246,7 +247,7 @@ def test_reading_says_what_leaving_out_gains_where_consistency_rises(reader: Cli
     # Steady are 55 of all 60 sets, and 43 of the 45 on the 15 higher of the 20 instances.
     assert gain["value"] == pytest.approx(43 / 45 - 55 / 60)
 
-    said = f"changes the mean consistency by {gain['value']:.3f} [{gain['low']:.3f}, {gain['high']:.3f}]"
+    said = f"changes the mean consistency by {fixed(gain['value'])} [{fixed(gain['low'])}, {fixed(gain['high'])}]"
     page = " ".join(body(reader, made.study).split())
     assert said in page
     assert "nothing is gained" not in page

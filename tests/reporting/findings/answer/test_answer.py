@@ -178,8 +178,8 @@ def test_settling_takes_the_planned_number_of_instances() -> None:
         ({}, "agreement_above_chance", "(20 instances; Krippendorff’s α, ordinal: 0.30 [0.10, 0.50]; 0 is chance"),
         ({"krippendorff_alpha": {"ordinal": estimate(0.1, 0.0, 0.2)}}, "agreement_by_chance", "no more than chance"),
         ({"krippendorff_alpha": {"ordinal": estimate(0.1)}}, "agreement_above_chance", "ordinal: 0.10; 0 is chance"),
-        ({"krippendorff_alpha": {"ordinal": estimate(None)}}, "agreement", " 60% [50%, 70%] of the time (20 "),
-        ({"raw_agreement": estimate(0.6)}, "agreement_above_chance", "60% of the time (20 instances; "),
+        ({"krippendorff_alpha": {"ordinal": estimate(None)}}, "agreement", " 60.0% [50.0%, 70.0%] of the time (20 "),
+        ({"raw_agreement": estimate(0.6)}, "agreement_above_chance", "60.0% of the time (20 instances; "),
         ({"raw_agreement": estimate(None)}, "agreement_unknown", ""),
     ],
 )
@@ -207,10 +207,10 @@ def test_share_of_rating_sets_that_tell_nothing() -> None:
     assert [values[name] for name in ("full", "part", "none")] == [0.65, 0.1, 0.25]
     assert values["full_sets"] + values["part_sets"] + values["none_sets"] == values["rating_sets"] == 20
     assert told["text"] == (
-        "A rating set is what one person said of all pairs of one instance. Of 20 rating sets, 13 (65%) are fully consistent: "
-        "they prefer the same system on every pair. 2 (10%) are partly so: they prefer one system on some pairs and call the "
-        "others ties. 5 (25%) do not tell which system is better: they prefer now the one, now the other, or neither. Each set "
-        "is one of the three. On 2 of 12 instances no set tells it."
+        "A rating set is what one person said of all pairs of one instance. Of 20 rating sets: fully consistent, for the same "
+        "system on every pair, 13 (65.0%); partly so, for one system on some pairs and with ties on the others, 2 (10.0%); not "
+        "telling which system is better, now for the one, now for the other, or for neither, 5 (25.0%). On 2 of 12 instances no "
+        "set tells it."
     )
 
 
@@ -265,14 +265,14 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
             (0.52, 0.3, 0.74),
             (0.7, 0.55, 0.85),
             "length_newly",
-            "heron would be preferred to magpie: it would win 70%",
+            "heron would be preferred to magpie: it would win 70.0%",
             id="newly",
         ),
         pytest.param(
             (0.52, 0.3, 0.74),
             (0.3, 0.15, 0.45),
             "length_newly",
-            "magpie would be preferred to heron: it would win 70%",
+            "magpie would be preferred to heron: it would win 70.0%",
             id="other",
         ),
         pytest.param(
@@ -293,22 +293,22 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
             (0.7, 0.55, 0.85),
             (0.3, 0.15, 0.45),
             "length_turned",
-            "magpie would win 70% of ratings against heron (95%",
+            "magpie would win 70.0% of ratings against heron (95%",
             id="turned",
         ),
         pytest.param(
             (0.3, 0.15, 0.45),
             (0.7, 0.55, 0.85),
             "length_turned",
-            "heron would win 70% of ratings against magpie (95%",
+            "heron would win 70.0% of ratings against magpie (95%",
             id="back",
         ),
-        pytest.param((0.7, 0.6, 0.8), (0.85, 0.7, 1.0), "length_moves", "heron would win 85% of", id="moves much"),
+        pytest.param((0.7, 0.6, 0.8), (0.85, 0.7, 1.0), "length_moves", "heron would win 85.0% of", id="moves much"),
         pytest.param(
-            (0.7, 0.68, 0.72), (0.74, 0.7, 0.78), "length_moves", "and not 70% as it", id="moves beyond the plain"
+            (0.7, 0.68, 0.72), (0.74, 0.7, 0.78), "length_moves", "and not 70.0% as it", id="moves beyond the plain"
         ),
         pytest.param(
-            (0.7, 0.65, 0.75), (0.74, 0.71, 0.77), "length_moves", "and not 70% as it", id="beyond the adjusted"
+            (0.7, 0.65, 0.75), (0.74, 0.71, 0.77), "length_moves", "and not 70.0% as it", id="beyond the adjusted"
         ),
         pytest.param(
             (0.525, 0.314, 0.736),
@@ -334,7 +334,7 @@ def test_length_of_several_configurations_names_the_one_that_changes_most() -> N
     (told,) = [one for one in answer(study(length_adjusted=lengths)) if "length" in one["rule"]]
     assert told["text"] == (
         "Length makes a difference in 2 of 3 configurations: at equal lengths of text heron, against magpie on news-2, would win "
-        "75% of ratings, and not 60% as it does."
+        "75.0% of ratings, and not 60.0% as it does."
     )
 
 
@@ -366,14 +366,46 @@ def verdict(name: str, rule: str, difference: float | None) -> Found:
 
 def test_the_best_judge_is_named() -> None:
     judges = [verdict("poor", "worse", -0.3), verdict("good", "from", 0.0), verdict("better", "from", 0.1)]
-    (told,) = [one for one in answer(study(replacement=judges)) if one["rule"] == "judges"]
+    found = {
+        **study(replacement=judges),
+        "judge_tests": beside(("better", "good", 0.2, 0.001), ("poor", "better", -0.4, 0.002)),
+    }
+    (told,) = [one for one in answer(found) if one["rule"] == "judges"]
     assert told["values"]["judge"] == "better"
     assert told["text"] == (
         "Of 3 judges 2 may replace a single rater at least in part. The nearest to people is “better”: "
         "May replace a single rater above separability 0.40 (ε = 0.10)."
     )
     assert "judge" in rules(study(replacement=judges[:1]))
-    assert "no_judge_may" in rules(study(replacement=[judges[0], verdict("few", "few", None)]))
+
+
+@pytest.mark.parametrize(
+    "tested",
+    [
+        pytest.param([], id="no test"),
+        pytest.param([("better", "good", 0.1, 0.2), ("better", "poor", 0.4, 0.001)], id="by chance"),
+        pytest.param([("better", "good", 0.1, None), ("better", "poor", 0.4, 0.001)], id="cannot be tested"),
+        pytest.param([("good", "better", 0.1, 0.001), ("better", "poor", 0.4, 0.001)], id="the other agrees more"),
+        pytest.param([("better", "poor", 0.4, 0.001)], id="one is not tested"),
+    ],
+)
+def test_a_judge_that_is_nearest_by_chance_has_that_said(tested: list[tuple[str, str, float, float | None]]) -> None:
+    judges = [verdict("poor", "worse", -0.3), verdict("good", "from", 0.0), verdict("better", "from", 0.1)]
+    (told,) = [
+        one for one in answer({**study(replacement=judges), "judge_tests": beside(*tested)}) if "judge" in one["rule"]
+    ]
+    assert told["rule"] == "judges_alike"
+    assert "The nearest to people, though not by more than chance, is “better”: " in told["text"]
+    assert "judge_tests" in told["evidence"]
+    assert "no_judge_may_alike" in rules(study(replacement=[judges[0], verdict("few", "few", None)]))
+
+
+def beside(*found: tuple[str, str, float, float | None]) -> list[dict[str, Any]]:
+    """Tests between judges: the two, the difference of their agreement with people, and the adjusted p-value."""
+    return [
+        {"judge_a": one, "judge_b": other, "difference": {"value": value, "level": 0.95}, "adjusted": adjusted}
+        for one, other, value, adjusted in found
+    ]
 
 
 def test_what_is_missing_is_said() -> None:
@@ -434,6 +466,6 @@ def test_sentence_without_values_is_shown() -> None:
 
 def test_numbers_are_written_as_the_language_does() -> None:
     told = answer(study())[0]
-    assert "wins 70% of ratings" in told["text"]
+    assert "wins 70.0% of ratings" in told["text"]
     with translation.override("de"):
-        assert "gewinnt 70 % der Bewertungen" in on_page(told["rule"], {**told["values"]})
+        assert "gewinnt 70,0 % der Bewertungen" in on_page(told["rule"], {**told["values"]})

@@ -10,6 +10,7 @@ from analysis.jackknife import Bounds
 from analysis.non_inferiority import NonInferiority
 from analysis.refusal import Refusal, too_few
 from analysis.replacement import AlternativeAnnotatorTest, PersonTest
+from reporting.core.text import fixed
 from reporting.findings.judges.verdicts import Shown, shown, verdict, verdict_text
 
 NAN = float("nan")
@@ -170,7 +171,7 @@ def test_words_of_a_judge_that_passes_alone_and_not_beside_the_bins() -> None:
     found, needed = decide(alone, OPEN), shown(alone, limit=0.0125).needed
     assert found["text"].startswith(
         "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
-        "0.02 [-0.09, 0.13], which lies above -0.10 (-ε), but so narrowly that this may be chance (p = 0.0183; at most 0.0125 "
+        "0.02 [−0.09, 0.13], which lies above −0.10 (−ε), but so narrowly that this may be chance (p = 0.0183; at most 0.0125 "
         f"would pass the test of non-inferiority). With 50 instances it is open; about {needed} would do."
     )
 
@@ -206,7 +207,7 @@ def test_number_beyond_reach_is_not_named(low: float, needed: bool) -> None:
         (decide(OPEN, wide, PASSES), "Below 0.80 it cannot be told: 50 instances", 0.0125),
     ):
         least = shown(wide, limit=limit).needed
-        words = f"about {least} would do." if needed else "and it would take over 10 times as many."
+        words = f"about {least} would do." if needed else f"and it would take about {least}, over 10 times as many."
         assert beginning in found["text"]
         assert words in found["text"]
         assert ("until" in found) is needed
@@ -234,7 +235,7 @@ def test_difference_beyond_the_margin_is_not_mended_by_more_instances() -> None:
 def test_worse_judge_has_its_difference_said() -> None:
     assert decide(WORSE)["text"].startswith(
         "May not replace a single rater: it fails the test of non-inferiority on 50 instances, where its agreement with "
-        "people, less theirs with one another, is -0.30 [-0.40, -0.20] and would have to lie above -0.10 (-ε) with the whole "
+        "people, less theirs with one another, is −0.30 [−0.40, −0.20] and would have to lie above −0.10 (−ε) with the whole "
         "interval."
     )
 
@@ -277,6 +278,6 @@ def test_one_instance_is_singular() -> None:
 def test_a_judge_that_agrees_by_chance_has_that_said(kappa: tuple[float, float | None]) -> None:
     found = decide(PASSES, kappa=kappa)
     assert found["values"]["kappa"] == kappa[0]
-    assert f"not shown to be more than by chance (Cohen's κ {kappa[0]:.2f})" in found["text"]
+    assert f"not shown to be more than by chance (Cohen's κ {fixed(kappa[0], 2)})" in found["text"]
     assert "kappa" not in decide(OPEN, kappa=kappa)["values"]
     assert "kappa" not in decide(PASSES)["values"]

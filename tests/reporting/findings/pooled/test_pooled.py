@@ -9,6 +9,7 @@ from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.agreement import people_agreement
 from reporting.findings.pooled.people_votes import people_votes
 from reporting.findings.pooled.pooled import MEAN_OF_JUDGES, pooled_findings
+from reporting.findings.pooled.positions import pooled_positions
 from reporting.findings.pooled.study_scale import StudyScale
 from tests.reporting.findings.arrays import configuration_data
 
@@ -64,6 +65,20 @@ def test_fully_consistent_sets_are_counted_without_any_bins() -> None:
     assert (people["value"], people["n"], people["of"]) == (0.5, 6, "rating sets")
     assert judge["value"] == pytest.approx(1 / 3)
     assert pooled(scale=StudyScale(why="nothing"))["fully_consistent"] == []
+
+
+def test_share_for_the_text_shown_first_counts_an_instance_once() -> None:
+    # A is shown first; people vote A, A, A, B on each of three instances, which both configurations share.
+    people, judge = pooled_positions([study(x=[[A, TIE], [], [B, B]]), study()], Filters().intervals)
+    assert (people["rater"], people["value"], people["n"], people["of"]) == (
+        *("people", 0.75),
+        *(24, "verdicts that are no ties"),
+    )
+    assert (people["n_instances"], people["low"]) == (3, None)
+    assert (judge["value"], judge["n"], judge["excluded"]) == (pytest.approx(1 / 3), 3, 1)
+    # Every person's votes are of one and the same person in both configurations.
+    twice = pooled_positions([study(), study()], Filters(two_way=True).intervals)[0]
+    assert twice["n_raters"] == 2
 
 
 def test_people_agree_over_all_configurations() -> None:

@@ -85,11 +85,26 @@ def test_each_measure_has_its_place_on_the_page(pages: dict[str, str]) -> None:
     assert 'id="table-alternative"' not in page  # a table of dashes
     assert "No verdict: it takes 3 people with 30 instances or more each, and there is none." in page
     assert 'id="table-powered"' not in page  # the judges rated no other instances than people
-    assert len(rows_of(page, "position-totals")) == 1 + 3
+    totals = rows_of(page, "position-totals")
+    assert len(totals) == 1 + 3
+    # 290 and 332 of people's ratings are for the text shown first, 336 and 332 for the second.
+    assert totals[1][1:4] == ["622", "210", "668"]
+    assert totals[1][4].startswith("0.482 [")
+    assert totals[1][4].endswith("] n = 1290 verdicts that are no ties; 100 instances")
+    assert re.search(r"people: 0\.482 \[0\.\d{3}, 0\.\d{3}\] \(n = 1290 verdicts that are no ties\) for the text", page)
+    assert re.search(r"people: 0\.300 \[0\.237, 0\.369\] \(n = 300 rating sets\) of rating sets fully", page)
     assert rows_of(page, "data-table")[1][1:4] == ["50", "250", "750"]
     assert [row[0] for row in rows_of(page, "confusions")[1:]] == sorted(
         row[0] for row in rows_of(page, "confusions")[1:]
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_negative_numbers_have_the_minus_sign_of_pictures(pages: dict[str, str], language: str) -> None:
+    shown = " ".join(re.sub(r"<[^>]*>", " ", pages[language]).split())
+    assert re.search(r"\u2212\d[.,]\d", shown)
+    assert re.findall(r".{20}(?<![\w.,-])-\d+[.,]\d.{10}", shown) == []
 
 
 @pytest.mark.slow

@@ -1,0 +1,155 @@
+"""The body of the findings page, and its pictures: kept in the process as long as nothing that they show has changed.
+
+Findings of many configurations are megabytes of JSON, from which a page takes half a second to be made.
+"""
+
+import json
+import math
+import zlib
+from functools import partial
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Exists, OuterRef
+from django.http import QueryDict
+from django.template.loader import render_to_string
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from annotation.models import Event, Rating, Study
+from reporting.core.charts import Spec
+from reporting.core.kept import Kept
+from reporting.findings.charts.common import EVERYONE
+from reporting.findings.data.asked import chart_url, query_of
+from reporting.findings.data.inputs import Filters
+from reporting.findings.data.selection import selection_of
+from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, everyone_in, figure
+from reporting.findings.sections import page_sections
+from reporting.findings.sections.configurations import configuration_section, data_section
+from reporting.findings.sections.raters import raters_section
+from reporting.findings.snapshots import Snapshot
+
+CONFIGURATIONS_PER_PAGE = 10
+_bodies: Kept[str] = Kept(8, math.inf)  # half a megabyte each
+_specs: Kept[bytes] = Kept(100, math.inf)  # compressed, since a picture may have ten thousand points
+
+
+def body(study: Study, filters: Filters, snapshot: Snapshot, query: QueryDict, *, stages: bool) -> str:
+    """Return what the page shows of findings, as HTML in the reader's language; it is the same for every reader.
+
+    query : which page of configurations, and by what people are sorted; stages : whether people rate in two stages
+    """
+    rated = Rating.objects.of_every_question().filter(display__assignment__hit__batch=OuterRef("pk"))
+    batches = dict(study.batches.for_rating().values_list("name", Exists(rated)))
+    shown = {name: query.get(name, "") for name in ("page", "raters_by")}
+    key = (study.pk, query_of(filters), *shown.values(), get_language())
+    version = (*_version(study, snapshot), *batches.items(), stages)
+    return _bodies.get(key, version, lambda: _body(study, filters, snapshot, batches, shown, stages))
+
+
+def picture_spec(
+    study: Study,
+    filters: Filters,
+    snapshot: Snapshot,
+    name: str,
+    theme: str,
+    width: str,
+    of: tuple[str, str, str] | None,
+) -> Spec | None:
+    """Return a picture; `of` names the data set and the systems of its configuration, if it is one of a configuration.
+
+    returns : None if the findings have no such configuration
+    """
+
+    def drawn() -> bytes:
+        numbers = snapshot.numbers or {}
+        one = None if of is None else _configuration_named(numbers, of)
+        if of is not None and one is None:
+            return b""
+        spec = draw(name, numbers, theme, configuration=one, question=filters.question, width=width)
+        return zlib.compress(json.dumps(spec).encode(), 1)
+
+    key = (study.pk, query_of(filters), name, theme, width, of, get_language())
+    kept = _specs.get(key, _version(study, snapshot), drawn)
+    return json.loads(zlib.decompress(kept)) if kept else None
+
+
+def _version(study: Study, snapshot: Snapshot) -> tuple[str, str]:
+    return study.slug, snapshot.version
+
+
+def _body(
+    study: Study, filters: Filters, snapshot: Snapshot, batches: dict[str, bool], shown: dict[str, str], stages: bool
+) -> str:
+    numbers = snapshot.numbers or {}
+    numbers = {**numbers, EVERYONE: everyone_in(numbers)}
+    configurations = numbers["configurations"]
+    page = Paginator(configurations, CONFIGURATIONS_PER_PAGE).get_page(shown["page"] or None)
+    query = query_of(filters)
+    context = {
+        "study": study,
+        "snapshot": snapshot,
+        "query": query,
+        "page": page,
+        "is_paged": bool(shown["page"]),
+        "found": numbers,
+        "figures": by_section(OF_STUDY, lambda name: figure_of(study, name, numbers, filters)),
+        **(page_sections(numbers) if configurations else {}),
+        "configurations": [
+            configuration_section(one, at, partial(_figures_of, study, filters, numbers))
+            for at, one in enumerate(page, page.start_index())
+        ],
+        "raters": raters_section(study, numbers, shown["raters_by"], query),
+        "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
+        "next_steps": _next_steps(study, numbers),
+        "all_chosen": [row for one in configurations for row in one["chosen"]],
+        "selection": selection_of(numbers["filters"]),
+        "stages": stages,
+        "data": data_section(numbers, batches),
+        "rated": any(rater["ratings"] for one in configurations for rater in one["raters"]),
+    }
+    return render_to_string("reporting/findings/_body.html", context)
+
+
+def _figures_of(
+    study: Study, filters: Filters, numbers: dict[str, Any], one: dict[str, Any]
+) -> dict[str, list[dict[str, Any]]]:
+    return by_section(OF_CONFIGURATION, lambda name: figure_of(study, name, numbers, filters, one))
+
+
+def figure_of(
+    study: Study, name: str, numbers: dict[str, Any], filters: Filters, one: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return a picture of the study, or of one configuration."""
+    named = {} if one is None else {"of": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
+
+    def address(form: str, **more: str) -> str:
+        return chart_url(study, name, form, filters, **named, **more)
+
+    spec = draw(name, numbers, configuration=one)
+    return figure(name, numbers, spec, numbers["configurations"] if one is None else [one], address)
+
+
+def _configuration_named(numbers: dict[str, Any], of: tuple[str, str, str]) -> dict[str, Any] | None:
+    named = dict(zip(("dataset", "system_a", "system_b"), of, strict=True))
+    return next((one for one in numbers["configurations"] if named.items() <= one.items()), None)
+
+
+def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
+    """List what a study still lacks for findings, in the order in which to do it."""
+    configurations = numbers["configurations"]
+    if not configurations:
+        return [
+            _("Read a file with texts of two systems, on the study's page or with %(command)s")
+            % {"command": f"manage.py import_study FILE --study {study.slug}"}
+        ]
+    steps = []
+    if any(one["separability"] is None for one in configurations):
+        compute = _("Compute separability, on the study's page or with %(command)s")
+        steps.append(compute % {"command": f"manage.py compute_separability {study.slug}"})
+    if not any(one["raters"][0]["ratings"] for one in configurations):
+        steps.append(_("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere"))
+    if not any(len(one["raters"]) > 1 for one in configurations):
+        judge = _("Let a judge rate the same pairs, under Judges or with %(command)s")
+        steps.append(judge % {"command": f"manage.py run_judge {study.slug} --judge NAME"})
+    return steps
