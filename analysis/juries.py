@@ -207,7 +207,7 @@ def _likeliest(units: JuryUnits) -> FloatArray:
 
 
 def _first_place(scores: FloatArray) -> FloatArray:
-    """(n, 3) scores, -inf for what nobody gives → the verdict of the highest; a tie where it is shared; NaN without any."""
+    """(n, 3) scores, -inf for what no member gives → the verdict of the highest; a tie where it is shared; NaN without any."""
     best = scores.max(axis=1, initial=-np.inf)
     given = np.isfinite(best)
     shared = (scores >= np.where(given, best - SHARED, 0.0)[:, np.newaxis]).sum(axis=1) > 1

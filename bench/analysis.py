@@ -1,6 +1,6 @@
 """Consistency, Bradley-Terry and Elo at a million rows: ours beside pandas' group-by and FastChat's published ways.
 
-The baselines are worded anew after FastChat's `serve/monitor/elo_analysis.py` and `rating_systems.py`. Where a baseline takes
+The baselines are rewritten after FastChat's `serve/monitor/elo_analysis.py` and `rating_systems.py`. Where a baseline takes
 minutes, some of its rounds are timed and scaled up.
 """
 

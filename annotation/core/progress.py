@@ -26,7 +26,7 @@ _told: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("told", d
 
 
 def report(stage: str, done: int, total: int) -> None:
-    """Say how far the work that is under way is, if anybody wants to know."""
+    """Report how far the running work is, to the reader of progress if there is one."""
     if (told := _told.get()) is not None:
         told(stage, done, total)
 

@@ -1,4 +1,4 @@
-"""What a request changes in rows, for the audit log: values that are nobody's words, before and after."""
+"""What a request changes in rows, for the audit log: values that no person has written, before and after."""
 
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar

@@ -25,7 +25,7 @@ SALT = "tandem.address"
 def ask_for_reset(*, address: str, at: datetime) -> None:
     """Store a mail for whichever accounts have an address.
 
-    They are looked up when it is sent: the answer takes as long, and says as little, for an address that nobody has.
+    They are looked up when it is sent: the answer takes as long, and says as little, for an address that no account has.
     """
     lately = Mail.objects.filter(
         kind=Mail.Kind.RESET, address_digest=digest_of(address), created_at__gt=at - timedelta(hours=1)
@@ -74,7 +74,7 @@ def _reset_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
 
 
 def _folded(address: str) -> bytes:
-    """Fold the case of ASCII alone: a database may take ı for i, and the link would go to whoever owns that other address."""
+    """Fold the case of ASCII alone: a database may take ı for i, and the link would go to the owner of that other address."""
     return address.encode().lower()
 
 

@@ -34,7 +34,7 @@ MOST_SHOWN = 200
 
 @register
 class Anonymous(Adapter):
-    """Anybody with the address may join, without a name.
+    """A person who has the address may join, without a name.
 
     Only the page's button makes a rater: GET does not, so that link previews make none. The browser first gets a
     cookie with a signed random id: pressing twice makes one rater, and a browser that returns with it is the same

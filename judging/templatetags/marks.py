@@ -13,7 +13,7 @@ register = template.Library()
 
 @dataclass(frozen=True)
 class Marks:
-    """Everybody's marks, the reader's own among them, and the form to make or change it."""
+    """The marks of all readers, this reader's own among them, and the form to make or change it."""
 
     every: list[RationaleMark]
     own: RationaleMark | None

@@ -98,7 +98,7 @@ def reward_of(channel: Channel) -> "Decimal | None":
 def make_draft(*, channel: Channel, data: Mapping[str, str], client: ProlificClient) -> str:
     """Make the study at Prolific as a draft, keep its id and codes, and return the id.
 
-    A draft recruits nobody and costs nothing until it is published.
+    A draft recruits no participant and costs nothing until it is published.
 
     Raises: Unacceptable when there is one, something is missing or a text is; ProlificRefused, ProlificUnreachable.
     """

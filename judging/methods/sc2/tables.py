@@ -40,7 +40,7 @@ def prompt_of(task: str) -> str:
 
 
 def table_schema(aspects: Sequence[str], longest: int | None) -> dict[str, Any]:
-    """Return the schema of a table; one with a longest cell has as many rows as aspects, so that no answer goes on for ever."""
+    """Return the schema of a table; one with a longest cell has as many rows as aspects, so that each answer ends."""
     if longest is None:
         row = object_of({name: {"type": "string"} for name in ("aspect", *CELLS)})
         return object_of({"rows": {"type": "array", "items": row}})

@@ -85,7 +85,7 @@ def fully_consistent(
 def uninformative(consistency: FloatArray, instance: IntArray) -> dict[str, int]:
     """Count the instances on which every rating set has consistency 0, among the `instances` with a rating set.
 
-    Nobody's ratings tell there which system is better. After the measure of Ghosh et al. 2024, eq. 4.
+    No rating set tells there which system is better. After the measure of Ghosh et al. 2024, eq. 4.
     """
     rated = len(np.unique(instance))
     return {"count": rated - len(np.unique(instance[consistency > 0])), "instances": rated}

@@ -97,7 +97,7 @@ ALTERNATIVE = {
         "The alternative-annotator test gives no verdict: of the %(min_people)s people with %(min_instances)s instances or "
         "more that it takes, it has %(tested)s."
     ),
-    "nobody": gettext_noop(
+    "no person": gettext_noop(
         "The alternative-annotator test gives no verdict: no person rated more than %(most)s instances."
     ),
 }
@@ -241,7 +241,7 @@ def _alternative(found: AlternativeAnnotatorTest) -> Values:
         won = sum(one.rejected for one in tested)
         return {"rule": "passes" if found.passes else "fails", "won": won, **values}
     least = {"min_instances": MIN_INSTANCES, "min_people": MIN_PEOPLE}
-    return {"rule": "few" if tested else "nobody" if found.people else "", **values, **least}
+    return {"rule": "few" if tested else "no person" if found.people else "", **values, **least}
 
 
 def verdict_text(rule: str, values: Values) -> str:
