@@ -3,17 +3,29 @@
 const FEW = 10; // rows that are seen at a glance
 const typed = new Map(); // by table: what was looked for, to be kept when a part of the page is reloaded
 
-function show(input) {
-  const rows = [...document.querySelectorAll(`#${input.dataset.search} > tbody > tr`)];
-  input.hidden = rows.length <= FEW;
-  const wanted = input.value.trim().toLowerCase();
-  for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+const rowsOf = (table) => [...table.tBodies].flatMap((body) => [...body.rows]);
+
+function show(table, wanted) {
+  for (const row of rowsOf(table)) row.hidden = !row.textContent.toLowerCase().includes(wanted.trim().toLowerCase());
 }
 
+// A table that the server divides into pages, or whose rows and columns are the same things, is not searched.
 function begin() {
-  for (const input of document.querySelectorAll("[data-search]")) {
-    input.value = typed.get(input.dataset.search) ?? "";
-    show(input);
+  const field = document.getElementById("search-in-table")?.content.firstElementChild;
+  for (const [place, table] of document.querySelectorAll("main .scroll > table:not(.matrix)").entries()) {
+    const scroll = table.parentElement;
+    if (scroll.scrollHeight > scroll.clientHeight && !scroll.hasAttribute("tabindex")) scroll.tabIndex = 0;
+    if (!field || rowsOf(table).length <= FEW || scroll.nextElementSibling?.matches("nav")) continue;
+    if (scroll.previousElementSibling?.matches("[data-search]")) continue;
+    const input = field.cloneNode(true);
+    const key = table.id || place;
+    input.value = typed.get(key) ?? "";
+    input.addEventListener("input", () => {
+      typed.set(key, input.value);
+      show(table, input.value);
+    });
+    scroll.before(input);
+    if (input.value) show(table, input.value);
   }
 }
 
@@ -23,12 +35,8 @@ function unfold() {
   if (target) target.scrollIntoView();
 }
 
-document.addEventListener("input", ({ target }) => {
-  if (!target.dataset.search) return;
-  typed.set(target.dataset.search, target.value);
-  show(target);
-});
 document.addEventListener("htmx:afterSettle", begin);
+document.addEventListener("toggle", begin, true); // whether a table in a fold is taller than its place shows when it opens
 addEventListener("hashchange", unfold);
 begin();
 unfold();

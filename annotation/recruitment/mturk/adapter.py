@@ -20,7 +20,7 @@ from annotation.recruitment.mturk import work
 from annotation.recruitment.mturk.assignment_check import check_arrival
 from annotation.recruitment.mturk.frames import FRAME, framed, framed_refusal, state_of
 from annotation.recruitment.mturk.options import MturkOptionsForm
-from annotation.recruitment.mturk.panel import panel_context, run_panel_action
+from annotation.recruitment.mturk.panel import panel_context, panel_forms, run_panel_action
 from annotation.recruitment.mturk.site import MturkSettings
 from annotation.recruitment.platform_access import variable_problems
 
@@ -71,7 +71,7 @@ class Mturk(Adapter):
 
     def panel(self, channel: Channel) -> Panel:
         """Show the offered HITs, the assignments and the actions."""
-        return Panel("annotation/recruitment/mturk/_panel.html", panel_context(channel))
+        return Panel("annotation/recruitment/mturk/_panel.html", panel_context(channel), panel_forms(channel))
 
     def act(self, *, channel: Channel, action: str, data: Mapping[str, str], by: User, at: datetime) -> str:
         """Run a panel action.

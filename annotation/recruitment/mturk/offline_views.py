@@ -4,14 +4,12 @@ import io
 import zipfile
 from typing import Any
 
-from django import forms
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from annotation.core.http import as_download, attempt
 from annotation.members.permissions import FORM, MANAGERS, study_view
@@ -19,28 +17,7 @@ from annotation.models import Batch, Channel, Study
 from annotation.recruitment.mturk.export import export_batch
 from annotation.recruitment.mturk.launch import project_of
 from annotation.recruitment.mturk.offline_results import import_results
-
-
-class ByFileForm(forms.Form):
-    """A batch that is not open here; with a file, its results."""
-
-    file = forms.FileField(
-        label=gettext_lazy("Results (CSV)"), required=False, widget=forms.FileInput(attrs={"accept": ".csv,text/csv"})
-    )
-
-    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["batch"] = forms.ModelChoiceField(
-            queryset=closed_here(study), to_field_name="name", label=gettext_lazy("Batch"), empty_label=None
-        )
-
-    field_order = ["batch", "file"]
-
-
-def closed_here(study: Study) -> QuerySet[Batch]:
-    """Return a study's batches whose HITs are not given out on this server."""
-    rated_here = study.batches.filter(purpose=Batch.Purpose.RATING, origin=Batch.Origin.COLLECTED)
-    return rated_here.exclude(status=Batch.Status.OPEN)
+from annotation.recruitment.mturk.panel_forms import ByFileForm
 
 
 @study_view(*MANAGERS, methods=FORM)

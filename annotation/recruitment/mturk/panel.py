@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django import forms
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -16,7 +17,7 @@ from annotation.recruitment.launch_checks import first_work_checks
 from annotation.recruitment.mturk.actions import approve, awaiting, bonus, reject
 from annotation.recruitment.mturk.hits import expire, on_offer, publish
 from annotation.recruitment.mturk.launch import checks, offer_of
-from annotation.recruitment.mturk.offline_views import closed_here
+from annotation.recruitment.mturk.panel_forms import ByFileForm, DecisionForm, ReleaseForm, closed_here
 from annotation.recruitment.mturk.site import MturkSettings
 from annotation.recruitment.mturk.sync import NO_WORK, OTHER_CODE, OTHER_WORKER, sync
 from annotation.recruitment.mturk.work import HIT, release_browser
@@ -54,6 +55,15 @@ def panel_context(channel: Channel) -> dict[str, Any]:
         "more": max(submissions.count() - MOST_SHOWN, 0),
         "unanswered": [(one.key, one.get_state_display(), one.answer.get("error", "")) for one in unanswered[:20]],
         "unanswered_count": unanswered.count(),
+    }
+
+
+def panel_forms(channel: Channel) -> dict[str, forms.Form]:
+    """Return the forms of the panel's actions."""
+    return {
+        "results": ByFileForm(study=channel.study, auto_id="results-%s"),
+        "decision": DecisionForm(auto_id="decision-%s"),
+        "release": ReleaseForm(auto_id="release-%s"),
     }
 
 

@@ -35,7 +35,7 @@ from annotation.recruitment.base import Adapter, ClaimKind, CompletionMessage, P
 from annotation.recruitment.platform_access import variable_problems
 from annotation.recruitment.prolific.client import ProlificClient, ProlificRefused, ProlificUnreachable, TokenMissing
 from annotation.recruitment.prolific.options import ProlificOptionsForm
-from annotation.recruitment.prolific.panel import panel_context, run_panel_action
+from annotation.recruitment.prolific.panel import panel_context, panel_forms, run_panel_action
 from annotation.recruitment.prolific.site import ASKED, ID, SIGNED, ProlificSettings, completion_url
 from annotation.recruitment.prolific.submissions import (
     FINAL,
@@ -94,7 +94,7 @@ class Prolific(Adapter):
 
     def panel(self, channel: Channel) -> Panel:
         """Show the addresses for Prolific, the codes, the submissions, and the actions."""
-        return Panel("annotation/recruitment/prolific/_panel.html", panel_context(channel))
+        return Panel("annotation/recruitment/prolific/_panel.html", panel_context(channel), panel_forms(channel))
 
     def act(self, *, channel: Channel, action: str, data: Mapping[str, str], by: User, at: datetime) -> str:
         """Run a panel action.

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from django import forms
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -28,8 +29,9 @@ from annotation.recruitment.prolific.launch import (
     reward_of,
     set_places,
 )
+from annotation.recruitment.prolific.panel_forms import DecisionForm, DraftForm, PlacesForm
 from annotation.recruitment.prolific.screening import USUAL
-from annotation.recruitment.prolific.site import API, CATEGORIES, SHORTEST_REASON, ProlificSettings
+from annotation.recruitment.prolific.site import API, ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser
 from annotation.recruitment.prolific.sync import OTHER_PARTICIPANT, sync
 from annotation.recruitment.prolific.work import Openings
@@ -52,10 +54,7 @@ def panel_context(channel: Channel) -> dict[str, Any]:
         "checks": checks(channel),
         "is_published": published,
         "day_checks": first_work_checks(channel) if published else [],
-        "usual_screening": USUAL,
-        "places": free_places(channel),
         "reward": reward_of(channel),
-        "hits_of_place": hits_of_place(channel),
         "has_token": bool(given.token),
         "has_webhook_secret": bool(given.webhook_secret),
         "api_host": urlsplit(given.api).netloc if given.api != API else "",
@@ -72,8 +71,16 @@ def panel_context(channel: Channel) -> dict[str, Any]:
         "awaiting": channel.submissions.filter(state=State.COMPLETED).exclude(participant=None).count(),
         "unanswered": [(one.key, one.get_state_display(), one.answer.get("error", "")) for one in unanswered[:20]],
         "unanswered_count": unanswered.count(),
-        "categories": CATEGORIES.items(),
-        "shortest_reason": SHORTEST_REASON,
+    }
+
+
+def panel_forms(channel: Channel) -> dict[str, forms.Form]:
+    """Return the forms of the panel's actions."""
+    places, hits = free_places(channel), hits_of_place(channel)
+    return {
+        "draft": DraftForm(hits, auto_id="draft-%s", initial={"places": places, "screening": USUAL}),
+        "all_places": PlacesForm(places, auto_id="all-%s"),
+        "decision": DecisionForm(ProlificSettings.of(channel).bonus_cap, auto_id="decision-%s"),
     }
 
 

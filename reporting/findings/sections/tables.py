@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from django.utils.functional import Promise
@@ -13,7 +12,6 @@ from reporting.core.units import counted
 from reporting.core.words import rater_name
 
 MOST_ROWS = 50  # all are in the JSON
-TALL = 12  # rows from which a table scrolls in a box of its own
 Text = str | Promise
 Row = tuple[Sequence[Any], Sequence[Any]]  # cells that head the row, and the others; see the template tag `cell`
 
@@ -46,11 +44,6 @@ class Table:
     def more(self) -> int:
         """Number of further rows."""
         return len(self.rows) - len(self.shown) + self.beyond
-
-    @cached_property
-    def is_tall(self) -> bool:
-        """Whether it scrolls in a box of its own."""
-        return len(self.shown) > TALL
 
 
 def by_bin(

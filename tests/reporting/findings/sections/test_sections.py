@@ -198,14 +198,13 @@ def test_a_cell_shows_what_it_holds(value: Any, shown: str) -> None:
 
 def test_a_table_shows_its_first_rows_and_counts_the_others() -> None:
     table = Table("name", "caption", ["one"], [((number,), [number]) for number in range(MOST_ROWS + 3)])
-    assert (len(table.shown), table.more, table.is_tall) == (MOST_ROWS, 3, True)
+    assert (len(table.shown), table.more) == (MOST_ROWS, 3)
     assert replace(table, rows=table.shown, beyond=4).more == 4
 
 
 def test_rows_of_a_table_escape_what_they_hold() -> None:
     table = Table("name", "caption", ["one", "two"], [(("<b>",), [0.25])], digits=1)
     assert table_rows(table) == '<tr><th scope="row"><bdi>&lt;b&gt;</bdi></th><td>0.2</td></tr>'
-    assert not Table("name", "caption", ["one"], [((1,), [1])]).is_tall
 
 
 def test_bins_are_rows_and_raters_columns() -> None:
