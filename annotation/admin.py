@@ -1,8 +1,10 @@
 """Model admins of the app."""
 
+from typing import Any
+
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -22,6 +24,7 @@ from annotation.studies.settings_form import StudySettingsForm
 
 for _of_second_factors in (StaticDevice, TOTPDevice):  # their pages show or take secrets
     admin.site.unregister(_of_second_factors)
+admin.site.unregister(Group)  # roles are held in a `ResearchGroup` or a study
 admin.site.unregister(User)
 
 
@@ -30,6 +33,15 @@ class AccountAdmin(AnyUserAdmin):
     """Accounts, with what a site admin does for a person who has lost their phone."""
 
     actions = ["reset_second_factor"]
+    list_filter = ["is_staff", "is_superuser", "is_active"]
+    filter_horizontal = ["user_permissions"]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """Leave out Django's groups, which hold no role here."""
+        return [
+            (name, {**options, "fields": [one for one in options["fields"] if one != "groups"]})
+            for name, options in super().get_fieldsets(request, obj)
+        ]
 
     @admin.action(description=gettext_lazy("Reset the second factor"), permissions=["change"])
     def reset_second_factor(self, request: HttpRequest, accounts: QuerySet[User]) -> None:

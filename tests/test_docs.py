@@ -85,3 +85,25 @@ def test_every_setting_has_its_row() -> None:
     settings |= set(re.findall(r'secret\("([A-Z_]+)"\)', text_of("config/env.py")))
     assert len(settings) > 5
     assert sorted(name for name in settings if f"`{name}`" not in text_of("docs/architecture.md")) == []
+
+
+# How many figures and tables each paper has, by the beginning of its heading on the page.
+PAPERS = {"Compare": (16, 7), "Predicting": (19, 6), "The Comparative": (19, 10), "Aligning": (9, 7)}
+
+
+def test_the_page_of_the_papers_has_every_figure_and_table() -> None:
+    parts = re.split(r"(?m)^## ", text_of("docs/papers.md"))[1:]
+    for heading, (figures, tables) in PAPERS.items():
+        [part] = [one for one in parts if one.startswith(heading)]
+        listed: dict[str, set[int]] = {"figure": set(), "table": set()}
+        for subject in re.findall(r"(?m)^\| ((?:figures?|tables?) .+?) \|", part):
+            for kind, numbers in re.findall(r"(figure|table)s? ([\d, to]+)", subject):
+                for first, last in re.findall(r"(\d+)(?: to (\d+))?", numbers):
+                    listed[kind] |= set(range(int(first), int(last or first) + 1))
+        assert listed == {"figure": set(range(1, figures + 1)), "table": set(range(1, tables + 1))}, heading
+
+
+def test_every_command_of_the_page_of_the_papers_exists() -> None:
+    named = set(re.findall(r"`([a-z0-9]+_[a-z_]+)(?: [^`]*)?`", text_of("docs/papers.md")))
+    assert len(named) > 15
+    assert named - set(get_commands()) == {"bradley_terry"}  # a way of ranking
