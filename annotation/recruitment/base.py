@@ -56,12 +56,12 @@ class CompletionMessage:
 class Panel:
     """What a channel's page shows above its settings.
 
-    forms : those of its actions, by their names in the context; each keeps what was typed when an action is refused
+    action_forms : by their names in the context; each keeps what was typed when an action is refused
     """
 
     template: str
     context: Mapping[str, Any]
-    forms: Mapping[str, forms.Form] = field(default_factory=dict)
+    action_forms: Mapping[str, forms.Form] = field(default_factory=dict)
 
 
 class Adapter(ABC):

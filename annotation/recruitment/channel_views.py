@@ -142,11 +142,11 @@ def _page(request: HttpRequest, channel: Channel, *, status: int = 200, given: A
     form, options = given or _forms(request, channel.study, channel.kind, own, channel.options)
     panel = adapter_of(channel).panel(channel)
     if "act" in request.POST:
-        for one in panel.forms.values():
+        for one in panel.action_forms.values():
             one.initial |= request.POST.dict()
     context = {
         **panel.context,
-        **panel.forms,
+        **panel.action_forms,
         "panel": panel.template,
         "help_page": adapter_of(channel).help_page,
         "study": channel.study,
