@@ -80,6 +80,11 @@ class Workload:
     fee: Decimal | None
 
     @property
+    def hits_of_each(self) -> int:
+        """HITs that each of so few raters has, rounded up."""
+        return -(-self.assignments // self.raters) if self.raters else 0
+
+    @property
     def cost(self) -> Decimal | None:
         """Pay and fee together."""
         return None if self.pay is None else self.pay + (self.fee or Decimal(0))

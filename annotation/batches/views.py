@@ -43,7 +43,10 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
         done := attempt(form, lambda: create_batch(study=study, status=status, by=account_of(request), **form.settings))
     ):
         batch, made = done
-        message = _("Batch %(name)s made.") if made else _("Batch %(name)s was there already, made the same way.")
+        message = _("Batch %(name)s was there already, made the same way.")
+        if made:
+            is_open = batch.status == Batch.Status.OPEN
+            message = _("Batch %(name)s is launched.") if is_open else _("Batch %(name)s is a draft.")
         messages.success(request, message % {"name": batch.name})
         return _after_launch(request, [batch])
     return render(request, NEW, {"study": study, "form": form}, status=422)

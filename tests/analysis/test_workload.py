@@ -62,7 +62,7 @@ def test_workload_by_hand() -> None:
     assert (found.hits, found.pairs, found.ratings, found.assignments, found.checks) == (50, 250, 750, 188, 38)
     assert found.hours == pytest.approx(188 * 4 / 60)
     assert (found.pay, found.fee, found.cost) == (Decimal("225.60"), Decimal("90.24"), Decimal("315.84"))
-    assert found.raters == 3
+    assert (found.raters, found.hits_of_each) == (3, 63)  # 188 / 3
 
 
 def test_workload_without_pay_and_time_is_unknown_not_nothing() -> None:
@@ -88,7 +88,8 @@ def test_raters_needed_follow_from_the_limits(limits: dict[str, int], raters: in
 
 
 def test_no_hits_need_no_rater() -> None:
-    assert workload(hits=0, pairs_per_hit=5, raters_per_hit=3, most_hits_per_rater=2).raters == 0
+    nothing = workload(hits=0, pairs_per_hit=5, raters_per_hit=3, most_hits_per_rater=2)
+    assert (nothing.raters, nothing.hits_of_each) == (0, 0)
 
 
 @pytest.mark.parametrize(

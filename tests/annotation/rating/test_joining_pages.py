@@ -77,7 +77,7 @@ def test_consent_says_what_is_paid_what_it_takes_and_what_comes_first() -> None:
     )  # fmt: skip
     page = signed_in(make_annotator(study, consent=False)).get(f"/rate/consent/{study.key}/").text
 
-    assert "You are paid 0.75 EUR for each HIT" in page
+    assert "You are paid 0.75 EUR for each HIT (a page of texts to compare)" in page
     assert "A HIT takes about 4 minutes." in page
     assert "First come some pairs with a known answer." in page
     assert "Some texts are <strong>cruel</strong>." in page
@@ -92,6 +92,7 @@ def test_consent_promises_nothing_that_the_study_does_not_say() -> None:
 
     for words in ("You are paid", "takes about", "known answer", "Content warning", "Questions?", "Your last answer"):
         assert words not in page
+    assert "Such a page is called a HIT." in page
 
 
 @pytest.mark.parametrize(("given", "words"), [("accept", "accepted"), ("decline", "declined")])

@@ -327,9 +327,12 @@ def test_a_batch_is_made_on_the_page(study: Study, manager: Client) -> None:
 
     batch = Batch.objects.get()
     assert response.redirect_chain == [("/studies/study/channels/", 302)]
-    assert "Batch b made." in response.text
+    assert "Batch b is launched." in response.text
     assert "0 of 6 slots filled, 0 being worked on" in manager.get(f"/studies/study/batches/{batch.pk}/").text
     assert batch.seed == 7
+    draft = manager.post("/studies/study/batches/new/", batch_fields(name="c", status="draft"), follow=True)
+    assert "Batch c is a draft." in draft.text
+    Batch.objects.filter(name="c").delete()
     again = manager.post("/studies/study/batches/new/", batch_fields(seed=""), follow=True)
     assert "was there already, made the same way" in again.text
     assert Batch.objects.count() == 1
