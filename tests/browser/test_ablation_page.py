@@ -26,7 +26,7 @@ def test_ways_of_judging_are_accessible(open_as: Callable[..., Page]) -> None:
     page = open_as("rea", "researcher")
     page.goto(f"/studies/{study.slug}/ablation/")
     inspection.look(page, "ablation")
-    page.get_by_role("link", name="Ask for more").click()
+    page.get_by_role("main").get_by_role("button", name="Ask for more").click()
     page.get_by_label("Rounds").fill("1")
     page.get_by_role("button", name="Estimate calls and cost").click()
     expect(page.locator("#start [role=status]")).to_contain_text("calls")

@@ -6,7 +6,6 @@ from decimal import Decimal
 from html import escape
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
-from xml.etree import ElementTree
 
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, Route, expect
 
@@ -57,16 +56,19 @@ def test_offer_preview_worker_and_pay(
 
     with step("HITs are offered for both places"):
         page.goto(f"/studies/study/channels/{channel.key}/")
-        expect(page.get_by_text("2 free places")).to_contain_text("cost 1.20 USD")  # 2 × (0.50 + 0.10)
+        expect(page.get_by_text("2 free places, on 2 HITs")).to_contain_text("cost 1.20 USD")  # 2 × (0.50 + 0.10)
         page.get_by_role("button", name="Offer HITs for all open places").click()
         expect(page.get_by_role("heading", name="On the day")).to_be_visible()
-        [made] = mturk.hits.values()
-        assert (made["MaxAssignments"], Decimal(made["Reward"])) == (2, Decimal("0.50"))
-        [external] = [one.text for one in ElementTree.fromstring(made["Question"]).iter() if one.tag.endswith("URL")]
-        assert str(external).startswith(settings.BASE_URL)
+        made = mturk.hits["3HIT00001"]
+        assert [(hit["MaxAssignments"], Decimal(hit["Reward"])) for hit in mturk.hits.values()] == [
+            (1, Decimal("0.50"))
+        ] * 2
+        external = re.search("<ExternalURL>([^<]+)</", made["Question"])
+        assert external
+        assert external[1].startswith(settings.BASE_URL)
 
     worker = walk.open_context(chromium)
-    window, framed = Window(worker, mturk), live_server.url + urlsplit(external).path
+    window, framed = Window(worker, mturk), live_server.url + urlsplit(external[1]).path
 
     with step("a worker looks at it before accepting"):
         seen = address(worker="", hit=made["HITId"], assignment="ASSIGNMENT_ID_NOT_AVAILABLE")

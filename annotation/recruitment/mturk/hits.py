@@ -113,13 +113,17 @@ def _plan_hits(channel: Channel, at: datetime) -> None:
     if before.exclude(state=State.DONE).exists():
         return
     places = slots_to_fill(channel, batches) - sum(on_offer(channel, at).values())
-    each = min(MOST_ASSIGNMENTS, max(batch.raters_per_hit for batch in batches))
-    number = before.count()
-    sizes = [min(each, places - done) for done in range(0, max(places, 0), each)]
+    number, sizes = before.count(), hit_sizes(places, batches)
     PlatformAction.objects.bulk_create(
         PlatformAction(channel=channel, kind=HIT, key=f"hit:{number + one}", payload={"max_assignments": size})
         for one, size in enumerate(sizes, start=1)
     )
+
+
+def hit_sizes(places: int, batches: Sequence[Batch]) -> list[int]:
+    """Return the assignments of each MTurk HIT that so many places come to."""
+    each = min(MOST_ASSIGNMENTS, max((batch.raters_per_hit for batch in batches), default=1))
+    return [min(each, places - done) for done in range(0, max(places, 0), each)]
 
 
 def slots_to_fill(channel: Channel, batches: Sequence[Batch]) -> int:

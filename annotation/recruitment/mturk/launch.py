@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 from importlib.util import find_spec
 
+from django.db.models import QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable
 from annotation.core.money import to_cents
-from annotation.models import Channel
-from annotation.recruitment.launch_checks import Check, address_check, free_slots, hourly_checks, opening_checks
-from annotation.recruitment.mturk.hits import MOST_ASSIGNMENTS
+from annotation.models import Batch, Channel
+from annotation.recruitment.launch_checks import Check, address_check, hourly_checks, opening_checks
+from annotation.recruitment.mturk.hits import hit_sizes, on_offer, slots_to_fill
 from annotation.recruitment.mturk.site import MONEY, MturkSettings
 from annotation.studies.hourly_pay import HourlyPay, hourly_pay
 
@@ -23,22 +25,31 @@ LEAST_FEE = Decimal("0.01")  # an assignment
 
 @dataclass(frozen=True)
 class Offer:
-    """What the free slots come to on MTurk; `reward` and `cost` are None while no reward is known."""
+    """What the slots come to that are neither filled nor on offer; `reward` and `cost` are None while no reward is known."""
 
     places: int
     hits: int
+    on_offer: int
     reward: Decimal | None
     cost: Decimal | None
 
 
 def offer_of(channel: Channel) -> Offer:
-    """Return the HITs that all free slots come to, with MTurk's fee."""
-    given, places = MturkSettings.of(channel), free_slots(channel).count()
-    hits = -(-places // MOST_ASSIGNMENTS)
+    """Return the HITs that `publish` makes once all batches of the channel are open, with MTurk's fee."""
+    given, batches = MturkSettings.of(channel), list(_batches(channel))
+    offered = sum(on_offer(channel, timezone.now()).values())
+    places = max(slots_to_fill(channel, batches) - offered, 0)
+    hits = len(hit_sizes(places, batches))
     if not MONEY.fullmatch(given.reward):
-        return Offer(places, hits, None, None)
+        return Offer(places, hits, offered, None, None)
     reward = Decimal(given.reward)
-    return Offer(places, hits, reward, places * (reward + max(to_cents(reward * FEE), LEAST_FEE)))
+    return Offer(places, hits, offered, reward, places * (reward + max(to_cents(reward * FEE), LEAST_FEE)))
+
+
+def _batches(channel: Channel) -> QuerySet[Batch]:
+    own = channel.study.batches.filter(purpose=Batch.Purpose.RATING, origin=Batch.Origin.COLLECTED)
+    own = own.filter(pk=channel.batch_id) if channel.batch_id else own
+    return own.exclude(status=Batch.Status.CLOSED)
 
 
 def checks(channel: Channel, offer: Offer) -> list[Check]:
@@ -60,7 +71,12 @@ def checks(channel: Channel, offer: Offer) -> list[Check]:
             _("Without any, every worker can accept: see the settings."),
             is_advice=True,
         ),
-        Check(_("Places"), offer.places > 0, _("No place is free: make a batch, or extend one."), for_draft=True),
+        Check(
+            _("Places"),
+            offer.places + offer.on_offer > 0,
+            _("No place is free: make a batch, or extend one."),
+            for_draft=True,
+        ),
         Check(_("Access key"), given.has_key, _("Name its two variables in the settings, and set them on the server.")),
         Check(_("boto3"), find_spec("boto3") is not None, _("Install the extra mturk on the server.")),
         address_check(),

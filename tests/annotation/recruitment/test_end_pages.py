@@ -124,7 +124,9 @@ def test_mturks_page_shows_which_hits_count_and_names_a_second_bonus() -> None:
     page = manager.get(f"/studies/{channel.study.slug}/channels/{channel.key}/").content.decode()
 
     assert "1 × rejected here" in page
-    assert re.search(r'<label>\s*Name of the bonus[^<]*<input name="label"', page)
+    assert re.search(
+        r'<label for="(decision-label)">Name of the bonus</label>\s*<input [^>]*name="label"[^>]*id="\1"', page
+    )
 
 
 # Any channel

@@ -50,7 +50,7 @@ def test_what_is_missing_and_what_it_costs_are_shown_before_a_request(
     page = manager.get(address).text
     assert page.count(">Missing</span>") == 1
     assert page.count(">Advised</span>") == 2  # 7 dollars an hour, no requirements
-    assert "6 free places: HITs on MTurk: 1" in page
+    assert "6 free places, on 3 HITs of MTurk." in page
     assert "cost 2.52 USD" in page  # 6 × (0.35 + 0.07)
 
 
@@ -58,7 +58,9 @@ def test_after_the_offer_the_day_is_watched(channel: Channel, manager: Client, m
     channel.options |= {"title": "Compare", "reward": "0.50", "endpoint": mturk.url}
     channel.save()
     page = manager.post(f"/studies/study/channels/{channel.key}/", {"act": "publish"}, follow=True).text
-    assert sum(hit["MaxAssignments"] for hit in mturk.hits.values()) == 6
+    assert [hit["MaxAssignments"] for hit in mturk.hits.values()] == [2, 2, 2]
+    assert "0 free places, on 0 HITs of MTurk." in page
+    assert "No place is free" not in page
     assert "On the day" in page
     assert "First raters have come" in page
 
