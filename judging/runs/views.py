@@ -109,6 +109,7 @@ def _judges_page(
     stored = study.judge_runs.select_related("judge__endpoint", "judge__table_endpoint", "judge__prompt_file", "batch")
     runs = [run for run in stored if not run.judge.is_candidate]  # these stand with their tuning
     unused = seen.filter(~Exists(JudgeRun.objects.filter(judge=OuterRef("pk"))))
+    run_form = run_form or RunForm(study=study, judges=seen, initial={"judge": request.GET.get("judge")})
     context = {
         "study": study,
         "runs": _rows(study, runs),
@@ -116,7 +117,8 @@ def _judges_page(
         "methods": {group: [_method(one) for one in offered] for group, offered in METHOD_GROUPS.items()},
         "judge_form": judge_form or JudgeForm(study=study, judges=seen),
         "jury_form": jury_form or JuryForm(study=study, judges=seen),
-        "run_form": run_form or RunForm(study=study, judges=seen, initial={"judge": request.GET.get("judge")}),
+        "run_form": run_form,
+        "may_start": bool(runs) or len(run_form["judge"]) > 1,  # a choice besides none
         "estimate": estimate,
     }
     return TemplateResponse(request, "judging/runs/judges.html", context, status=status)

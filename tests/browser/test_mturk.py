@@ -26,6 +26,8 @@ class Window:
     def __init__(self, context: BrowserContext, server: MturkServer) -> None:
         self.page, self._server, self._framed = context.new_page(), server, ""
         context.route(f"{SANDBOX}/**", self._answer)
+        # Chromium keeps pages of the internet from this machine's servers; MTurk's frames one on the internet.
+        context.grant_permissions(["local-network-access"], origin=SANDBOX)
 
     def show(self, framed: str) -> FrameLocator:
         """Open the window on a page of ours; returns the frame."""
@@ -40,7 +42,7 @@ class Window:
             self._server.submit(given.pop("assignmentId"), **given)
             route.fulfill(content_type="text/html", body="<p>The HIT was submitted.</p>")
         else:
-            frame = f'<iframe src="{escape(self._framed)}" width="100%" height="700"></iframe>'
+            frame = f'<iframe src="{escape(self._framed)}" allow="local-network-access" height="700"></iframe>'
             route.fulfill(content_type="text/html", body=f"<!DOCTYPE html><title>MTurk</title>{frame}")
 
 
@@ -80,7 +82,7 @@ def test_offer_preview_worker_and_pay(
         assignment = mturk.accept(made["HITId"], WORKER)
         frame = window.show(f"{framed}?{urlencode(address(WORKER, assignment, made['HITId']))}")
         with worker.expect_page() as opened:
-            frame.get_by_role("link", name="Open the HIT").click()
+            frame.get_by_role("button", name="Open the HIT").click()
         work = opened.value
         work.get_by_role("button", name="I agree, begin").click()
         walk.rate(work, ["left"])
@@ -102,8 +104,8 @@ def test_offer_preview_worker_and_pay(
         expect(row).to_contain_text("Approved")
         assert mturk.assignments[assignment]["AssignmentStatus"] == "Approved"
         row.get_by_role("checkbox").check()
-        page.get_by_label("Words for the workers").fill("Careful work")
-        page.get_by_label("Bonus in dollars").fill("0.25")
+        page.get_by_label("Words for the workers", exact=True).fill("Careful work")
+        page.get_by_label("Bonus in dollars", exact=True).fill("0.25")
         page.get_by_role("button", name="Pay the chosen a bonus").click()
         expect(page.get_by_role("status")).to_contain_text("1")
         assert [(one["WorkerId"], one["BonusAmount"], one["Reason"]) for one in mturk.bonuses] == [
