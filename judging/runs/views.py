@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -55,7 +56,8 @@ def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
     judge, is_new = add_judge(**form.cleaned_data)
     made, kept = _("Judge %(judge)s added."), _("Judge %(judge)s is there already, with these settings.")
     messages.success(request, (made if is_new else kept) % {"judge": judge})
-    return redirect("judging:judges", study.slug)
+    chosen = urlencode({"judge": judge.name})
+    return redirect(f"{reverse('judging:judges', args=[study.slug])}?{chosen}#start")
 
 
 @study_view(*READERS, methods=POST)

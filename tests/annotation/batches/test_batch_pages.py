@@ -51,7 +51,9 @@ def test_the_form_begins_with_the_studys_numbers_and_shows_what_they_come_to(man
     assert re.search(r'name="pairs" value="2"', page.text)
     assert re.search(r'name="raters" value="3"', page.text)
     assert re.search(r'name="seed" value="\d+"', page.text)
-    assert "HITs 6 Pairs 12 Ratings 36 Raters, at least 3 Work 1.5 hours Pay 9.00 EUR" in plain(page.text)
+    assert "HITs 6 Pairs 12 Ratings 36 Raters, at least 3 with 6 HITs each Work 1.5 hours Pay 9.00 EUR" in plain(
+        page.text
+    )
     assert "Separability is not computed" in page.text
 
 
@@ -102,8 +104,9 @@ def test_without_scripts_the_same_is_a_page_that_keeps_what_was_filled_in(study:
     page = manager.post(f"{START}choice/", fields(name="", how="ids", ids="news-1", ids_file=file, seed="", fee="10"))
 
     assert page.status_code == 200
-    assert "HITs 2 Pairs 4 Ratings 12 Raters, at least 3 Work 0.5 hours Pay 3.00 EUR With the fee 3.30 EUR" in plain(
-        page.text
+    assert (
+        "HITs 2 Pairs 4 Ratings 12 Raters, at least 3 with 2 HITs each Work 0.5 hours Pay 3.00 EUR With the fee 3.30 EUR"
+        in plain(page.text)
     )
     assert re.search(r"<textarea[^>]*>\s*news-1\nnews-3</textarea>", page.text)
     assert re.search(r'name="seed" value="\d+"', page.text)
@@ -159,7 +162,10 @@ def test_hidden_checks_and_limits_are_counted(study: Study, manager: Client) -> 
     shown = part(manager, f"{START}choice/", fields(repeat_rate="0.25", most_hits_per_rater="2", raters="2"))
 
     # 6 HITs × 2 raters = 12; a quarter of all are checks: 12 / 0.75 = 16, so 4.
-    assert "Ratings 24 Hidden checks, about 4 HITs Raters, at least 6 Work 1.3 hours Pay 8.00 EUR" in shown
+    assert (
+        "Ratings 24 Hidden checks, about 4 HITs Raters, at least 6 with 3 HITs each Work 1.3 hours Pay 8.00 EUR"
+        in shown
+    )
 
 
 def test_a_qualification_has_no_fixed_number_of_ratings(study: Study, manager: Client) -> None:

@@ -1,6 +1,7 @@
 """The judges' pages: who sees them, what they show, and that they work without JavaScript."""
 
 import itertools
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import ROUND_UP, Decimal
@@ -366,7 +367,12 @@ def test_judge_is_added_by_form_with_all_that_can_be_set(researcher: Client, stu
         "params": "temperature=0.5\n\nstop = END \n",
         "seed": 11,
     }
-    assert researcher.post(address, wanted).status_code == 302
+    page = text_of(researcher, reverse("judging:judges", args=["tea"]))
+    assert 'href="#new"' in page  # without a judge no run can be started
+    assert 'id="start"' not in page
+    added = researcher.post(address, wanted, follow=True)
+    assert added.redirect_chain == [("/studies/tea/judges/?judge=jo#start", 302)]
+    assert re.search(r'<option value="jo" selected>', added.text)
     judge = Judge.objects.get()
     assert (judge.name, judge.endpoint, judge.order, judge.combine) == ("jo", endpoint, "both", "tie")
     assert (judge.repeats, judge.negated, judge.task, judge.family, judge.seed) == (3, True, "dialogue", "kin", 11)
