@@ -143,7 +143,7 @@ def _page(request: HttpRequest, channel: Channel, *, status: int = 200, given: A
     panel = adapter_of(channel).panel(channel)
     if "act" in request.POST:
         for one in panel.action_forms.values():
-            one.initial |= request.POST.dict()
+            one.initial = {**one.initial, **request.POST.dict()}
     context = {
         **panel.context,
         **panel.action_forms,

@@ -1,5 +1,6 @@
 """The fields of the panel's actions. What was sent is checked by the actions themselves, which commands call too."""
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -80,7 +81,7 @@ class DecisionForm(forms.Form):
         widget=forms.TextInput({"autocomplete": "off"}),
     )
 
-    def __init__(self, cap: str, **options: Any) -> None:
+    def __init__(self, cap: Decimal, **options: Any) -> None:
         super().__init__(**options)
         shortest = _("The participant reads it: at least %(count)d characters.")
         self.fields["reason"].help_text = shortest % {"count": SHORTEST_REASON}
