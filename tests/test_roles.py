@@ -16,8 +16,10 @@ from django.test import Client
 
 from annotation.members.audit import NOT_RESEARCHERS
 from annotation.models import AuditEntry
+from annotation.models.members import Role
 from reporting.findings.data.inputs import Filters
 from reporting.findings.snapshots import snapshot_of
+from tests.planted import plant_secrets
 from tests.routes import Route, ask, body_of, outcome, routes, session_of
 from tests.whole_study import ROLES, Whole, build_whole_study, member
 
@@ -73,13 +75,17 @@ class Sweep:
     table: Table = field(default_factory=dict)
     audited: set[tuple[str, str]] = field(default_factory=set)
     told: list[str] = field(default_factory=list)  # requests whose response names the other group
+    secrets: list[str] = field(default_factory=list)
+    spilled: set[str] = field(default_factory=set)  # requests whose response holds one of them
     parts: int = 0
 
     def answer(self, route: Route, method: str, column: str, **more: Any) -> Any:
         """Request an address as a role, and look in the response for the other group where it must not be."""
         answer: Any = ask(self.client, route, method, self.whole, self.sessions[column], **more)
-        if column in OF_ONE_GROUP and (THEIRS in body_of(answer) or THEIRS in str(answer.headers)):
+        whole = f"{answer.headers} {body_of(answer)}"
+        if column in OF_ONE_GROUP and THEIRS in whole:
             self.told.append(f"{method} {route.name} {column} {more}")
+        self.spilled.update(f"{method} {route.name} {column}: {one}" for one in self.secrets if one in whole)
         return answer
 
 
@@ -88,13 +94,14 @@ def sweep(module_rows: None, django_db_blocker: Any) -> Sweep:
     """Request everything once; the stranger holds every role there is, in another group."""
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         whole, other = build_whole_study("mine"), build_whole_study(THEIRS)
+        secrets = plant_secrets(whole.people[Role.RESEARCHER], patch)
         people: dict[str, User | None] = {
             "signed out": None,
             **{role.replace("-", " "): whole.people[role.value] for role in ROLES},
             "site admin": User.objects.create_superuser("root", password="a long enough one"),
             "other group": member("stranger", *ROLES, group=other.group),
         }
-        made = Sweep(Client(), whole, {column: session_of(people[column]) for column in COLUMNS})
+        made = Sweep(Client(), whole, {column: session_of(people[column]) for column in COLUMNS}, secrets=secrets)
         patch.setattr(AuditEntry.objects, "create", lambda **row: made.audited.add((row["action"], row["method"])))
         patch.setattr(logging.getLogger("django.request"), "disabled", True)  # every refusal would be a line
         snapshot_of(whole.study, Filters())  # else each request of the findings would compute them
@@ -147,6 +154,11 @@ def test_every_route_does_for_every_role_what_the_table_says(sweep: Sweep) -> No
 def test_no_page_part_download_or_row_shows_anything_of_another_group(sweep: Sweep) -> None:
     assert sweep.told == []
     assert sweep.parts > 60
+
+
+def test_no_response_holds_a_secret(sweep: Sweep) -> None:
+    assert sweep.spilled == set()
+    assert len(sweep.secrets) > 9
 
 
 def test_every_route_has_a_name_and_a_row_with_its_address() -> None:

@@ -94,6 +94,9 @@ class Researcher:
                 form = form or aiohttp.FormData(fields)
                 form.add_field("csrfmiddlewaretoken", token(await page.text()))
             async with self.session.post(address, data=form, allow_redirects=False) as answer:
+                if what == "upload" and answer.headers.get("Location", "").endswith("/upload/"):
+                    self.done.steps["said to be without its file"] += 1
+                    return False
                 return self.took(what, answer.status, await answer.text())
         except LOST:
             self.done.steps["response lost"] += 1

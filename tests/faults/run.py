@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -56,15 +56,19 @@ class Run:
             "everything killed": lambda: machine.kill("web", "worker 0", "worker 1"),
             "clock an hour behind": lambda: self.set_clock(-1),
         }
-        for kind in ("report", "bundle", "upload"):
-            faults[f"workers killed during a task: {kind}"] = partial(self.interrupt, kind)
-            faults[f"disk full during a task: {kind}"] = partial(self.interrupt, kind, by_full_disk=True)
         if self.cluster is not None:
             faults |= {
                 "database killed": self.cluster.kill,
                 "database restarted": self.cluster.restart,
                 "connections dropped": self.cluster.drop_connections,
             }
+        for kind in (
+            "report",
+            "bundle",
+            "upload",
+        ):  # the last ones: raters may be done while a task waits for its worker
+            faults[f"workers killed during a task: {kind}"] = partial(self.interrupt, kind)
+            faults[f"disk full during a task: {kind}"] = partial(self.interrupt, kind, by_full_disk=True)
         return faults
 
     async def interrupt(self, kind: str, *, by_full_disk: bool = False) -> None:
@@ -105,19 +109,20 @@ class Run:
         self.machine.start_ended()
 
     async def disturb(self, done: asyncio.Event) -> None:
-        """Let the faults happen one after the other, `ROUNDS` times each, until every slot is filled."""
+        """Let the faults happen one after the other, `ROUNDS` times each, until all have and every slot is filled."""
         table = self.table()
-        names = iter([*table] * ROUNDS)
+        names = deque([*table] * ROUNDS)
         turn, begun = 0, time.monotonic()
         while True:
             await asyncio.to_thread(self.revive)
-            if not await asyncio.to_thread(self.database.ask, "open_slots"):
+            is_open = await asyncio.to_thread(self.database.ask, "open_slots")
+            if not (is_open or names):
                 break
-            if not await self.answers(ANSWERS_PER_FAULT):
+            if is_open and not await self.answers(ANSWERS_PER_FAULT):
                 raise NoAnswer(f"{self.engine}: no rater was answered for {SILENT:.0f} s after {self.faults}")
-            if (name := next(names, None)) is None:  # every fault was injected: the raters finish
+            if not names:  # the raters finish
                 continue
-            turn += 1
+            name, turn = names.popleft(), turn + 1
             await asyncio.to_thread(self.database.ask, "expire", share=0.1, seed=turn)
             self.faults[name] += 1
             print(

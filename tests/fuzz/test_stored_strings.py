@@ -21,6 +21,7 @@ from judging.models import Endpoint, Judge
 from tests.every_table import fill_empty_tables
 from tests.factories import add_instances, instance_rows
 from tests.hostile import STRINGS
+from tests.planted import plant_secrets
 from tests.routes import ADMIN, routes, sent_to, values_of
 from tests.whole_study import Whole, build_whole_study
 
@@ -122,8 +123,11 @@ def addresses(whole: Whole) -> Iterator[str]:
             yield reverse(f"{place}_change", args=[row.pk])
 
 
-def test_no_stored_string_breaks_a_page_or_runs(request: pytest.FixtureRequest, transactional_db: None) -> None:
+def test_no_stored_string_breaks_a_page_or_runs_and_no_page_holds_a_secret(
+    request: pytest.FixtureRequest, transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = build_whole_study("mine")
+    secrets = plant_secrets(whole.people[Role.RESEARCHER], monkeypatch)
     add_instances(whole.study, instance_rows(instances=20, prefix="more"))
     for model, values in WORDS_IN_JSON.items():
         model._base_manager.update(**values)
@@ -141,9 +145,9 @@ def test_no_stored_string_breaks_a_page_or_runs(request: pytest.FixtureRequest, 
         for address in addresses(whole):
             answer = client.get(address, follow=True)
             assert answer.status_code < 500, f"{address}: {answer.status_code}"
-            if answer.streaming:
-                b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+            content = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
             answer.close()
+            assert [one for one in secrets if one.encode() in content] == [], address
             if answer.headers["Content-Type"].startswith("text/html") and answer.status_code < 400:
                 found.append(address)
     assert len(pages["root"]) > 80
