@@ -89,6 +89,12 @@ class JudgedGold:
         return AgainstGold(self.verdict[pairs], self.gold.gold[pairs], self.answered[pairs])
 
 
+def gold_by_pair(study: Study) -> dict[int, float]:
+    """Return the verdict of the gold on each pair that it says something about, by primary key."""
+    found = gold_pairs(study)
+    return dict(zip(found.pair_ids, found.gold.tolist(), strict=True))
+
+
 def gold_pairs(study: Study) -> GoldPairs:
     """Load the pairs whose gold says something about their two systems."""
     instances = {

@@ -1,4 +1,4 @@
-"""Comparing two raters pair by pair: two judges, or a judge and people.
+"""Comparing two raters pair by pair: two judges, or a judge and people or gold labels.
 
 All verdicts of a study are loaded as arrays in a constant number of queries; texts and rationales for one page only.
 """
@@ -16,10 +16,11 @@ from annotation.models import Annotator, Assignment, Pair, Rating, Study
 from annotation.questions.questions import MAIN
 from judging.core.proportions import Proportion, proportion, statistic_of
 from judging.models import Judge, Judgment
+from judging.outcomes.gold import gold_by_pair
 from judging.outcomes.judgments import verdicts_by_pair
 from judging.outcomes.people import people_by_pair, rating_batches
 
-PEOPLE = "@people"  # no judge's name: theirs are slugs
+PEOPLE, GOLD = "@people", "@gold"  # no judges' names: theirs are slugs
 VERDICTS = (-1, 0, 1)
 DRAWN = 100  # pairs to mark, as in the analysis by The Comparative Trap
 
@@ -118,23 +119,27 @@ def draw_wrong(found: RatersCompared, *, seed: int) -> IntArray:
 
 
 def compare(
-    study: Study, first: Judge, second: Judge | None, *, dataset: str = "", question: int = MAIN
+    study: Study, first: Judge, second: Judge | str, *, dataset: str = "", question: int = MAIN
 ) -> RatersCompared:
-    """Compare a judge with another one, or with people (`None`), on the pairs of a study or of one data set."""
+    """Compare a judge with another one, with `PEOPLE`, or with the `GOLD`, on the pairs of a study or of one data set."""
     one = verdicts_by_pair(study, first, dataset=dataset, question=question)
-    votes = people_by_pair(study, dataset=dataset, question=question) if second is None else {}
-    other: Mapping[int, object] = (
-        votes if second is None else verdicts_by_pair(study, second, dataset=dataset, question=question)
-    )
+    votes: Mapping[int, Sequence[int]] = {}
+    other: Mapping[int, object]
+    if second == PEOPLE:
+        other = votes = people_by_pair(study, dataset=dataset, question=question)
+    elif isinstance(second, Judge):
+        other = verdicts_by_pair(study, second, dataset=dataset, question=question)
+    else:
+        other = gold_by_pair(study)
     pairs = sorted(one.keys() & other.keys())
-    table = vote_table([votes[pair] for pair in pairs] if second is None else [[]] * len(pairs))
+    table = vote_table([votes.get(pair, ()) for pair in pairs])
     return RatersCompared(
         pair=np.array(pairs, dtype=np.int64),
         instance=_instances(study, pairs, dataset),
         first=_verdicts([one[pair] for pair in pairs]),
-        second=majority(table) if second is None else _verdicts([other[pair] for pair in pairs]),
+        second=majority(table) if second == PEOPLE else _verdicts([other[pair] for pair in pairs]),
         votes=table,
-        label=f"{first.name} {second.name if second else PEOPLE}",
+        label=f"{first.name} {second}",
     )
 
 

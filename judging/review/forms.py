@@ -27,7 +27,7 @@ class CompareForm(forms.Form):
         self,
         *args: Any,
         judges: list[Judge],
-        people: str,
+        beside: Mapping[str, Any],
         datasets: list[str],
         questions: Mapping[int, Question],
         **kwargs: Any,
@@ -37,7 +37,7 @@ class CompareForm(forms.Form):
         names = [(name, name) for name in self.by_name]
         fields: dict[str, Any] = self.fields
         fields["first"].choices = names
-        fields["second"].choices = [(people, _("people")), *names]
+        fields["second"].choices = [*beside.items(), *names]
         fields["dataset"].choices = or_all(datasets)
         self.numbers = {question.key: number for number, question in questions.items()}
         if questions:

@@ -8,13 +8,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from annotation.studies.questions import named_questions
 from judging.models import Judge, Judgment, TableMaking
 from judging.review import marks
-from judging.review.comparing import PEOPLE, RatersCompared, compare, draw_wrong, judged_pairs, votes_on
+from judging.review.comparing import GOLD, PEOPLE, RatersCompared, compare, draw_wrong, judged_pairs, votes_on
 from judging.review.forms import CompareForm, MarkForm
 from judging.review.replaying import replay
 
@@ -27,10 +28,10 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
     ran = Judge.objects.filter(runs__study=study).distinct().order_by("name")
     judges = [one for one in ran if not one.is_candidate]
     datasets = sorted(study.instances.order_by().values_list("dataset", flat=True).distinct())
-    chosen = "first" in request.GET
+    chosen, gold = "first" in request.GET, study.instances.filter(gold__isnull=False).exists()
     offered: dict[str, Any] = {
         "judges": judges,
-        "people": PEOPLE,
+        "beside": {PEOPLE: _("people"), **({GOLD: _("gold labels")} if gold else {})},
         "datasets": datasets,
         "questions": named_questions(study),
     }
@@ -40,7 +41,8 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
         return TemplateResponse(request, "judging/review/compare.html", context)
     if not form.is_valid():
         return TemplateResponse(request, "judging/review/compare.html", context, status=422)
-    first, second = form.by_name[form.cleaned_data["first"]], form.by_name.get(form.cleaned_data["second"])
+    first, named = form.by_name[form.cleaned_data["first"]], form.cleaned_data["second"]
+    second = form.by_name.get(named, named)
     question = form.cleaned_data["question"]
     found = compare(study, first, second, dataset=form.cleaned_data["dataset"], question=question)
     shown = found.order[: found.disagreements] if form.cleaned_data["only"] else found.order
@@ -52,7 +54,9 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
     context |= {
         "found": found,
         "first": first,
-        "second": second,
+        "beside": offered["beside"].get(named, named),
+        "second": second if isinstance(second, Judge) else None,
+        "people": named == PEOPLE,
         "page": page,
         "query": query.urlencode(),
         "rows": _rows(study, first, second, found, list(page.object_list), question),
@@ -61,19 +65,21 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _rows(
-    study: Study, first: Judge, second: Judge | None, found: RatersCompared, places: Sequence[int], question: int
+    study: Study, first: Judge, second: Judge | str, found: RatersCompared, places: Sequence[int], question: int
 ) -> list[dict[str, Any]]:
     """Return the pairs of one page with texts, verdicts, judgments and votes."""
     keys = [int(found.pair[place]) for place in places]
-    pairs = judged_pairs(study, [judge for judge in (first, second) if judge], keys, question=question)
-    votes = votes_on(study, keys, question=question) if second is None else {}
+    pairs = judged_pairs(
+        study, [judge for judge in (first, second) if isinstance(judge, Judge)], keys, question=question
+    )
+    votes = votes_on(study, keys, question=question) if second == PEOPLE else {}
     return [
         {
             "pair": pair,
             "verdicts": (found.first[place], found.second[place]),
             "differ": abs(found.first[place] - found.second[place]) > 0,
             "said": [one for one in pair.said if one.run.judge_id == first.pk],  # type: ignore[attr-defined]
-            "beside": [one for one in pair.said if second and one.run.judge_id == second.pk],  # type: ignore[attr-defined]
+            "beside": [one for one in pair.said if isinstance(second, Judge) and one.run.judge_id == second.pk],  # type: ignore[attr-defined]
             "votes": votes.get(pair.pk, []),
         }
         for pair, place in zip(pairs, places, strict=True)

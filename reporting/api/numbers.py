@@ -20,8 +20,8 @@ from annotation.models import Pair, Study
 from annotation.studies.questions import find_question
 from judging.audits.services import estimate_audit, start_audit
 from judging.models import Judge
+from judging.review.comparing import GOLD, compare
 from judging.review.comparing import PEOPLE as BESIDE_PEOPLE
-from judging.review.comparing import compare
 from reporting.accuracy.accuracies import judge_accuracy
 from reporting.api.page_forms import body_of_form, filled_for_judges
 from reporting.api.rows import COMPUTED, WORK
@@ -62,7 +62,9 @@ DISAGREEMENTS = [
 ]
 COMPARE = [
     OpenApiParameter("first", str, required=True, description="Name of a judge."),
-    OpenApiParameter("second", str, description="Name of another one; people when left out."),
+    OpenApiParameter(
+        "second", str, description=f"Name of another one, or {GOLD} for the gold labels; people when left out."
+    ),
     OpenApiParameter("dataset", str, description="Only this data set."),
     *(QUESTION, *PAGED),
 ]
@@ -146,11 +148,11 @@ class StudyNumbers(GenericViewSet[Any]):
     @extend_schema(parameters=COMPARE, responses=COMPUTED, filters=False)
     @action(**WORK, parameters=COMPARE)
     def compare(self, request: Request, slug: str) -> Response:
-        """Compare a judge with another one, or with people, on the pairs that both rated; those that differ come first."""
+        """Compare a judge with another one, with people, or with the gold labels, on the pairs that both rated; those that differ come first."""
         study: Study = self.get_object()
         asked = request.query_params
         first, second = _judge(study, asked.get("first", "")), asked.get("second", BESIDE_PEOPLE)
-        other = None if second == BESIDE_PEOPLE else _judge(study, second)
+        other = second if second in (BESIDE_PEOPLE, GOLD) else _judge(study, second)
         if first == other:
             raise ParseError("first and second must be two raters")
         found = compare(study, first, other, dataset=asked.get("dataset", ""), question=_question(request, study))

@@ -21,6 +21,7 @@ NO_RUN = "the judge has no verdict on this study"
 NOT_COMPUTED = "the findings are being computed"
 NO_STRESS = "no stress test was made"
 NO_DRIFT = "no check of drift was made"
+NO_CALLS = "a jury asks nothing: the calls behind its verdicts are on its members' cards"
 ONE_CHECK = "one check of drift was made: a second one shows whether the judge has changed"
 NO_LOGIC = "the judge was not asked what shows whether it contradicts itself"
 ACCURACIES = ("accuracy", "accuracy_when_orders_agree", "positional_agreement", "first_position_rate")
@@ -181,6 +182,8 @@ def _stress(study: Study, judge: Judge, question: int) -> Part:
 
 
 def _cost(study: Study, judge: Judge) -> Part:
+    if judge.is_jury:
+        return _unknown(NO_CALLS)
     currency = judge.endpoint.currency if judge.endpoint else ""
     runs = usage_of(Judgment.objects.of_every_question().filter(run__study=study, run__judge=judge), currency)
     audits = JudgeAudit.objects.filter(study=study, judge=judge).order_by()

@@ -67,7 +67,7 @@ def card_sections(card: Card) -> list[dict[str, Any]]:
             "title": title,
             "why": card[name].get("why", ""),
             "tables": _tables(card[name]) if name != "cost" else [],
-            **({"facts": _costs(card["cost"])} if name == "cost" else {}),
+            **({"facts": _costs(card["cost"])} if name == "cost" and "why" not in card["cost"] else {}),
             **({"drift": card["drift"]} if name == "drift" and "since" in card["drift"] else {}),
             **({"stress": stress_context(card["stress"]["found"])} if "found" in card[name] else {}),
         }

@@ -39,6 +39,7 @@ PHRASES = (
     gettext_noop("with fewer than three people on some pair it cannot be told which of them errs"),
     gettext_noop("the judge has no verdict on this study"),
     gettext_noop("the findings are being computed"),
+    gettext_noop("a jury asks nothing: the calls behind its verdicts are on its members' cards"),
     gettext_noop("no stress test was made"),
     gettext_noop("no check of drift was made"),
     gettext_noop("one check of drift was made: a second one shows whether the judge has changed"),

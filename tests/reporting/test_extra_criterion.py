@@ -17,7 +17,7 @@ from annotation.monitoring.batch_status import batch_status
 from annotation.questions.questions import Answer
 from annotation.studies.configurations import configurations
 from judging.models import JudgeRun, Judgment
-from judging.review.comparing import compare, votes_on
+from judging.review.comparing import PEOPLE, compare, votes_on
 from reporting.exports.rows import history_rows, rating_rows
 from tests.factories import ask_more, criterion
 from tests.reporting.builders import (
@@ -135,7 +135,7 @@ def everything(built: Built, client: Client) -> dict[str, Any]:
     """Record whatever shows numbers of the main question."""
     at = timezone.now().replace(year=2030, month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
     about = [pair.pk for pairs in built.pairs for pair in pairs]
-    compared = compare(built.study, built.study.judge_runs.first().judge, None)  # type: ignore[union-attr]
+    compared = compare(built.study, built.study.judge_runs.first().judge, PEOPLE)  # type: ignore[union-attr]
     raters = [one.pk for one in built.study.annotators.order_by("code")]
     batch = f"/studies/both/batches/{built.batch.pk}/"
     return {

@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Annotator, Assignment, Pair, Rating, Study
+from annotation.models import Annotator, Assignment, Instance, Pair, Rating, Study
 from judging.models import JudgeRun
 from judging.review import comparing
-from judging.review.comparing import compare, draw_wrong, judged_pairs, people_by_pair, votes_on
+from judging.review.comparing import GOLD, PEOPLE, compare, draw_wrong, judged_pairs, people_by_pair, votes_on
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
 from tests.judging.builders import COHERENCE, fill, make_judge
 
@@ -90,7 +90,7 @@ def test_judge_is_held_against_the_majority_and_against_each_vote(study: Study) 
         vote(pair, ann, one)
         vote(pair, bob, other)
     run = judged(study, "judy", [-1, 1, -1, 1, -1, None])
-    found = compare(study, run.judge, None)
+    found = compare(study, run.judge, PEOPLE)
     # Right on the first and the fourth of four with a majority and a verdict; two are left out.
     assert (found.agreement.value, found.agreement.n, found.agreement.left_out) == (0.5, 4, 2)
     assert found.counts == [[1, 1, 0], [0, 0, 0], [1, 0, 1]]
@@ -120,6 +120,21 @@ def test_draw_takes_wrong_pairs_only_and_the_same_for_the_same_seed(
     assert list(page.object_list) == list(drawn[3][:2])
 
 
+def test_wrong_verdicts_are_drawn_by_the_gold_where_nobody_has_voted(client: Client, study: Study) -> None:
+    Assignment.objects.update(state="returned")
+    run = judged(study, "one", [-1, 1, 0, None])
+    asked = {"first": "one", "second": GOLD, "drawn": "on"}
+    client.force_login(make_user("rea", "researcher", study=study), backend="django.contrib.auth.backends.ModelBackend")
+    address = reverse("judging:compare", args=["tea"])
+    assert client.get(address, asked).status_code == 422  # no gold
+    Instance.objects.update(gold={"better": "alpha"})
+    found = compare(study, run.judge, GOLD)
+    assert (found.agreement.value, found.asked, found.per_vote) == (pytest.approx(1 / 3), 4, None)
+    told = client.get(address, asked)
+    assert sorted(told.context["page"].object_list) == [1, 2]
+    assert "one beside gold labels" in told.content.decode()
+
+
 def test_two_judges_meet_on_the_pairs_that_both_were_asked_about(study: Study) -> None:
     one = judged(study, "one", [-1, 0, 1, 1])
     other = judged(study, "other", [-1, 1])
@@ -140,7 +155,7 @@ def test_only_answers_to_one_question_are_compared(study: Study) -> None:
     first, second, third = pairs_of(study)[:3]
     for pair in (second, third):
         fill(run, pair, "ab", verdict=0, question=1)
-    main, further = (compare(study, run.judge, None, question=question) for question in (0, 1))
+    main, further = (compare(study, run.judge, PEOPLE, question=question) for question in (0, 1))
     assert main.pair.tolist() == [first.pk, second.pk]
     assert further.pair.tolist() == [second.pk, third.pk]
     assert (main.counts, further.counts) == ([[2, 0, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 2, 0], [0, 0, 0]])
@@ -156,7 +171,7 @@ def test_no_interval_for_three_instances(study: Study) -> None:
         for annotator in Annotator.objects.all():
             vote(pair, annotator.code, verdict)
     run = judged(study, "judy", [-1, 1, -1, 1, -1, 1])
-    found = compare(study, run.judge, None)
+    found = compare(study, run.judge, PEOPLE)
     assert [(one.low, one.n_instances, one.least) for one in (found.agreement, found.kappa)] == [
         (None, 3, 5),
         (None, 3, 20),

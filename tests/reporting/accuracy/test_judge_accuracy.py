@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from typing import Any
 
 import pytest
@@ -346,6 +347,16 @@ def test_latex_tables_hold_percentages_by_subset(judged: Study) -> None:
 def test_a_seed_below_0_is_refused(study: Study) -> None:
     with pytest.raises(CommandError, match="a seed is 0 or more"):
         call_command("judge_accuracy", study.slug, "--seed", "-1")
+
+
+def test_wrong_verdicts_are_drawn_by_a_button(judged: Study) -> None:
+    client = signed_in("researcher", study=judged)
+    page = client.get(reverse(PAGE, args=["judged"])).content.decode()
+    form = page.partition(f'action="{reverse("judging:compare", args=[judged.slug])}"')[2].partition("</form>")[0]
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]+)"', form))
+    name = re.findall(r"<option>(.*?)</option>", form)[0]
+    told = client.get(reverse("judging:compare", args=[judged.slug]), {**fields, "first": name})
+    assert (told.status_code, told.context["beside"]) == (200, "gold labels")
 
 
 def test_the_page_shows_judges_by_subset(judged: Study) -> None:

@@ -13,8 +13,8 @@ from judging.audits.drift import conclude, start_check
 from judging.audits.stress import StressTest, start_stress
 from judging.models import Judge
 from judging.runs.juries import add_jury
-from reporting.audits.card import NO_DRIFT, NO_RUN, NO_STRESS, ONE_CHECK, PARTS, judge_card
-from reporting.audits.card_page import settings_rows
+from reporting.audits.card import NO_CALLS, NO_DRIFT, NO_RUN, NO_STRESS, ONE_CHECK, PARTS, judge_card
+from reporting.audits.card_page import card_sections, settings_rows
 from reporting.findings.study_findings import findings
 from tests.factories import claim, make_annotator, make_batch, rate
 from tests.judging.audits.readers import Reader, client_of, study_of_facts
@@ -120,6 +120,9 @@ def test_settings_are_said_in_words_and_what_a_jury_does_not_have_is_left_out(st
     judge_with(Reader(), study, Judge.objects.get(name="june"))
     jury = add_jury(study=study, name="both", members=["judy", "june"], rule="majority").judge
     rows = dict(settings_rows(judge_card(study, jury, None)))
+    assert judge_card(study, jury, None)["cost"] == {"why": NO_CALLS}
+    [cost] = [one for one in card_sections(judge_card(study, jury, None)) if one["name"] == "cost"]
+    assert (cost["why"], cost["tables"], "facts" in cost) == (NO_CALLS, [], False)
     assert rows == {"Method": "jury", "Family": "none", "Parameters": 'members=["judy", "june"], rule=majority'}
 
 
