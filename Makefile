@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config tandem
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-load bench-export stress faults hosts fuzz mutants lint-deploy image-check scan ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm check-published coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-load bench-export stress faults hosts fuzz mutants lint-deploy image-check scan ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ test-models: ## compare our encoder, embeddings and entities with published figu
 
 test-llm: ## run every judging method over a real small language model on this machine (minutes; 130 MB the first time)
 	@exec sh tools/test_llm.sh
+
+check-published: .venv/dev ## take published studies from their files to findings: SEPARABILITY=FOLDER, LLMFAO=FOLDER (two minutes)
+	$(PY) tools/check_published.py $(if $(SEPARABILITY),"separability=$(SEPARABILITY)") $(if $(LLMFAO),"llmfao=$(LLMFAO)")
 
 coverage: ## run every test on SQLite and report the lines and branches that they take, in var/coverage/ too
 	@exec sh tools/coverage.sh
