@@ -102,7 +102,9 @@ class AuditSession(BilledSession[JudgeAudit]):
     def _store_verdicts(self, ended: Sequence[Case]) -> None:
         at = timezone.now()
         with transaction.atomic():
-            update_rows(AuditAnswer, ANSWER, [self._values(case, at) for case in ended])
+            # Of a process that was taken for dead, only what no other has stored meanwhile.
+            rows = [[*self._values(case, at), Status.PENDING] for case in ended]
+            update_rows(AuditAnswer, ANSWER, rows, where=("id", "status"))
             row = JudgeAudit.objects.select_for_update().get(pk=self.row.pk)
             self.bill(row, at)
             row.save()

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 
 from analysis.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS
 from annotation.core.errors import UnknownName
@@ -196,6 +197,21 @@ def test_another_process_that_asks_is_not_joined(study: Study, judge: Judge) -> 
     JudgeAudit.objects.update(heartbeat_at=audit.created_at)
     with pytest.raises(RunBusy, match="try again in 30 seconds"):
         ask(audit, make_client=client_of(Reader()))
+
+
+def test_an_answer_that_another_process_has_stored_meanwhile_stays(study: Study, judge: Judge) -> None:
+    class Suspended(Reader):
+        """While its first call is under way, its audit is taken over, and all answers are stored."""
+
+        async def complete(self, body: Any) -> Any:
+            answer = await super().complete(body)
+            if len(self.bodies) == 1:
+                await sync_to_async(AuditAnswer.objects.update)(status="refused", failure="theirs")
+            return answer
+
+    audit = asked(StressTest(study, judge, ("bold",)), Suspended(), in_flight=1)
+    assert set(audit.answers.values_list("status", "verdict", "failure")) == {("refused", None, "theirs")}
+    assert audit.calls > 0
 
 
 def test_unread_answers_are_stored_as_such(study: Study, judge: Judge) -> None:
