@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from django.utils.text import slugify
+
 from judging.core.errors import BadSettings
 from judging.methods.options import ASKED, FIXED, MOST_BUDGET, MOST_SAMPLES, MOST_SHOTS, OFFLINE, ONLINE
 from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT, comparisons, samples_within
@@ -42,6 +44,7 @@ class JudgeConfiguration:
     budget  : calls per verdict of SC²
     shots   : examples shown
     example_tables : SC² with examples: they have tables, in the verdict's calls and in the comparator's
+    variant : SC²: the study's stored tables of this variant are shown, and none are made
     """
 
     method: str
@@ -51,6 +54,7 @@ class JudgeConfiguration:
     budget: int | None = None
     shots: int = 0
     example_tables: bool = False
+    variant: str = ""
 
     @property
     def tables(self) -> int | None:
@@ -87,7 +91,9 @@ class JudgeConfiguration:
     def label(self) -> str:
         """Its slug, without rounds and endpoint."""
         parts = [self.method]
-        if self.method == SC2:
+        if self.variant:
+            parts.append(f"tables-{slugify(self.variant)}")
+        elif self.method == SC2:
             parts += [f"c{self.samples}" if self.budget is None else f"b{self.budget}", self.scheme or ""]
         if self.method == SELF_CONSISTENCY:
             parts.append(f"n{self.samples}")
@@ -103,6 +109,8 @@ class JudgeConfiguration:
         aspects : the offline ones if a group's version is current; `None`: the task's own
         """
         found: dict[str, Any] = {}
+        if self.variant:
+            return found
         if self.method in (SC2, SELF_CONSISTENCY) and self.budget is None:
             found["samples"] = self.samples
         if self.budget is not None:
@@ -143,6 +151,7 @@ def judge_of(
         method=configuration.method,
         endpoint=endpoint,
         table_endpoint=table_endpoint if configuration.tables else None,
+        table_variant=configuration.variant,
         order=Judge.OrderPolicy.RANDOM,
         repeats=rounds,
         params=params,
@@ -160,6 +169,7 @@ def _name(configuration: JudgeConfiguration, judge: Judge) -> str:
     endpoint = judge.endpoint.name if judge.endpoint else ""
     settings = [judge.method, endpoint, judge.repeats, _given(judge.params), judge.seed]
     settings += [judge.table_endpoint.name] if judge.table_endpoint else []
+    settings += [f"variant {judge.table_variant}"] if judge.table_variant else []
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]
     head = f"{PREFIX}-{configuration.label}-r{judge.repeats}-{endpoint}"
     return f"{head[: LONGEST_NAME - len(digest) - 1].rstrip('-')}-{digest}"
@@ -176,7 +186,7 @@ def configuration_of(judge: Judge) -> JudgeConfiguration | None:
     params = judge.params
     given = params.get("aspects")
     aspects = None
-    if judge.method in WITH_ASPECTS:
+    if judge.method in WITH_ASPECTS and not judge.table_variant:
         aspects = ONLINE if given == STORED_ONLINE[judge.method] else OFFLINE
     found = JudgeConfiguration(
         method=judge.method,
@@ -186,6 +196,7 @@ def configuration_of(judge: Judge) -> JudgeConfiguration | None:
         budget=params.get("budget"),
         shots=params.get("shots", 0),
         example_tables=params.get("example_tables", False),
+        variant=judge.table_variant,
     )
     return found if _name(found, judge) == judge.name else None
 
@@ -195,6 +206,7 @@ class Axes:
     """The values that are varied.
 
     samples : numbers of tables; `budgets`: calls per verdict; `shots`: numbers of examples
+    variants : of the study's stored tables, each another row beside the methods
     """
 
     samples: tuple[int, ...] = (1, 4, 8)
@@ -202,6 +214,7 @@ class Axes:
     aspects: tuple[str, ...] = (ONLINE, OFFLINE)
     budgets: tuple[int, ...] = (8, 15, 24)
     shots: tuple[int, ...] = (3, 5)
+    variants: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Refuse invalid values.
@@ -239,6 +252,7 @@ def configurations_by_part(axes: Axes) -> dict[str, list[JudgeConfiguration]]:
     methods = [JudgeConfiguration("direct"), JudgeConfiguration("direct-aspects", aspects=OFFLINE)]
     methods += [JudgeConfiguration("cot"), JudgeConfiguration("cot-1shot", aspects=OFFLINE)]
     methods += [JudgeConfiguration(SELF_CONSISTENCY, MAIN_SAMPLES), sc2()]
+    methods += [JudgeConfiguration(SC2, variant=one) for one in axes.variants]
     aspects = [(JudgeConfiguration("direct-aspects", aspects=one), sc2(aspects=one)) for one in axes.aspects]
 
     def with_budget(budget: int, shots: int = 0) -> tuple[JudgeConfiguration, JudgeConfiguration]:
@@ -281,14 +295,14 @@ def parts_of(one: JudgeConfiguration) -> list[str]:
     rows = {
         "methods": plain
         and offline
-        and (one.method not in (SC2, SELF_CONSISTENCY) or one.samples == MAIN_SAMPLES)
+        and (bool(one.variant) or one.method not in (SC2, SELF_CONSISTENCY) or one.samples == MAIN_SAMPLES)
         and one.scheme in (TOURNAMENT, None),
         "schemes": is_main and offline,
         "aspects": one.method == "direct-aspects" or (is_main and one.scheme == TOURNAMENT),
         "budgets": not one.shots and (voted or one.budget is not None),
         "shots": bool(one.shots) and (voted or one.budget is not None),
         "samples": plain and one.method == SC2 and offline and one.scheme == TOURNAMENT,
-        "grid": plain and one.method == SC2,
+        "grid": plain and one.method == SC2 and not one.variant,
     }
     return [part for part, is_row in rows.items() if is_row]
 
@@ -303,4 +317,5 @@ def sort_key(one: JudgeConfiguration, part: str) -> tuple[Any, ...]:
         one.samples or 0,
         one.aspects == OFFLINE,
         schemes.index(one.scheme) if one.scheme in schemes else 0,
+        one.variant,
     )

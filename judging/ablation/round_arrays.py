@@ -275,7 +275,7 @@ def _plain(row: TableRow) -> dict[str, str]:
 
 def makes_tables(configuration: JudgeConfiguration) -> bool:
     """Tell whether a configuration makes comparison tables."""
-    return configuration.method == SC2
+    return configuration.method == SC2 and not configuration.variant
 
 
 def people_table(votes: Mapping[int, Sequence[int]], pairs: Iterable[int]) -> FloatArray:

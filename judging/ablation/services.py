@@ -107,7 +107,7 @@ def _same(stored: Judge | None, wanted: Judge) -> Judge:
         return wanted
     fields = (
         *("method", "endpoint", "table_endpoint", "order", "combine", "repeats", "negated", "task", "prompt_file"),
-        *("params", "seed"),
+        *("params", "seed", "table_variant"),
     )
     require_same(f"judge {wanted.name}", stored, {field: getattr(wanted, field) for field in fields})
     return stored
@@ -179,7 +179,7 @@ def _stored(judge: Judge) -> Judge:
     if judge.pk:
         return judge
     # Not `add_judge`, which sets a temperature for repeats: here methods with a single answer stay at 0.
-    fields = ("method", "endpoint", "table_endpoint", "order", "repeats", "params", "seed")
+    fields = ("method", "endpoint", "table_endpoint", "table_variant", "order", "repeats", "params", "seed")
     found, is_new = Judge.objects.get_or_create(
         name=judge.name, defaults={field: getattr(judge, field) for field in fields}
     )

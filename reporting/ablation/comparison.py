@@ -287,6 +287,7 @@ def configuration_json(judge: Judge | None, one: JudgeConfiguration) -> dict[str
         "budget": one.allowed,
         "shots": one.shots,
         "example_tables": one.example_tables,
+        "table_variant": one.variant,
         "planned_calls": one.calls,
     }
 

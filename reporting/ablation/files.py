@@ -19,7 +19,7 @@ TITLES = {
 ABOUT = (
     *("judge", "endpoint", "model", "table_endpoint", "table_model", "method", "samples", "scheme", "aspects"),
     *("aspects_name", "aspects_hash"),
-    *("budget", "shots", "example_tables", "planned_calls"),
+    *("budget", "shots", "example_tables", "table_variant", "planned_calls"),
 )
 COUNTS = (
     "rounds",
@@ -117,7 +117,9 @@ def grid_has_own_rows(found: Mapping[str, Any]) -> bool:
 def row_name(row: Mapping[str, Any]) -> str:
     """Return a short name of a row."""
     parts = [row["method"]]
-    if row["method"] == "sc2":
+    if row["table_variant"]:
+        parts.append(f"tables {row['table_variant']}")
+    elif row["method"] == "sc2":
         parts += [f"|C|={row['samples']}", row["scheme"]]
     if row["budget"] is not None:
         parts.append(count(row["budget"], "calls"))

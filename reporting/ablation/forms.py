@@ -53,6 +53,12 @@ class AblationForm(PairsForm):
         empty_label=_("none: the judge’s own"),
         help_text=_("SC²: makes aspects and tables and compares these; the judge’s own endpoint gives the verdict."),
     )
+    variants = forms.MultipleChoiceField(
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label=_("Stored tables to show"),
+        help_text=_("A row of SC² for each, beside the methods: shown tables that are made already."),
+    )
     parts = forms.MultipleChoiceField(
         choices=list(PART_NAMES.items()),
         initial=list(PAPER),
@@ -87,13 +93,28 @@ class AblationForm(PairsForm):
     )
 
     field_order = (
-        *("endpoint", "table_endpoint", "parts", "rounds", "samples", "schemes", "aspects", "budgets", "shots"),
+        *(
+            "endpoint",
+            "table_endpoint",
+            "variants",
+            "parts",
+            "rounds",
+            "samples",
+            "schemes",
+            "aspects",
+            "budgets",
+            "shots",
+        ),
         "batch",
     )
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, study=study, **kwargs)
         del self.fields["limit"]
+        variants = study.tables.order_by("variant").values_list("variant", flat=True).distinct()
+        self.fields["variants"].choices = [(one, one) for one in variants]  # type: ignore[attr-defined]
+        if not variants:
+            del self.fields["variants"]
         self.fields["max_cost"].help_text = _(
             "From now on, of all runs together, in the endpoint’s currency. Empty: no cap."
         )
@@ -109,6 +130,7 @@ class AblationForm(PairsForm):
             aspects=tuple(data["aspects"]),
             budgets=data["budgets"],
             shots=data["shots"],
+            variants=tuple(data.get("variants", ())),
         )
         try:
             axes.check()

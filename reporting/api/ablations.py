@@ -52,6 +52,12 @@ class AblationSerializer(PairsSerializer, AskingSerializer):
     )
     budgets = _numbers(MOST_SEED)
     shots = _numbers(MOST_SEED)
+    table_variants = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        required=False,
+        min_length=1,
+        help_text="Stored tables to show to SC².",
+    )
 
 
 class StudyAblations(GenericViewSet[Any]):
@@ -92,7 +98,7 @@ def _ablation(request: Request, study: Study) -> tuple[Ablation, dict[str, Any]]
     values = {
         name: tuple(data.pop(name)) for name in ("samples", "schemes", "aspects", "budgets", "shots") if name in data
     }
-    axes = Axes(**values)
+    axes = Axes(**values, variants=tuple(data.pop("table_variants", ())))
     axes.check()
     asking: dict[str, Any] = {name: data.pop(name) for name in ("in_flight", "max_cost") if name in data}
     table_endpoint = find_endpoint(data.pop("table_endpoint")) if "table_endpoint" in data else None

@@ -1,4 +1,4 @@
-"""sc2_ablation STUDY [--endpoint NAME [--table-endpoint NAME] [--estimate|--report]] [--part PART …] [--rounds R] [--format text|json|csv], and:
+"""sc2_ablation STUDY [--endpoint NAME [--table-endpoint NAME] [--table-variant NAME …] [--estimate|--report]] [--part PART …] [--rounds R] [--format text|json|csv], and:
 
 [--samples C …] [--scheme S …] [--aspects A …] [--budget B …] [--shots K …] [--in-flight W] [--max-cost X] [--seed N]
 [--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
@@ -63,6 +63,12 @@ class Command(TandemCommand):
         *PAIRS,
         argument("--endpoint", default="", metavar="NAME", help="ask there; in a report: only what it said"),
         argument("--table-endpoint", metavar="NAME", help="let SC² make its tables there, and judge at --endpoint"),
+        argument(
+            "--table-variant",
+            nargs="+",
+            metavar="NAME",
+            help="a further row of SC² for each: shown the study's stored tables of this variant, as another model has made them",
+        ),
         argument("--estimate", action="store_true", help="say what it would take, and ask nothing"),
         argument("--report", action="store_true", help="print what is there, and ask nothing"),
         argument(
@@ -183,6 +189,7 @@ def ablation_from(study: Study, options: dict[str, Any]) -> Ablation:
         "aspects": options["aspects"],
         "budgets": options["budget"],
         "shots": options["shots"],
+        "variants": options["table_variant"],
     }
     return Ablation(
         study=study,
