@@ -74,9 +74,16 @@ def report_page(study: Study, found: dict[str, Any]) -> str:
         "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in found["amendments"]],
         "references": [ENTRIES[key] for key in cited(found)],
     }
-    html = render_to_string("reporting/report/report.html", context)
+    html = _without_dead_links(render_to_string("reporting/report/report.html", context))
     # On paper nothing can be opened.
     return re.sub(r"<details(?! open)", "<details open", html)
+
+
+def _without_dead_links(html: str) -> str:
+    """Leave out links to sections of the findings page that a report doesn't have."""
+    there = set(re.findall(r'\bid="([^"]+)"', html))
+    link = r'<small><a href="#([^"]+)">[^<]*</a></small>'
+    return re.sub(link, lambda found: found[0] if found[1] in there else "", html)
 
 
 def _figure(name: str, found: dict[str, Any], one: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -35,7 +35,11 @@ def _of_configurations(found: Mapping[str, Any]) -> Iterator[str]:
             }
         small = [bin_ for bin_ in people["bins"] if bin_["instances"] < FEW_IN_A_BIN]
         if small:
-            yield _("%(name)s: %(small)d of %(all)d separability bins hold fewer than %(few)d instances.") % {
+            yield ngettext(
+                "%(name)s: %(small)d of %(all)d separability bins holds fewer than %(few)d instances.",
+                "%(name)s: %(small)d of %(all)d separability bins hold fewer than %(few)d instances.",
+                len(small),
+            ) % {
                 "name": name,
                 "small": len(small),
                 "all": len(people["bins"]),

@@ -9,9 +9,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.models import Batch, Consent, Study
+from annotation.models import Annotator, Assignment, Batch, Consent, Study
 from judging.methods.prompts import FOLDER
-from judging.models import Judge, JudgeRun, Judgment
+from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from judging.outcomes.judgments import judges_of
 
 
@@ -47,27 +47,38 @@ def _pairs(number: int) -> str:
 
 
 def _batches(study: Study) -> Iterator[str]:
+    present = Assignment.objects.filter(state=Assignment.State.SUBMITTED, annotator__withdrawn_at=None)
     for batch in study.batches.select_related("system_a", "system_b"):
         what = {
             "batch": batch.name,
             "spec": batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec"),
             "seed": batch.seed,
+            "chosen": _chosen(batch),
             "hits": batch.hits.count(),
             "pairs": batch.pairs_per_hit,
             "raters": batch.raters_per_hit,
+            "done": present.filter(hit__batch=batch).count(),
         }
         if batch.purpose != Batch.Purpose.RATING:
             yield _("Batch %(batch)s (%(hits)d HITs) assessed the raters and enters no finding.") % what
         elif batch.origin == Batch.Origin.IMPORTED:
-            yield _("The ratings of batch %(batch)s (%(hits)d HITs) were collected elsewhere and imported.") % what
+            yield (
+                _(
+                    "The ratings of batch %(batch)s were collected elsewhere and imported: %(hits)d HITs, submitted %(done)d times."
+                )
+                % what
+            )
         else:
             known, unknown = (
-                _("Batch %(batch)s: instances chosen by %(spec)s, seed %(seed)d."),
+                _("Batch %(batch)s: %(chosen)s (%(spec)s, seed %(seed)d)."),
                 _("Batch %(batch)s: how its instances were chosen is not recorded."),
             )
             yield (known if what["spec"] else unknown) % what
             yield (
-                _("It has %(hits)d HITs with N = %(pairs)d pairs of one instance each, for R = %(raters)d raters.")
+                _(
+                    "It has %(hits)d HITs with N = %(pairs)d pairs of one instance each, for R = %(raters)d raters; they were "
+                    "submitted %(done)d times."
+                )
                 % what
             )
         if batch.gold_rate or batch.repeat_rate:
@@ -77,17 +88,38 @@ def _batches(study: Study) -> Iterator[str]:
             }
 
 
-def _people(study: Study) -> Iterator[str]:
-    people = study.annotators.filter(withdrawn_at=None)
-    kinds = Counter(one.get_kind_display() for one in people)
-    if not kinds:
-        return
-    listed = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
-    number = sum(kinds.values())
-    yield ngettext("%(n)d person took part (%(kinds)s).", "%(n)d people took part (%(kinds)s).", number) % {
-        "n": number,
-        "kinds": listed,
+def _chosen(batch: Batch) -> str:
+    """Say how the instances of a batch were chosen; the latest choice, where it was extended."""
+    spec = str(batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec") or "")
+    kind, _colon, number = spec.partition(":")
+    bins, _x, per_bin = number.partition("x")
+    words = {
+        "all": _("all instances"),
+        "ids": _("instances of a list"),
+        "random": _("%(n)s instances at random") % {"n": number},
+        "top": _("the %(n)s instances of highest separability") % {"n": number},
+        "importance": _("%(n)s instances, drawn the more likely the higher their separability") % {"n": number},
+        "stratified": _("%(n)s instances from each of %(bins)s bins of separability") % {"n": per_bin, "bins": bins},
     }
+    return words.get(kind, "")
+
+
+def _people(study: Study) -> Iterator[str]:
+    raters = study.annotators.filter(withdrawn_at=None)
+    people = raters.exclude(kind=Annotator.Kind.SCRIPTED)
+    kinds = Counter(one.get_kind_display() for one in people)
+    listed = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
+    if number := sum(kinds.values()):
+        yield ngettext("%(n)d person took part (%(kinds)s).", "%(n)d people took part (%(kinds)s).", number) % {
+            "n": number,
+            "kinds": listed,
+        }
+    if programs := raters.count() - number:
+        yield ngettext(
+            "%(n)d program rated in the place of a person.", "%(n)d programs rated in the place of people.", programs
+        ) % {"n": programs}
+    if not number + programs:
+        return
     channels = sorted({channel.get_kind_display() for channel in study.channels.all()})
     if channels:
         yield _("They came through: %(channels)s.") % {"channels": ", ".join(map(str, channels))}
@@ -100,7 +132,7 @@ def _people(study: Study) -> Iterator[str]:
         yield _(
             "Before their first HIT they had to answer a share of %(share)g of qualification pairs as expected."
         ) % {"share": study.qualification_share}
-    excluded = people.filter(excluded=True).count()
+    excluded = raters.filter(excluded=True).count()
     withdrawn = study.annotators.exclude(withdrawn_at=None).count()
     yield _("Excluded by hand: %(excluded)d; withdrawn: %(withdrawn)d.") % {
         "excluded": excluded,
@@ -113,28 +145,34 @@ def _judges(study: Study) -> Iterator[str]:
         judge = run.judge
         versions = Judgment.objects.of_every_question().filter(run=run).exclude(prompt_version="").order_by()
         prompts = sorted(versions.values_list("prompt_version", flat=True).distinct())
+        if judge.endpoint is None:
+            asks_none = _("Judge %(judge)s: method %(method)s, which asks no model here; software version %(version)s.")
+            yield asks_none % {"judge": judge.name, "method": judge.method, "version": _version_of(run)}
+            continue
         yield _(
             "Judge %(judge)s: method %(method)s, model %(model)s, parameters %(params)s, order of the texts: %(order)s; prompt "
             "%(prompts)s; software version %(version)s."
         ) % {
             "judge": judge.name,
             "method": judge.method,
-            "model": _model_of(judge),
+            "model": _model_of(judge, judge.endpoint),
             "params": json.dumps(judge.params, sort_keys=True),
             "order": judge.get_order_display(),
             "prompts": ", ".join(f"{one} (SHA-256 {digest})" if (digest := _hash(run, one)) else one for one in prompts)
             or _("not recorded"),
-            "version": run.software_version or _("not recorded"),
+            "version": _version_of(run),
         }
 
 
-def _model_of(judge: Judge) -> str:
+def _version_of(run: JudgeRun) -> str:
+    return run.software_version or _("not recorded")
+
+
+def _model_of(judge: Judge, endpoint: Endpoint) -> str:
     """Name the model that a judge asks, and that of its tables where it is another one."""
-    if judge.endpoint is None:
-        return _("none")
     if judge.table_endpoint is None:
-        return judge.endpoint.model
-    models = {"model": judge.endpoint.model, "tables": judge.table_endpoint.model}
+        return endpoint.model
+    models = {"model": endpoint.model, "tables": judge.table_endpoint.model}
     return _("%(model)s, with tables by %(tables)s") % models
 
 
