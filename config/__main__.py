@@ -8,6 +8,8 @@ from django.core.management import BaseCommand, ManagementUtility
 
 from config import env
 
+MIGRATE = "migrate"  # not audited: what it writes is the program's own
+
 
 class CommandLine(ManagementUtility):
     """Django's, except that what its own commands change is in the audit log, as what ours do."""
@@ -24,7 +26,7 @@ class CommandLine(ManagementUtility):
             with audited_command(subcommand):
                 return execute(*args, **options)
 
-        if not isinstance(command, TandemCommand):
+        if subcommand != MIGRATE and not isinstance(command, TandemCommand):
             command.execute = execute_audited  # type: ignore[method-assign]
         return command
 
