@@ -17,6 +17,7 @@ class ChannelOptionsForm(forms.Form):
     """Options of every channel; added to each adapter's form."""
 
     defaults: ClassVar[dict[str, Any]] = {}  # of fields that are left empty
+    seldom: ClassVar[tuple[str, ...]] = ("most_hits", "per_address", "most_raters")  # fields that the page folds
 
     most_hits = forms.IntegerField(
         label=_("Most HITs for one rater"),
@@ -25,6 +26,21 @@ class ChannelOptionsForm(forms.Form):
         max_value=LARGEST,
         help_text=_("Of those who come through this channel; empty: no limit but the study's and the batch's."),
     )
+
+    @property
+    def first(self) -> list[forms.BoundField]:
+        """The fields that the page shows at once."""
+        return [field for field in self if field.name not in self.seldom]
+
+    @property
+    def further(self) -> list[forms.BoundField]:
+        """The fields that the page folds."""
+        return [field for field in self if field.name in self.seldom]
+
+    @property
+    def is_further_wrong(self) -> bool:
+        """Whether a folded field has an error."""
+        return any(name in self.errors for name in self.seldom)
 
     def clean(self) -> dict[str, Any]:
         """Fill in the defaults."""

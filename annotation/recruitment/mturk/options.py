@@ -26,6 +26,11 @@ class MturkOptionsForm(PlatformLimitsForm):
     """Properties of the HITs on MTurk, and the account that offers them."""
 
     defaults = {**PlatformLimitsForm.defaults, "site": SANDBOX, "screened_out": RETURN}  # neither costs anything
+    seldom = (
+        *PlatformLimitsForm.seldom,
+        *("keywords", "duration_minutes", "lifetime_days", "auto_approval_days"),
+        *("requirements", "bonus_cap", "screened_out", "endpoint"),
+    )
 
     site = forms.ChoiceField(
         label=_("Site"),

@@ -35,13 +35,16 @@ class ProlificOptionsForm(PlatformLimitsForm):
 
     # A submission's reward pays for so many HITs; links are trusted.
     defaults = {**PlatformLimitsForm.defaults, "most_hits": MOST_HITS, "proof": LINK}
+    seldom = (*PlatformLimitsForm.seldom, *_CODES, "bonus_cap", "api_url")
 
     study_id = forms.CharField(
         label=_("Study at Prolific"),
         required=False,
         max_length=64,
         validators=[_ID],
-        help_text=_("Its id, as in the address of its page at Prolific. Until it is entered here, no rater can join."),
+        help_text=_(
+            "Filled in when you make the draft on the channel’s page. Else its id, as in the address of its page there."
+        ),
     )
     proof = forms.ChoiceField(
         label=_("Who comes"),
@@ -53,7 +56,7 @@ class ProlificOptionsForm(PlatformLimitsForm):
         ],
         help_text=_("A link can be typed by hand. The second and the third option keep out those who do."),
     )
-    code_completed = _code(label=_("Code: completed"), help_text=_("From Prolific."))
+    code_completed = _code(label=_("Code: completed"), help_text=_("Codes are filled in with the draft."))
     code_screened_out = _code(
         label=_("Code: screened out"),
         help_text=_("For those who don’t pass the qualification; empty: they are asked to return the submission."),

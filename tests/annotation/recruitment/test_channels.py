@@ -234,6 +234,21 @@ def test_a_channel_is_made_shut_with_its_settings(study: Study, manager: Client)
     assert channel.options == {"most_hits": 3, "per_address": 5, "most_raters": 500}
 
 
+@pytest.mark.parametrize("kind", ["accounts", "anonymous", "mturk", "prolific"])
+def test_a_new_channel_asks_at_most_eight_things_and_unfolds_what_is_wrong(
+    study: Study, manager: Client, kind: str
+) -> None:
+    address = f"/studies/{study.slug}/channels/new/{kind}/"
+    page = manager.get(address).text
+    shown, folded = page.split("Limits and what has a default")
+    assert 2 <= shown.count('class="field"') <= 8
+    assert "most_hits" in folded
+    assert "<details open>" not in page
+    refused = manager.post(address, {"name": "x", "per_address": "0"})
+    assert refused.status_code == 422
+    assert "<details open>" in refused.text
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
