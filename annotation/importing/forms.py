@@ -9,6 +9,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.files.file_bounds import command_for
+from annotation.core.short_names import ShortNameField
 from annotation.models import ResearchGroup, Study
 from annotation.models.studies import RESERVED_SLUGS
 from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate, find_template
@@ -107,11 +108,10 @@ class UploadForm(forms.Form):
 class NamesStudyForm(forms.Form):
     """Name and group of a new study."""
 
-    slug = forms.SlugField(
+    slug = ShortNameField(
         max_length=80,
         label=_("Short name"),
         help_text=_("Letters, digits and dashes: part of addresses."),
-        error_messages={"invalid": _("Letters, digits, dashes and underscores only.")},
     )
     group = forms.ModelChoiceField(
         queryset=ResearchGroup.objects.none(),

@@ -6,6 +6,7 @@ from django import forms
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.short_names import ShortNameField
 from annotation.members.memberships import GRANTABLE
 from annotation.models import ResearchGroup, Study
 from annotation.models.members import Role
@@ -62,7 +63,7 @@ class MemberForm(forms.Form):
 class GroupForm(forms.Form):
     """A new group."""
 
-    slug = forms.SlugField(max_length=80, label=_("Short name"), help_text=_("In addresses; it stays as it is."))
+    slug = ShortNameField(max_length=80, label=_("Short name"), help_text=_("In addresses; it stays as it is."))
     name = forms.CharField(max_length=200, label=_("Name"))
 
 

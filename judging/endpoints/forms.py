@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.short_names import ShortNameField
 from judging.endpoints.services import CHANGEABLE
 from judging.models import Endpoint
 
@@ -91,7 +92,7 @@ class EndpointForm(LimitsForm):
     """A new endpoint."""
 
     field_order = ["name", "base_url", "model", "key_env"]
-    name = forms.SlugField(max_length=80, label=_("Name"), help_text=_("Under which researchers choose it."))
+    name = ShortNameField(max_length=80, label=_("Name"), help_text=_("Under which researchers choose it."))
     base_url = forms.CharField(max_length=500, label=_("Base URL"), help_text="https://api.example.com/v1")
     model = forms.CharField(max_length=200, label=_("Model"), help_text=_("As that service names it."))
     key_env = forms.CharField(

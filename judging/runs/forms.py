@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from analysis.juries import DAWID_SKENE, MAJORITY, WEIGHTED
 from annotation.batches.sampling import ids_of
+from annotation.core.short_names import ShortNameField
 from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
 from annotation.questions.questions import MAIN
@@ -35,11 +36,10 @@ class JudgeForm(forms.Form):
 
     FIRST = ("name", "method", "endpoint", "order")
 
-    name = forms.SlugField(
+    name = ShortNameField(
         max_length=80,
         label=_("Name"),
         help_text=_("Under which findings list it."),
-        error_messages={"invalid": _("Letters, digits, dashes and underscores only.")},
     )
     method = forms.ChoiceField(
         choices=[], initial=RECOMMENDED, label=_("Method"), help_text=_("What is asked, and how it is read: see below.")
@@ -162,7 +162,7 @@ class JudgeForm(forms.Form):
 class JuryForm(forms.Form):
     """A new jury of judges that have run on a study."""
 
-    name = forms.SlugField(max_length=80, label=_("Name"), help_text=_("Under which findings list it."))
+    name = ShortNameField(max_length=80, label=_("Name"), help_text=_("Under which findings list it."))
     members = forms.MultipleChoiceField(
         choices=[],
         label=_("Members"),

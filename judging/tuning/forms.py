@@ -6,6 +6,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.short_names import ShortNameField
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from judging.core.constants import MAX_IN_FLIGHT
@@ -58,7 +59,7 @@ class TuningForm(NarrowingForm):
         label=_("Share of the instances held out"),
         help_text=_("On which nothing is chosen, and the tuned judge is compared."),
     )
-    name = forms.SlugField(
+    name = ShortNameField(
         max_length=LONGEST_NAME, required=False, label=_("Name of the new judge"), help_text=_("Empty: NAME-tuned.")
     )
     seed = forms.IntegerField(

@@ -7,6 +7,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.short_names import ShortNameField
 from annotation.models import Pair, Study
 from judging.core.errors import BadPrompt
 from judging.wordings.checks import PARSER_HELP, READERS, problems_of
@@ -19,7 +20,7 @@ BOTH = _("Choose a file or paste a text, not both.")
 class PromptForm(forms.Form):
     """A prompt, pasted or as a file; `given` holds the parsed one if it is valid."""
 
-    name = forms.SlugField(
+    name = ShortNameField(
         required=False,
         max_length=80,
         label=_("Name"),

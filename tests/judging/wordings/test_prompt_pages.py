@@ -93,7 +93,7 @@ def test_uploaded_file_says_its_parser_and_lends_its_name(researcher: Client) ->
         pytest.param(sent(parser=""), "names no parser", id="no parser"),
         pytest.param(sent(parser="guess"), "Select a valid choice", id="unknown parser"),
         pytest.param(sent(name=""), "It has no name", id="no name"),
-        pytest.param(sent(name="a b"), "valid “slug”", id="no slug"),
+        pytest.param(sent(name="a b"), "Letters, digits, dashes", id="no short name"),
         pytest.param(
             {"file": upload(WORDING.encode(), "a b.txt"), "parser": "letter"}, "name may hold", id="file's name"
         ),
