@@ -21,8 +21,8 @@ from judging.runs.services import pairs_of, queue_run, start_run
 REPEATS = 10
 LEAST_MATCHUPS = 3  # of an instance: among fewer there is no cycle
 LONGEST_NAME = 80
-SHARED = (  # that a judge's audit shares with it
-    *("method", "endpoint", "combine", "task", "family", "seed"),
+SHARED = (  # that a judge's audit shares with it, and on which instances it was tuned
+    *("method", "endpoint", "combine", "task", "family", "seed", "tuned"),
     *("system_prompt", "table_endpoint", "table_variant", "texts_first"),
 )
 

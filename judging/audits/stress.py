@@ -19,6 +19,7 @@ from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Presentation, find_method
 from judging.models import AuditAnswer, Endpoint, Judge, JudgeAudit, Judgment
+from judging.outcomes.tuned import tuned_pairs
 from judging.runs.pair_filters import PairFilter
 from judging.runs.services import check, pairs_of, stored_questions
 
@@ -99,13 +100,15 @@ def endpoint_of(judge: Judge) -> Endpoint:
 
 
 def draw_pairs(audit: JudgeAudit) -> list[PairRow]:
-    """Return the pairs of an audit, in the order in which they were drawn.
+    """Return the pairs of an audit, in the order in which they were drawn; none of an instance that the judge was tuned on.
 
     Raises: BadSettings if there is none; UnknownName for a data set
     """
+    used = set(tuned_pairs(audit.study, audit.judge).tolist())
     found = pairs_of(audit.study, None, PairFilter(dataset=audit.dataset)).order_by("pk")
     names = (*IDENTITY_FIELDS, *TEXT_FIELDS)
-    rows = sorted(found.values_list("pk", *names), key=lambda row: _digest(audit.seed, "draw", identity(row)))
+    free = (row for row in found.values_list("pk", *names) if row[0] not in used)
+    rows = sorted(free, key=lambda row: _digest(audit.seed, "draw", identity(row)))
     if not rows:
         raise BadSettings(f"{audit.dataset or audit.study} has no pairs to ask judge {audit.judge} about")
     return rows[: audit.pairs]

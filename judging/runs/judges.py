@@ -44,12 +44,13 @@ def add_judge(
     table_variant: str = "",
     seed: int | None = None,
     texts_first: bool = True,
+    tuned: Mapping[str, Any] | None = None,
 ) -> tuple[Judge, bool]:
     """Store a judge, unless the same one exists; return it and whether it is new. Without a seed, one is drawn.
 
     table_endpoint : that an SC² judge asks for its tables, in place of `endpoint`, which gives the verdict
     table_variant : of the stored tables that an SC² judge is shown, in place of tables of its own
-    texts_first : of a new judge; one that is there stays as it is
+    texts_first : of a new judge; one that is there stays as it is; so is `tuned`, how it came of people's votes
     Parameters that the endpoint rejects by its last test are left out of a new judge's calls, unless they are given; where it
     keeps to the longest texts of a schema, SC²'s tables have a longest cell.
     Raises: UnknownJudge for an unknown method; BadSettings for settings that don't fit together, or for other settings
@@ -81,7 +82,7 @@ def add_judge(
     }
     if seed is not None:
         wanted["seed"] = seed
-    judge = Judge(name=name, texts_first=texts_first, **{"seed": new_seed(), **wanted})
+    judge = Judge(name=name, texts_first=texts_first, tuned=dict(tuned or {}), **{"seed": new_seed(), **wanted})
     check_judge(judge)
     if existing is not None:
         require_same(f"judge {name}", existing, wanted)

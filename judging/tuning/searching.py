@@ -191,8 +191,4 @@ def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:
 def _stored(wanted: Judge, tuned: dict[str, Any]) -> Judge:
     settings = ("name", "method", "endpoint", "order", "combine", "task", "prompt_file", "family", "params")
     fields = (*settings, "system_prompt", "table_endpoint", "table_variant", "seed", "texts_first")
-    judge, is_new = add_judge(**{name: getattr(wanted, name) for name in fields})
-    if is_new:
-        judge.tuned = tuned
-        judge.save(update_fields=["tuned"])
-    return judge
+    return add_judge(**{name: getattr(wanted, name) for name in fields}, tuned=tuned)[0]

@@ -9,7 +9,8 @@ from analysis.refinement import connected_items
 from annotation.core.database.aggregates import grouped
 from annotation.models import Instance, Pair, Study
 from judging.audits.on_demand import Asked
-from judging.models import Judgment
+from judging.models import Judge, Judgment
+from judging.outcomes.tuned import tuned_pairs
 from reporting.logic.preferences import items_of
 
 Pairs = dict[tuple[int, int], int]  # by the generations of A and B
@@ -28,9 +29,12 @@ class TextSet:
     texts: tuple[int, ...]
 
 
-def read_text_sets(study: Study, *, dataset: str = "", instances: Collection[str] = ()) -> tuple[list[TextSet], Pairs]:
+def read_text_sets(
+    study: Study, *, judge: Judge | None = None, dataset: str = "", instances: Collection[str] = ()
+) -> tuple[list[TextSet], Pairs]:
     """Read the sets of two texts or more, in the study's order, and the pairs by their texts.
 
+    judge : instances that it was tuned on are left out
     dataset, instances : only of these; all when empty
     """
     chosen = Pair.objects.filter(matchup__instance__study=study).order_by("pk")
@@ -39,8 +43,10 @@ def read_text_sets(study: Study, *, dataset: str = "", instances: Collection[str
     if instances:
         chosen = chosen.filter(matchup__instance__instance_id__in=instances)
     pairs: Pairs = {}
+    used = set() if judge is None else set(tuned_pairs(study, judge).tolist())
     for pk, a, b in chosen.values_list("pk", "generation_a_id", "generation_b_id"):
-        pairs.setdefault((a, b), pk)
+        if pk not in used:
+            pairs.setdefault((a, b), pk)
     generation, code, keys = items_of(study, {text for pair in pairs for text in pair})
     place = {pk: item for item, pk in enumerate(generation.tolist())}
     ends = np.array([[place[a], place[b]] for a, b in pairs], dtype=np.int64).reshape(-1, 2)

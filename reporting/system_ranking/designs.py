@@ -16,6 +16,7 @@ from judging.audits.on_demand import estimate_on_demand
 from judging.audits.services import place_in_draw
 from judging.core.errors import BadSettings
 from judging.models import Judge
+from judging.outcomes.tuned import tuned_pairs
 from judging.runs.estimates import RunEstimate
 from reporting.core.estimates import number
 from reporting.core.text import printable
@@ -76,7 +77,7 @@ class WantedRanking:
 
         Raises: BadSettings
         """
-        return read_field(self.study, dataset=self.dataset, sample=self.sample, seed=self.seed)
+        return read_field(self.study, judge=self.judge, dataset=self.dataset, sample=self.sample, seed=self.seed)
 
 
 OPTIONS = ("design", "settle", "budget", "step", "both_orders", "seed", "dataset", "sample")
@@ -96,9 +97,12 @@ def design_settings(text: str) -> dict[str, Any]:
     }
 
 
-def read_field(study: Study, *, dataset: str = "", sample: int | None = None, seed: int = 0) -> ComparedTexts:
+def read_field(
+    study: Study, *, judge: Judge | None = None, dataset: str = "", sample: int | None = None, seed: int = 0
+) -> ComparedTexts:
     """Read what can be compared in a study, in an order that is the same on every server.
 
+    judge : the instances that it was tuned on are left out
     dataset : only its instances; sample : so many, drawn by the seed
     Raises: BadSettings where fewer than three systems are compared
     """
@@ -107,7 +111,9 @@ def read_field(study: Study, *, dataset: str = "", sample: int | None = None, se
         chosen = chosen.filter(matchup__instance__dataset=dataset)
     of = ("dataset", "instance_id")
     names = [*(f"matchup__instance__{one}" for one in of), "matchup__system_a__name", "matchup__system_b__name", "pk"]
-    rows = list(chosen.order_by("-index", "pk").values_list(*names))  # of several pairs the first stays
+    used = set() if judge is None else set(tuned_pairs(study, judge).tolist())
+    # Of several pairs the first stays.
+    rows = [row for row in chosen.order_by("-index", "pk").values_list(*names) if row[-1] not in used]
     instances = sorted({row[:2] for row in rows})
     if sample is not None:
         drawn = sorted(instances, key=lambda one: place_in_draw(seed, "\x00".join(one)))[:sample]

@@ -90,7 +90,7 @@ class Command(RunJudge):
         _check(options, live=live)
         question = find_question(study, options["question"]).number
         judge = _judge(study, options["judge"], question, live=live)
-        sets, pairs = _text_sets(study, options)
+        sets, pairs = _text_sets(study, judge, options)
         wanted = _wanted(options, live=live)
         if options["estimate"]:
             expected = estimate_rankings(study, judge, sets, question=question, limit=options["limit"], **wanted)
@@ -195,7 +195,7 @@ def _judge(study: Study, name: str | None, question: int, *, live: bool) -> Judg
     return judges[name]
 
 
-def _text_sets(study: Study, options: dict[str, Any]) -> tuple[list[TextSet], Pairs]:
+def _text_sets(study: Study, judge: Judge, options: dict[str, Any]) -> tuple[list[TextSet], Pairs]:
     """Read the texts that are to be ranked.
 
     Raises: CommandError where there are none
@@ -205,7 +205,7 @@ def _text_sets(study: Study, options: dict[str, Any]) -> tuple[list[TextSet], Pa
         chosen = study.instances.filter(**({"dataset": options["dataset"]} if options["dataset"] else {}))
         names = chosen.filter(matchups__pairs__isnull=False).order_by().values_list("instance_id", flat=True).distinct()
         drawn = sorted(names, key=lambda one: place_in_draw(0, one))[: options["sample"]]
-    sets, pairs = read_text_sets(study, dataset=options["dataset"], instances=drawn)
+    sets, pairs = read_text_sets(study, judge=judge, dataset=options["dataset"], instances=drawn)
     if not sets:
         of = f" of data set {options['dataset']}" if options["dataset"] else ""
         raise CommandError(f"study {study.slug} has no pairs of texts{of}, so that nothing can be ranked")

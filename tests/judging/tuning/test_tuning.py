@@ -9,6 +9,9 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Annotator, Assignment, Display, Instance, Rating, Slot, Study
+from judging.audits.on_demand import asker, start_on_demand
+from judging.audits.services import Audit, auditor
+from judging.audits.stress import StressTest, start_stress
 from judging.core.errors import BadSettings, RunBusy
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
 from judging.endpoints.retrying import RetryingClient
@@ -23,6 +26,7 @@ from judging.tuning.searching import Search, TuningStopped, cost_of_tuning
 from judging.tuning.services import queue_tuning, start_tuning, work_on_tuning
 from judging.tuning.text import lines_of
 from reporting.findings.study_findings import findings
+from reporting.logic.text_sets import read_text_sets
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, no_sleep, pairs_in
 
@@ -139,6 +143,20 @@ def test_no_instance_used_for_tuning_stands_in_findings(study: Study, judge: Jud
     ]
     [against] = found["judges_against_people"]
     assert against["overall"]["agreement"]["n"] == 60
+
+
+def test_no_instance_used_for_tuning_is_asked_in_audits_and_rankings(study: Study, judge: Judge) -> None:
+    tuning = search(start_tuning(asked_for(study, judge))).work()
+    tuned, held = tuning.tuned, set(tuning.plan["held_out"])
+    assert tuned is not None
+    asked = start_stress(StressTest(study, tuned, ("position",))).answers
+    assert set(asked.values_list("pair__matchup__instance", flat=True)) == held
+    assert {one.instance for one in read_text_sets(study, judge=tuned)[0]} == held
+    for like in (asker(tuned), auditor(Audit(study, tuned))):
+        assert like.name != tuned.name
+        assert like.tuned == tuned.tuned
+    stored = start_on_demand(study=study, judge=tuned).judge
+    assert (stored.name, stored.tuned) == ("judy-tuned-rank", tuned.tuned)
 
 
 def test_examples_are_drawn_from_votes_and_choose_nothing(study: Study, judge: Judge) -> None:

@@ -124,7 +124,11 @@ def test_field_has_the_first_pair_of_each_instance_and_draws_a_sample(study: Stu
     assert drawn.pairs.shape == (5, 6)
     assert set(drawn.pairs.ravel()) < set(field.pairs.ravel())
     assert set(Pair.objects.filter(pk__in=field.pairs.ravel().tolist()).values_list("index", flat=True)) == {0}
-    wanted = WantedRanking(study, reachable(), design="balanced:2", both_orders=True)
+    judge = reachable()
+    one = study.instances.earliest("pk")
+    tuned = Judge(tuned={"instances": [[one.dataset, one.instance_id]]})
+    assert read_field(study, judge=tuned).pairs.shape == (29, 6)
+    wanted = WantedRanking(study, judge, design="balanced:2", both_orders=True)
     assert most_presentations(wanted, field) == 120
     assert most_presentations(replace(wanted, design="adaptive", both_orders=False, budget=50), field) == 50
 
