@@ -30,7 +30,7 @@ FOLDER = ROOT / ".pytest_cache" / "migrated"
 @cache
 def digest() -> str:
     """Return what differs between the databases of different migrations."""
-    found = hashlib.sha256(version("django").encode())
+    found = hashlib.sha256(version("django").encode() + Path(__file__).read_bytes())
     for _, migration in sorted(MigrationLoader(None).disk_migrations.items()):
         found.update(Path(str(sys.modules[type(migration).__module__].__file__)).read_bytes())
     return found.hexdigest()[:16]

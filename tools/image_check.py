@@ -124,11 +124,13 @@ def copy(stage: Stage, stages: dict[str, Stage], words: list[str]) -> None:
     let_through = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     git = ["git", "ls-files", *let_through]
     listed = subprocess.run(git, cwd=ROOT, check=True, capture_output=True, text=True)
-    for path in listed.stdout.splitlines():
-        if words[0] == "." or path == words[0]:
-            file = target / (path if words[0] == "." else Path(path).name)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / path, file)
+    *sources, _target = words
+    known = listed.stdout.splitlines()
+    assert sources == ["."] or set(sources) <= set(known), f"{sources}: not all of them are let through"
+    for path in known if sources == ["."] else sources:
+        file = target / (path if sources == ["."] else Path(path).name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, file)
 
 
 def start(stage: Stage) -> None:
