@@ -250,14 +250,16 @@ def _changes(found: Findings, preference: list[Sentence]) -> Iterator[Sentence]:
 def _more_instances(values: Mapping[str, Any], evidence: list[str]) -> Sentence:
     """Plan the instances whose interval would leave one half out, were the rate to stay what it is."""
     instances, away = values["instances"], values["rate"] - 0.5
-    width = values["high"] - values["low"]
-    if width <= 0 or away <= 0:
+    if away <= 0:
         return _sentence("level", evidence)
+    # As if the other side were as long as that towards one half, which has to shrink.
+    width = 2 * (values["rate"] - values["low"])
     # The variance of one instance's mean, as an interval of this width over so many instances implies it.
     spread = width / (2 * NormalDist().inv_cdf((1 + values["level"]) / 2))
     one = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
-    # A number always, as the instances that there could be have no bound.
+    # A number always, as the instances that there could be have no bound; those that there are do not do.
     needed = cast("int", instances_needed(one, pairs=1, raters=1, width=2 * away, level=values["level"]))
+    needed = max(needed, instances + 1)
     if needed > OUT_OF_REACH * instances:
         return _sentence("out_of_reach", evidence, rate=values["rate"], needed=needed, times=OUT_OF_REACH)
     return _sentence("more_instances", evidence, rate=values["rate"], needed=needed, instances=instances)

@@ -76,6 +76,7 @@ TOP_BIN = {  # the same where no bin passes
     ),
 }
 MORE = {  # about all instances together
+    "unknown": gettext_noop("With %(instances)s it is open, and too few to tell how many would do."),
     "needs": gettext_noop("With %(instances)s it is open; about %(needed)s would do."),
     "far": gettext_noop(
         "With %(instances)s it is open, and it would take about %(needed)s, over %(times)s times as many."
@@ -254,7 +255,8 @@ def verdict_text(rule: str, values: Values) -> str:
         open_bin = (TOP_BIN if rule == "overall_only" else NEXT_BIN)[hope]
         sentences.append(_(NEXT_BIN.get(stop["status"], open_bin)) % _shown_values(stop))
     elif "needed" in values:
-        sentences.append(_(MORE[hope]) % _shown_values(stop))
+        unknown = rule == "few" and hope == "hopeless"  # of a spread that is not known
+        sentences.append(_(MORE["unknown" if unknown else hope]) % _shown_values(stop))
     if "kappa" in values:
         sentences.append(_(BY_CHANCE) % _shown_values({"kappa": values["kappa"]}))
     if alternative := values["alternative"]["rule"]:

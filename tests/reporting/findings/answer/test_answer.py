@@ -170,6 +170,11 @@ def test_settling_takes_the_planned_number_of_instances() -> None:
     assert (last["rule"], last["values"]["needed"], last["values"]["instances"]) == ("more_instances", 80, 20)
     assert rules(study(rankings=[win_rates(0.51, 0.41, 0.61, ("a", "b"))]))[-1] == "out_of_reach"
     assert rules(study(rankings=[win_rates(0.5, 0.4, 0.6, ("a", "b"))]))[-1] == "level"
+    # The part of an interval towards one half is the longer one: (0.17 / 0.16)^2 of 20, although half of its width is 0.15.
+    uneven = answer(study(rankings=[win_rates(0.66, 0.49, 0.79, ("a", "b"))]))[-1]
+    assert (uneven["rule"], uneven["values"]["needed"]) == ("more_instances", 23)
+    touching = answer(study(rankings=[win_rates(0.66, 0.5, 0.79, ("a", "b"))]))[-1]
+    assert touching["values"]["needed"] == 21
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,12 @@ def test_words_where_people_agree_by_chance() -> None:
     assert "until" not in below
 
 
+def test_of_an_unknown_spread_no_number_is_said() -> None:
+    found = decide(measured(n=1))
+    assert "With 1 instance it is open, and too few to tell how many would do." in found["text"]
+    assert "hardly" not in found["text"]
+
+
 @pytest.mark.parametrize(("low", "needed"), [(-0.15, True), (-0.5, False)])
 def test_number_beyond_reach_is_not_named(low: float, needed: bool) -> None:
     wide = measured(-0.03, low, -low - 0.06)
@@ -270,7 +276,7 @@ def test_nothing_is_said_of_the_other_test_where_there_are_no_votes() -> None:
 
 
 def test_one_instance_is_singular() -> None:
-    assert "With 1 instance it is open, and more" in decide(measured(n=1))["text"]
+    assert "With 1 instance it is open, and too few" in decide(measured(n=1))["text"]
     assert isinstance(shown(PASSES), Shown)
 
 
