@@ -15,6 +15,7 @@ import numpy as np
 
 from analysis.types import FloatArray
 from annotation.core.files.json_values import read_value
+from annotation.core.version import VERSION
 from reporting.bundle.layout import (
     FORMAT_VERSION,
     KIND,
@@ -39,6 +40,11 @@ class Bundle:
 
     folder: Path
     manifest: dict[str, Any]
+
+    @property
+    def is_of_this_version(self) -> bool:
+        """Tell whether this version of the software wrote it."""
+        return bool(self.manifest.get("software_version") == VERSION)
 
     @cached_property
     def study(self) -> dict[str, Any]:

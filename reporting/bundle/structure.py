@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Structure:
         self.bundle = bundle
         systems = {row["id"]: row for row in bundle.rows("records/system")}
         self.systems = {pk: ComparedSystem(row["name"], row["family"]) for pk, row in systems.items()}
-        self._read_instances()
+        lengths = self._read_instances()
         self.matchup, instance, self.system_a, self.system_b = integers(
             bundle.numbers_in("records/matchup", "id", "instance", "system_a", "system_b")
         )
@@ -63,7 +64,8 @@ class Structure:
         self.pair, of_matchup, self.index = integers(bundle.numbers_in("records/pair", "id", "matchup", "index"))
         self.pair_matchup = places(self.matchup, of_matchup)
         self.length_a, self.length_b = bundle.numbers_in("pairs", "length_a", "length_b")
-        self._check_lengths()
+        self._check_lengths(lengths)
+        del lengths  # the largest of all that is read
         self.batches = sorted(bundle.rows("records/batch"), key=lambda row: (row["created_at"], row["id"]))
         hits = bundle.numbers_in("records/hit", "id", "batch", "matchup", "inclusion_probability")
         self.hit, self.hit_batch, hit_matchup = map(integers, hits[:3])
@@ -73,12 +75,13 @@ class Structure:
         self.on_hit, on_pair = (integers(column)[order] for column in on_hits[:2])
         self.on_pair = places(self.pair, on_pair)  # places, as all that follow
 
-    def _read_instances(self) -> None:
+    def _read_instances(self) -> dict[tuple[str, str, int], int]:
+        """Read the names of the instances and their gold; return the lengths of their texts."""
         self.instance_pk = integers(self.bundle.numbers_in("records/instance", "id"))[0]
         self.instance_ids: list[str] = []
         self.datasets: list[str] = []
         self.gold: list[dict[str, Any] | None] = []
-        self.lengths: dict[tuple[str, str, int], int] = {}
+        lengths: dict[tuple[str, str, int], int] = {}
         for row in self.bundle.rows("instances"):
             self.instance_ids.append(row["instance_id"])
             self.datasets.append(row["dataset"])
@@ -86,21 +89,22 @@ class Structure:
             for system, texts in row["generations"].items():
                 for number, text in enumerate(texts):
                     if text is not None:
-                        self.lengths[row["instance_id"], system, number] = len(text)
+                        lengths[row["instance_id"], intern(system), number] = len(text)
         if len(self.instance_ids) != len(self.instance_pk):
             raise BadBundle("instances and records/instance have different numbers of rows")
+        return lengths
 
-    def _check_lengths(self) -> None:
+    def _check_lengths(self, lengths: dict[tuple[str, str, int], int]) -> None:
         """Compare the lengths of pairs with the texts, where they are there.
 
         Raises: BadBundle naming a pair.
         """
-        if not self.lengths:
+        if not lengths:
             return
         for row in self.bundle.rows("pairs"):
             for side in ("a", "b"):
                 text = (row["instance_id"], row[f"system_{side}"], row[f"generation_{side}_index"])
-                if self.lengths.get(text) != row[f"length_{side}"]:
+                if lengths.get(text) != row[f"length_{side}"]:
                     raise BadBundle(
                         f"pairs: the length of generation {text[2]} of {text[1]} for {text[0]} is not that of its text"
                     )

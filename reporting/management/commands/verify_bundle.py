@@ -19,7 +19,8 @@ class Command(TandemCommand):
         with unpacked(folder) as opened:
             bundle = verify_bundle(opened)
         made = bundle.manifest.get("software_version")
-        by = "" if made == VERSION else f" (written by version {made}, computed again by {VERSION})"
+        by = f" (written by version {made}; its texts, and what {VERSION} computes beyond it, were not compared)"
         self.say(
-            f"{folder}: {len(bundle.manifest['files'])} files as they were written; all numbers follow from the rows{by}"
+            f"{folder}: {len(bundle.manifest['files'])} files as they were written; all numbers follow from the rows"
+            f"{'' if bundle.is_of_this_version else by}"
         )

@@ -183,3 +183,29 @@ def test_an_archive_is_verified_as_the_page_of_files_gives_it(bundle: Path, tmp_
     with pytest.raises(CommandError, match="leads out of its folder"):
         call_command("import_bundle", packed, "--study", "copy")
     assert not (tmp_path.parent / "out.txt").exists()
+
+
+def test_another_version_s_numbers_are_compared_and_not_its_words(copy: Path, capsys: Any) -> None:
+    def older(data: bytes) -> bytes:
+        numbers = json.loads(data)
+        numbers["answer"] = [{"rule": "older", "text": "As it was said then."}]
+        del numbers["pooled"]["preferred_first"]
+        numbers["configurations"][0]["raters"][0]["kind"] = "in other words"
+        return json.dumps(numbers).encode()
+
+    rewrite(copy, "numbers.json", older)
+    with pytest.raises(BadBundle, match="differ from what follows from the rows"):
+        verify_bundle(copy)
+    manifest = json.loads((copy / "manifest.json").read_bytes())
+    (copy / "manifest.json").write_text(json.dumps({**manifest, "software_version": "0.1.0"}))
+    call_command("verify_bundle", str(copy))
+    assert "written by version 0.1.0; its texts" in capsys.readouterr().out
+
+    def moved(data: bytes) -> bytes:
+        numbers = json.loads(data)
+        numbers["configurations"][0]["pairs"] += 1
+        return json.dumps(numbers).encode()
+
+    rewrite(copy, "numbers.json", moved)
+    with pytest.raises(BadBundle, match=r"1 of numbers.json differ.*\n  configurations\[0\].pairs: stated"):
+        verify_bundle(copy)
