@@ -142,7 +142,9 @@ def _read(upload: Upload) -> str:
 def _files(upload: Upload) -> list[Path]:
     files = sorted(path for path in folder_of(upload).glob("[0-9]*") if path.is_file())
     if len(files) != len(upload.names):
-        raise AnnotationError(f"{upload.name}: the file is no longer there; please send it again")
+        raise AnnotationError(
+            f"{upload.name}: the file is no longer there, or on another machine's disk; please send it again"
+        )
     return files
 
 

@@ -278,4 +278,4 @@ def test_a_small_file_that_nobody_began_is_queued(study: Study) -> None:
     look_after_uploads()
     work()
     upload.refresh_from_db()
-    assert upload.message == "f.jsonl: the file is no longer there; please send it again"
+    assert upload.message == "f.jsonl: the file is no longer there, or on another machine's disk; please send it again"
