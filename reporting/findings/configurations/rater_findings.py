@@ -58,7 +58,7 @@ def rater_findings(rater: Rater, bins: Bins | None, settings: IntervalSettings) 
         "preferred_first": preferred_first(rater.positions, settings, without_order=is_without_order(rater)),
         **_measures_of_sets(rater, all_sets, settings, why, left_out=rater.left_out),
         "fully_consistent": fully_consistent(
-            rater.consistency, rater.sets.instance, settings, why=why, left_out=rater.left_out
+            rater.consistency, rater.sets.instance, rater.sets.rater, settings, why=why, left_out=rater.left_out
         ),
         "uninformative": uninformative(rater.consistency, rater.sets.instance),
         "bins": [] if bins is None else _bins(rater, bins, settings),
@@ -69,6 +69,7 @@ def rater_findings(rater: Rater, bins: Bins | None, settings: IntervalSettings) 
 def fully_consistent(
     consistency: FloatArray,
     instance: IntArray,
+    rater: IntArray,
     settings: IntervalSettings,
     *,
     why: str = NO_RATING_SETS,
@@ -79,7 +80,7 @@ def fully_consistent(
     Source: Ghosh et al. 2024, Compare without Despair, §3.
     """
     basis = Basis(len(consistency), "rating sets", TIE_IN_CONSISTENCY, left_out, why)
-    return share_estimate(mean_rows((consistency == 1).astype(np.float64)), instance, basis, settings)
+    return share_estimate(mean_rows((consistency == 1).astype(np.float64)), instance, basis, settings, rater=rater)
 
 
 def uninformative(consistency: FloatArray, instance: IntArray) -> dict[str, int]:

@@ -51,7 +51,11 @@ def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, 
     bins = pooled_bins(scale)
     sets = _sets(everything, bins)
     consistent = [
-        {"rater": one.name, "kind": one.kind, **fully_consistent(one.consistency, one.instance, filters.intervals)}
+        {
+            "rater": one.name,
+            "kind": one.kind,
+            **fully_consistent(one.consistency, one.instance, one.rater, filters.intervals),
+        }
         for one in sets
     ]
     if bins is None:

@@ -62,6 +62,9 @@ def test_means_over_instances_and_people_are_those_of_the_arithmetic() -> None:
     assert strength["value"] == plain["mean_preference_strength"]["value"]
     assert strength["low"] < plain["mean_preference_strength"]["low"]
     assert "over" not in plain["mean_preference_strength"]
+    steady = np.stack([one.people.consistency == 1, np.ones(len(sets))], axis=1)
+    known = share_interval(ratio_spread(steady, sets.instance, sets.rater))
+    assert (people["fully_consistent"]["low"], people["fully_consistent"]["high"]) == (known.low, known.high)
     agreement = judge["agreement_with_people"]
     assert agreement["over"] == ["instances", "raters"]
     outcomes = one.people.rated.outcomes
