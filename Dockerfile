@@ -11,12 +11,13 @@ RUN python3 -m venv /opt/tandem \
  && /opt/tandem/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/base.txt \
  && /opt/tandem/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/redis.txt
 COPY . .
-# Without what serves nobody: the installer, Django's texts in languages that Tandem has no pages in, NumPy's tests.
+# Without what serves nobody: the installer, texts in languages that Tandem has no pages in, tests, types, Django's maps.
 RUN /opt/tandem/bin/pip install --no-cache-dir --no-deps . \
  && /opt/tandem/bin/pip uninstall --yes pip setuptools \
- && find /opt/tandem/lib/python3.11/site-packages/django -path '*/locale/*' -type d -name LC_MESSAGES \
+ && find /opt/tandem/lib/python3.11/site-packages -path '*/locale/*' -type d -name LC_MESSAGES \
     -not -path '*/locale/en*' -not -path '*/locale/de/*' -prune -exec rm -r {} + \
- && find /opt/tandem/lib/python3.11/site-packages/numpy -type d -name tests -prune -exec rm -r {} +
+ && find /opt/tandem/lib/python3.11/site-packages -type d \( -name tests -o -path '*/django/contrib/gis' \) -prune -exec rm -r {} + \
+ && find /opt/tandem/lib/python3.11/site-packages -name '*.pyi' -delete
 
 FROM debian:bookworm-slim
 # hadolint ignore=DL3008
