@@ -16,7 +16,7 @@ RUN /opt/tandem/bin/pip install --no-cache-dir --no-deps . \
  && /opt/tandem/bin/pip uninstall --yes pip setuptools \
  && find /opt/tandem/lib/python3.11/site-packages -path '*/locale/*' -type d -name LC_MESSAGES \
     -not -path '*/locale/en*' -not -path '*/locale/de/*' -prune -exec rm -r {} + \
- && find /opt/tandem/lib/python3.11/site-packages -type d \( -name tests -o -path '*/django/contrib/gis' \) -prune -exec rm -r {} + \
+ && find /opt/tandem/lib/python3.11/site-packages -type d \( -name tests -o -path '*/joblib/test' -o -path '*/nltk/test' -o -path '*/django/contrib/gis' \) -prune -exec rm -r {} + \
  && find /opt/tandem/lib/python3.11/site-packages -name '*.pyi' -delete
 
 FROM debian:bookworm-slim
