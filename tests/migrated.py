@@ -18,6 +18,7 @@ from pathlib import Path
 from subprocess import DEVNULL
 from urllib.parse import quote
 
+import django
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 
@@ -38,6 +39,11 @@ def digest() -> str:
 
 def copy_file(target: Path) -> None:
     """Make `target` a copy of a migrated SQLite database."""
+    shutil.copy(kept_file(), target)
+
+
+def kept_file() -> Path:
+    """Return the path of a migrated SQLite database, which is made if there is none."""
     kept = FOLDER / f"{digest()}.sqlite3"
     with one_at_a_time():
         if not kept.exists():
@@ -48,7 +54,7 @@ def copy_file(target: Path) -> None:
             with closing(sqlite3.connect(new)) as migrated:
                 migrated.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             new.rename(kept)
-    shutil.copy(kept, target)
+    return kept
 
 
 def template(connection: BaseDatabaseWrapper) -> str:
@@ -98,3 +104,8 @@ def one_at_a_time() -> Iterator[None]:
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+if __name__ == "__main__":  # `make test` has it made while tests are collected
+    django.setup()
+    kept_file()

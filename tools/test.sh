@@ -30,6 +30,7 @@ sh tools/setup_tests.sh
 processors=$(count_processors)
 status=0
 echo "== the tests, on SQLite =="
+DJANGO_SETTINGS_MODULE=config.settings .venv/bin/python -m tests.migrated &
 # Browsers, servers and commands in processes of their own leave a processor waiting: one worker more keeps it at work.
 .venv/bin/python -m pytest -n $((processors + 1)) -m "$on_sqlite" "$@" || status=1
 

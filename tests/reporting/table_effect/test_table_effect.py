@@ -643,7 +643,7 @@ def test_the_page_shows_numbers_flips_and_reasons(decided: Built) -> None:
     make_table(decided, 0, B)
     client = signed_in("researcher", study=decided.study)
     page = client.get(reverse(PAGE, args=["tried"])).content.decode()
-    for expected in ("table:c8 less none", "wrong → right", "right → wrong", "Because of 3.", "-0.667", "2.333"):
+    for expected in ("table:c8 less none", "wrong → right", "right → wrong", "Because of 3.", "−0.667", "2.333"):
         assert expected in page
     differences = page[page.index('id="differences"') : page.index('id="verdicts"')]
     for heading in ("Share of changed votes towards the table’s verdict", "Second vote, median active seconds"):
@@ -786,4 +786,4 @@ def test_the_command_refuses_what_is_not_there(built: Built, arguments: list[str
 def test_a_number_that_rounds_to_0_has_no_sign() -> None:
     found = {"value": -1e-17, "low": -0.0004, "high": 0.25, "n": 3, "of": "votes"}
     assert estimate_text(found) == "0.000 [0.000, 0.250], n = 3 votes"
-    assert [decimals(number) for number in (-1e-17, -0.0006, None)] == ["0.000", "-0.001", "—"]
+    assert [decimals(number) for number in (-1e-17, -0.0006, None)] == ["0.000", "−0.001", "—"]
