@@ -1,6 +1,6 @@
 """Fills an empty database for `bench.rating`: a study, enough HITs, raters; prints their login links.
 
-    python -m bench._rating_study RATERS ADDRESS
+    python -m bench._rating_study RATERS ADDRESS [RATERS_PER_HIT]
 
 A separate process, because Django reads DATABASE_URL once and the benchmark uses two databases.
 """
@@ -19,7 +19,7 @@ SOURCE_WORDS, TEXT_WORDS = 500, 100  # about 3,000 and 600 characters
 WORDS = ["they", "take", "early", "boats", "and", "walk", "along", "quiet", "shores", "until", "rain", "comes"]
 
 
-def main(raters: int, address: str) -> None:
+def main(raters: int, address: str, raters_per_hit: int = RATERS_PER_HIT) -> None:
     """Fill the database and print the links as JSON."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
@@ -31,14 +31,14 @@ def main(raters: int, address: str) -> None:
 
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
-    make_study()
+    make_study(raters_per_hit)
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")  # as autovacuum would have done by now
     json.dump([login_link(user=user, base_url=address) for user in users], sys.stdout)
 
 
-def make_study() -> None:
+def make_study(raters_per_hit: int) -> None:
     """Make a study of two systems, whose HITs hold a source and five pairs of texts of realistic length."""
     from annotation.batches.services import create_batch
     from annotation.importing.study_files import import_study
@@ -64,7 +64,7 @@ def make_study() -> None:
         dataset="bench",
         systems=("alpha", "beta"),
         pairs=PAIRS,
-        raters=RATERS_PER_HIT,
+        raters=raters_per_hit,
         seed=1,
     )
 
@@ -75,4 +75,4 @@ def words(draw: Random, count: int) -> str:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:]))

@@ -10,6 +10,7 @@ baseline, before that and at the same pace: the same signed-in raters send a for
 
 import asyncio
 import json
+import math
 import os
 import re
 import signal
@@ -26,6 +27,7 @@ from statistics import quantiles
 import aiohttp
 import psycopg
 
+from bench._rating_study import INSTANCES, PAIRS
 from bench.rating import next_hit, token
 from bench.serving import ROOT, memory_of, processor_seconds, wait_for
 from tools.with_postgres import find_programs, server
@@ -141,7 +143,8 @@ def serving(database_url: str, folder: str) -> Iterator[tuple[str, list[str], in
         **os.environ, "TANDEM_DATA_DIR": folder, "DATABASE_URL": database_url, "LOG_LEVEL": "ERROR", "WEB_PROCESSES": "2",
         "DJANGO_SETTINGS_MODULE": "bench._serving_settings", "MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1",
     }  # fmt: skip
-    filled = [sys.executable, "-m", "bench._rating_study", str(RATERS), address]
+    hits = RATERS * (2 + math.ceil(SECONDS / (THINKING * PAIRS)))  # none may run out of them before the end
+    filled = [sys.executable, "-m", "bench._rating_study", str(RATERS), address, str(math.ceil(hits / INSTANCES))]
     made = subprocess.run(filled, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
     command = [sys.executable, "-m", "gunicorn", "--config", "python:config.serving.gunicorn_config"]
     command += ["--bind", f"127.0.0.1:{port}", "--log-level", "error"]
