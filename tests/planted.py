@@ -18,7 +18,7 @@ SEED = "5ec2e7ba5e" * 4
 
 
 def plant_secrets(user: User, patch: pytest.MonkeyPatch) -> list[str]:
-    """Give an account a password, second factor and token, and the server keys; return what is nobody's to see."""
+    """Give an account a password, second factor and token, and the server keys; return what no response may hold."""
     user.password = "argon2$planted-hash"  # no password
     user.save()
     TOTPDevice.objects.create(user=user, name="app", key=SEED)

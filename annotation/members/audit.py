@@ -87,7 +87,7 @@ def audited_command(name: str) -> Iterator[None]:
 
 
 def log_new_password(*, account: int) -> None:
-    """Add a row for a password that was chosen by a mailed link, where nobody is signed in."""
+    """Add a row for a password that was chosen by a mailed link, without signing in."""
     change = {"kind": "changed", "model": "auth.user", "key": account, "changes": {}, "texts": ["password"]}
     AuditEntry.objects.create(
         account=account,
