@@ -20,3 +20,4 @@ class JudgingConfig(AppConfig):
         FURTHER.update(
             dict.fromkeys(("alpacaeval", "battles", "label-studio"), "judging.importing.elsewhere.import_upload")
         )
+        FURTHER["judgments"] = "judging.importing.services.import_upload"

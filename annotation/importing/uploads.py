@@ -12,6 +12,7 @@ from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.further_kinds import FURTHER
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.rating_files import import_ratings
+from annotation.importing.separability import import_separability
 from annotation.importing.study_files import OUTPUTS, import_labelled, import_outputs, import_study, summary
 from annotation.importing.tables import import_tables
 from annotation.models import Study
@@ -49,6 +50,9 @@ def read_upload(
     if kind == "tables":
         study, added, _ = import_tables(**file)
         return study, _summary(name, f"{added} comparison tables", added)
+    if kind == "separability":
+        study, added, _ = import_separability(**file)
+        return study, _summary(name, f"separability of {added} matchups", added)
     if kind in FURTHER:
         imported: tuple[Study, str] = import_string(FURTHER[kind])(**file, kind=kind, dataset=dataset, **settings)
         return imported

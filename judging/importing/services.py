@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -66,6 +67,15 @@ def import_judgments(*, data: bytes, name: str, slug: str, judge: str = "") -> t
         if added:
             record_import(study=study, kind="judgments", name=name, data=data, counts=stored.counts)
         return study, stored
+
+
+def import_upload(*, data: bytes, name: str, slug: str, **_of_other_kinds: Any) -> tuple[Study, str]:
+    """Import an uploaded file, whose rows name their judges; return the study and one line on what was added."""
+    study, stored = import_judgments(data=data, name=name, slug=slug)
+    if not stored.added:
+        return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
+    unread = f"; nothing was made of the columns {', '.join(stored.unread)}" if stored.unread else ""
+    return study, f"{name}: {stored.added} judgments by {', '.join(stored.judges)} added{unread}"
 
 
 def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine]]:

@@ -15,7 +15,7 @@ from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import UNDER_WAY, files_of, path_of, queue_file
-from reporting.exports.files import KINDS, PARQUET
+from reporting.exports.files import KINDS, PARQUET, READ_BACK
 from reporting.models import MadeFile
 
 FORMATS = {"csv": "CSV", "jsonl": "JSON Lines", PARQUET: "Parquet"}
@@ -27,7 +27,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     files = files_of(study)
     context = {
         "study": study,
-        "kinds": KINDS,
+        "groups": (list(READ_BACK), [kind for kind in KINDS if kind not in READ_BACK]),
         "formats": {form: name for form, name in FORMATS.items() if form != PARQUET or parquet.is_available()},
         "files": files,
         "busy": any(one.status in UNDER_WAY for one in files),

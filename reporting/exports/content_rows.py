@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 
+from annotation.importing.formats import separability
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Study
 from annotation.studies.data_sets import data_sets
 from reporting.exports.rows import CHUNK, Row, read_rows
@@ -70,9 +71,9 @@ SEPARABILITY_FIELDS = {
     "dataset": "matchup__instance__dataset",
     "system_a": "matchup__system_a__name",
     "system_b": "matchup__system_b__name",
-    **{name: f"run__{name}" for name in ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")},
-    **{name: f"run__{name}" for name in ("group", "low", "high")},
-    **{name: name for name in ("self_a", "self_b", "cross", "separability")},
+    **{name: f"run__{name}" for name in separability.RUN},
+    **{name: name for name in separability.ALIGNMENTS},
+    **{name: f"run__{name}" for name in separability.PROVENANCE},
 }
 SEPARABILITY_RECORDS = {"run": "run_id", "matchup": "matchup_id"}
 
@@ -83,7 +84,9 @@ def separability_rows(study: Study, more: Mapping[str, str] | None = None) -> It
     more : `SEPARABILITY_RECORDS`, or nothing
     """
     rows = Alignment.objects.filter(run__study=study).order_by("run_id", "matchup_id")
-    yield from read_rows(rows, {**SEPARABILITY_FIELDS, **(more or {})})
+    for row in read_rows(rows, {**SEPARABILITY_FIELDS, **(more or {})}):
+        row["computed_at"] = row["computed_at"].isoformat()
+        yield row
 
 
 RATER_FIELDS = {

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from annotation.core.files.parquet import BOOLEAN, INTEGER, JSON, NUMBER, TEXT, write_parquet
 from annotation.core.files.spreadsheet import csv_lines
+from annotation.importing.formats.separability import COLUMNS as SEPARABILITY_COLUMNS
 from annotation.models import Study
 from annotation.studies.data_sets import COLUMNS as DATA_SET_COLUMNS
 from judging.importing.columns import judgment_columns
 from judging.outcomes.judgments import judgment_rows
 from reporting.exports.content_rows import (
     RATER_FIELDS,
-    SEPARABILITY_FIELDS,
     TABLE_FIELDS,
     TEXT_COLUMNS,
     data_set_rows,
@@ -54,10 +54,18 @@ KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Seque
     "flags": (flag_rows, lambda _study: FLAG_COLUMNS),
     "texts": (text_rows, lambda _study: TEXT_COLUMNS),
     "tables": (table_rows, lambda _study: tuple(TABLE_FIELDS)),
-    "separability": (separability_rows, lambda _study: tuple(SEPARABILITY_FIELDS)),
+    "separability": (separability_rows, lambda _study: SEPARABILITY_COLUMNS),
     "raters": (rater_rows, lambda _study: tuple(RATER_FIELDS)),
     "datasets": (data_set_rows, lambda _study: DATA_SET_COLUMNS),
     "settings": (setting_rows, lambda _study: ("setting", "value")),
+}
+# Which command reads a kind into a study again; in this order they make a new one. The others are for reading.
+READ_BACK = {
+    "texts": "import_study",
+    "tables": "import_tables",
+    "separability": "import_separability",
+    "ratings": "import_ratings",
+    "judgments": "import_judgments",
 }
 # Columns that hold no text, in whichever kind.
 TYPES = {
@@ -65,7 +73,7 @@ TYPES = {
     **dict.fromkeys(("repeat", "verdict", "calls", "prompt_tokens", "completion_tokens"), INTEGER),
     **dict.fromkeys(("instances", "systems", "pairs"), INTEGER),
     **{name: NUMBER if name.endswith(("mean", "median")) else INTEGER for name in DATA_SET_COLUMNS[6:]},
-    **dict.fromkeys(("samples", "cross_pairs", "seed"), INTEGER),
+    **dict.fromkeys(("samples", "cross_pairs", "seed", "short"), INTEGER),
     **dict.fromkeys(("active_seconds", "wall_seconds", "p_b", "score_a", "score_b", "cost", "latency_ms"), NUMBER),
     **dict.fromkeys(("margin", "low", "high", "self_a", "self_b", "cross", "separability"), NUMBER),
     **dict.fromkeys(("late", "excluded", "negated", "source_opened"), BOOLEAN),

@@ -41,7 +41,18 @@ def bound_of_upload(kind: str, most: int) -> Bound:
 
 def command_for(kind: str) -> str:
     """Return the command that imports a file of this kind."""
-    own = ("bundle", "sources", "mturk", "ratings", "tables", "alpacaeval", "battles", "label-studio")
+    own = (
+        "bundle",
+        "sources",
+        "mturk",
+        "ratings",
+        "judgments",
+        "tables",
+        "separability",
+        "alpacaeval",
+        "battles",
+        "label-studio",
+    )
     if kind == "outputs":
         return "import_alpacaeval"
     return f"import_{kind.replace('-', '_')}" if kind in own else "import_study"
