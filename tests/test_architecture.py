@@ -83,7 +83,7 @@ def _import_problems(place: Path, module: str) -> Iterator[str]:
         yield f"imports {module}; {package} stands below {target}"
     elif package == "analysis" and target not in FOR_ANALYSIS and target not in sys.stdlib_module_names:
         yield f"imports {module}; analysis takes NumPy, NLTK and the standard library only"
-    if target == "openai" and place.as_posix() != "judging/endpoints/client.py":
+    if target == "aiohttp" and place.as_posix() != "judging/endpoints/client.py":
         yield f"imports {module}; only judging/endpoints/client.py does"
     if module.startswith("annotation.core.database.prepared") and not PREPARED_FOR & {*place.parts[1:2]}:
         yield f"imports {module}; only the rooms {', '.join(sorted(PREPARED_FOR))} do"
@@ -143,7 +143,10 @@ def test_every_package_of_the_order_is_there_to_be_checked() -> None:
         pytest.param("analysis/a.py", "import django\n", "NumPy", id="analysis with a framework"),
         pytest.param("analysis/a.py", "if x:\n    import scipy.stats\n", "NumPy", id="analysis with SciPy"),
         pytest.param(
-            "judging/methods/a.py", "from openai import OpenAI\n", "only judging/endpoints/client.py", id="openai"
+            "judging/methods/a.py",
+            "from aiohttp import ClientSession\n",
+            "only judging/endpoints/client.py",
+            id="aiohttp",
         ),
         pytest.param("judging/a.py", "import os\nkey = os.environ['KEY']\n", "a.py:2: reads the env", id="environ"),
         pytest.param("judging/a.py", "import os\nos.getenv('KEY')\n", "reads the environment", id="getenv"),
@@ -184,7 +187,7 @@ def test_what_is_allowed_is_not_complained_of(tmp_path: Path) -> None:
         "config/wsgi.py": "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings')\n",
         "config/__main__.py": "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings')\n",
         "reporting/a.py": "import analysis\nfrom annotation import models\nfrom judging.models import Run\n",
-        "judging/endpoints/client.py": "import openai\n",
+        "judging/endpoints/client.py": "import aiohttp\n",
         "annotation/rating/a.py": "from .b import c\nfrom annotation import d\n",
         "analysis/a.py": "import math\nimport numpy as np\nfrom nltk import stem\nfrom analysis.b import c\n",
     }

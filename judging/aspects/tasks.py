@@ -33,7 +33,7 @@ def distil_aspects(
     by: str,
 ) -> dict[str, Any]:
     """Distil a study's aspects; returns the version and its usage, or the error. Resuming repeats no answered call."""
-    # Web processes import this module to enqueue, and must not load the `openai` client.
+    # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.aspects.distillation import distil
     from judging.calls.adhoc_runner import Interrupted
 

@@ -1,4 +1,4 @@
-"""The requests of an audit, apart from asking, so that web processes estimate one without the `openai` client."""
+"""The requests of an audit, apart from asking, so that web processes estimate one without the HTTP client."""
 
 from dataclasses import replace
 

@@ -23,7 +23,7 @@ def ask_audit(study_id: int, audit_id: int, in_flight: int, max_cost: str | None
 
     study_id : finds the tasks of a study
     """
-    # Web processes import this module to enqueue, and must not load the `openai` client.
+    # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.audits.asking import ask
     from judging.audits.drift import conclude
     from judging.calls.adhoc_runner import Interrupted

@@ -1,4 +1,4 @@
-"""Parsing a chat endpoint's response into an answer or an error. No network, and no `openai`.
+"""Parsing a chat endpoint's response into an answer or an error. No network.
 
 Besides OpenAI's format: content as a list of parts (Mistral), reasoning in a separate field (DeepSeek, vLLM), errors in
 a body with status 200 or within a choice (OpenRouter), as plain text (Ollama) or at the top of the body (vLLM, Mistral).

@@ -1,30 +1,33 @@
-"""The HTTP client for language models, and the only importer of `openai`.
+"""The HTTP client for language models, and the only importer of `aiohttp`.
 
-Web workers never import this module: it costs some 100 MB.
+Requests are sent by `aiohttp` itself: the `openai` library and its transport took more processor time for a call than
+everything else. Web workers never import this module.
 """
 
 import asyncio
+import io
 import ipaddress
+import json
 import math
 import re
 import socket
 import time
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import aiohttp
-import openai
 from aiohttp.abc import ResolveResult
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.resolver import ThreadedResolver
 from django.conf import settings
-from httpx2 import Response
-from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAioHttpClient
-from openai._vendor.httpx_aiohttp import AiohttpTransport
+from multidict import CIMultiDict
+from yarl import URL
 
 from annotation.core.tls import tls_context
-from judging.core.errors import CallFailed, EndpointRefused, RejectedCall, TransientFailure
+from annotation.core.version import VERSION
+from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import (
     ChatAnswer,
     Scrub,
@@ -43,7 +46,7 @@ from judging.models import Endpoint
 DENIED_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 FILE_SECONDS = 600.0  # for a file of thousands of requests or answers
 UPLOAD_NAME = "requests.jsonl"
-T = TypeVar("T")
+IDLE_SECONDS = 5.0  # of a connection that is kept: many servers close theirs soon after
 PROVIDER_ID = re.compile(r"\w[\w.:-]{0,199}", re.ASCII)
 SOCKET_ADDRESS = re.compile(r"\('[^']{0,60}', \d+[^)]{0,40}\)")
 
@@ -74,74 +77,46 @@ class CheckedResolver(ThreadedResolver):
         return found
 
 
-class CheckedTransport(AiohttpTransport):
-    """Connects through `CheckedResolver`."""
-
-    def get_client(self) -> aiohttp.ClientSession:
-        """Open the session for all calls."""
-        connector = aiohttp.TCPConnector(
-            ssl=self.ssl_context,
-            limit=self.limits.max_connections or 0,
-            keepalive_timeout=self.limits.keepalive_expiry,
-            resolver=CheckedResolver(),
-        )
-        return aiohttp.ClientSession(connector=connector)
-
-
 class OpenAIClient:
     """A client of any OpenAI-compatible endpoint. It doesn't retry or follow redirects, and scrubs secrets from answers."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.timeout = endpoint.timeout_seconds
+        self.base_url = endpoint.base_url.rstrip("/")
         self.host = split_url(endpoint.base_url).hostname or ""
         key = key_of(endpoint)
         headers, secrets = headers_of(endpoint)
         self.secrets = Secrets([key, *secrets] if key else secrets)
-        # No redirect and no proxy from the environment: they could lead to an unchecked host.
-        http_client = DefaultAioHttpClient(
-            follow_redirects=False,
-            trust_env=False,
-            timeout=self.timeout,
-            transport=CheckedTransport(verify=tls_context(), trust_env=False, limits=DEFAULT_CONNECTION_LIMITS),
+        self.headers = CIMultiDict(
+            {
+                "Accept": "application/json",
+                "Authorization": f"Bearer {key or 'none'}",
+                "User-Agent": f"Tandem/{VERSION}",
+            }
         )
-        self.client = AsyncOpenAI(
-            base_url=endpoint.base_url,
-            api_key=key or "none",
-            organization="",
-            project="",
-            max_retries=0,
-            timeout=self.timeout,
-            http_client=http_client,
-        )
-        # Not `default_headers`: the library adds headers from the environment to those, for any host.
-        self.client._custom_headers = headers  # noqa: SLF001  # there is no other way
+        self.headers.update(headers)
+        self._chat_url = self._url("/chat/completions")
+        self._session: aiohttp.ClientSession | None = None
 
     async def complete(self, body: Mapping[str, Any]) -> ChatAnswer:
         """Send the body unchanged, and return the first choice."""
         started = time.monotonic()
-        # Not `chat.completions.create`: with many calls in flight, its validation takes a third of the time.
-        response = await self._exchange(self.client.post("/chat/completions", cast_to=Response, body=dict(body)))
-        content = response.content.decode("utf-8", "replace")
+        content = await self._send("POST", self._chat_url, body)
         return read_answer(content, latency_ms=(time.monotonic() - started) * 1000, scrub=self.scrubber(content))
 
     async def embeddings(self, body: Mapping[str, Any]) -> Any:
         """Return the endpoint's embeddings of some texts, unparsed."""
-        return self._read(await self._exchange(self.client.post("/embeddings", cast_to=Response, body=dict(body))))
+        return self._read(await self._send("POST", self._url("/embeddings"), body))
 
     async def upload(self, content: bytes) -> str:
         """Upload a batch's file of requests; returns the provider's id of the file."""
-        files = self.client.files.with_raw_response
-        sent = files.create(file=(UPLOAD_NAME, content), purpose="batch", timeout=FILE_SECONDS)
-        response = await self._exchange(sent, seconds=FILE_SECONDS)
-        return id_in(self._read(response.http_response))
+        form = aiohttp.FormData({"purpose": "batch"})
+        form.add_field("file", io.BytesIO(content), filename=UPLOAD_NAME)
+        return id_in(self._read(await self._send("POST", self._url("/files"), data=form, seconds=FILE_SECONDS)))
 
     async def download(self, file: str) -> str:
         """Return a file of answers; its texts still have to be scrubbed."""
-        files = self.client.files.with_raw_response
-        sent = files.content(checked_provider_id(file), timeout=FILE_SECONDS)
-        response = await self._exchange(sent, seconds=FILE_SECONDS)
-        content: bytes = response.http_response.content
-        return content.decode("utf-8", "replace")
+        return await self._send("GET", self._url(f"/files/{checked_provider_id(file)}/content"), seconds=FILE_SECONDS)
 
     async def create_batch(self, file: str, metadata: Mapping[str, str]) -> Any:
         """Create a batch from an uploaded file; returns the provider's record of it."""
@@ -151,48 +126,60 @@ class OpenAIClient:
             "completion_window": "24h",
             "metadata": dict(metadata),
         }
-        return self._read(await self._exchange(self.client.post("/batches", cast_to=Response, body=body)))
+        return self._read(await self._send("POST", self._url("/batches"), body))
 
     async def batch(self, batch: str) -> Any:
         """Return the provider's record of a batch."""
-        return self._read(
-            await self._exchange(self.client.get(f"/batches/{checked_provider_id(batch)}", cast_to=Response))
-        )
+        return self._read(await self._send("GET", self._url(f"/batches/{checked_provider_id(batch)}")))
 
     async def cancel_batch(self, batch: str) -> Any:
         """Ask the provider to cancel a batch."""
-        path = f"/batches/{checked_provider_id(batch)}/cancel"
-        return self._read(await self._exchange(self.client.post(path, cast_to=Response, body={})))
+        return self._read(await self._send("POST", self._url(f"/batches/{checked_provider_id(batch)}/cancel"), {}))
 
     async def batches(self) -> list[Any]:
         """Return the provider's records of the last batches, newest first."""
-        sent = self.client.get("/batches", cast_to=Response, options={"params": {"limit": 100}})
-        listed = self._read(await self._exchange(sent))
+        listed = self._read(await self._send("GET", self._url("/batches?limit=100")))
         data = listed.get("data") if isinstance(listed, dict) else None
         return data if isinstance(data, list) else []
 
-    async def _exchange(self, sent: Awaitable[T], *, seconds: float | None = None) -> T:
-        """Await a response, and translate errors.
+    def _url(self, path: str) -> URL:
+        return URL(self.base_url + path)
 
+    async def _send(
+        self, method: str, url: URL, body: Mapping[str, Any] | None = None, *, data: Any = None, seconds: float = 0.0
+    ) -> str:
+        """Send a request with a JSON body or other data, and return what is answered.
+
+        seconds : to wait for the whole answer (default: the endpoint's time-out)
         Raises: CallFailed
         """
+        seconds = seconds or self.timeout
+        sent = self._connections().request(method, url, json=body, data=data, allow_redirects=False)
         try:
-            # The library's own time-out restarts with every byte received.
-            async with asyncio.timeout(seconds or self.timeout):
-                return await sent
-        except openai.APIStatusError as error:
-            raise self.status_failure(error) from None
-        except (TimeoutError, openai.APIConnectionError, aiohttp.ClientError) as error:
-            if isinstance(error.__cause__, EndpointRefused):
-                raise error.__cause__ from None
-            raise self.connection_failure(error, seconds or self.timeout) from None
+            async with asyncio.timeout(seconds), sent as response:
+                content = (await response.read()).decode("utf-8", "replace")
+        except (TimeoutError, aiohttp.ClientError, HttpProcessingError, OSError) as error:
+            raise self.connection_failure(error, seconds) from None
+        if response.status >= 300:
+            raise self.status_failure(response.status, content, response.headers)
+        return content
 
-    def _read(self, response: Response) -> Any:
+    def _connections(self) -> aiohttp.ClientSession:
+        """Return the session of all calls; it uses no proxy from the environment, which could lead to an unchecked host."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                ssl=tls_context(), limit=0, keepalive_timeout=IDLE_SECONDS, resolver=CheckedResolver()
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector, headers=self.headers, json_serialize=compact_json, timeout=aiohttp.ClientTimeout()
+            )
+        return self._session
+
+    def _read(self, content: str) -> Any:
         """Parse a JSON response and scrub secrets from it.
 
         Raises: RejectedCall if it isn't JSON.
         """
-        content = response.content.decode("utf-8", "replace")
         try:
             return scrub_json(parse_json(content), self.scrub)
         except (ValueError, RecursionError):
@@ -200,7 +187,8 @@ class OpenAIClient:
 
     async def close(self) -> None:
         """Give the connections back."""
-        await self.client.close()
+        if self._session is not None:
+            await self._session.close()
 
     def scrub(self, text: str) -> str:
         """Remove secrets that the endpoint may have echoed, and characters that can't be stored."""
@@ -210,31 +198,27 @@ class OpenAIClient:
         """Return the scrubber for an answer's texts; `None` if nothing in it can need scrubbing."""
         return None if self.secrets.is_clean(content) else self.scrub
 
-    def connection_failure(self, error: BaseException, seconds: float) -> TransientFailure:
-        """Describe a connection error in one line: with the cause, which the library hides, but without the address."""
-        cause = error.__cause__.__cause__ if error.__cause__ and error.__cause__.__cause__ else error.__cause__
-        if isinstance(error, TimeoutError) or isinstance(cause, TimeoutError):
+    def connection_failure(self, error: Exception, seconds: float) -> TransientFailure:
+        """Describe a connection error in one line, without the address."""
+        if isinstance(error, TimeoutError):
             return TransientFailure(f"no answer within {seconds:g} s", kind="time-out")
-        detail = SOCKET_ADDRESS.sub(
-            "[address]", self.scrub(f"{type(cause).__name__}: {cause}" if cause else str(error))
-        )
+        detail = SOCKET_ADDRESS.sub("[address]", self.scrub(f"{type(error).__name__}: {error}"))
         detail = re.sub(re.escape(self.host), "[host]", detail, flags=re.IGNORECASE)
         return TransientFailure(f"no connection: {one_line(detail, 200)}", kind="no connection")
 
-    def status_failure(self, error: openai.APIStatusError) -> CallFailed:
+    def status_failure(self, status: int, content: str, headers: Mapping[str, str]) -> CallFailed:
         """Return the failure for an HTTP error status."""
-        status, text = error.status_code, self.scrub(error.response.text)
-        kind = f"HTTP {status}"
-        if 300 <= status < 400:
+        text, kind = self.scrub(content), f"HTTP {status}"
+        if status < 400:
             reason = f"HTTP {status}: the endpoint redirects elsewhere, which is not followed"
             return RejectedCall(reason, kind=kind, request_only=False)
         return failure_of(
             status,
             f"HTTP {status}: {one_line(text, 300)}".rstrip(": "),
             kind=kind,
-            retry_after=retry_after(error.response.headers),
+            retry_after=retry_after(headers),
             filtered=is_filtered(text),
-            out=str(error.code) in DENIED_CODES,
+            out=error_code(content) in DENIED_CODES,
         )
 
 
@@ -287,6 +271,21 @@ def checked_provider_id(name: object) -> str:
     if not isinstance(name, str) or not PROVIDER_ID.fullmatch(name):
         raise RejectedCall(f"not a name of a file or a batch: {one_line(str(name), 200)}")
     return name
+
+
+def compact_json(body: Any) -> str:
+    """Serialise a request's body."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def error_code(content: str) -> str:
+    """Return the code in the body of an error; empty without one."""
+    try:
+        body = parse_json(content)
+    except (ValueError, RecursionError):
+        return ""
+    error = body.get("error", body) if isinstance(body, dict) else None
+    return str(error.get("code")) if isinstance(error, dict) else ""
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -15,7 +15,7 @@ from judging.models import Endpoint
 @task()
 def probe(endpoint_id: int) -> bool:
     """Test an endpoint and store what it supports; returns whether it answers at all."""
-    # Web processes import this module to enqueue, and must not load the `openai` client.
+    # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.endpoints.probing import probe_endpoint
 
     return bool(probe_endpoint(Endpoint.objects.get(pk=endpoint_id)).supports["chat"])

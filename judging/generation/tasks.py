@@ -34,7 +34,7 @@ def generate_texts(
 
     study_id : finds the tasks of a study
     """
-    # Web processes import this module to enqueue, and must not load the `openai` client.
+    # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.calls.adhoc_runner import Interrupted
     from judging.generation.engine import sample
     from judging.generation.store import SamplingTotals

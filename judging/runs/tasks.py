@@ -23,7 +23,7 @@ def execute_run(run_id: int, limit: int | None = None) -> str:
 
     limit : cells to fill this time
     """
-    # Web processes import this module to enqueue, and must not load the `openai` client (60 MB).
+    # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.runs.execution import execute
 
     if limit is None:

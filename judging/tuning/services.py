@@ -68,7 +68,7 @@ def raise_cap(tuning: JudgeTuning, max_cost: Decimal | None) -> None:
 @task()
 def work_on_tuning(study_id: int, tuning_id: int) -> str:
     """Work on a tuning until it is done or stopped. Doing it again repeats no answered call; `study_id` finds a study's tasks."""
-    # Web processes import this module to enqueue, and must not load the `openai` client.
+    # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.tuning.searching import Search
 
     tuning = JudgeTuning.objects.select_related("study", "judge__endpoint", "judge__prompt_file").get(pk=tuning_id)

@@ -115,7 +115,7 @@ def ask_for_ranking(ranking_id: int, limit: int | None = None) -> str:
 
 
 def _ask(ranking: SystemRanking, limit: int | None) -> str:
-    # Web processes import this module to enqueue, and must not load the `openai` client (60 MB).
+    # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from reporting.system_ranking.asking import Spent, ask_for
 
     waiting = SystemRanking.objects.filter(pk=ranking.pk, status__in=UNDER_WAY)
