@@ -93,7 +93,7 @@ def _store(bundle: Bundle, study: Study, progress: Progress) -> None:
     found = all_numbers(questions, two_stage, lambda filters: read_study(study, filters))
     stated = {**bundle.numbers, "study": study.slug}
     stated["others"] = [{**one, "study": study.slug} for one in stated["others"]]
-    refuse_differences(stated, found, "from the imported study", words_too=bundle.is_of_this_version)
+    refuse_differences(stated, found, "from the imported study")
     manifest = bundle.folder / MANIFEST
     record_import(
         study=study,

@@ -15,7 +15,6 @@ import numpy as np
 
 from analysis.types import FloatArray
 from annotation.core.files.json_values import read_value
-from annotation.core.version import VERSION
 from reporting.bundle.layout import (
     FORMAT_VERSION,
     KIND,
@@ -36,15 +35,14 @@ NAME = re.compile(r"([\w-]+/)*[\w.-]+")  # of a file: no way out of the folder, 
 
 @dataclass(frozen=True)
 class Bundle:
-    """An opened bundle; only files of the manifest are read."""
+    """An opened bundle; only files of the manifest are read.
+
+    reworded : how many texts this code words otherwise; known after verification
+    """
 
     folder: Path
     manifest: dict[str, Any]
-
-    @property
-    def is_of_this_version(self) -> bool:
-        """Tell whether this version of the software wrote it."""
-        return bool(self.manifest.get("software_version") == VERSION)
+    reworded: int = 0
 
     @cached_property
     def study(self) -> dict[str, Any]:

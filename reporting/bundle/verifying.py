@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,12 @@ from reporting.bundle.study_data import BundledStudy
 
 MOST_LISTED = 20
 MISSING = object()
+ANSWER = "answer"
+# Under these a text names what a number is of.
+NAMES = {
+    *("study", "question", "dataset", "batch", "instance", "similarity", "rater", "judge", "judge_a", "judge_b"),
+    *("system", "system_a", "system_b", "systems", "opponent", "first", "second"),
+}
 
 
 def verify_bundle(folder: Path, progress: Progress = silent) -> Bundle:
@@ -22,57 +29,58 @@ def verify_bundle(folder: Path, progress: Progress = silent) -> Bundle:
     """
     bundle = open_bundle(folder)
     bundle.check_files(progress)
-    check_numbers(bundle)
-    return bundle
+    return replace(bundle, reworded=check_numbers(bundle))
 
 
-def check_numbers(bundle: Bundle) -> None:
-    """Compute all numbers from the rows again.
+def check_numbers(bundle: Bundle) -> int:
+    """Compute all numbers from the rows again; return how many texts are worded otherwise (see `refuse_differences`).
 
     Raises: BadBundle listing those that differ.
     """
     study = BundledStudy(bundle)
     found = all_numbers(questions_of(bundle), bundle.study["settings"]["protocol"] == "two-stage", study.data)
-    refuse_differences(bundle.numbers, found, "from the rows", words_too=bundle.is_of_this_version)
+    return refuse_differences(bundle.numbers, found, "from the rows")
 
 
-def refuse_differences(stated: Any, found: Any, where: str, *, words_too: bool) -> None:
-    """Compare the stated numbers with those found `where`, to the last digit.
+def refuse_differences(stated: Any, found: Any, where: str) -> int:
+    """Compare the stated numbers, and the names beside them, with those found `where`, to the last digit.
 
-    words_too : whether texts must be the same too, and nothing may be found that is not stated: another version of the software
-                words the answer in its own way, and may know of further numbers
+    returns : how much else differs: sentences and codes, the answer's among them, and what is found and not stated. Code of
+              another day words these in its own way, and may know of further numbers; of the same code there are none
     Raises: BadBundle listing the first that differ.
     """
-    differing = list(_differences(_plain(stated, words_too), _plain(found, words_too), "", words_too))
+    listed = list(_differences(_plain(stated), _plain(found), ""))
+    differing = [told for told, is_number in listed if is_number]
     if differing:
         more = f"\n  and {len(differing) - MOST_LISTED:,} more" if len(differing) > MOST_LISTED else ""
-        listed = "\n".join(f"  {one}" for one in differing[:MOST_LISTED])
-        raise BadBundle(f"{len(differing):,} of {NUMBERS} differ from what follows {where}:\n{listed}{more}")
+        shown = "\n".join(f"  {one}" for one in differing[:MOST_LISTED])
+        raise BadBundle(f"{len(differing):,} of {NUMBERS} differ from what follows {where}:\n{shown}{more}")
+    return len(listed)
 
 
-def _plain(numbers: Any, words_too: bool) -> Any:
+def _plain(numbers: Any) -> Any:
     """Return numbers as they are in JSON, without the versions of the software that computed them."""
     found = json.loads(json.dumps(numbers))
-    left = ("version",) if words_too else ("version", "answer")
     return {
-        **{name: value for name, value in found.items() if name not in left},
-        OTHERS: [{name: value for name, value in one.items() if name not in left} for one in found[OTHERS]],
+        **{name: value for name, value in found.items() if name != "version"},
+        OTHERS: [{name: value for name, value in one.items() if name != "version"} for one in found[OTHERS]],
     }
 
 
-def _differences(stated: Any, found: Any, path: str, words_too: bool) -> Iterator[str]:
-    if isinstance(stated, dict) and isinstance(found, dict):
-        further = [name for name in found if name not in stated] if words_too else []
-        for name in [*stated, *further]:
-            inside = f"{path}.{name}" if path else name
-            yield from _differences(stated.get(name, MISSING), found.get(name, MISSING), inside, words_too)
+def _differences(stated: Any, found: Any, path: str, key: str = "") -> Iterator[tuple[str, bool]]:
+    """Yield what differs, and whether it is a number, or a name beside one."""
+    if key == ANSWER and stated != found:
+        yield path, False
+    elif isinstance(stated, dict) and isinstance(found, dict):
+        yield from ((f"{path}.{name}", False) for name in found if name not in stated)
+        for name, value in stated.items():
+            yield from _differences(value, found.get(name, MISSING), f"{path}.{name}" if path else name, name)
     elif isinstance(stated, list) and isinstance(found, list) and len(stated) == len(found):
         for place, (one, other) in enumerate(zip(stated, found, strict=True)):
-            yield from _differences(one, other, f"{path}[{place}]", words_too)
-    elif isinstance(stated, str) and isinstance(found, str) and not words_too:
-        return
+            yield from _differences(one, other, f"{path}[{place}]", key)
     elif type(stated) is not type(found) or stated != found:
-        yield f"{path}: stated {_shown(stated)}, found {_shown(found)}"
+        is_text = isinstance(stated, str) and (isinstance(found, str) or found is MISSING) and key not in NAMES
+        yield f"{path}: stated {_shown(stated)}, found {_shown(found)}", not is_text
 
 
 def _shown(value: Any) -> str:

@@ -19,8 +19,8 @@ class Command(TandemCommand):
         with unpacked(folder) as opened:
             bundle = verify_bundle(opened)
         made = bundle.manifest.get("software_version")
-        by = f" (written by version {made}; its texts, and what {VERSION} computes beyond it, were not compared)"
+        by = f"; {bundle.reworded} texts are worded otherwise, or new, here ({VERSION}; the bundle is by {made})"
         self.say(
             f"{folder}: {len(bundle.manifest['files'])} files as they were written; all numbers follow from the rows"
-            f"{'' if bundle.is_of_this_version else by}"
+            f"{by if bundle.reworded else ''}"
         )

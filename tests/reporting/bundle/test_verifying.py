@@ -185,27 +185,47 @@ def test_an_archive_is_verified_as_the_page_of_files_gives_it(bundle: Path, tmp_
     assert not (tmp_path.parent / "out.txt").exists()
 
 
-def test_another_version_s_numbers_are_compared_and_not_its_words(copy: Path, capsys: Any) -> None:
-    def older(data: bytes) -> bytes:
+def changed(copy: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    def as_json(data: bytes) -> bytes:
         numbers = json.loads(data)
+        change(numbers)
+        return json.dumps(numbers).encode()
+
+    rewrite(copy, "numbers.json", as_json)
+
+
+def test_numbers_by_other_code_are_compared_and_its_words_are_counted(copy: Path, capsys: Any) -> None:
+    def older(numbers: dict[str, Any]) -> None:
         numbers["answer"] = [{"rule": "older", "text": "As it was said then."}]
         del numbers["pooled"]["preferred_first"]
-        numbers["configurations"][0]["raters"][0]["kind"] = "in other words"
-        return json.dumps(numbers).encode()
+        numbers["configurations"][0]["raters"][0].update(kind="in other words", note="which nobody says now")
 
-    rewrite(copy, "numbers.json", older)
-    with pytest.raises(BadBundle, match="differ from what follows from the rows"):
-        verify_bundle(copy)
-    manifest = json.loads((copy / "manifest.json").read_bytes())
-    (copy / "manifest.json").write_text(json.dumps({**manifest, "software_version": "0.1.0"}))
+    assert verify_bundle(copy).reworded == 0
+    changed(copy, older)
+
     call_command("verify_bundle", str(copy))
-    assert "written by version 0.1.0; its texts" in capsys.readouterr().out
 
-    def moved(data: bytes) -> bytes:
-        numbers = json.loads(data)
-        numbers["configurations"][0]["pairs"] += 1
-        return json.dumps(numbers).encode()
+    assert "follow from the rows; 4 texts are worded otherwise, or new, here" in capsys.readouterr().out
 
-    rewrite(copy, "numbers.json", moved)
-    with pytest.raises(BadBundle, match=r"1 of numbers.json differ.*\n  configurations\[0\].pairs: stated"):
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda one: one.update(pairs=one["pairs"] + 1), "configurations[0].pairs: stated"),
+        (lambda one: one.update(system_a="third"), 'configurations[0].system_a: stated "third"'),
+        (
+            lambda one: one["raters"][1].update(rater="judge:other"),
+            'configurations[0].raters[1].rater: stated "judge:other"',
+        ),
+        (lambda one: one["raters"][1].update(counts=None), "configurations[0].raters[1].counts: stated null"),
+    ],
+    ids=["number", "system", "rater", "left out"],
+)
+def test_a_number_or_the_name_of_what_it_is_of_that_does_not_follow_is_refused(
+    copy: Path, change: Callable[[dict[str, Any]], object], told: str
+) -> None:
+    changed(copy, lambda numbers: change(numbers["configurations"][0]))
+    with pytest.raises(BadBundle) as caught:
         verify_bundle(copy)
+    assert str(caught.value).splitlines()[0] == "1 of numbers.json differ from what follows from the rows:"
+    assert f"\n  {told}" in str(caught.value)
