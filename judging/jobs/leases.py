@@ -186,7 +186,8 @@ def reap_dead_workers(run: JudgeRun) -> None:
 
 def lock_worker(pk: int) -> bool:
     """Lock a worker's row until the end of the transaction; tell whether it has one, and with it its cells."""
-    return RunWorker.objects.select_for_update().filter(pk=pk).values_list("pk").first() is not None
+    # Without the model's order, whose join would lock the run for all of its workers.
+    return RunWorker.objects.select_for_update().order_by("pk").filter(pk=pk).values_list("pk").first() is not None
 
 
 @transaction.atomic

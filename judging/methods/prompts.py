@@ -78,11 +78,12 @@ def load_prompt(file_name: str, setting: Setting | None = None) -> Prompt:
 
     Raises: BadSettings naming placeholders that nothing fills.
     """
-    return _load(FOLDER / "methods" / file_name, setting is not None and setting.texts_first)
+    return _load(FOLDER, file_name, setting is not None and setting.texts_first)
 
 
 @cache
-def _load(path: Path, texts_first: bool) -> Prompt:
+def _load(folder: Path, file_name: str, texts_first: bool) -> Prompt:
+    path = folder / "methods" / file_name
     second = path.with_name(path.name.replace(".v1.", ".v2."))
     path = second if texts_first and second.exists() else path
     prompt = make_prompt(path.name.removesuffix(".txt"), path.read_text(encoding="utf-8"))

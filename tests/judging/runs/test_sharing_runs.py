@@ -378,6 +378,13 @@ def test_answer_whose_name_another_worker_has_just_taken_is_kept_beside_it(run: 
     assert stored == {theirs.pk: ("theirs", request.key), ours.pk: ("ours", None), refusal.pk: ("no", None)}
 
 
+def test_worker_that_stores_locks_only_its_own_row(run: JudgeRun) -> None:
+    worker = join(run)
+    with CaptureQueriesContext(connection) as queries:
+        assert leases.lock_worker(worker.pk)
+    assert [query["sql"].count("JOIN") for query in queries] == [0]
+
+
 def test_result_is_written_only_into_cells_that_the_worker_holds(run: JudgeRun) -> None:
     mine, theirs = join(run), join(run)
     [held], [lost] = claim(run, mine, limit=1), claim(run, theirs, limit=1)
