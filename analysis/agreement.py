@@ -34,7 +34,7 @@ def agreement_sums(ratings: npt.ArrayLike) -> FloatArray:
     ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing
     returns : (n_units, 2); a unit with fewer than two ratings adds nothing
     """
-    return agreement_sums_of_counts(_value_counts(ratings))
+    return agreement_sums_of_counts(value_counts(ratings))
 
 
 def agreement_sums_of_counts(counts: FloatArray) -> FloatArray:
@@ -61,7 +61,7 @@ def coincidences(ratings: npt.ArrayLike) -> FloatArray:
     returns : (n_units, 3, 3) over -1, 0, +1; a unit with m >= 2 ratings sums to m, any other is all 0
     source  : Krippendorff 2004, Content Analysis, §11.3
     """
-    return coincidences_of_counts(_value_counts(ratings))
+    return coincidences_of_counts(value_counts(ratings))
 
 
 def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> FloatArray:
@@ -199,7 +199,7 @@ def majority(people: npt.ArrayLike) -> FloatArray:
     returns : (n_units,) -1, 0 or +1; NaN where the first place is shared or without a vote
     raises  : UnknownValue, ShapeError
     """
-    return majority_of_counts(_value_counts(people))
+    return majority_of_counts(value_counts(people))
 
 
 def vote_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
@@ -209,11 +209,16 @@ def vote_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
     returns : (n_units, 2)
     """
     verdict, votes = _judge_and_people(judge, people)
-    equal, counted = np.zeros(len(verdict)), np.zeros(len(verdict))
-    for vote in votes.T:  # see `_counts_of`
-        equal += vote == verdict
-        counted += ~np.isnan(vote)
-    return np.stack([equal, np.where(np.isnan(verdict), 0.0, counted)], axis=1)
+    return vote_sums_of_counts(verdict, value_counts(votes))
+
+
+def vote_sums_of_counts(verdict: FloatArray, counts: FloatArray) -> FloatArray:
+    """`vote_sums` where people's votes are counted, (n_units, 3) over -1, 0, +1."""
+    known = np.flatnonzero(~np.isnan(verdict))
+    sums = np.zeros((len(verdict), 2))
+    sums[known, 0] = counts[known, verdict[known].astype(np.int64) + 1]
+    sums[known, 1] = counts[known].sum(axis=1)
+    return sums
 
 
 def votes_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement:
@@ -235,7 +240,11 @@ def majority_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
     returns : (n_units, 2) of 0 and 1
     """
     verdict, votes = _judge_and_people(judge, people)
-    crowd = majority(votes)
+    return majority_sums_of(verdict, majority(votes))
+
+
+def majority_sums_of(verdict: FloatArray, crowd: FloatArray) -> FloatArray:
+    """`majority_sums` where people's majority is known, (n_units,)."""
     return np.stack([verdict == crowd, ~np.isnan(verdict) & ~np.isnan(crowd)], axis=1).astype(np.float64)
 
 
@@ -272,7 +281,8 @@ def majority_of_counts(counts: FloatArray) -> FloatArray:
     return np.where(alone, b.astype(np.float64) - a, np.nan)
 
 
-def _value_counts(ratings: npt.ArrayLike) -> FloatArray:
+def value_counts(ratings: npt.ArrayLike) -> FloatArray:
+    """Count the votes of each unit for -1, 0 and +1: (n_units, 3)."""
     return _counts_of(verdict_array(ratings), VALUES)
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.agreement import VALUES, confusions, majority, majority_of_counts
-from analysis.errors import ShapeError
+from analysis.agreement import VALUES, confusions, majority_of_counts, value_counts
+from analysis.grouping import groups_of_rows
 from analysis.types import FloatArray, IntArray, verdict_array
 
 
@@ -35,11 +35,15 @@ def majority_confusion(judge: npt.ArrayLike, people: npt.ArrayLike) -> Confusion
     judge  : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
     raises : UnknownValue, ShapeError
     """
-    verdict, votes = verdict_array(judge), _units(people)
-    most = majority(votes)
-    counts = confusions(most, verdict).sum(axis=0).astype(np.int64)
-    judged, voted = ~np.isnan(verdict), ~np.isnan(votes).all(axis=1)
-    return Confusion(counts, int((judged & voted & np.isnan(most)).sum()), int((judged & ~voted).sum()))
+    return majority_confusion_of_counts(judge, value_counts(people))
+
+
+def majority_confusion_of_counts(judge: npt.ArrayLike, counts: FloatArray) -> Confusion:
+    """`majority_confusion` where people's votes are counted, (n_units, 3) over -1, 0, +1."""
+    verdict, most = verdict_array(judge), majority_of_counts(counts)
+    table = confusions(most, verdict).sum(axis=0).astype(np.int64)
+    judged, voted = ~np.isnan(verdict), counts.any(axis=1)
+    return Confusion(table, int((judged & voted & np.isnan(most)).sum()), int((judged & ~voted).sum()))
 
 
 def others_confusion(people: npt.ArrayLike) -> Confusion:
@@ -48,21 +52,19 @@ def others_confusion(people: npt.ArrayLike) -> Confusion:
     people : (n_units, n_raters) of -1, 0, +1, NaN for missing
     raises : UnknownValue, ShapeError
     """
-    votes = _units(people)
-    counts = np.stack([(votes == value).sum(axis=1) for value in VALUES], axis=1).astype(np.float64)
-    alone = counts.sum(axis=1) < 2
+    return others_confusion_of_counts(value_counts(people))
+
+
+def others_confusion_of_counts(counts: FloatArray) -> Confusion:
+    """`others_confusion` where the votes are counted, (n_units, 3) over -1, 0, +1."""
+    columns, place = groups_of_rows(*counts.astype(np.int64).T)  # few: many units have the same counts
+    kinds, times = np.stack(columns, axis=1).astype(np.float64), np.bincount(place, minlength=len(columns[0]))
+    alone = kinds.sum(axis=1) < 2
     table, undecided = np.zeros((3, 3), dtype=np.int64), 0
     for column in range(3):
-        given = counts[~alone, column]
-        others = counts[~alone] - np.eye(3)[column]
+        given = (kinds[:, column] * times)[~alone]
+        others = kinds[~alone] - np.eye(3)[column]
         most = majority_of_counts(np.where(given[:, np.newaxis] > 0, others, 0.0))
         table[:, column] = [int(given[most == value].sum()) for value in VALUES]
         undecided += int(given[np.isnan(most)].sum())
-    return Confusion(table, undecided, int(counts[alone].sum()))
-
-
-def _units(people: npt.ArrayLike) -> FloatArray:
-    votes = verdict_array(people)
-    if votes.ndim != 2:
-        raise ShapeError(f"need (n_units, n_raters) votes, got shape {votes.shape}")
-    return votes
+    return Confusion(table, undecided, int((kinds.sum(axis=1) * times)[alone].sum()))

@@ -153,12 +153,13 @@ def distribution(values: npt.ArrayLike, possible: npt.ArrayLike) -> dict[float, 
         raise UnknownValue(f"no value is possible, got {known[:5].tolist()}")
     if not levels.size:
         return {}
-    right = np.searchsorted(levels, known).clip(0, len(levels) - 1)
-    left = (right - 1).clip(0)
-    nearest = np.where(np.abs(known - levels[left]) <= np.abs(levels[right] - known), left, right)
-    stray = ~(np.abs(levels[nearest] - known) <= TOLERANCE)
-    if stray.any():
-        raise UnknownValue(f"not among the {len(levels)} possible values: {known[stray][:5].tolist()}")
+    nearest = np.searchsorted(levels, known).clip(0, len(levels) - 1)
+    if (levels[nearest] != known).any():
+        left = (nearest - 1).clip(0)
+        nearest = np.where(np.abs(known - levels[left]) <= np.abs(levels[nearest] - known), left, nearest)
+        stray = ~(np.abs(levels[nearest] - known) <= TOLERANCE)
+        if stray.any():
+            raise UnknownValue(f"not among the {len(levels)} possible values: {known[stray][:5].tolist()}")
     counts = np.bincount(nearest, minlength=len(levels))
     return {float(level): int(count) for level, count in zip(levels, counts, strict=True)}
 

@@ -35,8 +35,10 @@ class Configuration:
         ).order_by("instance__position")
 
 
-def without_checks(matchups: QuerySet[Matchup]) -> QuerySet[Matchup]:
-    """Leave out matchups that are only on HITs of qualifications and gold checks."""
+def without_checks(study: Study, matchups: QuerySet[Matchup]) -> QuerySet[Matchup]:
+    """Leave out matchups of a study that are only on HITs of qualifications and gold checks."""
+    if not study.batches.exclude(purpose=Batch.Purpose.RATING).exists():
+        return matchups  # asking this of each matchup takes as long as reading it
     hits = Hit.objects.filter(matchup=OuterRef("pk")).order_by()
     rated = Q(batch__purpose=Batch.Purpose.RATING)
     return matchups.filter(Exists(hits.filter(rated)) | ~Exists(hits.exclude(rated)))
@@ -50,7 +52,7 @@ def configurations(study: Study, *, checks: bool = True) -> list[Configuration]:
     systems = {system.pk: system for system in study.systems.all()}
     matchups = Matchup.objects.filter(instance__study=study).order_by()
     rows = (
-        (matchups if checks else without_checks(matchups))
+        (matchups if checks else without_checks(study, matchups))
         .values_list("instance__dataset", "system_a_id", "system_b_id")
         .distinct()
     )

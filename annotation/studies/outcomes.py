@@ -1,6 +1,6 @@
 """Ratings → arrays for `analysis`: the pairs of configurations, and people's counted answers on them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -91,7 +91,7 @@ def _select(
     on_hits = number_columns(HitPair.objects.filter(hit__batch__in=batches).order_by(), "pair_id")[0].astype(np.int64)
     is_chosen = np.zeros(len(matchup), dtype=bool)
     if not is_placed.all():
-        free = number_columns(without_checks(matchups.order_by()), "pk")[0]
+        free = number_columns(without_checks(wanted[0].study, matchups.order_by()), "pk")[0]
         is_chosen = ~is_placed & np.isin(matchup, free)
     pair_is_chosen = np.where(is_placed[row], np.isin(pair, on_hits), is_chosen[row])
     is_chosen[row[pair_is_chosen]] = True
@@ -146,32 +146,33 @@ class ConfigurationRows:
         return self.among(self.instance >= 0)
 
 
-def rows_on_each(selections: Sequence[Selection], pairs: IntArray) -> Iterator[ConfigurationRows]:
-    """Yield the rows of each selection's configuration, in their order.
+def rows_on_each(selections: Sequence[Selection], *pairs: IntArray) -> list[list[ConfigurationRows]]:
+    """Return for each column of pairs the rows of each selection's configuration, in their order.
 
     pairs : (n_rows,) primary key of each row's pair
     """
     if not selections:
-        return
-    key, of, instance, index = (
-        np.concatenate(columns)
-        for columns in zip(
-            *(
-                (one.pair, np.full(len(one.pair), number), one.instance, one.index)
-                for number, one in enumerate(selections)
-            ),
-            strict=True,
-        )
-    )
+        return [[] for _ in pairs]
+    columns = [
+        (one.pair, np.full(len(one.pair), number), one.instance, one.index) for number, one in enumerate(selections)
+    ]
+    key, *known = (np.concatenate(column) for column in zip(*columns, strict=True))
     by_key = np.argsort(key, kind="stable")
-    found = places(key[by_key], pairs)
-    known = np.flatnonzero(found >= 0)
-    row = by_key[found[known]]
-    order = np.argsort(of[row], kind="stable")
-    bounds = np.searchsorted(of[row][order], np.arange(len(selections) + 1))
-    for low, high in pairwise(bounds.tolist()):
-        mine = order[low:high]
-        yield ConfigurationRows(known[mine], instance[row[mine]], index[row[mine]])
+    key, (of, instance, index) = key[by_key], (column[by_key] for column in known)
+    return [_rows_on_each(places(key, one), of, instance, index, len(selections)) for one in pairs]
+
+
+def _rows_on_each(
+    found: IntArray, of: IntArray, instance: IntArray, index: IntArray, n: int
+) -> list[ConfigurationRows]:
+    """Split rows by configuration; `found` is the place of each row's pair in the other columns, or -1."""
+    at = np.flatnonzero(found >= 0)
+    row = found[at]
+    whose = of[row].astype(np.uint16 if n < 1 << 16 else np.int64)  # small numbers are sorted by counting
+    order = np.argsort(whose, kind="stable")
+    bounds = np.append(0, np.cumsum(np.bincount(whose, minlength=n))).tolist()
+    mine = [order[low:high] for low, high in pairwise(bounds)]
+    return [ConfigurationRows(at[one], instance[row[one]], index[row[one]]) for one in mine]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,11 +234,11 @@ def _answers(
         hits = hits.filter(batch__in=chosen)
     asked = study.questions[question]
     votes = read_votes(study, hits.order_by(), chosen, stage=stage, question=asked, whose=whose, timed=timed)
-    rated = [_rated(votes, rows.selected()) for rows in rows_on_each(selections, votes.pair)]
+    counted, left_out = rows_on_each(selections, votes.pair, votes.left_out)
+    rated = [_rated(votes, rows.selected()) for rows in counted]
     if asked.strength or asked.tie_kinds:
         rated = [replace(one, asked=asked) for one in rated]
-    out = rows_on_each(selections, votes.left_out)
-    return [Answers(one, _count(votes.reason[rows.at])) for one, rows in zip(rated, out, strict=True)]
+    return [Answers(one, _count(votes.reason[rows.at])) for one, rows in zip(rated, left_out, strict=True)]
 
 
 def _count(reasons: IntArray) -> dict[str, int]:

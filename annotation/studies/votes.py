@@ -4,10 +4,18 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.core.database.columns import code_of, flags_of, number_columns, places, places_of_two
+from annotation.core.database.columns import (
+    code_of,
+    flags_of,
+    number_columns,
+    packed,
+    places,
+    places_of_two,
+    unpacked,
+)
 from annotation.models import Assignment, Hit, HitPair, Rating, Study
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import BAD, GOOD
@@ -36,7 +44,7 @@ class Whose:
 EVERYONE = Whose()
 
 # Columns of an answer that are read: always, of its time, and where a question asks for more than a verdict.
-OF_ANSWER = ("verdict", code_of({1: Q(display__a_is_left=True)}))
+OF_ANSWER = (F("verdict") + 1, 3), (code_of({1: Q(display__a_is_left=True)}), 2)
 OF_TIME = ("active_seconds", "display__position")
 OF_DEGREE = ("strength", code_of({GOOD: Q(tie_kind="good"), BAD: Q(tie_kind="bad")}))
 
@@ -108,15 +116,15 @@ def read_votes(
     given = _assignments(study, hits, batches, whose)
     has_degree = question.strength or question.tie_kinds
     times, degrees = OF_TIME if timed else (), OF_DEGREE if has_degree else ()
-    of_pair = ("display__assignment_id", "display__pair_id")
     stored = Rating.objects.of_question(question.number).filter(stage=stage)
     if 2 * len(given.key) < Assignment.objects.count():  # else reading all takes less time than joining the HITs'
         stored = stored.filter(display__assignment__hit__in=hits)
-    answers = number_columns(stored.order_by(), *of_pair, *OF_ANSWER, *degrees, *times)
+    shown = packed("display__pair_id", *OF_ANSWER)
+    answers = number_columns(stored.order_by(), "display__assignment_id", shown, *degrees, *times)
     row = places(given.key, answers[0])
     if (row < 0).any():  # of other HITs
         answers, row = answers[:, row >= 0], row[row >= 0]
-    pair = answers[1].astype(np.int64)
+    pair, verdict, a_is_left = unpacked(answers[1], *(n for _, n in OF_ANSWER))
     out = given.is_wanted[row] & ~given.is_counted[row] & given.reasons[:, row].any(axis=0)
 
     of, asked, chance = _asked(hits, given)
@@ -132,20 +140,20 @@ def read_votes(
     seconds, position = values[-2:] if timed else (unknown, unknown)
     if timed and question.number != MAIN:  # the times on a pair are kept with the main question
         recorded = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__in=hits)
-        spent = number_columns(recorded.order_by(), *of_pair, "active_seconds")
+        spent = number_columns(recorded.order_by(), "display__assignment_id", "display__pair_id", "active_seconds")
         found = places_of_two((places(given.key, spent[0]), spent[1].astype(np.int64)), (of, asked))
         seconds = np.append(spent[2], np.nan)[found]
     return HumanVotes(
         codes=given.codes,
         pair=asked,
         person=given.person[of],
-        verdict=values[0],
-        first_is_a=values[1] != 0,
+        verdict=np.append(verdict - 1.0, np.nan)[answer],
+        first_is_a=np.append(a_is_left == 1, True)[answer],
         chance=chance,
         seconds=seconds,
         shown=of * (1 + np.max(position, initial=0, where=~np.isnan(position))) + position,
-        strength=values[2] if has_degree else unknown,
-        tie_kind=np.where(answer >= 0, values[3], 0.0) if has_degree else np.zeros(len(of)),
+        strength=values[0] if has_degree else unknown,
+        tie_kind=np.where(answer >= 0, values[1], 0.0) if has_degree else np.zeros(len(of)),
         left_out=pair[out],
         reason=given.reasons[:, row[out]].argmax(axis=0),
     )
@@ -164,8 +172,9 @@ def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], wh
         Q(pk__isnull=False) if whose.arms is None else _in_arms(whose.arms),
     )
     stored = Assignment.objects.filter(hit__in=hits).order_by()
-    found = number_columns(stored, "pk", "annotator_id", "hit_id", flags).astype(np.int64)
-    key, annotator, hit, flag = found[:, np.argsort(found[0], kind="stable")]
+    found = number_columns(stored, "pk", "annotator_id", packed("hit_id", (flags, 32)))
+    key, annotator, hit_and_flags = found[:, np.argsort(found[0], kind="stable")]
+    key, (hit, flag) = key.astype(np.int64), unpacked(hit_and_flags, 32)
     known, batch = number_columns(hits.order_by("pk"), "pk", "batch_id")
     drawn, chance = number_columns(
         hits.exclude(inclusion_probability=None).order_by("pk"), "pk", "inclusion_probability"

@@ -75,7 +75,7 @@ def judgments(selection: Selection, judge: Judge | JudgeRun, *, question: int = 
     """
     judge, one = judge.judge if isinstance(judge, JudgeRun) else judge, selection.configuration
     found = presentations_of(one.study, [judge], question=question, among=one.matchups().order_by())
-    return _judged([selection], judge, found.get(judge.pk, NOTHING))[0]
+    return _judged([selection], [judge], found)[0][0]
 
 
 def judgments_on_each(
@@ -83,7 +83,7 @@ def judgments_on_each(
 ) -> list[list[Judged]]:
     """Return the answers of each judge on each selection of a study, as `judgments` would."""
     found = presentations_of(study, judges, question=question)
-    return [_judged(selections, judge, found.get(judge.pk, NOTHING)) for judge in judges]
+    return _judged(selections, judges, found)
 
 
 def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question: int = MAIN) -> dict[int, int | None]:
@@ -101,9 +101,19 @@ def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question:
     return {pair: None if np.isnan(verdict) else int(verdict) for pair, verdict in zip(pairs, verdicts, strict=True)}
 
 
-def _judged(selections: Sequence[Selection], judge: Judge, presented: Presented) -> list[Judged]:
+def _judged(
+    selections: Sequence[Selection], judges: Sequence[Judge], presented: Mapping[int, Presented]
+) -> list[list[Judged]]:
+    given = [presented.get(judge.pk, NOTHING) for judge in judges]
+    on_each = rows_on_each(selections, *(one.pair for one in given))
+    return [_judged_by(selections, *rest) for rest in zip(judges, given, on_each, strict=True)]
+
+
+def _judged_by(
+    selections: Sequence[Selection], judge: Judge, presented: Presented, on_each: Sequence[ConfigurationRows]
+) -> list[Judged]:
     found = []
-    for selection, each in zip(selections, rows_on_each(selections, presented.pair), strict=True):
+    for selection, each in zip(selections, on_each, strict=True):
         rows = each.selected()
         rows = rows.among(np.lexsort((rows.index, rows.instance)))
         here = presented.at(rows.at)

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import F, IntegerField, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from analysis.grouping import groups
 from analysis.juries import JuryUnits, jury_verdicts, member_table, vote_counts
 from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Verdict
-from annotation.core.database.columns import code_of, number_columns
+from annotation.core.database.columns import code_of, number_columns, packed, unpacked
 from annotation.models import Matchup, Pair, Study
 from annotation.questions.questions import MAIN
 from judging.models import Judge, JudgeRun, Judgment
@@ -30,6 +31,7 @@ STATUSES = (PENDING, PARSED, *(one for one in COUNTED_AS if one not in (PENDING,
 OPEN, PARSED_CODE = 0, 1  # places in `STATUSES`
 Places = tuple[IntArray, IntArray, IntArray]
 NO_VERDICT_CODE = STATUSES.index(Judgment.Status.UNPARSED)
+NO_VERDICT_SAID = 3  # stands for a missing verdict beside 0, 1, 2 for A, a tie, B
 GONE = (-1, -1)  # age and judge of a run that was deleted while its judgments were read
 
 
@@ -154,12 +156,13 @@ def _presented(rows: QuerySet[Judgment], judges: Iterable[Judge]) -> dict[int, P
 
     Probabilities are read where they decide a verdict of one of these judges.
     """
-    status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
     p_b = ["p_b"] if any(map(_averages, judges)) else []
-    is_ab = code_of({1: Q(order=Judgment.Order.AB)})
-    run, pair, is_a, code, verdict, *given = number_columns(
-        rows.order_by(), "run_id", "pair_id", is_ab, status, "verdict", *p_b
-    )
+    status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
+    side = Coalesce(F("verdict") + 1, NO_VERDICT_SAID, output_field=IntegerField())
+    digits = (code_of({1: Q(order=Judgment.Order.AB)}), 2), (side, 4), (status, len(STATUSES))
+    run, shown, *given = number_columns(rows.order_by(), "run_id", packed("pair_id", *digits), *p_b)
+    pair, is_a, said, code = unpacked(shown, *(n for _, n in digits))
+    verdict = np.where(said == NO_VERDICT_SAID, np.nan, said - 1.0)
     probability = given[0] if given else np.full(len(run), np.nan)
     runs, place = groups(run.astype(np.int64))
     found = JudgeRun.objects.filter(pk__in=runs.tolist()).order_by("created_at", "pk").values_list("pk", "judge_id")
@@ -170,7 +173,7 @@ def _presented(rows: QuerySet[Judgment], judges: Iterable[Judge]) -> dict[int, P
     last = np.append(np.diff(np.stack([judge, pair, is_a])[:, order]).any(axis=0), True)[: len(order)]
     latest = order[last]
     whose = judge[latest]
-    everything = Presented(pair.astype(np.int64), is_a > 0, code.astype(np.int64), verdict, probability)
+    everything = Presented(pair, is_a > 0, code, verdict, probability)
     return {int(one): everything.at(latest[whose == one]) for one in np.unique(whose).tolist()}
 
 

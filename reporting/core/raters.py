@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from analysis.consistency import RatingSets, consistency, preference_strength, rating_sets
+from analysis.errors import DuplicateRating
 from analysis.types import FloatArray, IntArray
 from analysis.weighting import set_probabilities
 from annotation.studies.rated_pairs import RatedPairs
@@ -78,8 +79,15 @@ def rater(
     drop_incomplete: bool,
 ) -> Rater:
     """Group a rater's verdicts into rating sets; repeated verdicts of a person on a pair are dropped."""
-    rated, repeated = drop_repeats(rated)
-    found = rating_sets(rated.outcomes)
+    repeated = 0
+    try:
+        found = rating_sets(rated.outcomes)
+    except DuplicateRating:  # rare, and looking for them beforehand would take as long as grouping
+        rated, repeated = drop_repeats(rated)
+        found = rating_sets(rated.outcomes)
+    chance = np.full(len(found), np.nan)
+    if not np.isnan(rated.chance).all():
+        chance = set_probabilities(rated.outcomes, rated.chance)
     kept = found.present > 0
     if drop_incomplete:
         kept &= ~found.incomplete
@@ -92,7 +100,7 @@ def rater(
         sets=sets,
         consistency=consistency(sets.ratings),
         strength=preference_strength(sets.ratings),
-        chance=set_probabilities(rated.outcomes, rated.chance)[kept],
+        chance=chance[kept],
         sizes=tuple(np.unique(np.concatenate([sets.present, sets.n_pairs])).tolist()),
         incomplete=int(found.incomplete.sum()),
         left_out=int((~kept).sum()),

@@ -1,10 +1,11 @@
 """Votes by unit (a pair of an instance), aligned so that people and judges can be compared."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from analysis.agreement import degrees
+from analysis.agreement import degrees, majority_of_counts
 from analysis.grouping import groups_of_rows
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.rated_pairs import RatedPairs, first_votes
@@ -12,27 +13,36 @@ from annotation.studies.rated_pairs import RatedPairs, first_votes
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Votes by unit, without their raters, which no agreement measure here needs.
+    """Votes by unit, counted: which rater gave which one no agreement measure here needs.
 
     instance, pair : (n_units,) the unit, ascending
-    votes          : (n_units, most votes on any unit) of -1, 0, +1, NaN where there is none
+    counts         : (n_units, n_values) votes for each value, ascending
     """
 
     instance: IntArray
     pair: IntArray
-    votes: FloatArray
+    counts: FloatArray
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """(n_units,) the number of votes on each unit."""
+        sizes: FloatArray = self.counts.sum(axis=1)
+        return sizes
+
+    @cached_property
+    def majority(self) -> FloatArray:
+        """(n_units,) the verdict that more votes are for than for any other; NaN where there is none."""
+        return majority_of_counts(self.counts)
 
 
-def units(outcomes: Outcomes, values: FloatArray | None = None) -> Units:
-    """Group verdicts, or other values of the same rows, by unit; the array is as wide as the unit with most votes."""
+def units(outcomes: Outcomes, values: FloatArray | None = None, *, most: int = 1) -> Units:
+    """Count verdicts, or other whole numbers from -`most` to `most` on the same rows, by unit."""
     (instance, pair), row = groups_of_rows(outcomes.instance, outcomes.pair)
-    by_unit = np.argsort(row, kind="stable")
-    sizes = np.bincount(row, minlength=len(instance))
-    starts = np.cumsum(sizes) - sizes
-    column = np.arange(len(row)) - np.repeat(starts, sizes)
-    votes = np.full((len(instance), int(sizes.max(initial=0))), np.nan)
-    votes[row[by_unit], column] = (outcomes.verdict if values is None else values)[by_unit]
-    return Units(instance, pair, votes)
+    votes, n_values = outcomes.verdict if values is None else values, 2 * most + 1
+    known = np.flatnonzero(~np.isnan(votes))
+    cell = n_values * row[known] + votes[known].astype(np.int64) + most
+    counts = np.bincount(cell, minlength=n_values * len(instance)).astype(np.float64)
+    return Units(instance, pair, counts.reshape(-1, n_values))
 
 
 def degrees_of(rated: RatedPairs) -> FloatArray:

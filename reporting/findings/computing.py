@@ -8,6 +8,7 @@ from reporting.core.estimates import IntervalSettings
 from reporting.core.instance_selection import english_note
 from reporting.core.raters import Rater
 from reporting.core.scripted import SCRIPTED
+from reporting.core.votes import Units, units
 from reporting.findings.answer.answer import answer, being_computed
 from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings
 from reporting.findings.configurations.weighted import weighted_findings
@@ -101,7 +102,7 @@ def _pooled(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, A
 
 def _configuration(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
     named, settings = data.configuration, filters.intervals
-    bins = data.separability.bins
+    bins, votes = data.separability.bins, units(data.people.rated.outcomes)
     return {
         "dataset": named.dataset,
         "system_a": named.system_a.name,
@@ -111,21 +112,21 @@ def _configuration(data: ConfigurationData, filters: Filters, scripted: frozense
         "chosen": data.chosen,
         **({"chosen_note": english_note(data.chosen)} if data.chosen else {}),
         **separability_findings(data.selection.instance_ids, data.separability),
-        "raters": [_people(data, filters, scripted)]
+        "raters": [_people(data, votes, filters, scripted)]
         + [
             {
                 **rater_findings(judge.rater, bins, settings),
                 **weighted_findings(judge.rater, settings),
                 **_why_no_bins(data),
                 **judge.status,
-                **_measures(data, judge.rater, settings),
+                **_measures(data, judge.rater, votes, settings),
             }
             for judge in data.judges
         ],
     }
 
 
-def _people(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
+def _people(data: ConfigurationData, votes: Units, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
     people, settings = data.people, filters.intervals
     programs = len(scripted & set(people.rated.raters))
     notes = [SCRIPTED] * bool(programs) + few_raters_note(people)
@@ -136,12 +137,12 @@ def _people(data: ConfigurationData, filters: Filters, scripted: frozenset[str])
         "scripted": programs > 0,
         "scripted_raters": programs,
         **({"note": "; ".join(notes)} if notes else {}),
-        **_measures(data, people, settings),
+        **_measures(data, people, votes, settings),
     }
 
 
-def _measures(data: ConfigurationData, rater: Rater, settings: IntervalSettings) -> dict[str, Any]:
-    given = MeasureInput(rater, data.people, settings)
+def _measures(data: ConfigurationData, rater: Rater, votes: Units, settings: IntervalSettings) -> dict[str, Any]:
+    given = MeasureInput(rater, data.people, votes, settings)
     return {
         **compute_measures(given),
         **confusion_findings(given),

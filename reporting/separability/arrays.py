@@ -150,7 +150,9 @@ def read_alignments(
     configuration: Configuration, runs: SeparabilityRuns, similarity: str = ""
 ) -> ConfigurationAlignments:
     """Read the alignments of a configuration from its latest runs, with that of `similarity` among them."""
-    rows = list(without_checks(configuration.matchups()).values_list("pk", "instance__instance_id"))
+    rows = list(
+        without_checks(configuration.study, configuration.matchups()).values_list("pk", "instance__instance_id")
+    )
     labels = labels_of(run for listed in runs.values() for run in listed)
     known = runs.get(configuration.key, [])
     chosen = _chosen(known, similarity)

@@ -7,7 +7,10 @@ import numpy as np
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.models import (
+    BigIntegerField,
     Case,
+    ExpressionWrapper,
+    F,
     ForeignKey,
     IntegerField,
     Q,
@@ -98,6 +101,26 @@ def flags_of(*conditions: Q) -> Combinable:
     """Return a column with the sum of a power of two for each condition that holds: 1 for the first, 2, 4 and so on."""
     flags = (code_of({1 << bit: one}) for bit, one in enumerate(conditions))
     return sum(flags, start=Value(0, SmallIntegerField()))
+
+
+def packed(key: str, *codes: tuple[Combinable, int]) -> Combinable:
+    """Return a column with a primary key and codes as digits of one number: reading a column takes longer than what is in it.
+
+    codes : columns without NULL, each with the number of its values, which count from 0; all together is exact up to 2^53
+    """
+    whole: Combinable = F(key)
+    for code, n in codes:
+        whole = whole * n + code
+    return ExpressionWrapper(whole, BigIntegerField())
+
+
+def unpacked(column: FloatArray, *sizes: int) -> list[IntArray]:
+    """Return the key and the codes of a column of `packed`, whose numbers of values are `sizes`."""
+    rest, found = column.astype(np.int64), []
+    for n in reversed(sizes):
+        rest, code = np.divmod(rest, n)
+        found.append(code)
+    return [rest, *reversed(found)]
 
 
 def places(known: IntArray, wanted: FloatArray | IntArray) -> IntArray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from analysis.bootstrap import mean_rows
 from analysis.consistency import distribution, possible_consistencies, possible_strengths
+from analysis.grouping import count_groups
 from analysis.jackknife import MIN_CLUSTERS
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.questions.questions import MUCH, SLIGHTLY
@@ -88,8 +89,8 @@ def uninformative(consistency: FloatArray, instance: IntArray) -> dict[str, int]
 
     No rating set tells there which system is better. After the measure of Ghosh et al. 2024, eq. 4.
     """
-    rated = len(np.unique(instance))
-    return {"count": rated - len(np.unique(instance[consistency > 0])), "instances": rated}
+    rated = count_groups(instance)
+    return {"count": rated - count_groups(instance[consistency > 0]), "instances": rated}
 
 
 def sets_by_consistency(distributions: Iterable[Mapping[str, int]]) -> tuple[int, int, int]:
@@ -162,14 +163,13 @@ def is_without_order(rater: Rater) -> bool:
 def preferred_first(positions: Positions, settings: IntervalSettings, *, without_order: bool = False) -> Estimate:
     """Return the share of verdicts for the text shown first, ties left out; ½ without position bias."""
     preferred = positions.preferred
-    decided = np.where(preferred == 0, np.nan, preferred)
-    first = np.where(np.isnan(decided), np.nan, (decided == -1).astype(np.float64))
-    ties = _count(preferred == 0)
+    first = preferred == -1
+    decided, ties = first | (preferred == 1), _count(preferred == 0)
     return share_estimate(
-        mean_rows(first),
+        np.stack([first, decided], axis=1).astype(np.float64),
         positions.instance,
         Basis(
-            _count(~np.isnan(decided)),
+            _count(decided),
             "verdicts that are no ties",
             TIE_IN_POSITIONS,
             ties,

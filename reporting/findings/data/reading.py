@@ -14,7 +14,6 @@ from annotation.studies.gold import gold_verdict
 from annotation.studies.log import shown_with_results
 from annotation.studies.outcomes import (
     Selection,
-    batches_for_rating,
     batches_named,
     human_answers_on_each,
     select_each,
@@ -27,7 +26,7 @@ from judging.outcomes.judgments import judges_of, judgments_on_each
 from reporting.core.judge_raters import raters_of_judges
 from reporting.core.people import rater_of_people, scripted_codes
 from reporting.core.raters import JudgeRater, Rater
-from reporting.core.selected_batches import selection_rows
+from reporting.core.selected_batches import selection_rows_by_configuration
 from reporting.findings.data.inputs import (
     Checks,
     Compared,
@@ -48,7 +47,7 @@ Key = tuple[str, int, int]  # of a configuration
 def read_study(study: Study, filters: Filters) -> StudyData:
     """Read a study's configurations, as far as the filters cover them, with all verdicts on them.
 
-    A first pass reads neither times nor lengths of texts, which nothing in it shows.
+    A first pass reads neither times, lengths of texts nor hidden checks, which nothing in it shows.
 
     Raises: UnknownName for an unknown batch.
     """
@@ -60,6 +59,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
     pairs, separabilities = _pairs(study, selections, filters), _separabilities(selections, runs, filters)
     people = _people(study, selections, batches, filters)
+    selected = selection_rows_by_configuration(study.batches.for_rating(), batches)
     chosen = _chosen_judges(study, batches, filters)
     judges, judged_only = _judges(study, selections, batches, filters, chosen)
     return StudyData(
@@ -71,14 +71,14 @@ def read_study(study: Study, filters: Filters) -> StudyData:
                 separability=separabilities[place],
                 people=people[place],
                 judges=judges[place],
-                chosen=selection_rows(batches_for_rating(selection.configuration), batches),
+                chosen=selected.get(selection.configuration.key, []),
                 judged_only=judged_only.get(selection.configuration.key, {}),
             )
             for place, selection in enumerate(selections)
         ),
         alignments=_alignments(known, runs, selections, filters.similarity),
         scripted=frozenset(scripted_codes(study)),
-        checks=_checks(study, {code for one in people for code in one.rated.raters}),
+        checks={} if filters.estimates_only else _checks(study, {code for one in people for code in one.rated.raters}),
         amendments=shown_with_results(study),
         tuned={one.name: len(one.tuned["instances"]) for one in chosen if "instances" in one.tuned},
         juries=tuple(JuryMembers.of(one.name, one.params) for one in chosen if one.is_jury),
@@ -218,7 +218,8 @@ def _alignments(
     chosen = _runs_by_shared_measure([runs.get(one.key, []) for one in known], similarity)
     if chosen is None:
         return None
-    compared = without_checks(Matchup.objects.order_by())
+    study = known[0].study
+    compared = without_checks(study, Matchup.objects.filter(instance__study=study).order_by())
     rows = Alignment.objects.filter(run__in=chosen, matchup__in=compared).order_by("matchup_id")
     key, *raw = number_columns(rows, "matchup_id", "self_a", "self_b", "cross")
     return StudyAlignments(

@@ -7,16 +7,14 @@ from django.utils.translation import gettext_lazy as _
 
 from analysis.agreement import (
     Level,
-    agreement_sums,
+    agreement_sums_of_counts,
     alpha_from_coincidences,
-    coincidences,
+    coincidences_of_counts,
     degree_alpha_from_coincidences,
-    degree_coincidences,
-    majority_agreement,
-    majority_sums,
+    majority_sums_of,
     vote_sums,
+    vote_sums_of_counts,
 )
-from analysis.types import IntArray
 from reporting.core.estimates import Basis, Estimate
 from reporting.core.votes import degrees_of, units, verdicts_beside
 from reporting.findings.measures.registry import JUDGE, PERSON, MeasureInput, measure
@@ -39,8 +37,8 @@ NO_MAJORITY = "no pair has both a verdict and a majority of the people"
 def raw_agreement(given: MeasureInput) -> Estimate:
     """Share of agreeing pairs of votes, over all pairs with two or more votes."""
     found = given.people_votes
-    rows = agreement_sums(found.votes)
-    alone = int((_votes_per_pair(given) == 1).sum())
+    rows = agreement_sums_of_counts(found.counts)
+    alone = int((found.sizes == 1).sum())
     basis = Basis(int(rows[:, 1].sum()), "pairs of ratings", TIE_EQUALS_TIE, alone, NO_COMMON_VOTES)
     return given.share(rows, found.instance, basis)
 
@@ -48,9 +46,9 @@ def raw_agreement(given: MeasureInput) -> Estimate:
 @measure("krippendorff_alpha", _("Krippendorff’s α, %(level)s"), kinds=(PERSON,), levels=LEVELS, text="alpha")
 def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
     """Krippendorff's alpha over all pairs with two or more votes, at each level of measurement."""
-    found, votes = given.people_votes, _votes_per_pair(given)
-    n, alone = int((votes > 1).sum()), int((votes == 1).sum())
-    rows = coincidences(found.votes)
+    found = given.people_votes
+    n, alone = int((found.sizes > 1).sum()), int((found.sizes == 1).sum())
+    rows = coincidences_of_counts(found.counts)
     return {
         level: given.statistic(
             rows,
@@ -73,17 +71,16 @@ def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
 def five_level_alpha(given: MeasureInput) -> Estimate:
     """Krippendorff's ordinal alpha of verdicts with their strengths, over all pairs with two or more such votes."""
     rated = given.rater.rated
-    found = units(rated.outcomes, degrees_of(rated))
-    votes = (~np.isnan(found.votes)).sum(axis=1)
+    found = units(rated.outcomes, degrees_of(rated), most=2)
     basis = Basis(
-        int((votes > 1).sum()),
+        int((found.sizes > 1).sum()),
         "pairs with two or more ratings",
         STRENGTH_IN_ALPHA,
-        int((votes == 1).sum()),
+        int((found.sizes == 1).sum()),
         NO_VARIATION,
     )
-    rows = degree_coincidences(found.votes)
-    unknown = int((~np.isnan(rated.outcomes.verdict)).sum() - votes.sum())
+    rows = coincidences_of_counts(found.counts)
+    unknown = int((~np.isnan(rated.outcomes.verdict)).sum() - found.sizes.sum())
     return {
         **given.statistic(rows, found.instance, degree_alpha_from_coincidences, basis, ceiling=1.0),
         "unknown_strength": unknown,
@@ -93,9 +90,9 @@ def five_level_alpha(given: MeasureInput) -> Estimate:
 @measure("agreement_with_people", _("Agrees with people"), kinds=(JUDGE,))
 def agreement_with_people(given: MeasureInput) -> Estimate:
     """Share of people's votes that equal the judge's verdict on the same pair."""
-    rows = vote_sums(given.beside_people, given.people_votes.votes)
+    rows = vote_sums_of_counts(given.beside_people, given.people_votes.counts)
     n = int(rows[:, 1].sum())
-    basis = Basis(n, "ratings", TIE_EQUALS_TIE, int(_votes_per_pair(given).sum()) - n, NO_VERDICTS)
+    basis = Basis(n, "ratings", TIE_EQUALS_TIE, int(given.people_votes.sizes.sum()) - n, NO_VERDICTS)
     if not given.settings.two_way:
         return given.share(rows, given.people_votes.instance, basis)
     votes = given.people.rated.outcomes
@@ -106,12 +103,8 @@ def agreement_with_people(given: MeasureInput) -> Estimate:
 @measure("agreement_with_majority", _("Agrees with their majority"), kinds=(JUDGE,))
 def agreement_with_majority(given: MeasureInput) -> Estimate:
     """Share of pairs on which the judge's verdict equals the majority of the people's votes."""
-    verdict, people = given.beside_people, given.people_votes.votes
-    found = majority_agreement(verdict, people)
-    basis = Basis(found.n, "pairs with a majority", TIE_EQUALS_TIE, found.left_out, NO_MAJORITY)
-    return given.share(majority_sums(verdict, people), given.people_votes.instance, basis)
-
-
-def _votes_per_pair(given: MeasureInput) -> IntArray:
-    counts: IntArray = (~np.isnan(given.people_votes.votes)).sum(axis=1)
-    return counts
+    verdict, people = given.beside_people, given.people_votes
+    rows = majority_sums_of(verdict, people.majority)
+    n = int(rows[:, 1].sum())
+    left_out = int((~np.isnan(verdict) & (people.sizes > 0)).sum()) - n
+    return given.share(rows, people.instance, Basis(n, "pairs with a majority", TIE_EQUALS_TIE, left_out, NO_MAJORITY))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from analysis.bootstrap import mean_sums, ratio
-from analysis.confusion import majority_confusion, others_confusion
+from analysis.confusion import majority_confusion_of_counts, others_confusion_of_counts
 from reporting.core.estimates import number
 from reporting.core.raters import Rater
 from reporting.findings.measures import MeasureInput
@@ -19,9 +19,9 @@ def confusion_findings(given: MeasureInput) -> dict[str, Any]:
     """Return `confusion`: a judge's verdicts by people's majority, and each person's votes by the other people's."""
     people = given.people_votes
     if given.rater.kind == PERSON:
-        found = others_confusion(people.votes)
+        found = others_confusion_of_counts(people.counts)
     else:
-        found = majority_confusion(given.beside_people, people.votes)
+        found = majority_confusion_of_counts(given.beside_people, people.counts)
     return {
         "confusion": {
             "by_majority": {

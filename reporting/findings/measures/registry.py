@@ -19,23 +19,22 @@ from reporting.core.estimates import (
     statistic_estimate,
 )
 from reporting.core.raters import Rater
-from reporting.core.votes import Units, units, verdicts_beside
+from reporting.core.votes import Units, verdicts_beside
 
 PERSON, JUDGE = "person", "judge"  # kinds of raters
 
 
 @dataclass(frozen=True, eq=False)
 class MeasureInput:
-    """One rater on one configuration."""
+    """One rater on one configuration.
+
+    people_votes : the people's votes by pair, counted once for all raters
+    """
 
     rater: Rater
     people: Rater
+    people_votes: Units
     settings: IntervalSettings
-
-    @cached_property
-    def people_votes(self) -> Units:
-        """People's votes by pair."""
-        return units(self.people.rated.outcomes)
 
     @cached_property
     def beside_people(self) -> FloatArray:

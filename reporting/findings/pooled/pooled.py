@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -95,9 +96,12 @@ def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:
 
 @lru_cache(maxsize=1)  # the findings of a study ask five times
 def _codes(named: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[IntArray, ...]:
-    every = sorted({(dataset, name) for dataset, names in named for name in names})
-    codes = {instance: code for code, instance in enumerate(every)}
-    found = tuple(np.array([codes[dataset, name] for name in names], dtype=np.int64) for dataset, names in named)
+    every: dict[str, set[str]] = {}
+    for dataset, names in named:
+        every.setdefault(dataset, set()).update(names)
+    number = count()
+    codes = {dataset: dict(zip(sorted(every[dataset]), number, strict=False)) for dataset in sorted(every)}
+    found = tuple(np.array([codes[dataset][name] for name in names], dtype=np.int64) for dataset, names in named)
     for one in found:
         one.flags.writeable = False
     return found

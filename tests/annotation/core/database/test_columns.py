@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from django.db.models import F, FloatField, Q, QuerySet, SmallIntegerField, Value
 
-from annotation.core.database.columns import code_of, number_columns, places
+from annotation.core.database.columns import code_of, number_columns, packed, places, unpacked
 from annotation.models import Study, System
 from tests.factories import make_study
 
@@ -47,6 +47,13 @@ def test_fractions_and_missing_ones_are_exact(far: Rows) -> None:
     found = number_columns(far, third, "pk", Value(None, FloatField()))
     np.testing.assert_array_equal(found[:2], [[50 / 3, 51 / 3, 52 / 3], [1 << 20, (1 << 31) + 7, LARGEST]])
     assert np.isnan(found[2]).all()
+
+
+def test_a_key_and_its_codes_come_out_of_one_column_as_they_went_in(far: Rows) -> None:
+    known = far.filter(pk__lt=LARGEST)
+    codes = (F("position") - 50, 4), (code_of({2: Q(position=50), 1: Q(position=51)}), 3)
+    [column] = number_columns(known, packed("pk", *codes))
+    assert [one.tolist() for one in unpacked(column, 4, 3)] == [[1 << 20, (1 << 31) + 7], [0, 1], [2, 1]]
 
 
 def test_the_order_of_the_rows_is_kept_and_none_are_no_row(far: Rows) -> None:

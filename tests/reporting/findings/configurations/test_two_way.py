@@ -8,6 +8,7 @@ import pytest
 
 from analysis.intervals import mean_interval, ratio_spread, share_interval
 from reporting.core.estimates import IntervalSettings
+from reporting.core.votes import units
 from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings
 from reporting.findings.configurations.weighted import weighted_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters
@@ -39,13 +40,14 @@ def data(**more: Any) -> ConfigurationData:
 
 def found_on(one: ConfigurationData, settings: IntervalSettings) -> tuple[dict[str, Any], dict[str, Any]]:
     people, judge = one.people, one.judges[0].rater
+    counted = units(people.rated.outcomes)
     return (
         {
             **rater_findings(people, None, settings),
             **weighted_findings(people, settings),
-            **compute_measures(MeasureInput(people, people, settings)),
+            **compute_measures(MeasureInput(people, people, counted, settings)),
         },
-        {**rater_findings(judge, None, settings), **compute_measures(MeasureInput(judge, people, settings))},
+        {**rater_findings(judge, None, settings), **compute_measures(MeasureInput(judge, people, counted, settings))},
     )
 
 
