@@ -1,6 +1,8 @@
 """The budget of a run: what is spent, what calls in flight may cost, and whether one more fits under the cap."""
 
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Max
 
@@ -15,9 +17,9 @@ CHARACTERS = 4  # per prompt token, before any answer: a guess for English
 COMPLETION_TOKENS = 300  # of an answer, before any is known
 
 
-def longest_allowed(request: Request) -> int:
-    """Return the request's limit on the tokens of its answer; 0 without one."""
-    limits = (request.body.get(name) for name in LENGTH_FIELDS)
+def longest_allowed(params: Mapping[str, Any]) -> int:
+    """Return the limit on the tokens of an answer in a request's body, or in a judge's parameters; 0 without one."""
+    limits = (params.get(name) for name in LENGTH_FIELDS)
     return max((limit for limit in limits if isinstance(limit, int) and not isinstance(limit, bool)), default=0)
 
 
@@ -57,7 +59,7 @@ class CallSizes:
     def guess(self, request: Request) -> tuple[int, int]:
         """Return upper estimates of a call's prompt and answer tokens, from earlier answers or the request's own limit."""
         prompt = int(self._prompt_share * request.length) + 1
-        return prompt, longest_allowed(request) or self._completion
+        return prompt, longest_allowed(request.body) or self._completion
 
 
 class Budget:
@@ -111,7 +113,7 @@ class Budget:
             return True
         endpoint, (prompt, answer) = self.endpoint_for(request), self.sizes.guess(request)
         taken = self.outstanding + self._stored
-        is_unknown = not (self.sizes.known or longest_allowed(request))
+        is_unknown = not (self.sizes.known or longest_allowed(request.body))
         if is_unknown and self._open:
             return False
         cost, least = (

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import QuerySet
+from django.utils.functional import Promise
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import AnnotationError, UnknownName
@@ -55,11 +57,19 @@ class IdsField(forms.CharField):
 
 
 class CapField(forms.DecimalField):
-    """A cap on costs, in the endpoint's currency."""
+    """A cap on costs, in the endpoint's currency; says when it may be exceeded."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        label = _("Cost cap")
-        super().__init__(required=False, min_value=0, max_digits=12, decimal_places=6, label=label, **kwargs)
+    def __init__(self, *, help_text: Promise | str = "", **kwargs: Any) -> None:
+        unlimited = _("Without max_tokens, answers under way that are longer than all before can exceed it.")
+        super().__init__(
+            required=False,
+            min_value=0,
+            max_digits=12,
+            decimal_places=6,
+            label=_("Cost cap"),
+            help_text=format_lazy("{} {}", help_text, unlimited),
+            **kwargs,
+        )
 
 
 class NarrowingForm(forms.Form):

@@ -276,7 +276,7 @@ class BatchWork(Transport):
         """
         if self.budget.granted is None:
             return True
-        if not (self.sizes.known or longest_allowed(request)):
+        if not (self.sizes.known or longest_allowed(request.body)):
             raise RunStopped(
                 "a cap on the cost of a batch needs answers of a known length: nothing can be taken back once it "
                 "is handed in; add a judge with --param max_tokens=N, or run it by calls"

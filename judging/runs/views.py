@@ -20,6 +20,7 @@ from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import named_questions
+from judging.calls.budget import longest_allowed
 from judging.core.drift_warnings import drift_before
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
@@ -241,6 +242,7 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
         "failures": failures_by_kind(found) if counts.errors else [],
         "workers": at_work,
         "in_flight": sum(worker.in_flight for worker in at_work),
+        "limited": bool(longest_allowed(found.judge.params)),
         "active": active,
         "lost": found.status == JudgeRun.Status.RUNNING and not at_work,
     }

@@ -406,6 +406,14 @@ def test_cap_below_the_price_of_the_first_prompt_asks_nothing() -> None:
     assert len(client.bodies) == 1
 
 
+@pytest.mark.parametrize("in_flight", [1, 16])
+def test_first_answer_of_any_length_is_the_only_one_that_exceeds_the_cap(in_flight: int) -> None:
+    client = Talker(lambda asked: {**chat_completion("A"), "usage": {"prompt_tokens": 80, "completion_tokens": 90_000}})
+    study, judge = make_study(instances=10), judge_named("polled")
+    ended = limited(client, study, judge, in_flight=in_flight, max_cost=Decimal("0.85"))
+    assert (ended.status, len(client.bodies)) == ("paused", 1)
+
+
 def test_cap_knows_after_a_restart_what_calls_take() -> None:
     study, judge = make_study(), judge_named("polled")
     limited(Talker(), study, judge, limit=1)  # three calls, 0.243

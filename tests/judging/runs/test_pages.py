@@ -16,6 +16,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Pair, Study
+from judging.core.fields import CapField
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.models import Judge, JudgeRun, Judgment, PromptFile, RunWorker
 from judging.runs import views
@@ -445,6 +446,21 @@ def test_start_form_sets_the_cap_and_the_limit(
     run = JudgeRun.objects.get()
     assert run.max_cost == Decimal("1.5")
     assert DBTaskResult.objects.get().args_kwargs["args"] == [run.pk, 2]
+
+
+@pytest.mark.parametrize(("params", "told"), [({}, True), ({"max_tokens": 9}, False), ({"max_tokens": None}, True)])
+def test_page_of_a_capped_run_says_whether_long_answers_can_exceed_it(
+    researcher: Client, study: Study, params: dict[str, Any], told: bool
+) -> None:
+    judge = make_judge(endpoint=make_endpoint(price_prompt=1, price_completion=2), params=params)
+    run = start_run(study=study, judge=judge, max_cost=Decimal(1))
+    page = researcher.get(reverse("judging:run", args=["tea", run.pk])).content.decode()
+    assert re.search(r"at most 1[.\d]*.USD", page)
+    assert ("the judge has no max_tokens" in page) is told
+
+
+def test_form_says_when_a_cap_can_be_exceeded() -> None:
+    assert str(CapField(help_text="Of the whole.").help_text).startswith("Of the whole. Without max_tokens, answers")
 
 
 @pytest.mark.parametrize("data", [{"judge": "nobody", "in_flight": 1}, {"judge": "coin", "in_flight": 0}, {}])
