@@ -1,6 +1,8 @@
-"""Numbers and names as plain text for a terminal."""
+"""Numbers and names as plain text."""
 
 from typing import Any
+
+from django.utils.formats import number_format
 
 from reporting.core.units import counted_in_english
 
@@ -10,6 +12,11 @@ UNDEFINED = "—"
 def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
     """Format a number with a fixed number of decimals and the minus sign that pictures have; nought has no sign."""
     return f"{value:{'+' if signed else ''}z.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def localised(value: float, digits: int) -> str:
+    """Round a number, and write it as the reader's language does; Django alone would cut off the decimals that are not shown."""
+    return str(number_format(f"{value:z.{digits}f}", digits)).replace("-", "\N{MINUS SIGN}")
 
 
 def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:

@@ -124,11 +124,15 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def said(text: str) -> str:
-    """Translate a phrase of the JSON; one that is not in the catalogue stays as it is."""
+    """Translate a phrase of the JSON, or each of several with semicolons between; one that is not in the catalogue stays as it is."""
     if "{" in text or "}" in text:
         return text
     phrase, numbers = without_numbers(text)
-    return _(phrase).format(*numbers) if phrase else ""
+    found = _(phrase) if phrase else ""
+    if found == phrase and "; " in text:
+        first, _semicolon, others = text.partition("; ")
+        return f"{said(first)}; {said(others)}"
+    return found.format(*numbers)
 
 
 def without_numbers(text: str) -> tuple[str, list[str]]:

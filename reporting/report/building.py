@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.staticfiles.finders import find
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
+from django.utils.translation import gettext as _
 
 from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Event, Study
@@ -93,6 +94,7 @@ def _figure(name: str, found: dict[str, Any], one: dict[str, Any] | None = None)
     if "why" in shown:
         return shown
     drawn = base64.b64encode(to_svg(spec).encode()).decode()
+    shown["alt"] = shown["alt"].replace(_(" The numbers are in the CSV."), "")  # which a report has none of
     return {**shown, "light": f"data:image/svg+xml;base64,{drawn}", "dark": "", "links": {}}
 
 

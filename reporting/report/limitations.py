@@ -7,8 +7,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from reporting.core.instance_selection import selection_note
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
+from reporting.findings.sections.configurations import exclusion_words
 from reporting.findings.sections.tables import configuration_name
 
 FEW_INSTANCES, FEW_IN_A_BIN = 20, 5
@@ -46,7 +48,7 @@ def _of_configurations(found: Mapping[str, Any]) -> Iterator[str]:
                 "few": FEW_IN_A_BIN,
             }
         if "chosen_note" in one:
-            yield f"{name}: {said(one['chosen_note'])}."
+            yield f"{name}: {selection_note(one['chosen'])}."
         if "note" in people:
             yield f"{name}: {said(people['note'])}."
         if sets := people["incomplete_rating_sets"]:
@@ -72,13 +74,14 @@ def _of_people(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) ->
         return
     code, most = Counter(ratings_by_rater).most_common(1)[0]
     if most / total > MUCH_BY_ONE:
-        yield _("One person (%(code)s) gave %(share).0f %% of people's ratings: the numbers are largely theirs.") % {
+        yield _("One person (%(code)s) gave %(share)s of people’s ratings: the numbers are largely theirs.") % {
             "code": code,
-            "share": 100 * most / total,
+            "share": _("{number}%").format(number=f"{100 * most / total:.0f}"),
         }
     left_out: Counter[str] = Counter()
     for one in found["configurations"]:
         left_out.update(one["raters"][0]["exclusions"])
-    listed = ", ".join(f"{reason.replace('_', ' ')} {count}" for reason, count in left_out.items() if count)
+    words = exclusion_words()
+    listed = ", ".join(f"{words[reason]}: {count}" for reason, count in left_out.items() if count)
     if listed:
         yield _("Ratings of people that count nowhere here: %(listed)s.") % {"listed": listed}

@@ -24,7 +24,7 @@ def methods_of(study: Study, found: Mapping[str, Any]) -> list[str]:
 def _task(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
     configurations = found["configurations"]
     systems = {one[side] for one in configurations for side in ("system_a", "system_b")}
-    yield _("The task is %(kind)s; outputs of %(systems)s were compared on %(instances)s in %(pairs)s.") % {
+    yield _("Task: %(kind)s. Outputs of %(systems)s were compared on %(instances)s in %(pairs)s.") % {
         "kind": study.get_task_kind_display(),
         "systems": ngettext("%(n)d system", "%(n)d systems", len(systems)) % {"n": len(systems)},
         "instances": _instances(sum(one["instances"] for one in configurations)),
@@ -108,7 +108,7 @@ def _people(study: Study) -> Iterator[str]:
     raters = study.annotators.filter(withdrawn_at=None)
     people = raters.exclude(kind=Annotator.Kind.SCRIPTED)
     kinds = Counter(one.get_kind_display() for one in people)
-    listed = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
+    listed = ", ".join(f"{kind}: {count}" for kind, count in sorted(kinds.items()))
     if number := sum(kinds.values()):
         yield ngettext("%(n)d person took part (%(kinds)s).", "%(n)d people took part (%(kinds)s).", number) % {
             "n": number,
@@ -193,9 +193,9 @@ def _numbers(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
         if one["separability"]
     }
     for similarity, group in sorted(measured):
-        yield _("Separability is by %(similarity)s; similarities are put on a scale from 0 to 1 over: %(group)s.") % {
+        yield _("Separability is by %(similarity)s; similarities are put on a scale from 0 to 1, %(scale)s.") % {
             "similarity": similarity,
-            "group": group,
+            "scale": _scale(group),
         }
     yield _(
         "Intervals are of level %(level)g over instances%(two_way)s; a tie counts as half a win%(ties)s. Below five "
@@ -208,3 +208,12 @@ def _numbers(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
         "study": study.seed,
     }
     yield _("Computed by Tandem %(version)s.") % {"version": found["version"]}
+
+
+def _scale(group: str) -> str:
+    """Say between which similarities the scale lies, by the group of normalisation."""
+    if group == "configuration":
+        return _("from the smallest to the largest of each configuration")
+    if group == "study":
+        return _("from the smallest to the largest of the study")
+    return _("between the constants %(bounds)s") % {"bounds": group.replace(",", ", ")}

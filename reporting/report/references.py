@@ -126,5 +126,9 @@ def _reasons(found: Mapping[str, Any]) -> Iterator[str]:
 
 def bibtex(keys: list[str], version: str) -> str:
     """Return the entries of these, and of this software in its version."""
-    software = f"@software{{tandem,\n  title = {{Tandem: human and judge preferences on the very same pairs}},\n  version = {{{version}}}\n}}"
+    # BibTeX itself has no entry of software.
+    software = (
+        "@misc{tandem,\n  author = {{The Tandem contributors}},\n"
+        f"  title = {{Tandem: human and judge preferences on the very same pairs}},\n  note = {{Software, version {version}}}\n}}"
+    )
     return "\n\n".join([*(ENTRIES[key] for key in keys), software]) + "\n"

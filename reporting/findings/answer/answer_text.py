@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from reporting.core.text import printable
+from reporting.core.text import localised, printable
 from reporting.findings.judges.verdicts import verdict_text
 
 TEXTS = {
@@ -168,7 +168,7 @@ def _plain(value: Any) -> str:
 
 
 def _percent(value: float) -> str:
-    return _("{number}%").format(number=_rounded(value * 100, 1))
+    return _("{number}%").format(number=localised(value * 100, 1))
 
 
 def _level(value: float) -> str:
@@ -176,12 +176,7 @@ def _level(value: float) -> str:
 
 
 def _decimal(value: float) -> str:
-    return _rounded(value, 2)
-
-
-def _rounded(value: float, digits: int) -> str:
-    """Write a number rounded; Django alone would cut off the decimals that are not shown."""
-    return str(number_format(f"{value:z.{digits}f}", digits)).replace("-", "\N{MINUS SIGN}")
+    return localised(value, 2)
 
 
 def _instances(number: int) -> str:
@@ -206,7 +201,7 @@ WRITTEN: dict[str, Shown] = {
     **dict.fromkeys(("rate", "low", "high", "none", "part", "full", "plain"), _percent),
     "level": _level,
     **dict.fromkeys(("least", "most", "below", "above", "alpha"), _decimal),
-    "rating": lambda value: _rounded(value, 0),
+    "rating": lambda value: localised(value, 0),
     "verdict": _verdict,
     "instances": _instances,
     "needed": _instances,

@@ -13,7 +13,7 @@ from analysis.jackknife import MIN_CLUSTERS
 from analysis.non_inferiority import NonInferiority, instances_to_pass
 from analysis.replacement import MIN_INSTANCES, MIN_PEOPLE, AlternativeAnnotatorTest
 from reporting.core.estimates import number
-from reporting.core.text import fixed
+from reporting.core.text import localised
 
 Status = Literal["nothing", "few", "passes", "worse", "chance", "open", "narrow"]
 Values = dict[str, Any]
@@ -267,7 +267,7 @@ def verdict_text(rule: str, values: Values) -> str:
 def _shown_values(values: Values) -> Values:
     """Format numbers: two decimals, counts with their noun; a dash where there is none."""
     n = values.get("instances", 0)
-    numbers = {name: fixed(value, 2) for name, value in values.items() if isinstance(value, float)}
+    numbers = {name: localised(value, 2) for name, value in values.items() if isinstance(value, float)}
     numbers |= {name: f"{values[name]:.3g}" for name in ("p_value", "limit") if name in values}
     numbers |= {name: "—" for name, value in values.items() if value is None}
     return {**values, **numbers, "instances": ngettext("%(n)s instance", "%(n)s instances", n) % {"n": n}}

@@ -148,6 +148,18 @@ def _answers(judges: list[Findings], at: int) -> Table | None:
     return Table(f"answers-{at}", _("What judges answered"), headings, rows)
 
 
+def exclusion_words() -> dict[str, str]:
+    """Return why ratings are left out, in the reader's words."""
+    return {
+        "excluded": _("Excluded"),
+        "not_submitted": _("Not submitted"),
+        "surplus": _("Surplus"),
+        "repeated": _("Repeated"),
+        "check": _("Of qualifications and hidden checks"),
+        "withdrawn": _("Withdrawn"),
+    }
+
+
 def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
     """Return what the numbers rest on: names of batches and judges, ratings that count and those left out.
 
@@ -156,14 +168,7 @@ def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
     chosen = numbers["filters"]["batches"] or list(batches)
     people = [(one, one["raters"][0]) for one in numbers["configurations"]]
     judges = {rater_name(rater["rater"]): None for one in numbers["configurations"] for rater in one["raters"][1:]}
-    reasons = {
-        "excluded": _("Excluded"),
-        "not_submitted": _("Not submitted"),
-        "surplus": _("Surplus"),
-        "repeated": _("Repeated"),
-        "check": _("Of qualifications and hidden checks"),
-        "withdrawn": _("Withdrawn"),
-    }
+    reasons = exclusion_words()
     rows: list[Row] = [
         (
             (configuration_name(one),),

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
 from annotation.models import Annotator, Batch, Instance, Study
 from annotation.studies.log import log
 from judging.models import Endpoint, Judge, Judgment
+from reporting.core.scripted import SCRIPTED
+from reporting.core.words import said
+from reporting.findings.rankings import ranking_models
 from reporting.findings.study_findings import findings
 from reporting.report import pdf
 from reporting.report.building import write_report
@@ -72,10 +76,16 @@ class Loaded(HTMLParser):
         self.loads: list[str] = []
         self.tags: list[str] = []
         self.ids: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(" ".join(data.split()))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         for name, value in attrs:
+            if name == "alt":
+                self.texts.append(value or "")
             if name in ("src", "srcset", "data", "poster") or (name == "href" and tag != "a"):
                 self.loads.append(value or "")
             if name == "id":
@@ -112,21 +122,21 @@ def test_what_it_quotes_is_escaped(folder: Path) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "The task is Summarisation; outputs of 2 systems were compared on 6 instances in 12 pairs.",
+        "Task: Summarisation. Outputs of 2 systems were compared on 6 instances in 12 pairs.",
         "Asked was: “Which &lt;i&gt;is&lt;/i&gt; better?”.",
         "the 6 instances of highest separability (top:6, seed ",
         "It has 6 HITs with N = 2 pairs of one instance each, for R = 3 raters; they were submitted 8 times.",
-        "1 person took part (Account here 1). 1 program rated in the place of a person.",
+        "1 person took part (Account here: 1). 1 program rated in the place of a person.",
         "A HIT was paid with 2.00 EUR.",
         "Judge &lt;u&gt;judge: method direct, model small-model, with tables by large-model, parameters {&quot;t&quot;: 0}",
         "prompt direct.v1+summarization.v1 (SHA-256 ",
-        "Separability is by rouge1; similarities are put on a scale from 0 to 1 over: configuration.",
+        "Separability is by rouge1; similarities are put on a scale from 0 to 1, from the smallest to the largest of each configuration.",
         "Intervals are of level 0.95 over instances; a tie counts as half a win",
         "people rated only 6 instances; intervals are wide",
         "separability bins hold fewer than 5 instances",
         "by separability (rouge1)",
         "gave no readable verdict on 2 of 12 presentations",
-        "One person (ann) gave 75 % of people&#x27;s ratings",
+        "One person (ann) gave 75% of people’s ratings",
         "Compare without Despair",
     ],
 )
@@ -142,7 +152,48 @@ def test_numbers_and_references_lie_beside_it(study: Study, folder: Path) -> Non
     keys = re.findall(r"(?m)^@\w+\{(\w+),", text)
     assert {"ghosh2024despair", "lin2004rouge", "krippendorff2018content", "tandem"} <= set(keys)
     assert "popovic2015chrf" not in keys
-    assert all(entry.count("{") == entry.count("}") for entry in ENTRIES.values())
+
+
+# By what BibTeX's standard styles ask for.
+NEEDED = {
+    "article": {"author", "title", "journal", "year"},
+    "book": {"author", "title", "publisher", "year"},
+    "inproceedings": {"author", "title", "booktitle", "year"},
+    "misc": {"author", "title"},
+}
+
+
+def read_bibtex(text: str) -> dict[str, tuple[str, dict[str, str]]]:
+    """Parse entries of braced fields, each on a line; return type and fields by key."""
+    found: dict[str, tuple[str, dict[str, str]]] = {}
+    for entry in text.strip().split("\n\n"):
+        head, *fields, end = entry.split("\n")
+        opened = re.fullmatch(r"@(\w+)\{(\w+),", head)
+        assert opened, head
+        assert end == "}"
+        assert opened[2] not in found
+        read = [re.fullmatch(r"  (\w+) = \{(.+)\}(,?)", field) for field in fields]
+        assert [one and one[3] for one in read] == [","] * (len(read) - 1) + [""], entry
+        found[opened[2]] = opened[1], {one[1]: one[2] for one in read if one}
+        for value in found[opened[2]][1].values():
+            depth = [value[:at].count("{") - value[:at].count("}") for at in range(len(value) + 1)]
+            assert min(depth) == depth[-1] == 0, value
+    return found
+
+
+def test_every_reference_is_an_entry_that_bibtex_takes() -> None:
+    read = read_bibtex(bibtex(list(ENTRIES), "1.0"))
+    assert len(read) == len(ENTRIES) + 1
+    for kind, fields in read.values():
+        assert fields.keys() >= NEEDED[kind]
+        assert re.fullmatch(r"\d{4}|None", str(fields.get("year")))
+        assert re.fullmatch(r"\d+(--\d+)?|None", str(fields.get("pages")))
+        assert re.fullmatch(r"10\.\d{4,}/\S+|None", str(fields.get("doi")))
+        assert all(
+            value.isascii() and not re.search(r"(?<!\\)[%&#_$]", value.replace(str(fields.get("doi")), ""))
+            for value in fields.values()
+        )
+        assert all(", " in one or one.startswith("{") for one in fields["author"].split(" and "))
 
 
 def test_nobody_rated_is_said(study: Study) -> None:
@@ -156,6 +207,39 @@ def test_it_is_written_in_german(study: Study, tmp_path: Path, monkeypatch: pyte
     assert '<html lang="de">' in html
     assert "So wurde vorgegangen" in html
     assert "Ausgaben von 2 Systemen" in html
+
+
+def texts_of(folder: Path) -> set[str]:
+    """Return the texts of a page, without its style and BibTeX."""
+    found = Loaded()
+    found.feed(page_of(folder))
+    return {text for text in found.texts if not text.startswith(("@", "/*"))}
+
+
+ONLY_ENGLISH = {"the", "of", "by", "with", "people", "ratings", "instances", "which", "each"}
+ONLY_GERMAN = {"und", "der", "das", "nach", "mit", "von", "Menschen", "Instanzen"}
+
+
+def test_no_english_is_left_in_german_and_no_german_comes_into_english(
+    study: Study, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf, "browser", lambda: None)
+    write_report(study, tmp_path / "de", language="de")
+    english, german = texts_of(folder), texts_of(tmp_path / "de")
+    alike = {text for text in english & german if re.search(r"[a-z]{3,} [A-Za-z]{2,}", text)}
+    assert alike == {"question: Which? → Which is better?"}
+    assert [text for text in german if ONLY_ENGLISH & set(re.findall(r"\w+", text))] == []
+    assert [text for text in english if ONLY_GERMAN & set(re.findall(r"\w+", text))] == []
+    assert [text for text in (*english, *german) if "CSV" in text] == []
+
+
+def test_of_several_notes_each_is_translated() -> None:
+    note = f"{SCRIPTED}; {ranking_models.SEPARATED_NOTE}"
+    with translation.override("de"):
+        assert said(note) == f"{said(SCRIPTED)}; {said(ranking_models.SEPARATED_NOTE)}"
+        assert said(ranking_models.SEPARATED_NOTE) != ranking_models.SEPARATED_NOTE
+        assert said(SCRIPTED) != SCRIPTED
+    assert said(note) == note
 
 
 def test_a_study_without_anything_has_a_report_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
