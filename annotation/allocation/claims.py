@@ -1,7 +1,6 @@
 """Claim and return HITs, in one short transaction each that is safe on both databases."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -72,9 +71,13 @@ def claim_at_once(*, annotator: Annotator, at: datetime) -> Assignment | None:
     None if refused.
     """
     try:
-        # A savepoint undoes the draw of an arm where there is no HIT; nothing else is written before a refusal.
-        with transaction.atomic() if annotator.study.is_two_stage else nullcontext():
+        if not annotator.study.is_two_stage:
             return _claim_locked(annotator, at)
+        with transaction.atomic():
+            claimed = _claim_locked(annotator, at)
+            # Undoes the draw of an arm where there is no HIT; nothing else is written before a refusal.
+            transaction.set_rollback(claimed is None)
+            return claimed
     except (ConsentNeeded, ClaimRefused):
         return None
 
@@ -85,13 +88,16 @@ def _claim(annotator: Annotator, at: datetime, *, stop_at_expired: bool = True) 
     annotator = _locked(annotator, at)
     if stop_at_expired and annotator.any_expired:  # type: ignore[attr-defined]
         return None
-    return _claim_locked(annotator, at)
-
-
-def _claim_locked(annotator: Annotator, at: datetime) -> Assignment:
-    """Claim for an annotator who is locked."""
-    if has_ended(annotator):
+    if (claimed := _claim_locked(annotator, at)) is None:
+        # This undoes the draw of an arm too, which keeps the arms balanced.
         raise ClaimRefused(no_work_reason(annotator, at))
+    return claimed
+
+
+def _claim_locked(annotator: Annotator, at: datetime) -> Assignment | None:
+    """Claim for an annotator who is locked; None where there is nothing for them."""
+    if has_ended(annotator):
+        return None
     if not has_consented(annotator):
         raise ConsentNeeded(_("Please answer the consent question first."))
     # A query of its own: the locking statement may have waited, and reads the other tables as of its start.
@@ -107,13 +113,12 @@ def _claim_locked(annotator: Annotator, at: datetime) -> Assignment:
     return _claim_next(annotator, batches, at)
 
 
-def _claim_next(annotator: Annotator, batches: Sequence[Batch], at: datetime) -> Assignment:
-    """Claim the next HIT of the queue, or the hidden check due before it."""
+def _claim_next(annotator: Annotator, batches: Sequence[Batch], at: datetime) -> Assignment | None:
+    """Claim the next HIT of the queue, or the hidden check due before it; None where there is neither."""
     rating = queue.for_rating(annotator, batches)
-    # If there is no HIT, the rollback undoes the arm's draw, which keeps the arms balanced.
     slot = queue.lock_next(annotator, rating, arm_of_rater(annotator)) if rating else None
     if slot is None:
-        raise ClaimRefused(no_work_reason(annotator, at))
+        return None
     batch = next(one for one in rating if one.pk == slot.batch_id)
     if (check := next_check(annotator, batch)) is not None:
         return _begin(check, at)

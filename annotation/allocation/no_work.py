@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
-from django.db.models import Min
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
-from annotation.allocation import limits
+from annotation.allocation import limits, queue
+from annotation.core.database.prepared import Prepared
 from annotation.models import Annotator, Assignment, Batch, Slot
 from annotation.quality.qualification import qualification_status
 from annotation.recruitment.channels import channel_of
@@ -22,17 +23,17 @@ def no_work_reason(annotator: Annotator, at: datetime) -> str:
         return _("You have withdrawn from this study, so there is nothing for you to rate. Thank you.")
     if annotator.excluded or annotator.blocked_at:
         return _("Your work in this study has ended. Thank you.")
-    batches = Batch.objects.open().for_rating().filter(study_id=annotator.study_id, origin=Batch.Origin.COLLECTED)
-    if not batches.exists():
+    batches = queue.open_batches(annotator)
+    rating = [batch for batch in batches if batch.purpose == Batch.Purpose.RATING]
+    if not rating:
         return _("Nothing is open for rating at the moment. Please look again later.")
-    if _failed(annotator):
+    if len(rating) < len(batches) and _failed(annotator):
         return _("You did not pass the qualification for this study, so there is nothing for you to rate. Thank you.")
-    if Slot.objects.free().filter(hit__batch__in=batches).exists():
-        if limits.is_reached(annotator, channel_of(annotator)) or not limits.below_cap(annotator, list(batches)):
+    if queue.has_free_slot(annotator.study):
+        if limits.is_reached(annotator, channel_of(annotator)) or not limits.below_cap(annotator, rating):
             return _("You have done as many HITs as you may do here now. Thank you!")
         return _("You have rated everything that is open to you. Thank you!")
-    at_work = Assignment.objects.filter(hit__batch__in=batches, slot__isnull=False).claimed()
-    soonest = at_work.exclude(annotator=annotator).aggregate(at=Min("expires_at"))["at"]
+    soonest = _SOONEST.first(study=annotator.study_id, annotator=annotator.pk)
     if soonest is None:
         return _("Everything has been rated. Thank you!")
     minutes = max(1, round((soonest - at).total_seconds() / 60))
@@ -44,3 +45,13 @@ def no_work_reason(annotator: Annotator, at: datetime) -> str:
 def _failed(annotator: Annotator) -> bool:
     found = qualification_status(annotator)
     return found.required and not found.passed and found.attempts_left == 0
+
+
+def _expiries(study: int, annotator: int) -> "QuerySet[Assignment, datetime | None]":
+    # A subquery, not a join: the leases are read in order, up to the first of a slot in these batches.
+    slots = Slot.objects.filter(assignment=OuterRef("pk"), batch__in=queue.batches_for_rating(study))
+    claims = Assignment.objects.claimed().filter(Exists(slots), expires_at__isnull=False).exclude(annotator=annotator)
+    return claims.order_by("expires_at").values_list("expires_at", flat=True)[:1]
+
+
+_SOONEST = Prepared(_expiries)

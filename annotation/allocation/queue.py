@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 from annotation.allocation import limits
 from annotation.core.database.prepared import Prepared
 from annotation.hits import slot_arms
-from annotation.models import Annotator, Assignment, Batch, Hit, Slot
+from annotation.models import Annotator, Assignment, Batch, Hit, Slot, Study
 from annotation.models.hits import SlotQuerySet
 from annotation.models.rating import AssignmentQuerySet
 from annotation.models.studies import ArmUnit
@@ -37,6 +37,11 @@ def open_batches(annotator: Annotator) -> list[Batch]:
 
 def _open(study: int) -> QuerySet[Batch]:
     return Batch.objects.open().filter(study=study, origin=Batch.Origin.COLLECTED)
+
+
+def batches_for_rating(study: int) -> QuerySet[Batch]:
+    """Return a study's open batches of ratings, unordered."""
+    return _open(study).filter(purpose=Batch.Purpose.RATING).order_by()
 
 
 def for_rating(annotator: Annotator, batches: Sequence[Batch], claim: ClaimKind = ClaimKind.NEW) -> list[Batch]:
@@ -110,13 +115,25 @@ def _heads(study: int, annotator: int, arm: str) -> QuerySet[Slot]:
     # From each batch to its slots: the first of each is at the front of the index.
     slots = _unseen(Slot.objects.free(), annotator)
     first = Subquery(slots.filter(batch=OuterRef("pk"), arm=arm).order_by(*_ORDER).values("pk")[:1])
-    of_batches = _open(study).filter(purpose=Batch.Purpose.RATING).order_by().annotate(first=first)
+    of_batches = batches_for_rating(study).annotate(first=first)
     return Slot.objects.filter(pk__in=of_batches.values("first")).select_related("hit").order_by(*_ORDER, "batch_id")
 
 
 def _following(annotator: int, batch: int, arm: str) -> QuerySet[Slot]:
     slots = _unseen(Slot.objects.free(), annotator).filter(batch=batch, arm=arm)
     return _locked(slots).select_related("hit").order_by(*_ORDER)[:1]
+
+
+def has_free_slot(study: Study) -> bool:
+    """Tell whether a slot of the study's open batches is free, for whomever."""
+    return bool(_ANY_FREE.all(study=study.pk))
+
+
+def _any_free(study: int) -> "QuerySet[Batch, int]":
+    # In the index's order, lest PostgreSQL read the table for one that comes early in it.
+    first = Slot.objects.free().filter(batch=OuterRef("pk")).order_by("arm", *_ORDER).values("pk")[:1]
+    with_one = batches_for_rating(study).annotate(first=Subquery(first)).filter(first__isnull=False)
+    return with_one.values_list("pk", flat=True)[:1]
 
 
 def lock_first(slots: SlotQuerySet) -> Slot | None:
@@ -155,4 +172,9 @@ def _ahead(slots: int) -> "Prepared[int]":
     return Prepared(ahead)
 
 
-_OPEN, _HEADS, _FOLLOWING = Prepared(_open), Prepared(_heads), Prepared(_following)
+_OPEN, _HEADS, _FOLLOWING, _ANY_FREE = (
+    Prepared(_open),
+    Prepared(_heads),
+    Prepared(_following),
+    Prepared(_any_free),
+)

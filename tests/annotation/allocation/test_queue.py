@@ -1,19 +1,21 @@
 """Which slot comes next: caps, batches beside each other, channels, the archive, and the balance of arms."""
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.allocation import queue
 from annotation.allocation.arms import draw_arm
 from annotation.allocation.claims import claim_hit, has_work, hits_ahead, return_hit
+from annotation.allocation.no_work import no_work_reason
 from annotation.allocation.queue import open_batches
-from annotation.core.database.prepared import Prepared
 from annotation.core.errors import ClaimRefused
 from annotation.hits import slot_arms
 from annotation.hits.slots import make_slots, release_expired, reopen_slots
@@ -179,12 +181,12 @@ def test_a_claim_takes_as_many_queries_in_a_large_batch_as_in_a_small_one(django
             rate(assignment)
 
 
-def rows_read(query: Prepared[Any], **values: Any) -> int:
-    """Count what the database does for a query: SQLite's steps, or the rows that PostgreSQL reads."""
+def rows_read(read: Callable[[], Any]) -> int:
+    """Count what the database does for the queries of a call: SQLite's steps, or the rows that PostgreSQL reads."""
     if connection.vendor == "sqlite":
         steps: list[None] = []
         connection.connection.set_progress_handler(lambda: steps.append(None), 1)
-        query.all(**values)
+        read()
         connection.connection.set_progress_handler(None, 0)
         return len(steps)
     with connection.cursor() as cursor:
@@ -192,13 +194,13 @@ def rows_read(query: Prepared[Any], **values: Any) -> int:
             cursor.execute(f"SET LOCAL enable_{way} = off")
 
     def explained(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        result = execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", parameters, many, context)
+        execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", parameters, many, context)
         plans.append(context["cursor"].fetchone()[0][0]["Plan"])
-        return result
+        return execute(sql, parameters, many, context)
 
     plans: list[dict[str, Any]] = []
     with connection.execute_wrapper(explained):
-        query.all(**values)
+        read()
     return sum(_rows_of(plan) for plan in plans)
 
 
@@ -217,12 +219,44 @@ def test_finding_the_next_slot_reads_no_more_in_a_large_batch_nor_for_who_has_ha
 
     def read(annotator: Annotator) -> int:
         [batch] = open_batches(annotator)
-        found = rows_read(queue._HEADS, study=batch.study_id, annotator=annotator.pk, arm="")
+        found = rows_read(lambda: queue._HEADS.all(study=batch.study_id, annotator=annotator.pk, arm=""))
         if connection.features.has_select_for_update_skip_locked:
-            found += rows_read(queue._FOLLOWING, batch=batch.pk, annotator=annotator.pk, arm="")
+            found += rows_read(lambda: queue._FOLLOWING.all(batch=batch.pk, annotator=annotator.pk, arm=""))
         return found
 
     assert 0 < read(regular) <= 1.5 * read(newcomer)
+
+
+@pytest.mark.parametrize(("left", "reason"), [(0, "Every HIT is being worked on"), (1, "You have rated everything")])
+def test_saying_why_there_is_no_hit_reads_no_more_in_a_large_batch(left: int, reason: str) -> None:
+    small, large = make_study("small", instances=4), make_study("large", instances=60)
+    read = {}
+    for study in (small, large):
+        make_batch(study, raters=1)
+        done, last = make_annotator(study, f"{study.slug}-done"), make_annotator(study, f"{study.slug}-last")
+        for _ in range(study.instances.count() - 1):
+            rate(claim(done))
+        if not left:
+            claim(last)
+        assert no_work_reason(done, NOON).startswith(reason)  # queries are prepared once in a process
+        read[study] = rows_read(lambda rater=done: no_work_reason(rater, NOON))  # type: ignore[misc]
+
+    assert 0 < read[large] <= 1.5 * read[small]
+
+
+def test_an_empty_claim_takes_no_more_queries_than_one_that_gets_a_hit() -> None:
+    study = make_study(instances=3)
+    make_batch(study, raters=1)
+    taking, late = make_annotator(study, "taking"), make_annotator(study, "late")
+    rate(claim(taking))  # queries are prepared once in a process
+    with CaptureQueriesContext(connection) as full:
+        assignment = claim(taking)
+    rate(assignment)
+    rate(claim(taking))
+    with CaptureQueriesContext(connection) as empty, pytest.raises(ClaimRefused, match="Everything has been rated"):
+        claim(late)
+
+    assert len(empty) <= len(full)
 
 
 def test_release_takes_a_bounded_number_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
