@@ -30,6 +30,7 @@ def test_comparison_tables_are_accessible(open_as: Callable[..., Page]) -> None:
     page.goto(f"/studies/{study.slug}/tables/")
     inspection.look(page, "tables")
     page.locator(f'#tables a[href$="/tables/{table.pk}/"]').click()
+    expect(page.locator(".comparison").first).to_be_visible()
     for summary in page.locator("main summary").all():
         if summary.is_visible():
             summary.click()

@@ -54,9 +54,11 @@ def rate_everything(page: Page) -> int:
     page.goto("/rate/")
     if page.get_by_role("button", name="I agree, begin").count():
         page.get_by_role("button", name="I agree, begin").click()
+        expect(page.locator("form[data-pair]").first).to_be_visible()
     while page.locator("form[data-pair]").count():
         prefer_longer(page)
         walk.submit(page)
+        page.wait_for_load_state()  # the address changes before the page is there
         done += 1
     return done
 
