@@ -5,16 +5,21 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection, migrations, models
+from django.apps import apps
+from django.db import IntegrityError, connection, migrations, models, transaction
+from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 
 from annotation.core.old_code import stop_old_code, stops_old_code
 from annotation.core.system_checks import check_migrations
+from annotation.models import Assignment
+from tests.factories import make_annotator, make_batch, make_study
 from tests.test_release import releases
 from tests.tools.helpers import ROOT
 from tests.upgrades.releases import RELEASES
@@ -29,6 +34,15 @@ def unsafe_since(leaves: dict[str, str]) -> set[str]:
 
 def test_every_release_has_its_last_migrations_here() -> None:
     assert {version for version, _ in releases()} <= RELEASES.keys()
+
+
+def test_new_and_upgraded_databases_have_one_schema() -> None:
+    """A new one runs the squashed migrations, one of a release those that they replace."""
+    new, upgraded = MigrationLoader(None), MigrationLoader(None, replace_migrations=False)
+    assert len(new.graph.nodes) < len(upgraded.graph.nodes)
+    for start, end in ((new, upgraded), (upgraded, new)):
+        changes = MigrationAutodetector(start.project_state(), end.project_state()).changes(upgraded.graph)
+        assert changes == {}
 
 
 @pytest.mark.slow
@@ -48,7 +62,28 @@ def test_rows_of_every_release_are_there_after_migrating(tmp_path: Path) -> None
             with connection._nodb_cursor() as cursor:
                 cursor.execute("DROP DATABASE tandem_upgraded")
     assert told.pop("rows") == 64
-    assert told == {"differences": [], "missing": [], "failed": []}
+    assert told == {"differences": [], "lost": [], "missing": [], "failed": []}
+
+
+@pytest.mark.engine
+@pytest.mark.django_db
+def test_a_lost_constraint_is_restored_unless_annotators_hold_several_hits() -> None:
+    migration = import_module("annotation.migrations.0026_one_open_claim_again")
+    study = make_study(instances=2)
+    annotator, hits = make_annotator(study), list(make_batch(study).hits.all())
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP INDEX {migration.NAME}")
+    for hit in hits:
+        Assignment.objects.create(hit=hit, annotator=annotator)
+    editor = connection.schema_editor()
+    with pytest.raises(RuntimeError, match=f"more than one HIT: {annotator.code} of {study.slug}\\."):
+        migration.restore(apps, editor)
+    Assignment.objects.latest("pk").delete()
+    connection.check_constraints()  # PostgreSQL makes no index while deferred ones wait
+    migration.restore(apps, editor)
+    migration.restore(apps, editor)  # finds it
+    with pytest.raises(IntegrityError, match=r"(?i)unique"), transaction.atomic():
+        Assignment.objects.create(hit=hits[1], annotator=annotator)
 
 
 def upgrade(url: str) -> dict[str, object]:

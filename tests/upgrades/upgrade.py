@@ -7,28 +7,37 @@ DATABASE_URL names the database. It is a process of its own, as data migrations 
 
 import json
 import os
+import re
 import sys
 from typing import Any
 
 import django
+from django.apps import apps
 from django.apps.registry import Apps
 from django.core.checks import run_checks
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
 from annotation.core.system_checks import unapplied_migrations
 from tests.upgrades.releases import RELEASES
 
+SCHEMA = {
+    "sqlite": "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL",
+    "postgresql": "SELECT conname FROM pg_constraint UNION SELECT indexname FROM pg_indexes",
+}
 Rows = dict[tuple[str, int], dict[str, Any]]
 
 
-def store_rows(apps: Apps, name: str) -> None:
+def store_rows(old_apps: Apps, name: str) -> None:
     """Store a study with one vote by a person and one judgment on the same pair."""
 
     def add(label: str, **values: Any) -> Any:
-        return apps.get_model(label).objects.create(**values)
+        return old_apps.get_model(label).objects.create(**values)
 
-    group, _ = apps.get_model("annotation.ResearchGroup").objects.get_or_create(slug="main", defaults={"name": "Main"})
+    group, _ = old_apps.get_model("annotation.ResearchGroup").objects.get_or_create(
+        slug="main", defaults={"name": "Main"}
+    )
     study = add("annotation.Study", slug=name, title=name, group=group)
     systems = [add("annotation.System", study=study, name=f"system {place}", position=place) for place in (0, 1)]
     instance = add("annotation.Instance", study=study, instance_id="i1", dataset="news", source="Ä <b>", position=0)
@@ -59,12 +68,12 @@ def store_rows(apps: Apps, name: str) -> None:
     add("judging.Completion", cache_key=name, base_url="https://llm.example.org/v1", request={"n": 1}, text="B")
 
 
-def stored(apps: Apps) -> Rows:
+def stored(old_apps: Apps) -> Rows:
     """Return the values of each row of both apps, by column."""
     return {
         (model._meta.label, row["pk"]): row
         for app in ("annotation", "judging")
-        for model in apps.get_app_config(app).get_models()
+        for model in old_apps.get_app_config(app).get_models()
         for row in model._default_manager.values("pk", *(field.attname for field in model._meta.concrete_fields))
     }
 
@@ -82,20 +91,31 @@ def differences(before: Rows, after: Rows) -> list[str]:
     return sorted(gone + changed)
 
 
+def lost_constraints() -> list[str]:
+    """Name the constraints and indexes of the models that the database has not."""
+    with connection.cursor() as cursor:
+        cursor.execute(SCHEMA[connection.vendor])
+        there = {name for (text,) in cursor for name in re.findall(r"\w+", text)}
+    named = [one.name for model in apps.get_models() for one in (*model._meta.constraints, *model._meta.indexes)]
+    return sorted(set(named) - there)
+
+
 def main() -> None:
-    """Print the number of rows stored, differences, missing migrations and failed checks as JSON."""
+    """Print the number of rows stored, differences, lost constraints, missing migrations and failed checks as JSON."""
     before: Rows = {}
     for name, leaves in RELEASES.items():
         executor = MigrationExecutor(connection)
+        executor.loader = MigrationLoader(connection, replace_migrations=False)  # releases end between those squashed
         executor.migrate(list(leaves.items()))
-        apps = executor.loader.project_state(list(leaves.items())).apps
-        store_rows(apps, name.replace(" ", "-"))
-        before = stored(apps) | before  # an older row keeps the values of its own release
+        old_apps = executor.loader.project_state(list(leaves.items())).apps
+        store_rows(old_apps, name.replace(" ", "-"))
+        before = stored(old_apps) | before  # an older row keeps the values of its own release
     executor = MigrationExecutor(connection)
     executor.migrate(executor.loader.graph.leaf_nodes())
     told = {
         "rows": len(before),
         "differences": differences(before, stored(executor.loader.project_state().apps)),
+        "lost": lost_constraints(),
         "missing": unapplied_migrations(),
         "failed": [str(one) for one in run_checks(databases=["default"]) if one.is_serious()],
     }

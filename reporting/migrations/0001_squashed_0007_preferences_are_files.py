@@ -1,0 +1,230 @@
+import django.db.models.deletion
+import django.utils.timezone
+from django.conf import settings
+from django.db import migrations, models
+
+import annotation.core.keys
+
+
+class Migration(migrations.Migration):
+    replaces = [
+        ("reporting", "0001_findings_snapshots"),
+        ("reporting", "0002_made_files"),
+        ("reporting", "0003_reports"),
+        ("reporting", "0004_system_rankings"),
+        ("reporting", "0005_sent_requests"),
+        ("reporting", "0006_alarms"),
+        ("reporting", "0007_preferences_are_files"),
+    ]
+
+    initial = True
+
+    dependencies = [
+        ("annotation", "0001_squashed_0025_mail"),
+        ("auth", "__first__"),
+        ("judging", "0001_squashed_0017_ranking_holders"),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="Sign",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=20, unique=True)),
+                ("at", models.DateTimeField()),
+                ("went_well", models.BooleanField(default=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Alarm",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("rule", models.CharField(max_length=20)),
+                ("about", models.CharField(help_text="Key of what it is about.", max_length=60)),
+                ("text", models.CharField(max_length=500)),
+                ("began_at", models.DateTimeField()),
+                ("seen_at", models.DateTimeField(help_text="When it was last the case.")),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                "ordering": ["-began_at", "-pk"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None)), fields=("rule", "about"), name="alarm_begins_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="MadeFile",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "key",
+                    models.CharField(
+                        default=annotation.core.keys.new_key,
+                        editable=False,
+                        help_text="The file's name.",
+                        max_length=32,
+                        unique=True,
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("bundle", "Bundle"), ("report", "Report"), ("preferences", "Preferences")],
+                        max_length=20,
+                    ),
+                ),
+                ("options", models.JSONField(default=dict)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[("queued", "Queued"), ("running", "Running"), ("done", "Done"), ("failed", "Failed")],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("total", models.PositiveIntegerField(default=0)),
+                ("size", models.PositiveBigIntegerField(blank=True, help_text="Bytes.", null=True)),
+                ("message", models.TextField(blank=True, help_text="Why it failed.")),
+                (
+                    "departed",
+                    models.CharField(blank=True, help_text="Digest of the raters who had left.", max_length=32),
+                ),
+                ("executor", models.CharField(blank=True, help_text="The process that makes it.", max_length=80)),
+                ("asked_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "asked_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "study",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="made_files", to="annotation.study"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-asked_at", "-pk"],
+            },
+        ),
+        migrations.CreateModel(
+            name="SystemRanking",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("question", models.PositiveSmallIntegerField(default=0)),
+                ("options", models.JSONField(help_text="Design, sample and seed.")),
+                ("in_flight", models.PositiveIntegerField(default=8)),
+                ("max_cost", models.DecimalField(blank=True, decimal_places=6, max_digits=12, null=True)),
+                ("most", models.PositiveIntegerField(help_text="Presentations that it asks at most.")),
+                ("asked", models.PositiveIntegerField(default=0, help_text="Presentations since it was last started.")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Waiting for a worker"),
+                            ("running", "Under way"),
+                            ("done", "Done"),
+                            ("stopped", "Stopped"),
+                            ("failed", "Stopped by an error"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
+                ("found", models.JSONField(blank=True, help_text="The ranking, when it last stopped.", null=True)),
+                ("asked_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "judge",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="system_rankings", to="judging.judge"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="That is asked.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="judging.judgerun",
+                    ),
+                ),
+                (
+                    "study",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="system_rankings",
+                        to="annotation.study",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-asked_at", "-pk"],
+            },
+        ),
+        migrations.CreateModel(
+            name="FindingsSnapshot",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("query", models.TextField(blank=True, help_text="The filters, as in an address.")),
+                ("key", models.CharField(help_text="SHA-256 of the code and the filters.", max_length=64)),
+                ("state", models.JSONField(help_text="Digests of the data, taken before they were read.")),
+                ("numbers", models.BinaryField(help_text="The findings as JSON, compressed by zlib.")),
+                ("read_at", models.DateTimeField(help_text="When the data were read.")),
+                (
+                    "checked_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, help_text="When the data were last the same."
+                    ),
+                ),
+                (
+                    "study",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="findings_snapshots",
+                        to="annotation.study",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("study", "key"), name="findings_snapshot_once_per_filters")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SentRequest",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.CharField(max_length=100)),
+                ("digest", models.CharField(help_text="SHA-256 of the request.", max_length=64)),
+                ("status", models.PositiveSmallIntegerField(default=200)),
+                ("location", models.CharField(blank=True, max_length=200)),
+                ("answer", models.TextField(blank=True, help_text="JSON; null: not kept.", null=True)),
+                ("sent_at", models.DateTimeField(db_index=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("user", "key"), name="sent_request_once_per_key")],
+            },
+        ),
+    ]
