@@ -16,10 +16,9 @@ from judging.core.pricing import money
 from judging.core.proportions import Proportion
 from judging.embeddings.services import Embedder
 from judging.endpoints.services import find_endpoint
-from judging.jobs.stopping import StopFlag
+from judging.management.asking import asking
 from judging.management.commands._runs import param
-from judging.management.commands.run_judge import parse_money, stopping_on_signals
-from judging.management.meter import Meter
+from judging.management.commands.run_judge import parse_money
 from judging.tables.checked_tables import model_figures
 from judging.tables.entailment import check_entailment, estimate_entailment, name_of
 from judging.tables.services import check_tables
@@ -102,14 +101,10 @@ class Command(TandemCommand):
             estimate = estimate_entailment(study, **asked)
             self.say_result(estimate_lines(estimate, cap), {"study": study.slug, **estimate.as_dict()}, options)
             return
-        stop, meter = StopFlag(), Meter(self.stderr)
-        with stopping_on_signals(stop):
-            try:
-                done = check_entailment(
-                    study, **asked, max_cost=cap, in_flight=options["in_flight"], stop=stop, on_progress=meter
-                )
-            finally:
-                meter.close()
+        with asking(self.stderr) as (stop, meter):
+            done = check_entailment(
+                study, **asked, max_cost=cap, in_flight=options["in_flight"], stop=stop, on_progress=meter
+            )
         figures = model_figures(study, model=name_of(endpoint), variant=options["variant"])
         usage = done.usage
         values = {

@@ -5,7 +5,6 @@
 generate STUDY --show lists what was sampled.
 """
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,9 @@ from judging.generation.services import SAMPLES, TEMPERATURE, Sampling, build_ru
 from judging.generation.store import SamplingTotals
 from judging.generation.text import estimate_lines, run_summary, summary
 from judging.jobs.stopping import StopFlag
+from judging.management.asking import end_stopped, stopping_on_signals
 from judging.management.commands._runs import instance_ids, param, text_of
-from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
+from judging.management.commands.run_judge import parse_money
 from judging.management.meter import Meter
 from judging.models import GenerationRun
 
@@ -152,11 +152,8 @@ class Command(TandemCommand):
             self.stderr.write(f"{len(totals.left_out)} instances were left out; the same command asks them again:")
             for line in left_out_lines(run):
                 self.stderr.write(f"  {line}")
-        if isinstance(ended, Interrupted):
-            self.stderr.write("stopped; the same command resumes without repeating a call")
-            sys.exit(STOPPED_BY_SIGNAL)
         if ended is not None:
-            raise CommandError(str(ended), returncode=STOPPED_ELSEWHERE)
+            end_stopped(ended, self.stderr)
         if totals.left_out and not totals.stored and not counts.there:
             raise CommandError("no instance got its texts")
 

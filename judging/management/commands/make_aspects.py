@@ -3,7 +3,6 @@
 make_aspects STUDY --show | --set FILE; all with [--format json|text]
 """
 
-import sys
 from itertools import chain
 from typing import Any
 
@@ -15,14 +14,12 @@ from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import PAIRS, current_aspects, edit_aspects, estimate_distilling, versions_of
 from judging.aspects.distillation import distil
 from judging.aspects.text import as_dict, estimate_lines, origin_of
-from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
-from judging.core.errors import CapReached
+from judging.calls.adhoc_runner import IN_FLIGHT
 from judging.core.pricing import money
 from judging.endpoints.services import find_endpoint
-from judging.jobs.stopping import StopFlag
+from judging.management.asking import asking
 from judging.management.commands._runs import param, text_of
-from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
-from judging.management.meter import Meter
+from judging.management.commands.run_judge import parse_money
 from judging.methods.task_files import bulleted
 from judging.models import AspectSet
 
@@ -104,26 +101,17 @@ class Command(TandemCommand):
         """Distil; progress goes to stderr."""
         if not 1 <= options["in_flight"] <= MOST_IN_FLIGHT:
             raise CommandError(f"--in-flight must be from 1 to {MOST_IN_FLIGHT}, got {options['in_flight']}")
-        stop, meter = StopFlag(), Meter(self.stderr)
-        with stopping_on_signals(stop):
-            try:
-                version, is_new, usage = distil(
-                    study,
-                    endpoint=find_endpoint(options["endpoint"]),
-                    **_asked(options),
-                    max_cost=parse_money(options["max_cost"]),
-                    by=BY,
-                    in_flight=options["in_flight"],
-                    stop=stop,
-                    on_progress=meter,
-                )
-            except Interrupted as error:
-                self.stderr.write(str(error))
-                sys.exit(STOPPED_BY_SIGNAL)
-            except CapReached as error:
-                raise CommandError(str(error), returncode=STOPPED_ELSEWHERE) from None
-            finally:
-                meter.close()
+        with asking(self.stderr) as (stop, meter):
+            version, is_new, usage = distil(
+                study,
+                endpoint=find_endpoint(options["endpoint"]),
+                **_asked(options),
+                max_cost=parse_money(options["max_cost"]),
+                by=BY,
+                in_flight=options["in_flight"],
+                stop=stop,
+                on_progress=meter,
+            )
         cost = f", cost {money(usage.total.cost, meter.progress.currency)}" if usage.calls else ""
         self.print_version(version, is_new, options, f"; cached {usage.cached}, calls {usage.calls}{cost}")
 

@@ -3,12 +3,9 @@
 [--batch-api], and on which pairs: [--batch NAME | --off-hits] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
 """
 
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -19,6 +16,7 @@ from judging.core.drift_warnings import drift_warning
 from judging.core.pricing import money
 from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
+from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
 from judging.management.commands._runs import PAIRS, QUESTIONS, pairs_of, questions_of
 from judging.management.meter import Meter
 from judging.models import JudgeRun
@@ -26,9 +24,6 @@ from judging.runs.execution import ExecutionResult, execute
 from judging.runs.judges import find_judge
 from judging.runs.services import start_run
 from judging.runs.status import Counts, counts_of_run, pairs_without_source, together
-
-STOPPED_BY_SIGNAL = 130
-STOPPED_ELSEWHERE = 3
 
 
 class Command(TandemCommand):
@@ -138,19 +133,3 @@ def _outcomes(counts: Counts) -> str:
 
 def _cost(progress: Progress) -> str:
     return f", cost {money(progress.cost, progress.currency)}" if progress.currency and progress.cost else ""
-
-
-@contextmanager
-def stopping_on_signals(stop: StopFlag) -> Iterator[None]:
-    """Let the first Ctrl-C (or SIGTERM) stop between calls; a second one ends the process at once."""
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        stop.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -13,8 +13,9 @@ from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from judging.core.pricing import cost_line
 from judging.jobs.stopping import StopFlag
+from judging.management.asking import RESUMES, STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
 from judging.management.commands.add_judge import prompt_named
-from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
+from judging.management.commands.run_judge import parse_money
 from judging.management.meter import Meter
 from judging.models import JudgeTuning
 from judging.runs.judges import find_judge
@@ -90,7 +91,7 @@ class Command(TandemCommand):
                 Search(tuning, stop, on_progress=meter).work()
             except TuningStopped as error:
                 if stop.is_set():
-                    self.stderr.write("stopped; the same command resumes without repeating a call")
+                    self.stderr.write(RESUMES)
                     sys.exit(STOPPED_BY_SIGNAL)
                 raise CommandError(str(error), returncode=STOPPED_ELSEWHERE) from error
             finally:

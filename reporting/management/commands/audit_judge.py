@@ -3,7 +3,6 @@
 [--question KEY] [--in-flight W] [--max-cost X] [--format text|json]
 """
 
-import sys
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -17,8 +16,9 @@ from judging.audits.stress import CHANGES, StressTest, start_stress, stored_like
 from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
 from judging.core.errors import CapReached
 from judging.jobs.stopping import StopFlag
+from judging.management.asking import end_stopped, stopping_on_signals
 from judging.management.commands.estimate_run import lines
-from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
+from judging.management.commands.run_judge import parse_money
 from judging.management.meter import Meter
 from judging.models import JudgeAudit
 from judging.runs.judges import find_judge
@@ -60,11 +60,8 @@ class AuditCommand(TandemCommand):
 
     def conclude(self, ended: Exception | None) -> None:
         """Choose the exit status."""
-        if isinstance(ended, Interrupted):
-            self.stderr.write("stopped; the same command resumes without repeating a call")
-            sys.exit(STOPPED_BY_SIGNAL)
         if ended is not None:
-            raise CommandError(str(ended), returncode=STOPPED_ELSEWHERE)
+            end_stopped(ended, self.stderr)
 
 
 class Command(AuditCommand):

@@ -16,9 +16,10 @@ from annotation.studies.services import find_study
 from judging.audits.on_demand import asking_alone
 from judging.audits.services import place_in_draw
 from judging.jobs.stopping import StopFlag
+from judging.management.asking import stopping_on_signals
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.commands.run_judge import parse_money, stopping_on_signals
+from judging.management.commands.run_judge import parse_money
 from judging.models import Judge, JudgeRun
 from judging.runs.judges import find_judge
 from judging.runs.usage import usage_of

@@ -14,9 +14,10 @@ from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from judging.audits.on_demand import asking_alone
 from judging.jobs.stopping import StopFlag
+from judging.management.asking import stopping_on_signals
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.commands.run_judge import parse_money, stopping_on_signals
+from judging.management.commands.run_judge import parse_money
 from judging.runs.judges import find_judge
 from reporting.system_ranking.asking import Spent, ask_for
 from reporting.system_ranking.designs import DESIGNS, OPTIONS, WantedRanking, as_text, estimate_ranking

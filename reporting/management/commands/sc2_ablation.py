@@ -29,14 +29,9 @@ from judging.ablation.services import (
 from judging.core.pricing import money
 from judging.endpoints.services import find_endpoint
 from judging.jobs.stopping import StopFlag
+from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
 from judging.management.commands._runs import PAIRS, pairs_of
-from judging.management.commands.run_judge import (
-    STOPPED_BY_SIGNAL,
-    STOPPED_ELSEWHERE,
-    parse_money,
-    stopping_on_signals,
-    summary,
-)
+from judging.management.commands.run_judge import parse_money, summary
 from judging.management.meter import Meter
 from judging.methods.options import OFFLINE, ONLINE
 from judging.methods.sc2.bracket import SCHEMES

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
-from judging.management.commands.run_judge import stopping_on_signals
+from judging.management.asking import stopping_on_signals
 from judging.management.meter import Meter, duration, line_of
 from judging.models import JudgeRun, Judgment
 from tests.fakes import Reply, StandIn

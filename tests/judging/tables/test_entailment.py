@@ -10,8 +10,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Study
-from judging.core.errors import BadSettings, UnparsedVerdict
+from judging.calls.adhoc_runner import Interrupted
+from judging.core.errors import BadSettings, CapReached, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient
+from judging.management.commands import check_tables as command
 from judging.methods import Reply
 from judging.models import Completion, Endpoint, TableCheck
 from judging.tables.entailment import EntailmentProgress, check_entailment, estimate_entailment, read_lines
@@ -152,3 +154,25 @@ def test_command_prints_an_estimate_and_the_figures_by_variant(study: Study, end
     assert (figures["coverage"]["n"], figures["coverage"]["low"]) == (1, None)  # of one instance there is no interval
     with pytest.raises(CommandError, match="--estimate is for --entailment"):
         call_command("check_tables", "tea", "--endpoint", "stand-in", "--model", "bag", "--estimate")
+
+
+@pytest.mark.parametrize(
+    ("ended", "status", "told"),
+    [
+        pytest.param(Interrupted(), 130, "the same command resumes without repeating a call", id="stopped"),
+        pytest.param(CapReached("the cap of 1 USD is reached"), 3, "the cap of 1 USD is reached", id="cap"),
+    ],
+)
+def test_command_that_is_stopped_ends_as_the_others_do(
+    study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, ended: Exception, status: int, told: str
+) -> None:
+    def stopped(*args: Any, **kwargs: Any) -> None:
+        raise ended
+
+    make_table(pairs_in(study)[0], [row(only_a="the heron", both="", only_b="wren")])
+    monkeypatch.setattr(command, "check_entailment", stopped)
+    err = StringIO()
+    with pytest.raises((SystemExit, CommandError)) as exit_:
+        call_command("check_tables", "tea", "--endpoint", "stand-in", "--entailment", stderr=err)
+    assert getattr(exit_.value, "code", getattr(exit_.value, "returncode", None)) == status
+    assert told in err.getvalue() + str(exit_.value)
