@@ -11,16 +11,14 @@ from django.utils import timezone
 from judging.audits.requests import asking_method, requests_of
 from judging.audits.stress import Status, cells_of, endpoint_of
 from judging.calls.adhoc_runner import IN_FLIGHT, ProcedureUsage
-from judging.calls.billed import BilledSession, check_bounds
+from judging.calls.billed import BilledSession, check_bounds, take_lease
 from judging.calls.cases import Case
 from judging.calls.presentations import prompt_version
 from judging.calls.requests import setting_of
 from judging.calls.store import PendingWrites, result_values
 from judging.calls.store import Result as CellResult
 from judging.core.bulk_sql import update_rows
-from judging.core.errors import RunBusy
 from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs import leases
 from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import StopFlag
 from judging.models import AuditAnswer, JudgeAudit
@@ -45,23 +43,13 @@ def ask(
     """
     endpoint, tables = endpoint_of(audit.judge), audit.judge.table_endpoint
     check_bounds(audit, in_flight, max_cost, endpoint, tables)
-    _begin(audit)
+    take_lease(audit)
+    audit.refresh_from_db(fields=AuditSession.fields)
     session = AuditSession(
         audit, in_flight=in_flight, max_cost=max_cost, stop=stop or StopFlag(), on_progress=on_progress
     )
     session.work(make_client, tables=tables)
     return session.usage
-
-
-def _begin(audit: JudgeAudit) -> None:
-    now, row = timezone.now(), JudgeAudit.objects.filter(pk=audit.pk)
-    # After an end nothing is left to be counted; after a kill, what was stored since the last count is.
-    if not (
-        row.filter(heartbeat_at=None).update(heartbeat_at=now, counted_until=now, message="")
-        or row.filter(heartbeat_at__lt=now - leases.LEASE).update(heartbeat_at=now, message="")
-    ):
-        raise RunBusy(f"another process asks for {audit}; if it has died, try again in {leases.LEASE.seconds} seconds")
-    audit.refresh_from_db(fields=AuditSession.fields)
 
 
 class AuditSession(BilledSession[JudgeAudit]):

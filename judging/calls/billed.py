@@ -6,22 +6,26 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from annotation.core.processes import is_gone, this_process
 from judging.calls.adhoc_runner import AdhocSession, Interrupted, ProcedureUsage
 from judging.calls.engine import carry_out
 from judging.calls.requests import Requests
 from judging.calls.store import USAGE_FIELDS
 from judging.core.checks import check_in_flight
-from judging.core.errors import BadSettings, JudgingError
+from judging.core.errors import BadSettings, JudgingError, RunBusy, StatusChanged
 from judging.core.pricing import check_cap
 from judging.endpoints.client_factory import MakeClient, checked
+from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.models import Endpoint
 from judging.models.billing import BilledWork
 
 Row = TypeVar("Row", bound=BilledWork)
-BILLED = ("calls", "cached", *USAGE_FIELDS, "message", "counted_until", "heartbeat_at", "ended_at")
+BILLED = ("calls", "cached", *USAGE_FIELDS, "message", "counted_until", "heartbeat_at", "executor", "ended_at")
+TAKEN_OVER = "another process has taken this over, since this one was not heard of for too long; nothing more was asked"
 
 
 def check_bounds(row: BilledWork, in_flight: int, max_cost: Decimal | None, *endpoints: Endpoint | None) -> None:
@@ -35,8 +39,27 @@ def check_bounds(row: BilledWork, in_flight: int, max_cost: Decimal | None, *end
         raise BadSettings("the cost can't be capped: what was spent so far is unknown, for there were no prices then")
 
 
+def take_lease(row: BilledWork) -> None:
+    """Hold a row for this process, so that no two ask for the same.
+
+    Raises: RunBusy while another process holds it
+    """
+    rows, executor = type(row)._default_manager.filter(pk=row.pk), this_process()
+    holder = rows.values_list("executor", flat=True).get()
+    died = (
+        rows.filter(executor=holder) if is_gone(holder) else rows.filter(heartbeat_at__lt=timezone.now() - leases.LEASE)
+    )
+    held = {"heartbeat_at": timezone.now(), "executor": executor, "message": ""}
+    # After an end nothing is left to be counted; after a kill, what was stored since the last count is.
+    if not (rows.filter(heartbeat_at=None).update(**held, counted_until=timezone.now()) or died.update(**held)):
+        raise RunBusy(f"another process asks for {row}; if it has died, try again in {leases.LEASE.seconds} seconds")
+
+
 class BilledSession(AdhocSession, Generic[Row]):
     """Procedures of one process, whose row keeps what they cost, and a heartbeat while the process is at them.
+
+    Once another process has taken the lease, nothing more is asked, and the row is that one's: it counts the answers that
+    are stored and not billed yet.
 
     fields : of the row, that a session changes
     """
@@ -66,7 +89,7 @@ class BilledSession(AdhocSession, Generic[Row]):
             message = str(error)
             raise
         finally:
-            self._update(message=message, heartbeat_at=None, ended_at=self.ended_at())
+            self._held().update(message=message, heartbeat_at=None, executor="", ended_at=self.ended_at())
             self.row.refresh_from_db(fields=self.fields)
 
     def store_ended(self) -> None:
@@ -77,7 +100,12 @@ class BilledSession(AdhocSession, Generic[Row]):
         return timezone.now()
 
     def bill(self, row: Row, at: datetime) -> None:
-        """Add what was taken since the last time to the locked row, which the caller saves; `at`: until when it is counted."""
+        """Add what was taken since the last time to the locked row, which the caller saves; `at`: until when it is counted.
+
+        Raises: StatusChanged if another process holds the row
+        """
+        if row.executor != self.row.executor:
+            raise StatusChanged(TAKEN_OVER)  # with the transaction in which the caller stores what it bills
         before, self._billed = self._billed, replace(self.usage, total=replace(self.usage.total))
         row.calls += self.usage.calls - before.calls
         row.cached += self.usage.cached - before.cached
@@ -88,9 +116,11 @@ class BilledSession(AdhocSession, Generic[Row]):
         row.counted_until, row.heartbeat_at = at, timezone.now()
 
     def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
-        """Renew the row's heartbeat too."""
-        self._update(heartbeat_at=timezone.now())
+        """Renew the lease too."""
+        if not self._held().update(heartbeat_at=timezone.now()):
+            return HeartbeatReply(TAKEN_OVER)
         return super().send_heartbeat(in_flight=in_flight, outstanding=outstanding)
 
-    def _update(self, **values: Any) -> None:
-        type(self.row)._default_manager.filter(pk=self.row.pk).update(**values)
+    def _held(self) -> QuerySet[Row]:
+        """Return the row unless another process holds it."""
+        return type(self.row)._default_manager.filter(pk=self.row.pk, executor=self.row.executor)

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from judging.calls.adhoc_runner import IN_FLIGHT
-from judging.calls.billed import BILLED, BilledSession, check_bounds
+from judging.calls.billed import BILLED, BilledSession, check_bounds, take_lease
 from judging.calls.budget import CallSizes
 from judging.calls.cases import Case
 from judging.calls.store import PendingWrites
@@ -45,8 +45,8 @@ def sample(
 
     max_cost : of the whole run, its cost so far included, in the endpoint's currency
     totals   : updated while sampling, so that they are known however it ends
-    Raises: BadSettings for a cap that can't be enforced; RunStopped if it can't continue; Interrupted if `stop` was set;
-    CapReached
+    Raises: BadSettings for a cap that can't be enforced; RunBusy if another process samples them; RunStopped if it can't
+    continue; Interrupted if `stop` was set; CapReached
     """
     selection, totals = selection or InstanceSelection(), totals or SamplingTotals()
     check_bounds(run, in_flight, max_cost, run.endpoint)
@@ -70,9 +70,8 @@ def sample(
 
 
 def _begin(run: GenerationRun) -> None:
-    GenerationRun.objects.filter(pk=run.pk).update(
-        left_out=[], left_out_count=0, message="", ended_at=None, heartbeat_at=timezone.now()
-    )
+    take_lease(run)
+    GenerationRun.objects.filter(pk=run.pk).update(left_out=[], left_out_count=0, ended_at=None)
     # Study and endpoint are loaded before, since the event loop can't query the database.
     run.refresh_from_db(fields=SamplingSession.fields)
 

@@ -17,6 +17,9 @@ class BilledWork(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     counted_until = models.DateTimeField(default=timezone.now, help_text="Answers since then are not counted yet.")
     heartbeat_at = models.DateTimeField(null=True, blank=True)
+    executor = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="The process that asks; empty: none."
+    )
     software_version = models.CharField(max_length=40)
 
     class Meta:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from analysis.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS
 from annotation.core.errors import UnknownName
@@ -18,7 +19,8 @@ from judging.audits.estimates import estimate_check, estimate_stress
 from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, start_stress
 from judging.audits.tasks import ask_audit, queue_audit, status_by_audit
 from judging.calls.adhoc_runner import Interrupted
-from judging.core.errors import BadSettings, CapReached, RunBusy
+from judging.core.errors import BadSettings, CapReached, RunBusy, StatusChanged
+from judging.jobs import leases
 from judging.jobs.stopping import StopFlag
 from judging.models import AuditAnswer, Completion, Judge, JudgeAudit, Judgment
 from judging.worker import DEATH_RULES
@@ -197,6 +199,32 @@ def test_another_process_that_asks_is_not_joined(study: Study, judge: Judge) -> 
     JudgeAudit.objects.update(heartbeat_at=audit.created_at)
     with pytest.raises(RunBusy, match="try again in 30 seconds"):
         ask(audit, make_client=client_of(Reader()))
+
+
+def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(
+    study: Study, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0)
+    theirs = timezone.now()
+
+    class Suspended(Reader):
+        """While its first call is under way, another process takes the audit."""
+
+        async def complete(self, body: Any) -> Any:
+            if not self.bodies:
+                await sync_to_async(JudgeAudit.objects.update)(heartbeat_at=theirs, executor="elsewhere:1:x")
+            return await super().complete(body)
+
+    reader = Suspended()
+    with pytest.raises(StatusChanged, match="another process has taken this over"):
+        asked(StressTest(study, judge, ("bold",)), reader, in_flight=1)
+
+    audit = JudgeAudit.objects.get()
+    assert (audit.heartbeat_at, audit.executor, audit.calls, audit.message) == (theirs, "elsewhere:1:x", 0, "")
+    assert len(reader.bodies) <= 2 < audit.answers.count()
+    JudgeAudit.objects.update(heartbeat_at=theirs - 2 * leases.LEASE)
+    resumed = asked(StressTest(study, judge, ("bold",)), Reader())
+    assert resumed.calls == Completion.objects.count() == 32  # theirs counts what was stored and not billed
 
 
 def test_an_answer_that_another_process_has_stored_meanwhile_stays(study: Study, judge: Judge) -> None:

@@ -19,7 +19,15 @@ from annotation.importing.study_files import import_study
 from annotation.models import Generation, Instance, Matchup, Pair, Study
 from judging.calls.adhoc_runner import Interrupted
 from judging.calls.requests import sample_seed
-from judging.core.errors import AccessDenied, BadSettings, CapReached, RejectedCall, RunStopped, UnparsedVerdict
+from judging.core.errors import (
+    AccessDenied,
+    BadSettings,
+    CapReached,
+    RejectedCall,
+    RunBusy,
+    RunStopped,
+    UnparsedVerdict,
+)
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
 from judging.generation.engine import SamplingSession, sample
 from judging.generation.estimates import estimate_generating
@@ -533,6 +541,15 @@ def _beaten_to_it(*, study: Study, system: str, texts: dict[int, list[str]], nam
 def test_what_the_study_doesnt_have_is_said(study: Study, selection: InstanceSelection, told: str) -> None:
     with pytest.raises((UnknownName, BadSettings), match=told):
         check_selection(study, selection)
+
+
+def test_a_system_is_sampled_by_one_process_at_a_time(study: Study, sampling: Sampling) -> None:
+    run = start_generating(study, "heron", sampling)
+    GenerationRun.objects.update(heartbeat_at=timezone.now())
+    client = ScriptedClient()
+    with pytest.raises(RunBusy, match="another process asks for heron"):
+        sample(run, in_flight=1, make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep))
+    assert client.bodies == []
 
 
 def test_limits_of_an_endpoint_are_shared_with_others_that_sample_there(study: Study, sampling: Sampling) -> None:
