@@ -12,6 +12,7 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from annotation.core.files.spreadsheet import csv_lines
+from reporting.core.renderer import RENDERER
 from reporting.core.themes import SHAPES, THEMES, Look, Theme
 
 Spec = dict[str, Any]
@@ -35,12 +36,12 @@ OWN_X_AXES = {"axis": {"x": "independent"}}  # one below each panel, since the l
 
 def to_svg(spec: Spec) -> str:
     """Render a specification as SVG."""
-    return str(_renderer().vegalite_to_svg(spec, vl_version=VERSION, allowed_base_urls=[]))
+    return RENDERER.draw("vegalite_to_svg", spec, vl_version=VERSION, allowed_base_urls=[]).decode()
 
 
 def to_png(spec: Spec) -> bytes:
     """Render a specification as PNG at a resolution for print: 345 dots an inch in a column."""
-    return bytes(_renderer().vegalite_to_png(spec, vl_version=VERSION, scale=3, allowed_base_urls=[]))
+    return RENDERER.draw("vegalite_to_png", spec, vl_version=VERSION, scale=3, allowed_base_urls=[])
 
 
 def to_pdf(spec: Spec) -> bytes:
@@ -52,7 +53,7 @@ def to_pdf(spec: Spec) -> bytes:
         to_svg(spec),
         count=1,
     )
-    return bytes(_renderer().svg_to_pdf(svg))
+    return RENDERER.draw("svg_to_pdf", svg)
 
 
 def to_csv(spec: Spec) -> str:
@@ -60,12 +61,6 @@ def to_csv(spec: Spec) -> str:
     rows = spec["data"]["values"]
     columns = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(DRAWN)]
     return "".join(csv_lines([{name: row.get(name) for name in columns} for row in rows], columns))
-
-
-def _renderer() -> Any:
-    import vl_convert  # a browser engine of 100 MB: imported only by processes that render
-
-    return vl_convert
 
 
 def quantity(field: str, title: str | list[str] | None, **more: Any) -> Spec:
