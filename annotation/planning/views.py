@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from annotation.core.http import attempt
+from annotation.core.percentages import percent
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.planning.forms import PlanForm
@@ -32,7 +33,7 @@ def _plan_context(found: dict[str, Any]) -> dict[str, Any]:
         rows.setdefault(design["pairs"], []).append(design)
     first = found["variance"]["components"][0]
     parts = [
-        (component_name(name), first[name], 100 * first[name] / first["total"] if first["total"] else None)
+        (component_name(name), first[name], percent(first[name] / first["total"] if first["total"] else None, 0))
         for name in parts_of(found)
     ]
     return {

@@ -73,7 +73,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
         (_("Pay"), _("Shown before consent."), ["pay_per_hit", "currency", "minutes_per_hit", "pay_late"]),
         (
             _("Qualification and checks"),
-            _("Shares from 0 to 1, as 0.8 for 80 %. A threshold left empty does nothing."),
+            _("Shares from 0 to 1, as 0.8 for 80%. A threshold left empty does nothing."),
             [
                 *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
                 *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),

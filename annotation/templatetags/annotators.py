@@ -6,6 +6,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.percentages import percent
 from annotation.models import Annotator, Assignment
 from annotation.rating.votes import is_counted
 
@@ -39,7 +40,7 @@ def share(value: float | None, n: int) -> SafeString | str:
     """Show a share as a percentage, with its number of cases; a dash for None."""
     if value is None:
         return "–"
-    return format_html("{} % <small>({})</small>", round(100 * value), n)
+    return format_html("{} <small>({})</small>", percent(value, 0), n)
 
 
 @register.filter

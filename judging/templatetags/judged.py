@@ -9,6 +9,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from annotation.core.percentages import percent
 from annotation.models import Study
 from annotation.studies.questions import named_questions
 from judging.core.pricing import is_above
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # raters' pages load all tag libraries, and must not load Num
     from judging.core.proportions import Proportion
 
 register = template.Library()
+register.filter(percent)
 register.filter(is_above)
 SMALL = Decimal("0.01")
 
@@ -48,12 +50,6 @@ def amount(cost: Decimal | None, currency: str = "") -> str:
     elif 0 < abs(cost) < 1:
         places = 4
     return f"{_rounded(cost, places)} {currency}".strip()
-
-
-@register.filter
-def percent(value: float | None) -> str:
-    """Write a share in percent; an undefined one as a dash."""
-    return "–" if value is None else f"{_rounded(100 * value, 1)} %"
 
 
 def _rounded(value: Decimal | float, places: int) -> str:

@@ -84,9 +84,9 @@ def next_text(board: Board) -> str:
         return f"{open_} {why}"
     more = ngettext(
         "About {more} further comparison, spread over systems and further instances as the {comparisons} so far, would settle it "
-        "with a chance of {chance} %, if the differences are as they look now.",
+        "with a chance of {chance}%, if the differences are as they look now.",
         "About {more} further comparisons, spread over systems and further instances as the {comparisons} so far, would settle it "
-        "with a chance of {chance} %, if the differences are as they look now.",
+        "with a chance of {chance}%, if the differences are as they look now.",
         found["more"],
     )
     return f"{open_} {more.format(more=found['more'], comparisons=found['comparisons'], chance=round(100 * found['chance']))}"

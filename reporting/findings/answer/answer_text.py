@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from annotation.core.percentages import percent
 from reporting.core.text import localised, printable
 from reporting.findings.judges.verdicts import verdict_text
 
@@ -167,10 +168,6 @@ def _plain(value: Any) -> str:
     return number_format(value) if isinstance(value, int) else str(value)
 
 
-def _percent(value: float) -> str:
-    return _("{number}%").format(number=localised(value * 100, 1))
-
-
 def _level(value: float) -> str:
     return _("{number}%").format(number=number_format(f"{value * 100:g}"))
 
@@ -198,7 +195,7 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
 
 BRACKETED = ("rate", "alpha")  # values that may have an interval of their own, NAME_low and NAME_high
 WRITTEN: dict[str, Shown] = {
-    **dict.fromkeys(("rate", "low", "high", "none", "part", "full", "plain"), _percent),
+    **dict.fromkeys(("rate", "low", "high", "none", "part", "full", "plain"), percent),
     "level": _level,
     **dict.fromkeys(("least", "most", "below", "above", "alpha"), _decimal),
     "rating": lambda value: localised(value, 0),

@@ -71,7 +71,7 @@ def test_the_page_shows_progress_raters_time_and_money(study: Study, batch: Batc
     assert "4 open." in page
     assert f'href="/studies/study/raters/{rater.pk}/"' in page
     assert rater.code in page
-    assert "100 % <small>(4)</small>" in page  # left, of four votes
+    assert "100% <small>(4)</small>" in page  # left, of four votes
     assert "1.00 EUR" in page
     assert "3.00 EUR" in page
     assert "2 HITs came in" in page
@@ -162,7 +162,7 @@ def test_a_huge_batchs_ratings_are_not_sorted_for_a_page(
 
     assert "too large to sort its ratings for a page" in page
     assert study.annotators.get().code in page
-    assert "100 % <small>(2)</small>" in page
+    assert "100% <small>(2)</small>" in page
     assert not [query for query in captured if "WITH found" in query["sql"]]
 
 

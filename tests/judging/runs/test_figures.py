@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from judging.core.proportions import proportion
 from judging.models import Completion, Judgment
@@ -34,10 +34,15 @@ def test_money_keeps_two_figures_however_small(cost: Decimal | None, written: st
 
 
 @pytest.mark.parametrize(
-    ("value", "written"), [(None, "–"), (5 / 9, "55.6 %"), (0.0, "0.0 %"), (0.99951, "100.0 %"), (2 / 3, "66.7 %")]
+    ("value", "written"), [(None, "–"), (5 / 9, "55.6%"), (0.0, "0.0%"), (0.99951, "100.0%"), (2 / 3, "66.7%")]
 )
 def test_percent_is_rounded_and_not_cut(value: float | None, written: str) -> None:
     assert percent(value) == written
+
+
+def test_percentages_are_written_as_the_language_does() -> None:
+    with translation.override("de"):
+        assert [percent(5 / 9), percent(0.5, 0)] == ["55,6 %", "50 %"]
 
 
 def test_times_and_verdicts_in_words() -> None:

@@ -121,7 +121,7 @@ def test_run_page_shows_counts_that_add_up_and_escapes_what_models_wrote(researc
     assert "A 4 + tie 0 + B 0 + unparsed 1 + refused 1 + errors 0 = 6 asked" in page
     assert "&lt;b&gt;Hm&lt;/b&gt;" in page
     assert "<b>Hm</b>" not in page
-    assert "100.0 %" in page  # the first shown text won every time
+    assert "100.0%" in page  # the first shown text won every time
     assert POLLED not in page  # nothing moves any more
 
 
@@ -347,7 +347,7 @@ def test_figures_of_a_run_that_was_asked_both_ways_again_and_negated(researcher:
     assert "n = 2 presentations with both questions answered" in page
     # Heron's texts are the longer ones everywhere; of 9 decided first answers 5 are for A.
     assert "n = 9 verdicts on texts of different length that are no ties" in page
-    assert "55.6 %" in page
+    assert "55.6%" in page
 
 
 def test_judge_is_added_by_form_with_all_that_can_be_set(researcher: Client, study: Study) -> None:
@@ -556,7 +556,7 @@ def test_comparison_shows_disagreements_first_with_everything_that_was_said(rese
     assert "2 disagreements on 4 pairs with verdicts of both; both were asked about 5." in page
     assert "n = 4 pairs with two verdicts" in page
     assert "1 left out" in page
-    assert "50.0 %" in page
+    assert "50.0%" in page
     assert f"&lt;u&gt;one on {pairs[2].pk}&lt;/u&gt;" in page
     assert f"&lt;u&gt;two on {pairs[2].pk}&lt;/u&gt;" in page
     assert pairs[2].generation_a.text in page

@@ -205,7 +205,7 @@ def test_a_table_is_shown_with_texts_checks_and_makers(researcher: Client, pairs
     page = page_of(researcher, table)
     assert "Heron 0 on talk 0, at length." in page
     assert "A is heron, B is wren." in page
-    assert "B supports it better: 100.0 %" in page
+    assert "B supports it better: 100.0%" in page
     assert "names a side" in page
     assert "<dt><code>items</code></dt>" in page
     assert page.index("Only A</th>") < page.index("Both</th>") < page.index("Only B</th>")
@@ -219,7 +219,7 @@ def test_a_turned_table_shows_b_on_the_left(researcher: Client, pairs: list[Pair
     assert page.index("Wren 0 on talk 0.") < page.index("Heron 0 on talk 0, at length.")
     body = page[page.index("<tbody") :]
     assert body.index("wren") < body.index("at length")
-    assert "support 100.0 %" in body
+    assert "support 100.0%" in body
     assert "supports it better" not in body
     assert 'href="?"' in page
 

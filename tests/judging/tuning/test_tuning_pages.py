@@ -77,7 +77,7 @@ def test_a_tuning_is_started_shown_and_its_judge_offered(researcher: Client, jud
     assert "hx-trigger" not in done
     for text in (
         "On the held-out instances alone (15, with 15 pairs)",
-        "100.0 %",
+        "100.0%",
         "never changes again",
         "?judge=judy-tuned",
     ):

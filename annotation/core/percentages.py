@@ -1,0 +1,12 @@
+"""How a share is written in percent, on pages and in texts: 52.5%, in German 52,5 %."""
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+
+
+def percent(share: float | None, places: int = 1) -> str:
+    """Write a share in percent, rounded; an undefined one as a dash."""
+    if share is None:
+        return "–"
+    # Django writes a number's first decimals: what comes after them would be cut off, and not rounded.
+    return _("{number}%").format(number=number_format(f"{100 * share:z.{places}f}", places))
