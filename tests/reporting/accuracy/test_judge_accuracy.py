@@ -437,3 +437,9 @@ def test_wordings_of_one_judge_have_a_table_with_their_spread(
     assert [news[key] for key in ("judges", "wordings", "model")] == ["a; b; c", "free; <i>x</i>; chat", "m"]
     parts = ("pairs_least", "pairs_most", "accuracy", "accuracy_sd", "accuracy_low", "accuracy_high", "accuracy_n")
     assert [float(news[key]) for key in parts] == [1, 2, 0.5, 0.5, 0, 1, 3]
+
+
+def test_page_folds_what_is_about_a_part_of_the_pairs(judged: Study) -> None:
+    page = signed_in("researcher").get(reverse(PAGE, args=["judged"])).content.decode()
+    folds = re.findall(r'<details class="fold"( open)?>\s*<summary>\s*<h2 [^>]*>\s*(.*?)\s*</h2>', page)
+    assert folds == [("", "chat"), ("", "news"), ("", "adversarial"), ("", "natural"), (" open", "All pairs")]
