@@ -153,7 +153,10 @@ class NewStudyForm(NamesStudyForm, UploadForm):
     file = FilesField(
         required=False,
         label=_("File of instances and generations"),
-        help_text=_("May come later. It is read whole or not at all, once the study is made."),
+        help_text=_(
+            "JSON Lines, or CSV with the columns instance_id, source, system-1/1, system-1/2, …, system-2/1, …. It may come later, and "
+            "is read whole or not at all, once the study is made."
+        ),
     )
     template = forms.ChoiceField(
         choices=[(one.name, one.title) for one in TEMPLATES.values()],

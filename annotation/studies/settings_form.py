@@ -177,7 +177,9 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "language": _("A tag such as en, ar or pt-BR, for screen readers; empty when unknown or mixed."),
             "render_markdown": _("Without links and pictures."),
             "render_math": _("$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed."),
-            "question": _("The main one: gold, repeats, qualification and the second stage are about it."),
+            "question": _(
+                "Asked about each pair. Of several questions it is the main one, which gold and checks are about."
+            ),
             "question_key": _("Its name in files and filters, where several questions are asked."),
             "question_description": _("Shown to raters below the question."),
             "ties_allowed": _("Else raters must choose a side. Findings count it as a tie."),

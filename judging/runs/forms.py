@@ -5,6 +5,8 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from analysis.juries import DAWID_SKENE, MAJORITY, WEIGHTED
@@ -49,7 +51,6 @@ class JudgeForm(forms.Form):
         required=False,
         label=_("Endpoint"),
         empty_label=_("none (baselines)"),
-        help_text=_("Added by a site admin."),
     )
     order = forms.ChoiceField(
         choices=Judge.OrderPolicy.choices, initial=Judge.OrderPolicy.RANDOM, label=_("Order of the texts")
@@ -128,6 +129,8 @@ class JudgeForm(forms.Form):
         fields["method"].choices = method_choices
         fields["task"].choices = [("", _("the study’s own")), *TaskKind.choices]
         fields["prompt_file"].queryset = prompt_files_of(study.group)
+        where = format_html('<a href="{}">{}</a>', reverse("judging:endpoints"), _("Endpoints"))
+        fields["endpoint"].help_text = format_html(_("Set up by site admins under {}; a baseline needs none."), where)
 
     @property
     def first(self) -> list[forms.BoundField]:

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
+from django_htmx.http import HttpResponseClientRefresh
 
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
@@ -162,6 +163,8 @@ def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     found = _find(study, run_id)
     progress = _progress(study, found)
     if request.htmx:  # type: ignore[attr-defined]
+        if not progress["active"]:
+            return HttpResponseClientRefresh()  # the figures below are those of the start
         return TemplateResponse(request, "judging/runs/run.html#progress", progress)
     context = {
         **progress,

@@ -148,6 +148,19 @@ def test_moving_run_is_polled_and_the_partial_is_the_progress_alone(
     assert "<html" not in partial
 
 
+def test_a_page_that_was_polled_is_loaded_again_when_its_run_has_ended(researcher: Client, run: JudgeRun) -> None:
+    """Place and length, which are not polled, were computed before there were verdicts."""
+    JudgeRun.objects.update(status="running")
+    assert "HX-Refresh" not in researcher.get(pages(run)[1], headers={"HX-Request": "true"}).headers
+    JudgeRun.objects.update(status="done")
+    assert researcher.get(pages(run)[1], headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
+
+
+def test_the_field_of_the_endpoint_leads_to_where_one_is_added(researcher: Client, study: Study) -> None:
+    page = text_of(researcher, reverse("judging:judges", args=["tea"]))
+    assert f'Set up by site admins under <a href="{reverse("judging:endpoints")}">Endpoints</a>' in page
+
+
 @pytest.mark.parametrize(("seconds", "every"), [(0.05, 2), (0.5, 10), (60.0, 300)])
 def test_run_that_takes_long_to_count_is_polled_less_often(
     researcher: Client, run: JudgeRun, monkeypatch: pytest.MonkeyPatch, seconds: float, every: int
