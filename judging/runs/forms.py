@@ -7,6 +7,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from analysis.juries import DAWID_SKENE, MAJORITY, WEIGHTED
@@ -130,7 +131,9 @@ class JudgeForm(forms.Form):
         fields["task"].choices = [("", _("the study’s own")), *TaskKind.choices]
         fields["prompt_file"].queryset = prompt_files_of(study.group)
         where = format_html('<a href="{}">{}</a>', reverse("judging:endpoints"), _("Endpoints"))
-        fields["endpoint"].help_text = format_html(_("Set up by site admins under {}; a baseline needs none."), where)
+        fields["endpoint"].help_text = format_html(
+            gettext("Set up by site admins under {}; a baseline needs none."), where
+        )
 
     @property
     def first(self) -> list[forms.BoundField]:
