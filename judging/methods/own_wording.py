@@ -33,7 +33,7 @@ OF_ONE_TEXT = OWN_PLACEHOLDERS - {*SIDES, "choice", "chosen", "offer", "letters"
 
 
 @dataclass(frozen=True)
-class Step:
+class EarlierCall:
     """A call before the last one: its answer is shown later as `$NAME`.
 
     per_text : it is about one text, and is made for each; later calls about both show `$NAME_first` and `$NAME_second`
@@ -52,7 +52,7 @@ class Step:
 class OwnWording:
     """The calls of a wording."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[EarlierCall, ...]
     last: Prompt
 
     @property
@@ -95,11 +95,11 @@ def own_wording(text: str, version: str, *, of_one: bool = False, stable_fence: 
     """
     version = version or "own"
     earlier, last = split_calls(text)
-    steps: list[Step] = []
+    steps: list[EarlierCall] = []
     for name, body in earlier:
         about_one = of_one or "text" in Template(body).get_identifiers()
         known = OWN_PLACEHOLDERS | OF_ONE_TEXT | _answers(steps, about_one=about_one)
-        steps.append(Step(name, _prompt(f"{version}, call {name}", body, stable_fence, known)))
+        steps.append(EarlierCall(name, _prompt(f"{version}, call {name}", body, stable_fence, known)))
         _check_step(steps[-1], of_one=of_one)
     known = (OF_ONE_TEXT if of_one else OWN_PLACEHOLDERS) | _answers(steps, about_one=of_one)
     required = frozenset({"source", "text"} if of_one else PAIR - {"fence"})
@@ -120,14 +120,14 @@ def _prompt(
     return replace(prompt, stable_fence=stable_fence, bare="fence" not in prompt.placeholders)
 
 
-def _answers(steps: Sequence[Step], *, about_one: bool) -> frozenset[str]:
+def _answers(steps: Sequence[EarlierCall], *, about_one: bool) -> frozenset[str]:
     """Return the placeholders of earlier answers; of those about one text, a call about both shows either's."""
     apart = {step.name for step in steps if step.per_text and not about_one}
     either = {f"{name}_{side}" for name in apart for side in SIDES}
     return frozenset({step.name for step in steps} - apart | either)
 
 
-def _check_step(step: Step, *, of_one: bool) -> None:
+def _check_step(step: EarlierCall, *, of_one: bool) -> None:
     """Refuse a call that shows no text, or one of two, or texts without a fence.
 
     Raises: BadSettings
@@ -183,7 +183,7 @@ def _of_side(found: Mapping[str, str], side: str) -> dict[str, str]:
     return {**found, **own}
 
 
-def _call(step: Step, shown: Presentation, words: Mapping[str, str], found: Mapping[str, str]) -> Call:
+def _call(step: EarlierCall, shown: Presentation, words: Mapping[str, str], found: Mapping[str, str]) -> Call:
     texts = {"source": shown.source, "first": shown.first, "second": shown.second, "reference": shown.reference}
     content = step.prompt.render({**words_for(shown), **words}, {**texts, **found})
     return Call(step.name, [{"role": "user", "content": content}], read_text)

@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
-from annotation.core.files.lines import parse_number, parse_time
+from annotation.core.files.lines import parse_number
 from annotation.core.files.spreadsheet import restore
+from annotation.importing.formats.record_fields import RecordFields
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")
 # By the purpose of a HIT, the exclusion reason of its ratings in exports.
 CHECK_REASONS = {"qualification": "qualification", "gold": "check: gold", "repeat": "check: repeat"}
-_MOST_DIGITS = 9
+_MOST = 999_999_999
 _STAGES = ("first", "revised")
 
 
@@ -70,8 +70,8 @@ def parse_ratings(data: bytes, name: str) -> list[LongRow]:
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
-        cells = _Cells(number, record)
-        row = _row(cells)
+        cells = _RatingFields(record)
+        row = _row(number, cells)
         bad.extend(BadLine(number, problem) for problem in cells.problems)
         if not cells.problems:
             rows.append(row)
@@ -81,20 +81,20 @@ def parse_ratings(data: bytes, name: str) -> list[LongRow]:
     return rows
 
 
-def _row(cells: "_Cells") -> LongRow:
+def _row(number: int, cells: "_RatingFields") -> LongRow:
     kind = cells.text("rater_kind")
     if kind not in ("", "person"):
         cells.problems.append(f"rater_kind is {kind!r}; only people's ratings come in here")
     row = LongRow(
-        number=cells.number,
+        number=number,
         batch=cells.text("batch"),
         hit=cells.text("hit"),
         instance_id=cells.needed("instance_id"),
-        pair_index=cells.whole("pair_index"),
+        pair_index=cells.whole("pair_index", most=_MOST),
         system_a=cells.needed("system_a"),
         system_b=cells.needed("system_b"),
-        generation_a_index=cells.whole("generation_a_index"),
-        generation_b_index=cells.whole("generation_b_index"),
+        generation_a_index=cells.whole("generation_a_index", most=_MOST),
+        generation_b_index=cells.whole("generation_b_index", most=_MOST),
         rater=cells.needed("rater"),
         stage=cells.one_of("stage", _STAGES, default="first"),
         rating=cells.rating(),
@@ -123,33 +123,8 @@ def _row(cells: "_Cells") -> LongRow:
     return row
 
 
-class _Cells:
-    """Typed access to a record's fields, which collects problems."""
-
-    def __init__(self, number: int, record: dict[str, Any]) -> None:
-        self.number = number
-        self.record = record
-        self.problems: list[str] = []
-
-    def text(self, field: str) -> str:
-        value = self.record.get(field)
-        if value is None or value == "":
-            return ""
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            value = str(value)
-        if problem := lines.text_problem(value):
-            self.problems.append(f"{field} {problem}")
-            return ""
-        return str(value)
-
-    def in_trouble(self, *fields: str) -> bool:
-        return any(problem.split(" ")[0] in fields for problem in self.problems)
-
-    def needed(self, field: str) -> str:
-        value = self.text(field)
-        if not value and not self.in_trouble(field):
-            self.problems.append(f"{field} is missing")
-        return value
+class _RatingFields(RecordFields):
+    """The fields of one rating."""
 
     def one_of(self, field: str, offered: tuple[str, ...], *, default: str = "") -> str:
         value = self.text(field) or default
@@ -157,15 +132,6 @@ class _Cells:
             names = " or ".join(one or "empty" for one in offered)
             self.problems.append(f"{field} is {value!r}; it must be {names}")
         return value
-
-    def whole(self, field: str) -> int | None:
-        value = self.text(field)
-        if not value:
-            return None
-        if not value.isascii() or not value.isdigit() or len(value) > _MOST_DIGITS:
-            self.problems.append(f"{field} is {value[:40]!r}, not a whole number from 0 on")
-            return None
-        return int(value)
 
     def rating(self) -> int:
         value = self.text("rating")
@@ -196,10 +162,3 @@ class _Cells:
         if word not in ("", "true", "false", "1", "0"):
             self.problems.append(f"{field} is {value!r}; it must be true or false")
         return word in ("true", "1")
-
-    def moment(self, field: str) -> datetime | None:
-        value = self.text(field)
-        moment = parse_time(value)
-        if value and moment is None:
-            self.problems.append(f"{field} is {value!r}, not an ISO time with its zone")
-        return moment

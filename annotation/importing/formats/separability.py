@@ -1,12 +1,11 @@
 """Separability as it is exported, a matchup by one measure a row: the columns of writer and reader, and the parsing of rows."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
-from annotation.core.files.lines import parse_number, parse_time, text_problem
+from annotation.importing.formats.record_fields import RecordFields
 from annotation.models.separability import LONGEST_MODEL
 
 # Columns by the fields of a run that fill them.
@@ -51,7 +50,7 @@ def parse_separability(data: bytes, name: str) -> tuple[list[SeparabilityRow], l
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
-        found = _Cells(record)
+        found = RecordFields(record)
         row = _row(number, found)
         bad.extend(BadLine(number, problem) for problem in found.problems)
         if not found.problems:
@@ -61,73 +60,29 @@ def parse_separability(data: bytes, name: str) -> tuple[list[SeparabilityRow], l
     return rows, bad
 
 
-def _row(number: int, cells: "_Cells") -> SeparabilityRow:
+def _row(number: int, cells: RecordFields) -> SeparabilityRow:
     run: dict[str, Any] = {
-        **{name: cells.text(name, needed=name in REQUIRED) for name in _LONGEST},
-        **{name: cells.whole(name) for name in _MOST},
-        **{name: cells.number(name, needed=True) for name in ("low", "high")},
+        **{
+            name: (cells.needed if name in REQUIRED else cells.text)(name, longest=longest)
+            for name, longest in _LONGEST.items()
+        },
+        **{name: cells.whole(name, most=most) for name, most in _MOST.items()},
+        **{name: cells.number(name) for name in ("low", "high")},
         "computed_at": cells.moment("computed_at"),
     }
     if run["low"] is not None and run["high"] is not None and run["low"] >= run["high"]:
         cells.problems.append("low is not below high")
     self_a, self_b, value = (cells.number(name) for name in ("self_a", "self_b", "separability"))
-    cross = cells.number("cross", needed=True)
+    cross = cells.number("cross")
+    missing = [name for name, value in (*run.items(), ("cross", cross)) if value is None and name in REQUIRED]
+    cells.problems += [f"{name} is missing" for name in missing if not cells.in_trouble(name)]
     row = SeparabilityRow(
         number=number,
-        instance_id=cells.text("instance_id", needed=True),
-        systems=(cells.text("system_a", needed=True), cells.text("system_b", needed=True)),
+        instance_id=cells.needed("instance_id", longest=200),
+        systems=(cells.needed("system_a", longest=200), cells.needed("system_b", longest=200)),
         run=run,
         values=(self_a, self_b, cross or 0.0, value),
     )
     if not cells.problems and (value is None) == (self_a is not None and self_b is not None):
         cells.problems.append("separability is there where self_a and self_b are, and only there")
     return row
-
-
-class _Cells:
-    """Typed access to a record's fields, which collects problems."""
-
-    def __init__(self, record: dict[str, Any]) -> None:
-        self.record = record
-        self.problems: list[str] = []
-
-    def text(self, field: str, *, needed: bool = False) -> str:
-        value = self.record.get(field)
-        if value is None or value == "":
-            if needed:
-                self.problems.append(f"{field} is missing")
-            return ""
-        if problem := text_problem(value, longest=_LONGEST.get(field, 200)):
-            self.problems.append(f"{field} {problem}")
-            return ""
-        return str(value)
-
-    def whole(self, field: str) -> int | None:
-        value = self.record.get(field)
-        if value is None or value == "":
-            return None
-        text = str(value)
-        if (
-            not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) > _MOST[field]
-        ):  # digits of the largest
-            self.problems.append(f"{field} is {text[:40]!r}, not a whole number from 0 to {_MOST[field]:,}")
-            return None
-        return int(text)
-
-    def number(self, field: str, *, needed: bool = False) -> float | None:
-        value = self.record.get(field)
-        if value is None or value == "":
-            if needed:
-                self.problems.append(f"{field} is missing")
-            return None
-        number = None if isinstance(value, bool) else parse_number(str(value))
-        if number is None:
-            self.problems.append(f"{field} is {str(value)[:40]!r}, not a finite number")
-        return number
-
-    def moment(self, field: str) -> datetime | None:
-        value = str(self.record.get(field) or "")
-        moment = parse_time(value)
-        if value and moment is None:
-            self.problems.append(f"{field} is {value[:40]!r}, not an ISO time with its zone")
-        return moment

@@ -24,7 +24,7 @@ LEAST_FEE = Decimal("0.01")  # an assignment
 
 
 @dataclass(frozen=True)
-class Offer:
+class PlannedHits:
     """What the slots come to that are neither filled nor on offer; `reward` and `cost` are None while no reward is known."""
 
     places: int
@@ -34,16 +34,16 @@ class Offer:
     cost: Decimal | None
 
 
-def offer_of(channel: Channel) -> Offer:
+def offer_of(channel: Channel) -> PlannedHits:
     """Return the HITs that `publish` makes once all batches of the channel are open, with MTurk's fee."""
     given, batches = MturkSettings.of(channel), list(_batches(channel))
     offered = sum(on_offer(channel, timezone.now()).values())
     places = max(slots_to_fill(channel, batches) - offered, 0)
     hits = len(hit_sizes(places, batches))
     if not MONEY.fullmatch(given.reward):
-        return Offer(places, hits, offered, None, None)
+        return PlannedHits(places, hits, offered, None, None)
     reward = Decimal(given.reward)
-    return Offer(places, hits, offered, reward, places * (reward + max(to_cents(reward * FEE), LEAST_FEE)))
+    return PlannedHits(places, hits, offered, reward, places * (reward + max(to_cents(reward * FEE), LEAST_FEE)))
 
 
 def _batches(channel: Channel) -> QuerySet[Batch]:
@@ -52,7 +52,7 @@ def _batches(channel: Channel) -> QuerySet[Batch]:
     return own.exclude(status=Batch.Status.CLOSED)
 
 
-def checks(channel: Channel, offer: Offer) -> list[Check]:
+def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
     """Return what offering HITs needs, in the order in which it is done."""
     given, in_settings = MturkSettings.of(channel), _("Set it in the settings below.")
     return [
@@ -84,7 +84,7 @@ def checks(channel: Channel, offer: Offer) -> list[Check]:
     ]
 
 
-def _hourly(channel: Channel, offer: Offer) -> HourlyPay | None:
+def _hourly(channel: Channel, offer: PlannedHits) -> HourlyPay | None:
     return hourly_pay(offer.reward, "USD", channel.study.minutes_per_hit)
 
 
