@@ -31,7 +31,12 @@ from reporting.findings.data.inputs import (
     StudyAlignments,
     StudyData,
 )
-from reporting.findings.data.separability_bins import NOT_COMPUTED, Separability, SeparabilityMeasure, separability_of
+from reporting.findings.data.separability_bins import (
+    Separability,
+    SeparabilityMeasure,
+    separability_of,
+    why_not_computed,
+)
 
 EXCLUSIONS = ("check", "excluded", "not_submitted", "surplus")
 MEASURE = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")
@@ -200,7 +205,8 @@ class BundledStudy:
         runs = [run for run in self._runs if (run["dataset"], run["system_a"], run["system_b"]) == one.key]
         run = _best(runs)
         if run is None:
-            return Separability(None, np.full(len(one.matchup), np.nan), None, NOT_COMPUTED)
+            why = why_not_computed(self.structure.index[one.of_here])
+            return Separability(None, np.full(len(one.matchup), np.nan), None, why)
         aligned = self._aligned[:, self._aligned[0] == run["id"]]
         by_matchup = np.argsort(aligned[1])
         row = places(integers(aligned[1])[by_matchup], one.matchup)

@@ -23,6 +23,7 @@ from reporting.findings.charts.common import EVERYONE
 from reporting.findings.data.asked import chart_url, query_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.selection import selection_of
+from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, everyone_in, figure
 from reporting.findings.sections import page_sections
 from reporting.findings.sections.configurations import configuration_section, data_section
@@ -144,7 +145,7 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
             % {"command": f"manage.py import_study FILE --study {study.slug}"}
         ]
     steps = []
-    if any(one["separability"] is None for one in configurations):
+    if any(map(lacks_separability, configurations)):
         compute = _("Compute separability, on the study's page or with %(command)s")
         steps.append(compute % {"command": f"manage.py compute_separability {study.slug}"})
     if not any(one["raters"][0]["ratings"] for one in configurations):

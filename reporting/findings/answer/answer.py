@@ -10,6 +10,7 @@ from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.lengths import length_rule
 from reporting.findings.configurations.rater_findings import sets_by_consistency
+from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH
 
 Findings = Mapping[str, Any]
@@ -243,7 +244,7 @@ def _changes(found: Findings, preference: list[Sentence]) -> Iterator[Sentence]:
         yield _more_instances(told["values"], told["evidence"])
     elif told is not None and told["rule"] == "leads":
         yield _sentence("more_for_first", told["evidence"], first=told["values"]["first"])
-    elif any(one["separability"] is None for one in found["configurations"]):
+    elif any(map(lacks_separability, found["configurations"])):
         yield _sentence("no_separability", ["configurations.separability"])
 
 

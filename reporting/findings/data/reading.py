@@ -39,7 +39,13 @@ from reporting.findings.data.inputs import (
     StudyAlignments,
     StudyData,
 )
-from reporting.findings.data.separability_bins import NOT_COMPUTED, Separability, SeparabilityMeasure, separability_of
+from reporting.findings.data.separability_bins import (
+    NOT_COMPUTED,
+    Separability,
+    SeparabilityMeasure,
+    separability_of,
+    why_not_computed,
+)
 
 Key = tuple[str, int, int]  # of a configuration
 
@@ -197,8 +203,9 @@ def _separabilities(selections: Sequence[Selection], runs: SeparabilityRuns, fil
         row = places(key.astype(np.int64), np.array(selection.matchup_ids, dtype=np.int64))
         values = np.append(value, np.nan)[row]
         if run is None:
-            under = f" with {filters.similarity}" if filters.similarity else ""
-            found.append(Separability(None, values, None, f"{NOT_COMPUTED}{under}"))
+            why = why_not_computed(selection.index)
+            under = f" with {filters.similarity}" if filters.similarity and why == NOT_COMPUTED else ""
+            found.append(Separability(None, values, None, f"{why}{under}"))
         else:
             missing = int((row < 0).sum())
             found.append(separability_of(values, _measured(run), not_computed=missing, bins=filters.bins))

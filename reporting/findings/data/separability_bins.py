@@ -1,6 +1,6 @@
 """The separability that findings on a configuration use, and its bins."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import numbers
 
 NOT_COMPUTED = "separability has not been computed"
+ONE_TEXT = "each system has one text for an instance, and separability needs two or more"
 ALL_UNDEFINED = "no selected instance has a separability: it needs two generations or more of each system"
 
 
@@ -71,6 +72,16 @@ def separability_of(
         undefined = why if not not_computed else _why_undefined(len(values), not_computed)
         return Separability(measured, values, None, undefined)
     return Separability(measured, values, bins_of(values, bins), not_computed=not_computed)
+
+
+def why_not_computed(index: IntArray) -> str:
+    """Return why a configuration has no separability; `index` has the places of all its pairs within their matchups."""
+    return NOT_COMPUTED if index.any() or not len(index) else ONE_TEXT
+
+
+def lacks_separability(configuration: Mapping[str, Any]) -> bool:
+    """Tell whether a configuration in findings has no separability though it can be computed."""
+    return configuration["separability"] is None and configuration.get("why") != ONE_TEXT
 
 
 def _why_undefined(undefined: int, not_computed: int) -> str:

@@ -11,6 +11,7 @@ from annotation.models import Annotator, Assignment, Batch, HitPair, Study
 from annotation.studies.outcomes import batches_named
 from reporting.core.scripted import SCRIPTED
 from reporting.findings.data.asked import judges_named
+from reporting.findings.data.separability_bins import ONE_TEXT
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from tests.reporting.builders import (
@@ -119,6 +120,14 @@ def test_separability_is_null_with_the_reason_when_not_computed() -> None:
     assert one["raters"][0]["bins"] == []
     assert one["raters"][0]["why"]
     assert one["raters"][0]["mean_consistency"]["value"] == 1.0
+
+
+def test_separability_that_cannot_be_computed_is_not_asked_for() -> None:
+    built = build_configuration(build_study(), instances=2, pairs=1)
+    rate(built, 0, "ann", [1])
+    found = findings(built.study)
+    assert found["configurations"][0]["why"] == ONE_TEXT
+    assert "no_separability" not in [one["rule"] for one in found["answer"]]
 
 
 def test_undefined_separability_is_null_and_in_no_bin() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reporting.findings.answer.answer import answer
 from reporting.findings.answer.answer_text import TEXTS, on_page
+from reporting.findings.data.separability_bins import ONE_TEXT
 
 HOSTILE = "<script>alert(1)</script>"
 Found = dict[str, Any]
@@ -420,6 +421,8 @@ def test_what_is_missing_is_said() -> None:
     found = study()
     found["configurations"][0]["separability"] = None
     assert rules(found)[-1] == "no_separability"
+    found["configurations"][0]["why"] = ONE_TEXT
+    assert "no_separability" not in rules(found)
 
 
 @pytest.mark.parametrize(
