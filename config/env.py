@@ -104,20 +104,22 @@ def use_one_thread() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+MAKE_KEY = "Make one by: python -c 'import secrets; print(secrets.token_urlsafe(48))'"
+
+
 def secret_key() -> str:
     """Django's signing key: from SECRET_KEY, else from a file that is made once with a random key."""
     path = DATA_DIR / "secret_key"
     if given := secret("SECRET_KEY"):
-        give_another = f"Give a longer random one; without it, a key is made in {path}."
-        return _strong(given, "SECRET_KEY, from the environment or .env,", give_another)
+        made = MAKE_KEY if PRODUCTION else f"Give a longer random one; without it, a key is made in {path}."
+        return _strong(given, "SECRET_KEY, from the environment or .env,", made)
     restore = (
         "Restore the file from a backup, or delete the file to have a new key made: all users are signed out then, and "
         "links that were sent and browsers of anonymous raters are no longer known."
     )
     if not path.exists():
         if PRODUCTION:  # each of several machines would make its own
-            make = "Make one by: python -c 'import secrets; print(secrets.token_urlsafe(48))'"
-            _refuse_key("SECRET_KEY", f"it is not set, and there is no file {path}", make)
+            _refuse_key("SECRET_KEY", f"it is not set, and there is no file {path}", MAKE_KEY)
         _make_key(path)
     try:
         return _strong(path.read_text(encoding="ascii"), str(path), restore)

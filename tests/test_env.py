@@ -165,14 +165,17 @@ def test_a_key_that_is_a_folder_is_refused_in_words(folder: Path, capsys: pytest
     assert "it can't be read: Is a directory" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("in_production", [False, True])
 @pytest.mark.parametrize("given", ["Q9", "x" * 64, " " * 64])
 def test_a_weak_key_of_the_environment_is_refused_in_words_that_do_not_hold_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str, in_production: bool
 ) -> None:
     monkeypatch.setenv("SECRET_KEY", given)
+    monkeypatch.setattr(env, "PRODUCTION", in_production)
     with pytest.raises(SystemExit):
         env.secret_key()
     said = capsys.readouterr().err
+    assert ("a key is made in" in said) is not in_production  # no key is made there
     assert "SECRET_KEY, from the environment or .env, can't be used as the secret key: it has" in said
     assert given not in said
     assert not (folder / "secret_key").exists()
