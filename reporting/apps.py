@@ -24,5 +24,6 @@ class ReportingConfig(AppConfig):
         FORGET_RESULTS.append(remove_files)
         LOOKS_ABOVE.append(look_from_worker)
         WHOLE["bundle"] = "reporting.bundle.importing.import_upload"
+        WHOLE["bundle-check"] = "reporting.bundle.importing.verify_upload"
         LATER.append("reporting.findings.study_step.findings_step")
         STOPPABLE_ABOVE.append("reporting.system_ranking.jobs.ask_for_ranking")

@@ -29,7 +29,7 @@ class UploadSerializer(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(
         choices=[name for name, _label in (*UploadForm.KINDS, *UploadForm.WHOLE)],
-        help_text="A bundle is read into an empty study, for site admins.",
+        help_text="A bundle is read into an empty study, or verified alone (bundle-check), for site admins.",
     )
     file = serializers.FileField(help_text="May be there several times.")
     dataset = serializers.CharField(required=False)

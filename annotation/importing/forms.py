@@ -53,7 +53,10 @@ class UploadForm(forms.Form):
         ("battles", _("Arena battles with conversations (JSON): instances and votes")),
         ("label-studio", _("Label Studio’s pairwise tasks (JSON): instances and votes")),
     ]
-    WHOLE = [("bundle", _("Bundle (ZIP archive): a whole study, read into an empty one"))]
+    WHOLE = [
+        ("bundle", _("Bundle (ZIP archive): a whole study, read into an empty one")),
+        ("bundle-check", _("Bundle (ZIP archive) to be verified: nothing of it is stored")),
+    ]
 
     kind = forms.ChoiceField(choices=KINDS, label=_("What is in the file"))
     file = FilesField(

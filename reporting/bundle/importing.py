@@ -71,6 +71,16 @@ def import_upload(path: Path, *, name: str, study: Study) -> str:
     return f"{name}: all of the study has been made here; its findings are those of the bundle"
 
 
+def verify_upload(path: Path, *, name: str, study: Study) -> str:
+    """Verify a bundle that was sent, as a ZIP archive, and store nothing of it; return what was found.
+
+    study : where it was sent; the bundle may be of any
+    Raises: as `verify_bundle`.
+    """
+    with unpacked(path, name) as folder:
+        return f"{name}: {verify_bundle(folder, partial(report, READING)).result}"
+
+
 def _is_there(table: DatabaseTable, study: Study) -> bool:
     """Tell whether a study has rows of its own in a table, beside the log of how it was made."""
     return not table.same and table.model not in (Event, ImportRecord) and table.rows(study).exists()

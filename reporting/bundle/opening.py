@@ -15,6 +15,7 @@ import numpy as np
 
 from analysis.types import FloatArray
 from annotation.core.files.json_values import read_value
+from annotation.core.version import VERSION
 from reporting.bundle.layout import (
     FORMAT_VERSION,
     KIND,
@@ -43,6 +44,14 @@ class Bundle:
     folder: Path
     manifest: dict[str, Any]
     reworded: int = 0
+
+    @property
+    def result(self) -> str:
+        """Say what verifying has found, in a line."""
+        made = self.manifest.get("software_version")
+        by = f"; {self.reworded} texts are worded otherwise, or new, here ({VERSION}; the bundle is by {made})"
+        files = len(self.manifest["files"])
+        return f"{files} files as they were written; all numbers follow from the rows{by if self.reworded else ''}"
 
     @cached_property
     def study(self) -> dict[str, Any]:

@@ -53,6 +53,7 @@ def command_for(kind: str) -> str:
         "battles",
         "label-studio",
     )
-    if kind == "outputs":
-        return "import_alpacaeval"
+    others = {"outputs": "import_alpacaeval", "bundle-check": "verify_bundle"}
+    if kind in others:
+        return others[kind]
     return f"import_{kind.replace('-', '_')}" if kind in own else "import_study"

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from annotation.core.version import VERSION
 from annotation.management.commands._base import TandemCommand, argument
 from reporting.bundle.archives import unpacked
 from reporting.bundle.verifying import verify_bundle
@@ -17,10 +16,4 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
         with unpacked(folder) as opened:
-            bundle = verify_bundle(opened)
-        made = bundle.manifest.get("software_version")
-        by = f"; {bundle.reworded} texts are worded otherwise, or new, here ({VERSION}; the bundle is by {made})"
-        self.say(
-            f"{folder}: {len(bundle.manifest['files'])} files as they were written; all numbers follow from the rows"
-            f"{by if bundle.reworded else ''}"
-        )
+            self.say(f"{folder}: {verify_bundle(opened).result}")

@@ -47,8 +47,8 @@ def api(user: Any, **token: Any) -> APIClient:
     return client
 
 
-def send(client: APIClient, file: Any) -> Any:
-    return client.post(IMPORT, {"kind": "bundle", "file": file}, format="multipart")
+def send(client: APIClient, file: Any, kind: str = "bundle") -> Any:
+    return client.post(IMPORT, {"kind": kind, "file": file}, format="multipart")
 
 
 def test_a_bundle_that_is_sent_makes_the_same_study(varied: Study, bundle: Path, admin: Any) -> None:
@@ -74,6 +74,23 @@ def test_a_bundle_that_is_sent_makes_the_same_study(varied: Study, bundle: Path,
     assert not read_files.call(again.pk)
     again.refresh_from_db()
     assert again.message.startswith("a bundle is read into an empty study; study has ")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [("", "files as they were written; all numbers follow from the rows"), ("ratings.jsonl.gz", "ratings.jsonl.gz")],
+    ids=["whole", "changed"],
+)
+def test_a_bundle_is_verified_without_being_read_in(
+    varied: Study, bundle: Path, admin: Any, change: str, told: str
+) -> None:
+    client = api(admin)
+    answer = send(client, packed(bundle, change), "bundle-check")
+    read_files.call(Upload.objects.get().pk)
+    read = client.get(answer["Location"]).json()
+    assert read["status"] == ("failed" if change else "done")
+    assert told in read["detail"]
+    assert not Study.objects.get(slug="study").instances.exists()
 
 
 @pytest.mark.parametrize(
