@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Pair, ResearchGroup, Study
 from annotation.questions.questions import MAIN
-from judging.calls.adhoc import AdhocRequests, ProcedureEstimate, estimate_procedure
+from judging.calls.adhoc import AdhocRequests, estimate_procedure
+from judging.calls.dry_run import CallsEstimate
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, wording_of
 from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings
@@ -100,7 +101,7 @@ def procedure_of(study: Study, sample: PairSample) -> Distilling:
 
 def estimate_distilling(
     study: Study, *, endpoint: Endpoint, pairs: int = PAIRS, seed: int = 0, params: Mapping[str, Any] | None = None
-) -> ProcedureEstimate:
+) -> CallsEstimate:
     """Estimate what distilling would take.
 
     Raises: BadSettings

@@ -15,7 +15,7 @@ from annotation.core.task_queue import QueuedTask, TaskStatus, is_under_way, las
 from annotation.models import Study
 from judging.aspects.aspect_sets import PAIRS, sample_of
 from judging.calls.adhoc import AdhocRequests
-from judging.core.errors import JudgingError
+from judging.core.errors import Interrupted, JudgingError
 from judging.core.pricing import check_cap
 from judging.jobs.stopping import WORKER_STOP
 from judging.models import Completion, Endpoint
@@ -35,7 +35,6 @@ def distil_aspects(
     """Distil a study's aspects; returns the version and its usage, or the error. Resuming repeats no answered call."""
     # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.aspects.distillation import distil
-    from judging.calls.adhoc_runner import Interrupted
 
     try:
         version, is_new, usage = distil(

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from judging.calls.adhoc import ProcedureEstimate
+from judging.calls.dry_run import CallsEstimate
 from judging.core.pricing import cost_line
 from judging.models import AspectSet
 
@@ -35,7 +35,7 @@ def origin_of(version: AspectSet) -> str:
     return "of unknown origin"
 
 
-def estimate_lines(found: ProcedureEstimate, cap: Decimal | None = None) -> list[str]:
+def estimate_lines(found: CallsEstimate, cap: Decimal | None = None) -> list[str]:
     """Format a forecast; one above the cap says so."""
     kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in found.kinds if kind.calls)
     said = [f"calls: about {found.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {found.cached:,}"]

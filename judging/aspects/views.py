@@ -14,7 +14,7 @@ from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
 from judging.aspects.forms import AspectsForm, DistilForm
 from judging.aspects.tasks import last_distillation, queue_distilling
-from judging.calls.adhoc import ProcedureEstimate
+from judging.calls.dry_run import CallsEstimate
 from judging.core.fields import errors_on
 from judging.models import AspectSet
 
@@ -76,7 +76,7 @@ def _page(
     *,
     form: AspectsForm | None = None,
     distil_form: DistilForm | None = None,
-    found: ProcedureEstimate | None = None,
+    found: CallsEstimate | None = None,
     status: int = 200,
 ) -> HttpResponse:
     versions = versions_of(study)

@@ -9,6 +9,7 @@ from django_tasks import task
 from annotation.core.errors import AnnotationError
 from annotation.core.task_queue import TaskStatus, is_under_way, statuses_in_study
 from annotation.models import Study
+from judging.core.errors import Interrupted
 from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.jobs.stopping import WORKER_STOP
@@ -26,7 +27,6 @@ def ask_audit(study_id: int, audit_id: int, in_flight: int, max_cost: str | None
     # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.audits.asking import ask
     from judging.audits.drift import conclude
-    from judging.calls.adhoc_runner import Interrupted
 
     related = JudgeAudit.objects.select_related(
         "study", "judge__endpoint", "judge__table_endpoint", "judge__prompt_file"

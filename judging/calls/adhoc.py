@@ -1,12 +1,10 @@
 """Procedures outside of a judge's run: their requests, and estimates."""
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from decimal import Decimal
 from typing import Any, TypeVar
 
 from judging.calls.cases import Case, Cell
-from judging.calls.dry_run import CallKindEstimate, DryPool, estimates_by_kind, sums_of
+from judging.calls.dry_run import CallsEstimate, DryPool, estimates_by_kind, sums_of
 from judging.calls.requests import Requests
 from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings
@@ -37,32 +35,11 @@ class AdhocRequests(Requests):
         self.params = dict(params or {})
 
 
-@dataclass(frozen=True)
-class ProcedureEstimate:
-    """What a procedure would take, if every reply can be read and new replies are like the calls' examples.
-
-    calls, cached : calls to make, and answers in the cache
-    cost          : in `currency`; `None` where the endpoint has no prices
-    """
-
-    calls: int
-    cached: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: Decimal | None
-    currency: str
-    kinds: tuple[CallKindEstimate, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything for JSON."""
-        return {**asdict(self), "cost": None if self.cost is None else float(self.cost)}
-
-
-def estimate_procedure(procedure: AdhocProcedure[Any], *, endpoint: Endpoint, requests: Requests) -> ProcedureEstimate:
+def estimate_procedure(procedure: AdhocProcedure[Any], *, endpoint: Endpoint, requests: Requests) -> CallsEstimate:
     """Run a procedure without calls, on stored answers and, where there is none, on the calls' examples."""
     kinds = estimates_by_kind(DryPool(requests).dry_run([Case(Cell(0), procedure)]).values())
     sums = sums_of(kinds)
-    return ProcedureEstimate(
+    return CallsEstimate(
         **sums,
         cost=cost_of(endpoint, sums["prompt_tokens"], sums["completion_tokens"]),
         currency=endpoint.currency,

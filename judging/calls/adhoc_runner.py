@@ -15,7 +15,7 @@ from judging.calls.requests import Request, Requests
 from judging.calls.session import FailedCall, Session
 from judging.calls.store import REPLY_FIELDS, USAGE_FIELDS, PendingWrites, cached_rows, write_answers
 from judging.core.constants import FAILURES_IN_A_ROW
-from judging.core.errors import RunStopped, UnparsedVerdict
+from judging.core.errors import Interrupted, RunStopped, UnparsedVerdict
 from judging.core.pricing import check_cap
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.jobs import leases
@@ -26,13 +26,6 @@ from judging.methods import Reply
 from judging.models import Endpoint, JudgeRun, Judgment
 
 IN_FLIGHT = 8
-
-
-class Interrupted(RunStopped):
-    """The procedure was stopped on request; its answers are stored."""
-
-    def __init__(self) -> None:
-        super().__init__("stopped on request; the same again resumes without repeating a call")
 
 
 @dataclass

@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.core.processes import is_gone, this_process
-from judging.calls.adhoc_runner import AdhocSession, Interrupted, ProcedureUsage
+from judging.calls.adhoc_runner import AdhocSession, ProcedureUsage
 from judging.calls.engine import carry_out
 from judging.calls.requests import Requests
 from judging.calls.store import USAGE_FIELDS
 from judging.core.checks import check_in_flight
-from judging.core.errors import BadSettings, JudgingError, RunBusy, StatusChanged
+from judging.core.errors import BadSettings, Interrupted, JudgingError, RunBusy, StatusChanged
 from judging.core.pricing import check_cap
 from judging.endpoints.client_factory import MakeClient, checked
 from judging.jobs import leases

@@ -6,7 +6,8 @@ Cached answers are used. For the others stands a filler of about an answer's len
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from judging.calls.cases import Case, StoredAnswer
@@ -122,6 +123,27 @@ class CallKindEstimate:
     cached: int
     prompt_tokens: int
     completion_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallsEstimate:
+    """What calls would take, without retries.
+
+    calls, cached : calls to make, and answers in the cache
+    cost          : in `currency`; `None` where the endpoint has no prices
+    """
+
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: Decimal | None = Decimal(0)
+    currency: str = ""
+    kinds: tuple[CallKindEstimate, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return {**asdict(self), "cost": None if self.cost is None else float(self.cost)}
 
 
 def sums_of(kinds: Iterable[CallKindEstimate]) -> dict[str, int]:

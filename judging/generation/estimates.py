@@ -1,12 +1,18 @@
 """Estimates of what sampling texts would take."""
 
-from dataclasses import asdict, dataclass
-from decimal import Decimal
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from judging.calls.budget import LENGTH_FIELDS
-from judging.calls.dry_run import FALLBACK_ANSWER_TOKENS, DryPool, LearnedSizes, estimates_by_kind, sums_of
+from judging.calls.dry_run import (
+    FALLBACK_ANSWER_TOKENS,
+    CallsEstimate,
+    DryPool,
+    LearnedSizes,
+    estimates_by_kind,
+    sums_of,
+)
 from judging.core.pricing import cost_of
 from judging.generation.instances import CHUNK, InstanceCounts, InstanceSelection, count_instances, open_instances
 from judging.generation.services import KIND, SampleRequests, case_of
@@ -15,25 +21,17 @@ from judging.models import GenerationRun
 ON_A_PAGE = 1000  # instances in a page's dry run
 
 
-@dataclass(frozen=True)
-class GenerationEstimate:
+@dataclass(frozen=True, kw_only=True)
+class GenerationEstimate(CallsEstimate):
     """What a session would take, if every call succeeds at the first attempt.
 
     instances     : counts of the selected ones
-    calls, cached : calls to make, and answers in the cache
-    cost          : in `currency`; `None` where the endpoint has no prices
     looked_at     : instances in the dry run, from which the figures are scaled to all open ones
     answer_tokens : of one text; `learned`: from stored texts, not a guess
     """
 
     instances: InstanceCounts
     samples: int
-    calls: int
-    cached: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: Decimal | None
-    currency: str
     looked_at: int
     answer_tokens: int
     learned: bool
@@ -45,7 +43,7 @@ class GenerationEstimate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
-        return {**asdict(self), "cost": None if self.cost is None else float(self.cost), "exact": self.is_exact}
+        return {**super().as_dict(), "exact": self.is_exact}
 
 
 def estimate_generating(
@@ -69,6 +67,7 @@ def estimate_generating(
         instances=counts,
         samples=run.samples,
         **sums,
+        kinds=found,
         cost=cost_of(run.endpoint, sums["prompt_tokens"], sums["completion_tokens"]),
         currency=run.endpoint.currency,
         looked_at=looked_at,

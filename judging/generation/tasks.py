@@ -9,7 +9,7 @@ from django_tasks import task
 from annotation.core.errors import AnnotationError
 from annotation.core.task_queue import TaskStatus, is_under_way, statuses_in_study
 from annotation.models import Study
-from judging.core.errors import BadSettings
+from judging.core.errors import BadSettings, Interrupted
 from judging.core.pricing import check_cap
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.services import Sampling, start_generating
@@ -35,7 +35,6 @@ def generate_texts(
     study_id : finds the tasks of a study
     """
     # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
-    from judging.calls.adhoc_runner import Interrupted
     from judging.generation.engine import sample
     from judging.generation.store import SamplingTotals
 

@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 
 from django.core.management.base import CommandError
 
-from judging.calls.adhoc_runner import Interrupted
-from judging.core.errors import CapReached
+from judging.core.errors import CapReached, Interrupted
 from judging.jobs.stopping import StopFlag
 from judging.management.meter import Meter
 

@@ -3,7 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -15,6 +15,7 @@ from annotation.questions.questions import Question
 from judging.calls.cases import Case, Cell
 from judging.calls.dry_run import (
     CallKindEstimate,
+    CallsEstimate,
     DryCall,
     DryPool,
     LearnedSizes,
@@ -40,29 +41,20 @@ SAMPLE = 300  # presentations, about, in the dry run: all those of randomly draw
 LEARN_FROM = 300  # stored answers, at most
 
 
-@dataclass(frozen=True)
-class RunEstimate:
+@dataclass(frozen=True, kw_only=True)
+class RunEstimate(CallsEstimate):
     """What a run would take, without retries.
 
     presentations : of the whole run; `pending`: those without a result so far, within the limit
-    calls         : to be made; `cached`: answers in the cache
-    cost          : in `currency`; `None` where the endpoint has no prices
     sampled       : presentations in the dry run, from which the others are estimated
     learned_from  : stored answers behind the token counts; 0: estimated from characters alone
     spent         : the run's cost so far, which counts towards a cap
     """
 
-    presentations: int
-    pending: int
-    calls: int
-    cached: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: Decimal | None
-    currency: str
-    sampled: int
-    learned_from: int
-    kinds: tuple[CallKindEstimate, ...]
+    presentations: int = 0
+    pending: int = 0
+    sampled: int = 0
+    learned_from: int = 0
     spent: Decimal = Decimal(0)
 
     @property
@@ -77,8 +69,8 @@ class RunEstimate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
-        money = {"cost": None if self.cost is None else float(self.cost), "spent": float(self.spent)}
-        return {**asdict(self), **money, "tokens_by": "stored answers" if self.learned_from else "characters"}
+        tokens_by = "stored answers" if self.learned_from else "characters"
+        return {**super().as_dict(), "spent": float(self.spent), "tokens_by": tokens_by}
 
 
 class SharedCalls:
@@ -120,7 +112,7 @@ def estimate(
     check(study, judge, numbers)
     if judge.is_jury:
         check_members(study, judge, numbers)
-        return RunEstimate(0, 0, 0, 0, 0, 0, Decimal(0), "", 0, 0, ())
+        return RunEstimate()
     pairs = pairs_of(study, batch, only)
     runs = JudgeRun.objects.filter(study=study, judge=judge.pk, batch=batch, filter_key=only.key, questions=numbers)
     run = runs.first() if judge.pk else None
@@ -129,7 +121,7 @@ def estimate(
     pending = presentations - (settled_cells(run).count() if run else 0)
     pending = max(0, pending if limit is None else min(limit, pending))
     if not isinstance(method, AskingMethod):
-        return RunEstimate(presentations, pending, 0, 0, 0, 0, Decimal(0), "", pending, 0, ())
+        return RunEstimate(presentations=presentations, pending=pending, sampled=pending)
     if judge.endpoint is None:
         raise BadSettings(f"judge {judge} has no endpoint")
     asked = [study.questions[number] for number in numbers]

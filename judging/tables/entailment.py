@@ -14,8 +14,9 @@ from django.utils import timezone
 from analysis.content_words import is_blank
 from analysis.table_checks import CELLS, SUPPORTED, Cell, sentences, summarize_cosines
 from annotation.models import ComparisonTable, Study
-from judging.calls.adhoc import AdhocRequests, ProcedureEstimate, estimate_procedure
+from judging.calls.adhoc import AdhocRequests, estimate_procedure
 from judging.calls.adhoc_runner import ProcedureUsage, run_procedure
+from judging.calls.dry_run import CallsEstimate
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Call, Reply
 from judging.methods.answers import strip_reasoning
@@ -158,7 +159,7 @@ def check_entailment(
 
 def estimate_entailment(
     study: Study, *, endpoint: Endpoint, variant: str = "", params: Mapping[str, Any] | None = None
-) -> ProcedureEstimate:
+) -> CallsEstimate:
     """Return what `check_entailment` would take."""
     tables, _kept = open_tables(study, endpoint=endpoint, variant=variant)
     return estimate_procedure(_asking(tables), endpoint=endpoint, requests=AdhocRequests(endpoint, params=params))

@@ -13,8 +13,8 @@ from django.core.management.base import CommandError
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Study
 from annotation.studies.services import find_study
-from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
-from judging.core.errors import CapReached
+from judging.calls.adhoc_runner import IN_FLIGHT
+from judging.core.errors import CapReached, Interrupted
 from judging.core.pricing import check_cap
 from judging.endpoints.services import find_endpoint
 from judging.generation.engine import sample

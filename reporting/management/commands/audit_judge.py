@@ -13,8 +13,8 @@ from annotation.studies.services import find_study
 from judging.audits.asking import ask
 from judging.audits.estimates import estimate_stress
 from judging.audits.stress import CHANGES, StressTest, start_stress, stored_like
-from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
-from judging.core.errors import CapReached
+from judging.calls.adhoc_runner import IN_FLIGHT
+from judging.core.errors import CapReached, Interrupted
 from judging.jobs.stopping import StopFlag
 from judging.management.asking import end_stopped, stopping_on_signals
 from judging.management.commands.estimate_run import lines

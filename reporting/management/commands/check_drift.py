@@ -13,7 +13,7 @@ from annotation.studies.services import find_study
 from judging.audits.drift import checks_of, conclude, pinned, settings_of, start_check
 from judging.audits.estimates import estimate_check
 from judging.audits.stress import AGAIN, StressTest
-from judging.calls.adhoc_runner import Interrupted
+from judging.core.errors import Interrupted
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import parse_money
 from judging.models import JudgeAudit

@@ -18,8 +18,7 @@ from judging.audits.drift import start_check
 from judging.audits.estimates import estimate_check, estimate_stress
 from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, start_stress
 from judging.audits.tasks import ask_audit, queue_audit, status_by_audit
-from judging.calls.adhoc_runner import Interrupted
-from judging.core.errors import BadSettings, CapReached, RunBusy, StatusChanged
+from judging.core.errors import BadSettings, CapReached, Interrupted, RunBusy, StatusChanged
 from judging.jobs import leases
 from judging.jobs.stopping import StopFlag
 from judging.models import AuditAnswer, Completion, Judge, JudgeAudit, Judgment

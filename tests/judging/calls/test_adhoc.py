@@ -9,12 +9,13 @@ import pytest
 from django.utils import timezone
 
 from judging.calls.adhoc import AdhocProcedure, AdhocRequests, estimate_procedure
-from judging.calls.adhoc_runner import Interrupted, ProcedureResult, run_procedure
+from judging.calls.adhoc_runner import ProcedureResult, run_procedure
 from judging.calls.requests import Requests
 from judging.core.errors import (
     AccessDenied,
     BadSettings,
     CapReached,
+    Interrupted,
     RejectedCall,
     RunStopped,
     TransientFailure,

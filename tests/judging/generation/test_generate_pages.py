@@ -16,7 +16,7 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.core.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Generation, Matchup, Study
-from judging.calls.adhoc_runner import Interrupted
+from judging.core.errors import Interrupted
 from judging.endpoints.retrying import RetryingClient
 from judging.generation import engine, tasks
 from judging.generation.instances import InstanceSelection

@@ -17,12 +17,12 @@ from annotation.core.errors import UnknownName
 from annotation.importing.generations import store_generations
 from annotation.importing.study_files import import_study
 from annotation.models import Generation, Instance, Matchup, Pair, Study
-from judging.calls.adhoc_runner import Interrupted
 from judging.calls.requests import sample_seed
 from judging.core.errors import (
     AccessDenied,
     BadSettings,
     CapReached,
+    Interrupted,
     RejectedCall,
     RunBusy,
     RunStopped,

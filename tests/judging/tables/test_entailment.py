@@ -10,8 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Study
-from judging.calls.adhoc_runner import Interrupted
-from judging.core.errors import BadSettings, CapReached, UnparsedVerdict
+from judging.core.errors import BadSettings, CapReached, Interrupted, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient
 from judging.management.commands import check_tables as command
 from judging.methods import Reply

@@ -78,7 +78,7 @@ def test_pairs_are_pinned_asked_again_by_a_schedule_and_runs_after_a_change_are_
     assert "warning: judge judy had changed when it was checked on" in capsys.readouterr().err
     later = JudgeRun.objects.get(study__slug="later")
     page = " ".join(client.get(f"/studies/later/judges/runs/{later.pk}/").content.decode().split())
-    assert "100.0 % of its verdicts on pinned pairs, 0.0 % by chance" in page
+    assert "100.0% of its verdicts on pinned pairs, 0.0% by chance" in page
     warnings = json.loads(run("run_status", "later", "--judge", "judy", "--format", "json"))["warnings"]
     assert warnings == [
         f"judge judy had changed when it was checked on {JudgeAudit.objects.latest('pk').created_at:%Y-%m-%d}: 100% of its "
