@@ -93,6 +93,23 @@ def test_batches_with_and_without_ratings_are_named(built: Built) -> None:
     assert re.search(r"1 batch with ratings: news-batch\s", page)
 
 
+def test_of_many_batches_the_line_that_opens_gives_the_number_only(built: Built) -> None:
+    for number in range(11):
+        build_configuration(built.study, instances=1, pairs=1, dataset=f"set-{number}", batch=f"batch-{number:02}")
+        rate(
+            build_configuration(
+                built.study, instances=1, pairs=1, dataset=f"rated-{number}", batch=f"rated-{number:02}"
+            ),
+            0,
+            "ann",
+            [1],
+        )
+    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
+    assert re.search(r"12 batches with ratings\s+·", page)
+    assert re.search(r"<dd>\s*news-batch, rated-00, [^<]*rated-08, … \(12\)\s*</dd>", page)
+    assert re.search(r"<dd>\s*batch-00, [^<]*batch-09, … \(11\)\s*</dd>", page)
+
+
 def test_page_without_a_verdict_has_no_empty_sections() -> None:
     study = build_configuration(build_study("shown"), instances=2, pairs=2).study
     page = body(signed_in(study=study).get("/studies/shown/findings/"))
