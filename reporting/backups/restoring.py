@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from annotation.core.errors import Unacceptable
+from annotation.core.system_checks import unapplied_migrations
 from annotation.models import Study
 from reporting.backups.rows import CHUNK, Digest, columns, lines, parameters, tables
 from reporting.backups.writing import FORMAT, MANIFEST, applied_migrations
@@ -43,6 +44,10 @@ def _require_fitting(manifest: dict[str, Any]) -> None:
     if manifest["format"] != FORMAT:
         raise Unacceptable(f"The backup has format {manifest['format']}, this version of Tandem reads {FORMAT}.")
     here, there = set(applied_migrations()), set(manifest["migrations"])
+    if here < there and (to_come := unapplied_migrations()) and there.issuperset(to_come):
+        raise Unacceptable(
+            f"The database lacks {len(to_come)} of this version's migrations. Run this first: tandem migrate"
+        )
     if here != there:
         raise Unacceptable(
             f"The backup is of version {manifest['version']}, whose schema differs from this database's "

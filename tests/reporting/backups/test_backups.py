@@ -15,6 +15,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from annotation.models import Annotator, Rating, Study
@@ -162,6 +163,12 @@ def test_a_backup_that_does_not_fit_changes_nothing(backup: Path, name: str, old
     with pytest.raises(CommandError, match=said):
         restore(backup, "--replace")
     assert User.objects.filter(username="kept").exists()
+
+
+def test_a_database_without_its_migrations_is_told_of_them(backup: Path) -> None:
+    MigrationRecorder(connection).record_unapplied("sessions", "0001_initial")
+    with pytest.raises(CommandError, match="lacks 1 of this version's migrations"):
+        restore(backup, "--replace")
 
 
 def test_a_file_that_is_cut_off_and_a_database_in_use_are_refused(backup: Path) -> None:
