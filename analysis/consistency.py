@@ -23,8 +23,7 @@ def consistency(ratings: npt.ArrayLike) -> FloatArray:
     raises  : UnknownValue for other ratings; ShapeError for a bare number
     source  : Ghosh et al. 2024, Compare without Despair, eq. 4
     """
-    total, decided, n = _sums(_rating_array(ratings))
-    return _share(np.where(np.abs(total) < decided, 0, decided), n)
+    return consistency_and_strength(ratings)[0]
 
 
 def preference_strength(ratings: npt.ArrayLike) -> FloatArray:
@@ -35,8 +34,13 @@ def preference_strength(ratings: npt.ArrayLike) -> FloatArray:
     raises  : UnknownValue, ShapeError as for `consistency`
     source  : Ghosh et al. 2024, Compare without Despair, eq. 7
     """
-    total, _, n = _sums(_rating_array(ratings))
-    return _share(total, n)
+    return consistency_and_strength(ratings)[1]
+
+
+def consistency_and_strength(ratings: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """`consistency` and `preference_strength` from one pass over the ratings."""
+    total, decided, n = _sums(_rating_array(ratings))
+    return _share(np.where(np.abs(total) < decided, 0, decided), n), _share(total, n)
 
 
 def incomplete(ratings: npt.ArrayLike) -> BoolArray:

@@ -17,27 +17,37 @@ def groups(codes: IntArray) -> tuple[IntArray, IntArray]:
 
     codes : (n,) integers
     """
+    distinct, place, _ = _grouped(codes)
+    return distinct, place
+
+
+def _grouped(codes: IntArray) -> tuple[IntArray, IntArray, IntArray | None]:
+    """Return `groups`, and the first row of each distinct code where sorting has found it."""
     if not len(codes):
-        return codes, np.empty(0, dtype=np.int64)
+        return codes, np.empty(0, dtype=np.int64), None
     low = int(codes.min())
     if (is_there := _present(codes, low, CLOSE)) is None:
-        return _sorted_groups(codes)
+        return _sorted_groups(codes, low)
     distinct = np.flatnonzero(is_there)
     place_of = np.empty(len(is_there), dtype=np.int64)
     place_of[distinct] = np.arange(len(distinct))
-    return distinct + low, place_of[codes - low]
+    return distinct + low, place_of[codes - low], None
 
 
-def _sorted_groups(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """Sort by digits of 16 bits, which NumPy sorts by counting: in half of the time that whole codes take."""
-    above = (codes - codes.min()).astype(np.uint64)
-    bits = range(0, int(above.max()).bit_length(), 16)
-    order = np.lexsort([(above >> bit).astype(np.uint16) for bit in bits])
-    ordered = codes[order]
+def _sorted_groups(codes: IntArray, low: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Sort each code with its row as one number, which NumPy does in a quarter of the time of finding the order of codes."""
+    bits = len(codes).bit_length()
+    if (int(codes.max()) - low).bit_length() + bits < 64:
+        both = ((codes - low) << bits) | np.arange(len(codes))
+        both.sort()
+        order, ordered = both & ((1 << bits) - 1), (both >> bits) + low
+    else:
+        order = np.argsort(codes, kind="stable")
+        ordered = codes[order]
     is_first = np.append(True, ordered[1:] != ordered[:-1])
     place = np.empty(len(codes), dtype=np.int64)
     place[order] = np.cumsum(is_first) - 1
-    return ordered[is_first], place
+    return ordered[is_first], place, order[is_first]
 
 
 def count_groups(codes: IntArray) -> int:
@@ -89,10 +99,8 @@ def groups_of_rows(*columns: IntArray) -> tuple[tuple[IntArray, ...], IntArray]:
     columns : (n,) each
     returns : the columns of the distinct rows, and (n,) places
     """
-    distinct, place = groups(joint_codes(*columns))
-    row = np.empty(len(distinct), dtype=np.int64)
-    row[place] = np.arange(len(place))  # any of those that are equal
-    return tuple(column[row] for column in columns), place
+    place, first = _places_and_first_rows(joint_codes(*columns))
+    return tuple(column[first] for column in columns), place
 
 
 def first_rows(*columns: IntArray) -> IntArray:
@@ -100,11 +108,12 @@ def first_rows(*columns: IntArray) -> IntArray:
     joint = joint_codes(*columns)
     if count_groups(joint) == len(joint):
         return np.arange(len(joint))
-    distinct, place = groups(joint)
-    return np.sort(_first_of_each(place, len(distinct)))
+    return np.sort(_places_and_first_rows(joint)[1])
 
 
-def _first_of_each(place: IntArray, n: int) -> IntArray:
-    first = np.empty(n, dtype=np.int64)
-    first[place[::-1]] = np.arange(len(place))[::-1]  # of several equal places the first is written last
-    return first
+def _places_and_first_rows(joint: IntArray) -> tuple[IntArray, IntArray]:
+    distinct, place, first = _grouped(joint)
+    if first is None:
+        first = np.empty(len(distinct), dtype=np.int64)
+        first[place[::-1]] = np.arange(len(place))[::-1]  # of several equal places the first is written last
+    return place, first

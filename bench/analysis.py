@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from analysis.consistency import consistency, preference_strength, rating_sets
+from analysis.consistency import consistency_and_strength, rating_sets
 from analysis.ranking import (
     Fits,
     bradley_terry,
@@ -171,7 +171,7 @@ SET = ["instance", "a", "b", "rater"]
 def ours_of_sets(outcomes: Outcomes) -> tuple[FloatArray, FloatArray]:
     """Ours, from columns of verdicts."""
     sets = rating_sets(outcomes)
-    return consistency(sets.ratings), preference_strength(sets.ratings)
+    return consistency_and_strength(sets.ratings)
 
 
 def plain_consistency(verdicts: "pd.Series[float]") -> float:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from analysis.consistency import RatingSets, consistency, preference_strength, rating_sets
+from analysis.consistency import RatingSets, consistency_and_strength, rating_sets
 from analysis.errors import DuplicateRating
 from analysis.types import FloatArray, IntArray
 from analysis.weighting import set_probabilities
@@ -92,14 +92,15 @@ def rater(
     if drop_incomplete:
         kept &= ~found.incomplete
     sets = RatingSets(**{field.name: getattr(found, field.name)[kept] for field in fields(RatingSets)})
+    steadiness, strength = consistency_and_strength(sets.ratings)
     return Rater(
         name=name,
         kind=kind,
         rated=rated,
         positions=positions,
         sets=sets,
-        consistency=consistency(sets.ratings),
-        strength=preference_strength(sets.ratings),
+        consistency=steadiness,
+        strength=strength,
         chance=chance[kept],
         sizes=tuple(np.unique(np.concatenate([sets.present, sets.n_pairs])).tolist()),
         incomplete=int(found.incomplete.sum()),
