@@ -19,13 +19,17 @@ def localised(value: float, digits: int) -> str:
     return str(number_format(f"{value:z.{digits}f}", digits)).replace("-", "\N{MINUS SIGN}")
 
 
-def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:
-    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets, 50 instances`, with the reason for what is missing."""
+def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str:
+    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets, 50 instances`, with the reason for what is missing.
+
+    n : what it rests on in words, if not its own
+    """
     if estimate["value"] is None:
         return f"{UNDEFINED} ({estimate['why']})"
-    n = f"n = {counted_in_english(estimate['n'], estimate['of'])}"
+    own = f"n = {counted_in_english(estimate['n'], estimate['of'])}"
     if estimate.get("n_instances") is not None and estimate["of"] != "instances":
-        n += f", {counted_in_english(estimate['n_instances'], 'instances')}"
+        own += f", {counted_in_english(estimate['n_instances'], 'instances')}"
+    n = n or own
     if estimate["low"] is None:
         why = f" ({estimate['why']})" if estimate.get("why") else ""
         return f"{fixed(estimate['value'], digits)}, {n}{why}"

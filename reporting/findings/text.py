@@ -28,7 +28,9 @@ def as_text(found: dict[str, Any]) -> str:
     matrices = found["win_matrices"]
     parts = {
         "rankings": [*chain(*map(_ranking, found["rankings"])), *chain(*map(_matrix, matrices)), *_cycles(matrices)],
-        "tests between systems, paired by instance": _system_tests(found["system_tests"]),
+        "tests between systems, over instances; n is of verdicts on the two systems": _system_tests(
+            found["system_tests"]
+        ),
         "win rates of A as they are, and at equal lengths": chain(*map(_lengths, found["length_adjusted"])),
         "may a judge replace people?": map(_verdict, found["replacement"]),
         "tests between judges of their agreement with people, paired by rating": map(_judge_test, found["judge_tests"]),
@@ -177,16 +179,23 @@ def _system_tests(tests: list[dict[str, Any]]) -> list[str]:
     shown = [one for one in tests if one["measure"] == "bradley_terry"]
     for rater, found in grouped((one["rater"], one) for one in shown).items():
         lines.append(printable(f"  {rater}, difference of Bradley-Terry ratings"))
-        lines += [f"    {_test(one, 'system_a', 'system_b', 0)}" for one in found]
+        lines += [f"    {_test(one, 'system_a', 'system_b', 0, _met(one['met']))}" for one in found]
     return lines
+
+
+def _met(met: dict[str, int]) -> str:
+    """Say on what two systems were compared directly; the difference rests on all verdicts of the ranking."""
+    if not met["verdicts"]:
+        return "never compared directly, inferred through other systems"
+    return f"n = {count(met['verdicts'], 'verdicts')}, {count(met['instances'], 'instances')}"
 
 
 def _judge_test(test: dict[str, Any]) -> str:
     return f"  {_test(test, 'judge_a', 'judge_b', 3)}"
 
 
-def _test(test: dict[str, Any], one: str, other: str, digits: int) -> str:
-    shown = f"{printable(test[one])} less {printable(test[other])}: {estimate_text(test['difference'], digits)}"
+def _test(test: dict[str, Any], one: str, other: str, digits: int, n: str = "") -> str:
+    shown = f"{printable(test[one])} less {printable(test[other])}: {estimate_text(test['difference'], digits, n)}"
     if test["p_value"] is None:
         return shown
     adjusted = f", adjusted by Holm's method {p_text(test['adjusted'])}" if test["of"] > 1 else ""

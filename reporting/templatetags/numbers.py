@@ -82,12 +82,12 @@ def _estimate_cell(found: dict[str, Any], digits: int) -> str:
     if found["value"] is None:
         return f"{UNDEFINED} <small>{escape(said(found['why']))}</small>"
     shown = decimals(found["value"], digits)
-    about = [f"n = {counted(found['n'], found['of'])}"]
-    if found.get("n_instances") is not None and found["of"] != "instances":
+    about = [found["about"] if "about" in found else f"n = {counted(found['n'], found['of'])}"]
+    if "about" not in found and found.get("n_instances") is not None and found["of"] != "instances":
         about.append(counted(found["n_instances"], "instances"))
     if found["low"] is None:
         about.append(said(found["why"]))
     else:
         low, high = decimals(found["low"], digits), decimals(found["high"], digits)
         shown = f'<span class="nowrap">{shown} <small>[{low}, {high}]</small></span>'
-    return f"{shown} <small>{escape('; '.join(about))}</small>"
+    return f"{shown} <small>{escape('; '.join(filter(None, about)))}</small>"

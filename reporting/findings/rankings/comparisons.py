@@ -51,6 +51,14 @@ class RaterComparisons:
         return components(self.matrix)
 
     @cached_property
+    def met_on(self) -> IntArray:
+        """(n_systems, n_systems) the number of instances on which each two systems were compared with each other."""
+        met = np.zeros((len(self.names), len(self.names)), dtype=np.int64)
+        np.add.at(met, (self.outcomes.a[self._first], self.outcomes.b[self._first]), 1)
+        both: IntArray = met + met.T
+        return both
+
+    @cached_property
     def instances(self) -> IntArray:
         """(n_systems,) the number of instances on which each system was compared."""
         first, (one, other) = self._first, (self.outcomes.a, self.outcomes.b)

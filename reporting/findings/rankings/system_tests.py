@@ -1,4 +1,4 @@
-"""Tests between systems, paired over instances, and the win matrices that they rest on."""
+"""Tests between systems, over instances, and the win matrices that they rest on."""
 
 import math
 from typing import Any
@@ -34,7 +34,8 @@ def matrix_of_wins(about: RaterComparisons) -> dict[str, Any]:
 def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any]]:
     """Return a test of the difference of Bradley-Terry strengths, on Elo's scale, for every two systems of one group.
 
-    Intervals are not adjusted; `adjusted` p-values are, by Holm's method over the `of` pairs tested.
+    A difference rests on all verdicts of the group, its `n`, and Student's t has as many instances as the system with
+    fewer has, its `n_instances`; `met` counts what compares the two directly: nothing where they never met. Intervals are not adjusted; `adjusted` p-values are, by Holm's method over the `of` pairs tested.
     """
     about, tests, level = strengths.comparisons, strengths.tests, filters.intervals.level
     low, high = tests.interval(level)
@@ -48,7 +49,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
             "value": number(POINTS * tests.value[row]),
             "low": number(limits[0]),
             "high": number(limits[1]),
-            "n": len(about.outcomes),
+            "n": int(about.compared[about.component == about.component[one]].sum()) // 2,
             "of": "verdicts",
             "n_instances": int(min(instances[one], instances[other])),
             "level": level,
@@ -58,7 +59,8 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
             **({"why": why} if why else {}),
         }
         p_values = (float(tests.p_value[row]), float(tests.adjusted[row]))
-        found.append(_test(about, "bradley_terry", (one, other), difference, p_values, tests.tested))
+        met = {"verdicts": int(about.matrix.played[one, other]), "instances": int(about.met_on[one, other])}
+        found.append({**_test(about, "bradley_terry", (one, other), difference, p_values, tests.tested), "met": met})
     return found
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.core.database.aggregates import grouped
+from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.answer.lengths import side
 from reporting.findings.rankings.ranked import TESTS_PENDING
@@ -163,12 +164,23 @@ def _tests_table(at: int, tests: list[Findings], order: list[str]) -> Table | No
         if ranked[better] > ranked[worse]:
             better, worse, difference = worse, better, _mirrored(difference)
         p_values = [p_text(one["p_value"]), *([p_text(one["adjusted"])] if several else [])]
-        rows.append(((better, worse), [{**difference, "digits": 0}, *p_values]))
+        rows.append(((better, worse), [{**difference, "digits": 0, "about": _met_text(one)}, *p_values]))
     caption = _(
-        "Tests between systems, paired by instance; the difference is above 0 where the first system is the better one"
+        "Tests between systems, over instances; the difference is above 0 where the first system is the better one. All "
+        "verdicts of the ranking count in it; n is of those on the two systems"
     )
     headings = [_("Better placed"), _("Other system"), _("Difference of Bradley–Terry ratings"), _("p")]
     return Table(f"tests-{at}", caption, headings + [adjusted_heading(tests[0]["of"])] * several, rows)
+
+
+def _met_text(test: Findings) -> str:
+    """Say on what two systems were compared directly."""
+    met = test.get("met")
+    if met is None:  # of findings that were kept earlier
+        return ""
+    if not met["verdicts"]:
+        return _("never compared directly: inferred through other systems")
+    return f"n = {counted(met['verdicts'], 'verdicts')}; {counted(met['instances'], 'instances')}"
 
 
 def _mirrored(difference: Findings) -> dict[str, Any]:

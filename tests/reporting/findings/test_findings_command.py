@@ -88,7 +88,7 @@ def test_text_has_what_the_page_has_of_systems_and_judges(of_three: str) -> None
     rankings = parts["rankings"]
     assert "    one�: three 0.250 (n = 24), two 0.750 (n = 24)" in rankings
     assert "people: no order fits all majorities among" in rankings
-    systems = parts["tests between systems, paired by instance"]
+    systems = parts["tests between systems, over instances; n is of verdicts on the two systems"]
     assert "  people, difference of Bradley-Terry ratings\n    one� less three: 0" in systems
     lengths = parts["win rates of A as they are, and at equal lengths"]
     assert "    news: A = one�, B = two: 0.750 [" in lengths

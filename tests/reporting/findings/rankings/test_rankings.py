@@ -229,6 +229,23 @@ def test_two_systems_are_tested_by_wins_less_losses() -> None:
     assert "fewer than 5" in few["difference"]["why"]
 
 
+def test_a_test_counts_what_compares_its_two_systems() -> None:
+    # x meets y on 20 instances with 3 pairs each, y meets z on 10 others, and u meets v alone.
+    votes = [(f"i{n}", pair, "ann", -1.0 if n % 4 else 1.0) for n in range(20) for pair in range(3)]
+    others = [(f"j{n}", pair, "ann", -1.0 if n % 3 else 1.0) for n in range(10) for pair in range(3)]
+    data = [configuration("x", "y", votes), configuration("y", "z", others), configuration("u", "v", votes[:9])]
+    tests = {(one["system_a"], one["system_b"]): one for one in found(data)["system_tests"]}
+    assert tests["x", "y"]["met"] == {"verdicts": 60, "instances": 20}
+    assert tests["y", "z"]["met"] == {"verdicts": 30, "instances": 10}
+    assert tests["x", "z"]["met"] == {"verdicts": 0, "instances": 0}
+    assert {pair: one["difference"]["n"] for pair, one in tests.items()} == {
+        ("u", "v"): 9,
+        ("x", "y"): 90,
+        ("x", "z"): 90,
+        ("y", "z"): 90,
+    }
+
+
 votes_of_two = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc"), st.sampled_from([-1.0, 0.0, 1.0])))
 
 

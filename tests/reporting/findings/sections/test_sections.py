@@ -304,6 +304,18 @@ def test_a_test_is_turned_towards_the_better_placed_system() -> None:
     assert p_text(None) == "—"
 
 
+@pytest.mark.parametrize(
+    ("met", "said"),
+    [
+        ({"verdicts": 750, "instances": 50}, "n = 750 verdicts; 50 instances"),
+        ({"verdicts": 0, "instances": 0}, "never compared directly: inferred through other systems"),
+    ],
+)
+def test_a_test_says_on_what_the_two_systems_were_compared(met: dict[str, int], said: str) -> None:
+    ((_heads, cells),) = three_ranked(met=met)["tests"].rows
+    assert f"<small>{said}</small>" in cell(cells[0])
+
+
 def test_only_several_tests_are_adjusted_and_two_systems_have_none_beside_the_ranking() -> None:
     single, several = three_ranked(), three_ranked(of=3)
     assert single["tests"].headings[-1] == "p"
