@@ -14,7 +14,7 @@ from annotation.core.version import VERSION
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
 from judging.calls.cases import Cell
-from judging.calls.presentations import AB, BA, IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
+from judging.calls.presentations import AB, BA, IDENTITY_FIELDS, PAIR_FIELDS, identity_of, orders_for, present
 from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Presentation, find_method
@@ -116,7 +116,7 @@ def draw_pairs(audit: JudgeAudit) -> list[PairRow]:
 
 def identity(row: PairRow) -> str:
     """Return the name of a drawn pair, which is the same in any database."""
-    return identity_of(*row[1 : 1 + len(IDENTITY_FIELDS)])
+    return identity_of(*row[1:])
 
 
 def planned_answers(audit: JudgeAudit, rows: Iterable[PairRow]) -> Iterator[AuditAnswer]:
@@ -192,15 +192,14 @@ def plan(audit: JudgeAudit, rows: Iterable[PairRow]) -> None:
 def cells_of(audit: JudgeAudit, answers: Sequence[AuditAnswer]) -> Iterator[Cell]:
     """Yield the cells of some answers: what is shown, and which sample of the endpoint's answers is taken."""
     asked = audit.study.questions[audit.question]
-    fields = (*IDENTITY_FIELDS, *SHOWN_FIELDS)
     rows: dict[int, tuple[Any, ...]] = {}
     for part in chunked(sorted({one.pair_id for one in answers})):
-        rows |= {pk: tuple(row) for pk, *row in Pair.objects.filter(pk__in=part).values_list("pk", *fields)}
+        rows |= {pk: tuple(row) for pk, *row in Pair.objects.filter(pk__in=part).values_list("pk", *PAIR_FIELDS)}
     for one in answers:
-        named, shown = rows[one.pair_id][: len(IDENTITY_FIELDS)], rows[one.pair_id][len(IDENTITY_FIELDS) :]
+        *about, text_a, text_b = rows[one.pair_id]
         if one.change in PERTURBATIONS or one.change == IDENTICAL:
-            shown = (*shown[:-2], *((one.text, shown[-1]) if one.side == "a" else (shown[-2], one.text)))
-        presentation: Presentation = present(audit.judge, named, shown, asked=asked, order=one.order)
+            text_a, text_b = (one.text, text_b) if one.side == "a" else (text_a, one.text)
+        presentation: Presentation = present(audit.judge, (*about, text_a, text_b), asked=asked, order=one.order)
         yield Cell(one.pk or 0, one.order, AGAIN_REPEAT if one.change == AGAIN else 0, presentation)
 
 

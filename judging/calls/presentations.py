@@ -22,8 +22,9 @@ IDENTITY_FIELDS = (
     "matchup__system_b__name",
     "index",
 )
-# Further fields of a pair that a presentation is made from.
-SHOWN_FIELDS = (
+# What a presentation is made from.
+PAIR_FIELDS = (
+    *IDENTITY_FIELDS,
     "matchup__instance__study__task_kind",
     "matchup__instance__source",
     "matchup__instance__metadata__reference",
@@ -33,8 +34,8 @@ SHOWN_FIELDS = (
 
 
 def identity_of(*fields: object) -> str:
-    """Name a pair by its `IDENTITY_FIELDS` rather than by primary keys, so that the name is the same in any database."""
-    return json.dumps(fields, ensure_ascii=False)
+    """Name a pair by its `IDENTITY_FIELDS`, with which the fields begin: unlike primary keys, they are the same in any database."""
+    return json.dumps(fields[: len(IDENTITY_FIELDS)], ensure_ascii=False)
 
 
 def orders_for(judge: Judge, identity: str) -> list[str]:
@@ -98,8 +99,7 @@ def asked_about(
 
 def present(
     judge: Judge,
-    identity: tuple[Any, ...],
-    shown: tuple[Any, ...],
+    pair: Sequence[Any],
     *,
     asked: Question,
     order: str,
@@ -108,15 +108,15 @@ def present(
     table: Sequence[TableRow] | None = None,
     together: Sequence[Question] = (),
 ) -> Presentation:
-    """Return the presentation of a pair, given by its `IDENTITY_FIELDS` and `SHOWN_FIELDS`, in one order.
+    """Return the presentation of a pair, given by its `PAIR_FIELDS`, in one order.
 
     table : a stored one of the pair, for a judge that is shown it
     together : the questions of the run, see `asked_about`
 
     Repeats, negated and further questions have identities of their own, so that their random choices are independent.
     """
-    task_kind, source, reference, text_a, text_b = shown
-    name = f"{identity_of(*identity)} {order}"
+    task_kind, source, reference, text_a, text_b = pair[len(IDENTITY_FIELDS) :]
+    name = f"{identity_of(*pair)} {order}"
     if repeat:
         name += f" repeat {repeat}"
     if negated:

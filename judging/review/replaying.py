@@ -8,7 +8,7 @@ from typing import Any
 from annotation.models import Pair
 from judging.calls.cases import Case, Cell, StoredAnswer
 from judging.calls.made_tables import tables_shown
-from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
+from judging.calls.presentations import PAIR_FIELDS, present
 from judging.calls.requests import Requests, setting_of
 from judging.calls.results import marked_refusal, read_reply, worded_refusal
 from judging.core.errors import CallFailed, JudgingError, UnparsedVerdict
@@ -89,13 +89,10 @@ def replay(judgment: Judgment) -> Replay:
 
 def shown_in(judgment: Judgment) -> Presentation:
     """Return the presentation of a judgment."""
-    fields = Pair.objects.values_list(*IDENTITY_FIELDS, *SHOWN_FIELDS).get(pk=judgment.pair_id)
     questions = judgment.run.study.questions
-    identity, shown = fields[: len(IDENTITY_FIELDS)], fields[len(IDENTITY_FIELDS) :]
     return present(
         judgment.run.judge,
-        identity,
-        shown,
+        Pair.objects.values_list(*PAIR_FIELDS).get(pk=judgment.pair_id),
         asked=questions[judgment.question],
         order=judgment.order,
         repeat=judgment.repeat,

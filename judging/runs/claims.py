@@ -10,7 +10,7 @@ from annotation.models import Study
 from annotation.questions.questions import Question
 from judging.calls.cases import Cell, Usage
 from judging.calls.made_tables import tables_shown
-from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
+from judging.calls.presentations import PAIR_FIELDS, present
 from judging.jobs import leases
 from judging.models import JudgeRun, Judgment, RunWorker
 
@@ -18,8 +18,7 @@ OWN = (
     *("pk", "pair", "question", "order", "repeat", "negated"),
     *("calls", "cached", "prompt_tokens", "completion_tokens", "cost"),
 )
-FIELDS = (*OWN, *(f"pair__{name}" for name in (*IDENTITY_FIELDS, *SHOWN_FIELDS)))
-SHOWN_FROM = len(OWN) + len(IDENTITY_FIELDS)
+FIELDS = (*OWN, *(f"pair__{name}" for name in PAIR_FIELDS))
 
 
 def free_cells(run: JudgeRun) -> QuerySet[Judgment]:
@@ -57,8 +56,7 @@ def load(run: JudgeRun, ids: Sequence[int]) -> list[Cell]:
         pk, pair, question, order, repeat, negated, calls, cached, *spent = row[: len(OWN)]
         shown = present(
             run.judge,
-            row[len(OWN) : SHOWN_FROM],
-            row[SHOWN_FROM:],
+            row[len(OWN) :],
             asked=questions[question],
             order=order,
             repeat=repeat,

@@ -25,7 +25,7 @@ from judging.calls.dry_run import (
     sums_of,
 )
 from judging.calls.made_tables import tables_shown
-from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
+from judging.calls.presentations import PAIR_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests, setting_of
 from judging.core.errors import BadSettings
 from judging.core.pricing import cost_of, total_cost
@@ -202,9 +202,7 @@ def sample_of_cells(
     if share < 1:
         # A fixed seed, so that the same estimate gives the same figures.
         instances = random.Random(0).sample(instances, max(1, round(len(instances) * share)))
-    rows = list(
-        pairs.filter(matchup__instance__in=instances).order_by("pk").values_list("pk", *IDENTITY_FIELDS, *SHOWN_FIELDS)
-    )
+    rows = list(pairs.filter(matchup__instance__in=instances).order_by("pk").values_list("pk", *PAIR_FIELDS))
     done: set[tuple[Any, ...]] = set()
     if run is not None:
         filled = settled_cells(run).filter(pair__in=[row[0] for row in rows]).order_by()
@@ -212,14 +210,12 @@ def sample_of_cells(
     tables = tables_shown(judge, (row[0] for row in rows))
     cells, by_number = [], {question.number: question for question in questions}
     for pk, *fields in rows:
-        identity, shown = tuple(fields[: len(IDENTITY_FIELDS)]), tuple(fields[len(IDENTITY_FIELDS) :])
         for order, (repeat, negated, number) in product(
-            orders_for(judge, identity_of(*identity)), repeats_and_questions(judge, list(by_number))
+            orders_for(judge, identity_of(*fields)), repeats_and_questions(judge, list(by_number))
         ):
             if (pk, order, repeat, negated, number) not in done:
                 one: dict[str, Any] = {"asked": by_number[number], "order": order, "repeat": repeat, "negated": negated}
-                shown_pair = present(judge, identity, shown, **one, table=tables.get(pk), together=questions)
-                cells.append((repeat, shown_pair))
+                cells.append((repeat, present(judge, fields, **one, table=tables.get(pk), together=questions)))
     return cells
 
 

@@ -11,7 +11,7 @@ from analysis.errors import AnalysisError
 from analysis.halving import halving_rounds, least_budget, split_instances
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
-from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
+from judging.calls.presentations import PAIR_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Presentation, find_method
@@ -207,13 +207,10 @@ def _per_presentation(asked: TuningSettings, candidate: Candidate, plan: Mapping
 
 
 def _cells(asked: TuningSettings, judge: Judge, instances: Sequence[int]) -> list[tuple[int, Presentation]]:
-    fields = (*IDENTITY_FIELDS, *SHOWN_FIELDS)
-    rows = Pair.objects.filter(matchup__instance__in=instances[:SAMPLE]).order_by("pk").values_list(*fields)[:SAMPLE]
-    question, found = asked.study.questions[asked.question], []
-    for row in rows:
-        identity, shown = tuple(row[: len(IDENTITY_FIELDS)]), tuple(row[len(IDENTITY_FIELDS) :])
-        found += [
-            (0, present(judge, identity, shown, asked=question, order=order))
-            for order in orders_for(judge, identity_of(*identity))
-        ]
-    return found
+    pairs = Pair.objects.filter(matchup__instance__in=instances[:SAMPLE]).order_by("pk")
+    question = asked.study.questions[asked.question]
+    return [
+        (0, present(judge, fields, asked=question, order=order))
+        for fields in pairs.values_list(*PAIR_FIELDS)[:SAMPLE]
+        for order in orders_for(judge, identity_of(*fields))
+    ]

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from annotation.members.permissions import FORM, READERS, study_view
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
-from judging.calls.presentations import AB, IDENTITY_FIELDS, SHOWN_FIELDS, present
+from judging.calls.presentations import AB, PAIR_FIELDS, present
 from judging.core.errors import BadPrompt
 from judging.core.visibility import judges_seen_by, prompt_files_of
 from judging.models import Judge, PromptFile
@@ -84,9 +84,8 @@ def sent_messages(given: PromptText, parser: str, form: PairForm) -> Messages:
     """Return the messages about the chosen pair, system A first; empty without a pair."""
     if not form.is_valid() or form.pair is None:
         return []
-    pair = Pair.objects.filter(pk=form.pair)
-    identity, shown = pair.values_list(*IDENTITY_FIELDS).get(), pair.values_list(*SHOWN_FIELDS).get()
-    presented = present(Judge(), identity, shown, asked=form.study.questions[MAIN], order=AB)
+    pair = Pair.objects.values_list(*PAIR_FIELDS).get(pk=form.pair)
+    presented = present(Judge(), pair, asked=form.study.questions[MAIN], order=AB)
     return preview(given.text, parser, presented, system=given.system)
 
 
