@@ -42,12 +42,16 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "kinds": [(name, label) for name, label in KINDS.items() if name != REVISED or study.is_two_stage],
         "datasets": sorted({one.dataset for one in table.configurations}),
         "systems": sorted({name for one in table.configurations for name in one.systems}),
+        "chosen_datasets": _one_or_several(asked.datasets),
+        "several_datasets": len(asked.datasets) > 1,
         "chosen_systems": (*asked.systems, "", "")[:2],
         "chosen_raters": asked.raters or ("",),
         "judges": judge_names(study),
+        "chosen_judges": _one_or_several(asked.filters.judges or ()),
+        "several_judges": len(asked.filters.judges or ()) > 1,
         "other_filters": parse_qsl(query_of(replace(asked.filters, judges=None))),
         "selection": selection_of(replace(asked.filters, judges=None).as_json()),
-        "bins": range(1, 1 + table.bins),
+        "bins": _bin_names(table.bins),
         "page": page,
         "rows": rows_of(study, asked, table, apart, list(page)),
         "query": asked.query(),
@@ -58,6 +62,16 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         ),
     }
     return TemplateResponse(request, "reporting/disagreements/disagreements.html", context)
+
+
+def _one_or_several(chosen: Sequence[str]) -> str | Sequence[str]:
+    """Return what a filter's row marks as chosen: a list can be chosen in an address only."""
+    return chosen if len(chosen) > 1 else "".join(chosen)
+
+
+def _bin_names(bins: int) -> list[tuple[int, str]]:
+    names = {1: _("bin %(number)s, the least separable"), bins: _("bin %(number)s, the most separable")}
+    return [(one, names.get(one, _("bin %(number)s")) % {"number": one}) for one in range(1, 1 + bins)]
 
 
 def rows_of(
