@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.agreement import VALUES
-from analysis.bootstrap import ratio
 from analysis.errors import NotEnough, ShapeError, UnknownValue
 from analysis.leave_one_out import Votes, votes_of
 from analysis.types import BoolArray, FloatArray, IntArray, code_array
@@ -65,9 +64,8 @@ def dawid_skene(
     groups = np.zeros(given.n_units, dtype=np.int64) if group is None else code_array("group", group)
     if groups.shape != (given.n_units,):
         raise ShapeError(f"need one group for each of {given.n_units} units, got shape {groups.shape}")
-    votes = _rated_units(given, groups)
-    counts = np.stack([votes.sum_by_unit(votes.value == place) for place in range(3)], axis=1)
-    posterior = counts / counts.sum(axis=1, keepdims=True)
+    votes = _Votes(given, groups)
+    posterior = votes.shares()
     moved, iterations = np.inf, 0
     while moved >= tolerance and iterations < max_iterations:
         before = posterior
@@ -87,63 +85,51 @@ def dawid_skene(
     )
 
 
-@dataclass(frozen=True, eq=False)
 class _Votes:
-    """Votes in rows; units are those with a vote, renumbered.
+    """Votes in rows, n of them; units are those with a vote, renumbered.
 
-    unit, rater, value : (n,) codes, value as a place in `VALUES`; group : (n_rated,); rated : (n_units,) bool
+    Each round runs over all votes, hundreds of times, so that what every round needs is made once.
     """
 
-    unit: IntArray
-    rater: IntArray
-    value: IntArray
-    group: IntArray
-    rated: BoolArray
-    n_raters: int
-    n_groups: int
+    def __init__(self, votes: Votes, group: IntArray) -> None:
+        if not len(votes.unit):
+            raise NotEnough("no rater rated a unit")
+        self.rated: BoolArray = np.bincount(votes.unit, minlength=votes.n_units) > 0
+        self.unit: IntArray = (np.cumsum(self.rated) - 1)[votes.unit]
+        self.rater: IntArray = votes.person
+        self.value: IntArray = np.searchsorted(VALUES, votes.verdict)
+        self.group: IntArray = group[self.rated]
+        self.n_raters = votes.n_people
+        self.n_groups = int(group.max()) + 1
+        self.group_sizes = np.bincount(self.group, minlength=self.n_groups)[:, np.newaxis]
+        classes = np.arange(3)
+        self.unit_class = (self.unit[:, np.newaxis] * 3 + classes).ravel()
+        self.group_class = (self.group[:, np.newaxis] * 3 + classes).ravel()
+        self.cell = (self.rater[:, np.newaxis] * 9 + classes * 3 + self.value[:, np.newaxis]).ravel()
 
-    def sum_by_unit(self, weights: FloatArray | BoolArray) -> FloatArray:
-        """Sum a weight of each vote over the units."""
-        return np.bincount(self.unit, weights=weights, minlength=len(self.group)).astype(np.float64)
+    def shares(self) -> FloatArray:
+        """Return the share of each class among the votes on each unit."""
+        counts = np.bincount(self.unit * 3 + self.value, minlength=3 * len(self.group)).reshape(-1, 3)
+        shares: FloatArray = counts / counts.sum(axis=1, keepdims=True)
+        return shares
 
     def maximise(self, posterior: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray]:
         """Prevalence and confusion matrices, from the votes and how likely each class is."""
-        cell, shape = self.rater * 3 + self.value, (self.n_raters, 3)
-        of_class = [
-            np.bincount(cell, weights=column[self.unit], minlength=3 * self.n_raters).reshape(shape)
-            for column in posterior.T
-        ]
-        counts = np.stack(of_class, axis=1) + smoothing
-        sums = [np.bincount(self.group, weights=column, minlength=self.n_groups) for column in posterior.T]
-        sizes = np.bincount(self.group, minlength=self.n_groups)[:, np.newaxis]
-        prevalence = ratio(np.stack(np.broadcast_arrays(np.stack(sums, axis=1), sizes), axis=2))
+        of_votes = posterior[self.unit].ravel()
+        counts = np.bincount(self.cell, of_votes, minlength=9 * self.n_raters).reshape(-1, 3, 3) + smoothing
+        sums = np.bincount(self.group_class, posterior.ravel(), minlength=3 * self.n_groups).reshape(-1, 3)
+        prevalence = np.divide(sums, self.group_sizes, out=np.full(sums.shape, np.nan), where=self.group_sizes > 0)
         return prevalence, counts / counts.sum(axis=2, keepdims=True)
 
     def expect(self, prevalence: FloatArray, confusion: FloatArray) -> FloatArray:
         """How likely each class is on each unit; in logarithms, since a product over many raters underflows."""
         with np.errstate(divide="ignore"):  # a class that no unit has stays impossible
             logs = np.log(prevalence)[self.group]
-        chances = np.log(confusion)
-        for place in range(3):
-            logs[:, place] += self.sum_by_unit(chances[self.rater, place, self.value])
+        chances = np.log(confusion).ravel()[self.cell]
+        logs += np.bincount(self.unit_class, chances, minlength=logs.size).reshape(-1, 3)
         weight = np.exp(logs - logs.max(axis=1, keepdims=True))
         posterior: FloatArray = weight / weight.sum(axis=1, keepdims=True)
         return posterior
-
-
-def _rated_units(votes: Votes, group: IntArray) -> _Votes:
-    if not len(votes.unit):
-        raise NotEnough("no rater rated a unit")
-    rated = np.bincount(votes.unit, minlength=votes.n_units) > 0
-    return _Votes(
-        unit=(np.cumsum(rated) - 1)[votes.unit],
-        rater=votes.person,
-        value=np.searchsorted(VALUES, votes.verdict),
-        group=group[rated],
-        rated=rated,
-        n_raters=votes.n_people,
-        n_groups=int(group.max()) + 1,
-    )
 
 
 def _likeliest(posterior: FloatArray) -> FloatArray:
