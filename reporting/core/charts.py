@@ -28,6 +28,7 @@ COLUMN_WIDTH, COLUMN_INCHES = (
 MARGIN = 0.04  # of an axis, on either side of what is drawn
 DRAWN = "_"  # begins names of fields that serve drawing alone
 NO_DATA = "Nothing to draw yet"
+AROUND_PANEL, LINE = 108, 12  # pixels above and below a panel, for axis and legend, and for each line of its title
 WHY = "why"  # of a picture without data, in its `usermeta`
 MAX_SERIES = len(SHAPES)  # curves in one chart: each rater has its own colour and shape
 JUDGE_SERIES = gettext_noop("the judge")  # legend entry in a panel whose heading is the judge's name
@@ -148,6 +149,19 @@ def empty_chart(title: str, reason: str, theme: str) -> Spec:
         "encoding": {"text": {"field": "text", "type": "nominal"}},
     }
     return {**build_spec(body, [title, reason], [], theme), "usermeta": {WHY: reason}}
+
+
+def size_of(spec: Spec) -> tuple[int, int] | None:
+    """Return about how wide and high a chart of one panel will be in pixels, so that a page can keep its place; None for others."""
+    if "layer" not in spec:
+        return None
+    height, title = spec["height"], spec["title"]
+    if isinstance(height, dict):  # a step for each category
+        axes = (layer.get("encoding", {}).get("y", {}) for layer in spec["layer"])
+        field = next(axis["field"] for axis in axes if axis.get("type") == "nominal")
+        height = height["step"] * len({row[field] for row in spec["data"]["values"] if field in row})
+    lines = [*([title["text"]] if isinstance(title["text"], str) else title["text"]), *title["subtitle"]]
+    return spec["width"], height + AROUND_PANEL + LINE * len(lines)
 
 
 def why_empty(spec: Spec) -> str:

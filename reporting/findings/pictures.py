@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.core.database.aggregates import grouped
 from annotation.questions.questions import Question
-from reporting.core.charts import Findings, Spec, why_empty
+from reporting.core.charts import Findings, Spec, size_of, why_empty
 from reporting.core.pictures import FILES, picture
 from reporting.core.raters import PEOPLE
 from reporting.core.units import counted
@@ -295,7 +295,8 @@ def figure(
         *([_("Includes ratings by scripted raters.")] if any(one.get("scripted") for one in people) else []),
     ]
     links = {label: address(form) for label, form in FILES.items()} | {"PDF, 7 in": address("pdf", width="page")}
-    return {**picture(kind.alt, address), "caption": " ".join(parts), "links": links}
+    size = [str(number) for number in size_of(spec) or ()]
+    return {**picture(kind.alt, address), "size": size, "caption": " ".join(parts), "links": links}
 
 
 def _capitalized(note: str) -> str:

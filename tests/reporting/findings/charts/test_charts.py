@@ -349,6 +349,17 @@ def test_pictures_are_as_wide_as_a_column_and_as_a_page(found: Found) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
+def test_a_page_keeps_the_place_of_a_picture_of_one_panel(name: str, found: Found) -> None:
+    spec = spec_of(name, found)
+    drawn = re.search(r'<svg [^>]*width="([\d.]+)" height="([\d.]+)"', charts.to_svg(spec))
+    assert drawn
+    if "layer" not in spec:
+        assert charts.size_of(spec) is None
+    else:
+        assert charts.size_of(spec) == (pytest.approx(float(drawn[1]), abs=1), pytest.approx(float(drawn[2]), abs=36))
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_a_wide_picture_shows_the_same(found: Found, name: str) -> None:
     column, page = spec_of(name, found), spec_of(name, found, width="page")
     assert rows_of(page) == rows_of(column)
