@@ -33,10 +33,10 @@ class BadFile(AnnotationError):
         super().__init__(self.abridged(len(self.lines)))
 
     def abridged(self, most: int) -> str:
-        """Return the message with at most `most` lines listed."""
+        """Return the message with at most `most` lines listed; with 0 its head, as above a table of all."""
         count = len(self.lines)
         listed = [f"  {line}" for line in self.lines[:most]]
-        if count > most:
+        if 0 < most < count:
             listed.append(f"  and {count - most:,} more")
         stopped = ", and reading stopped there" if count >= MOST_BAD_LINES else ""
         head = f"{self.name}: {count:,} bad line{'s' if count != 1 else ''}{stopped}; nothing was stored"

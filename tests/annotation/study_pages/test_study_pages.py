@@ -182,6 +182,7 @@ def test_a_bad_file_is_told_line_by_line_and_nothing_is_stored(study: Study, res
     response = researcher.post("/studies/study/upload/", upload("bad<b>.jsonl", data, "study"), follow=True)
 
     assert "2 bad lines; nothing was stored" in response.text
+    assert "and 2 more" not in response.text  # both are in the table
     assert "<td>source is missing</td>" in response.text
     assert "<script>alert" not in response.text
     assert "bad<b>" not in response.text
