@@ -7,6 +7,13 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Study
 
+# Pages that have no tab of their own, by the tab that leads to them and the beginning of their addresses.
+UNDER = {
+    "annotation:instances": ("generate/", "upload/"),
+    "judging:judges": ("accuracy/", "audits/", "ablation/", "prompts/", "aspects/", "rankings/"),
+    "reporting:findings": ("reports/disagreements/", "logic/", "leaderboard/", "table-effect/"),
+}
+
 
 @dataclass(frozen=True)
 class Tab:
@@ -35,5 +42,8 @@ def tabs_of(study: Study, path: str) -> list[Tab]:
         named.append((_("What tables change"), "reporting:table-effect"))
     named += [(_("Files"), "reporting:downloads"), (_("Log"), "annotation:study-log")]
     found = [(label, reverse(view, args=[study.slug])) for label, view in named]
-    current = max((address for _label, address in found if path.startswith(address)), key=len, default="")
+    start = reverse("annotation:study", args=[study.slug])
+    places = [(address, address) for _label, address in found]
+    places += [(f"{start}{part}", reverse(view, args=[study.slug])) for view, parts in UNDER.items() for part in parts]
+    current = max((one for one in places if path.startswith(one[0])), key=lambda one: len(one[0]), default=("", ""))[1]
     return [Tab(label, address, address == current) for label, address in found]

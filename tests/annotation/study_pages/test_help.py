@@ -88,7 +88,22 @@ def test_a_page_shows_where_it_is() -> None:
     below = client.get(f"/studies/study/batches/{batch.pk}/").text
     assert below.count('aria-current="page"') == 1  # the name of the batch, which is under no tab
     assert 'href="/help/howto/watch_a_batch.md"' in below
-    assert [tab.label for tab in tabs_of(study, "/studies/study/judges/runs/3/") if tab.is_current] == ["Judges"]
+
+
+@pytest.mark.parametrize(
+    ("path", "tab"),
+    [
+        ("judges/runs/3/", "Judges"),
+        ("accuracy/", "Judges"),
+        ("reports/disagreements/", "Findings"),
+        ("reports/", "Reports"),
+        ("upload/", "Instances"),
+        ("settings/", None),
+    ],
+)
+def test_a_page_is_under_the_tab_that_leads_to_it(path: str, tab: str | None) -> None:
+    tabs = tabs_of(make_study(instances=1), f"/studies/study/{path}")
+    assert [one.label for one in tabs if one.is_current] == ([tab] if tab else [])
 
 
 def test_raters_are_not_sent_to_the_documentation() -> None:
