@@ -73,6 +73,9 @@ PHRASES = (
     gettext_noop("no pair with exactly one system of the judge's family has a verdict and a rating"),
     gettext_noop("no rating set in this bin"),
     gettext_noop("no rating set with a verdict yet"),
+    gettext_noop(
+        "with one pair an instance a rating set is one rating, and its consistency says only whether that is a tie"
+    ),
     gettext_noop("no selected instance has a separability"),
     gettext_noop("no selected instance has a separability: it needs two generations or more of each system"),
     gettext_noop("no system has been compared"),

@@ -16,6 +16,7 @@ from reporting.core.raters import PEOPLE
 from reporting.core.units import counted
 from reporting.findings.charts import agreement, confusion, judges, rankings, separability, stacks
 from reporting.findings.charts.common import EVERYONE, for_page, interval_note, nothing
+from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
 
 Draw = Callable[[Findings, str], Spec]
 
@@ -27,6 +28,7 @@ class Kind:
     section : where it stands on the page: in a section of the study's, or in a part of each configuration's
     draw    : from all findings, or from those of a configuration, for a theme; both hold the `question`, if there are several
     bars    : whether it shows intervals
+    sets    : whether it is about the consistency of rating sets, which takes two pairs an instance
     """
 
     section: str
@@ -34,6 +36,7 @@ class Kind:
     alt: Promise
     caption: Promise
     bars: bool = True
+    sets: bool = False
 
 
 OF_STUDY = {
@@ -128,6 +131,7 @@ OF_STUDY = {
             "The numbers are in the table below."
         ),
         gettext_lazy("Mean consistency over all configurations."),
+        sets=True,
     ),
     "pooled-strength": Kind(
         "separability",
@@ -137,6 +141,7 @@ OF_STUDY = {
             "The numbers are in the CSV."
         ),
         gettext_lazy("Mean absolute preference strength over all configurations."),
+        sets=True,
     ),
     "fully-consistent": Kind(
         "separability",
@@ -146,6 +151,7 @@ OF_STUDY = {
             "The numbers are in the CSV."
         ),
         gettext_lazy("Share of fully consistent rating sets over all configurations."),
+        sets=True,
     ),
     "people-confusion": Kind(
         "raters",
@@ -185,6 +191,7 @@ OF_CONFIGURATION = {
             "by separability. The numbers are in the table below."
         ),
         gettext_lazy("Share of rating sets at each consistency."),
+        sets=True,
         bars=False,
     ),
     "mean-consistency": Kind(
@@ -194,6 +201,7 @@ OF_CONFIGURATION = {
             "Curve for each rater: mean consistency by separability, with intervals. The numbers are in the table below."
         ),
         gettext_lazy("Mean consistency."),
+        sets=True,
     ),
     "matchups": Kind(
         "bins",
@@ -202,6 +210,7 @@ OF_CONFIGURATION = {
             "Points for each rater: the consistency of each matchup by its separability. The numbers are in the CSV."
         ),
         gettext_lazy("Consistency of each matchup."),
+        sets=True,
         bars=False,
     ),
     "strength-by-bin": Kind(
@@ -262,6 +271,8 @@ def draw(
     whole: dict[str, Any] = {key: found[key] for key in ("filters", "being_computed") if key in found}
     everyone = found.get(EVERYONE) or everyone_in(found)
     shown = {**(found if configuration is None else {**configuration, **whole}), EVERYONE: everyone}
+    if KINDS[name].sets and has_one_pair(found["configurations"] if configuration is None else [configuration]):
+        return nothing(str(KINDS[name].caption), ONE_PAIR, theme)
     spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
     if "being_computed" in found and why_empty(spec):
         spec = nothing(str(KINDS[name].caption), _("This picture is being computed."), theme)

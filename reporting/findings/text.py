@@ -6,6 +6,7 @@ from typing import Any
 from annotation.core.database.aggregates import grouped
 from reporting.core.text import estimate_text, fixed, printable
 from reporting.core.units import counted_in_english as count
+from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
 from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures
 from reporting.findings.raters.rater_flags import flag_text
@@ -59,8 +60,10 @@ def _configuration(one: dict[str, Any]) -> str:
         lines.append(printable(f"  {one['chosen_note']}"))
     separability = one["separability"]
     lines.append(f"  separability: {separability['similarity'] if separability else one['why']}")
+    if has_one_pair([one]):
+        lines.append(f"  {ONE_PAIR}")
     for rater in one["raters"]:
-        lines += [f"  {line}" for line in _rater(rater, one["system_b"])]
+        lines += [f"  {line}" for line in _rater(rater, one["system_b"], consistent=not has_one_pair([one]))]
     return "\n".join(lines)
 
 
@@ -68,14 +71,14 @@ def _named(one: dict[str, Any]) -> str:
     return printable(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']}")
 
 
-def _rater(rater: dict[str, Any], system_b: str) -> list[str]:
+def _rater(rater: dict[str, Any], system_b: str, *, consistent: bool) -> list[str]:
     counts, positions = rater["counts"], rater["shown_first"]
     lines = [
         f"{printable(rater['rater'])}: {count(rater['raters'], 'raters')}, {count(rater['rating_sets'], 'rating sets')} "
         f"({rater['incomplete_rating_sets']} incomplete), {count(rater['ratings'], 'ratings')}",
         f"  A {counts['a']}, tie {counts['tie']}, B {counts['b']}; "
         f"shown first {positions['first']}, second {positions['second']}",
-        f"  mean consistency          {estimate_text(rater['mean_consistency'])}",
+        *[f"  mean consistency          {estimate_text(rater['mean_consistency'])}"] * consistent,
         f"  mean preference strength  {estimate_text(rater['mean_preference_strength'])}; "
         f"above 0: {printable(system_b)} preferred",
     ]
@@ -92,7 +95,7 @@ def _rater(rater: dict[str, Any], system_b: str) -> list[str]:
         lines += [f"  {DEGREES_OF[side]}: {_counts(counts)}" for side, counts in rater["degrees"].items()]
     for one in measures():
         lines += [f"  {name:<25} {estimate_text(estimate)}" for name, estimate in one.lines(rater)]
-    for bin_ in rater["bins"]:
+    for bin_ in rater["bins"] * consistent:
         mean = estimate_text(bin_["mean_consistency"])
         lines.append(
             f"  separability {fixed(bin_['low'])} to {fixed(bin_['high'])}: {count(bin_['instances'], 'instances')}, {mean}"
@@ -142,7 +145,11 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
     elif first["by_more_than_chance"] is not None:
         more = "by more than chance" if first["by_more_than_chance"] else "but this may be chance"
         adjusted = ", adjusted by Holm's method" if ranking["tests"]["of"] > 1 else ""
-        lines.append(printable(f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}{adjusted})"))
+        lines.append(
+            printable(
+                f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}{adjusted}, against {first['against']})"
+            )
+        )
     return lines + [
         printable(f"    note: {ranking[key]}") for key in ("note", "caution", "chosen_note") if key in ranking
     ]

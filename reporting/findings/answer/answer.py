@@ -9,7 +9,7 @@ from analysis.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.lengths import length_rule
-from reporting.findings.configurations.rater_findings import sets_by_consistency
+from reporting.findings.configurations.rater_findings import has_one_pair, sets_by_consistency
 from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH
 
@@ -17,6 +17,7 @@ Findings = Mapping[str, Any]
 Sentence = dict[str, Any]
 LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
 MOST_SENTENCES = 6
+MOST_NAMED = 3  # systems in one sentence
 # From the best verdict on a judge down; see reporting.findings.judges.verdicts.
 VERDICTS = (*MAY_REPLACE, "narrow", "open", "few", "chance", "worse", "nothing")
 
@@ -131,7 +132,28 @@ def _first_of_many(found: Findings, rates: Findings) -> Iterator[Sentence]:
             rank_high=leader["rank_high"],
             p_value=verdict.get("p_value"),
             instances=leader["n_instances"],
+            **_inferred(found, leader, ranked),
         )
+
+
+def _inferred(found: Findings, leader: Findings, ranked: list[Findings]) -> dict[str, Any]:
+    """Return those that the first system never met, the best first, if there are any."""
+    met, first = leader.get("opponents"), leader["system"]
+    unmet = [one["system"] for one in ranked if one["system"] not in (first, *(met or ()))]
+    if met is None or not unmet:
+        return {}
+    names = ", ".join(unmet) if len(unmet) <= MOST_NAMED else f"{', '.join(unmet[:MOST_NAMED])}, …"
+    other = all(_data_sets(found, first).isdisjoint(_data_sets(found, one)) for one in unmet)
+    return {"inferred": {"unmet": names, "other_data": other}}
+
+
+def _data_sets(found: Findings, system: str) -> set[str]:
+    """Return the data sets on which people rated a system."""
+    return {
+        one["dataset"]
+        for one in found["configurations"]
+        if system in (one["system_a"], one["system_b"]) and one["raters"][0]["ratings"]
+    }
 
 
 def _length(found: Findings) -> Iterator[Sentence]:
@@ -145,7 +167,7 @@ def _information(found: Findings) -> Iterator[Sentence]:
     if not people:
         return
     evidence = ["configurations.raters.consistency_distribution", "configurations.raters.uninformative"]
-    if all(one["pairs"] <= one["instances"] for one in found["configurations"]):
+    if has_one_pair(found["configurations"]):
         yield _sentence("one_pair", evidence)
         return
     full, part, none = sets_by_consistency(one["consistency_distribution"] for one in people)
@@ -161,6 +183,8 @@ def _information(found: Findings) -> Iterator[Sentence]:
 
 def _separability(found: Findings) -> Iterator[Sentence]:
     """Say that consistency rises with separability, where the intervals of the outer bins don't overlap."""
+    if has_one_pair(found["configurations"]):
+        return
     bins = found["pooled"].get("mean_consistency_by_bin") or []
     means = [
         (bin_, rater["mean_consistency"])
@@ -173,11 +197,15 @@ def _separability(found: Findings) -> Iterator[Sentence]:
         yield _sentence(
             "rises",
             ["pooled.mean_consistency_by_bin"],
-            below=lowest["high"],
-            above=highest["low"],
-            least=least["value"],
-            most=most["value"],
+            **_of_bin("least", lowest, least),
+            **_of_bin("most", highest, most),
         )
+
+
+def _of_bin(name: str, bin_: Findings, mean: Findings) -> dict[str, Any]:
+    limits = {f"{name}_{key}": mean[key] for key in ("low", "high", "level")}
+    edges = {f"{name}_from": bin_["low"], f"{name}_to": bin_["high"]}
+    return {name: mean["value"], **limits, **edges, f"{name}_instances": mean["n_instances"]}
 
 
 def _agreement(found: Findings) -> Iterator[Sentence]:
@@ -186,7 +214,7 @@ def _agreement(found: Findings) -> Iterator[Sentence]:
     agreement = found["pooled"]["people_agreement"]
     raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
     rates = {"rate": raw["value"], "rate_low": raw["low"], "rate_high": raw["high"]}
-    rates["instances"] = raw.get("n_instances")
+    rates |= {"rate_level": raw.get("level"), "instances": raw.get("n_instances")}
     evidence = ["pooled.people_agreement.raw_agreement", "pooled.people_agreement.krippendorff_alpha"]
     if raw["value"] is None:
         yield _sentence("agreement_unknown", evidence[:1])
@@ -242,10 +270,22 @@ def _changes(found: Findings, preference: list[Sentence]) -> Iterator[Sentence]:
     told = preference[0] if preference else None
     if told is not None and told["rule"] == "no_preference":
         yield _more_instances(told["values"], told["evidence"])
+    elif told is not None and "inferred" in told["values"]:
+        values = {"first": told["values"]["first"], "unmet": told["values"]["inferred"]["unmet"]}
+        yield _sentence("compare_unmet", told["evidence"], **values)
     elif told is not None and told["rule"] == "leads":
-        yield _sentence("more_for_first", told["evidence"], first=told["values"]["first"])
+        yield _more_for_first(found, told)
     elif any(map(lacks_separability, found["configurations"])):
         yield _sentence("no_separability", ["configurations.separability"])
+
+
+def _more_for_first(found: Findings, told: Sentence) -> Sentence:
+    """Say how many more ratings would settle the first place, where that is planned."""
+    place, first = (_ranking(found, "bradley_terry") or {}).get("next_place") or {}, told["values"]["first"]
+    if (place.get("place"), place.get("system")) != (1, first) or not place.get("more"):
+        return _sentence("more_for_first", told["evidence"], first=first)
+    planned = {"more": place["more"], "made": place["comparisons"], "chance": place["chance"]}
+    return _sentence("more_to_be_first", told["evidence"], first=first, **planned)
 
 
 def _more_instances(values: Mapping[str, Any], evidence: list[str]) -> Sentence:

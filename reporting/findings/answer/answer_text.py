@@ -38,15 +38,15 @@ TEXTS = {
     ),
     "first": gettext_noop(
         "Of {systems} systems compared, people prefer {first}: it comes first by more than chance (Bradley–Terry rating "
-        "{rating}, {instances})."
+        "{rating}, {instances}).{inferred}"
     ),
     "leads": gettext_noop(
         "Of {systems} systems compared, {first} comes first with people, but this may be chance: its rank lies between "
-        "{rank_low} and {rank_high} (Bradley–Terry rating {rating}, {instances})."
+        "{rank_low} and {rank_high} (Bradley–Terry rating {rating}, {instances}).{inferred}"
     ),
     "untested": gettext_noop(
         "Of {systems} systems compared, {first} comes first with people; whether by more than chance cannot be told "
-        "(Bradley–Terry rating {rating}, {instances})."
+        "(Bradley–Terry rating {rating}, {instances}).{inferred}"
     ),
     "unranked": gettext_noop("Which of {systems} systems people prefer cannot be told from the ratings made."),
     "disconnected": gettext_noop(
@@ -80,16 +80,16 @@ TEXTS = {
     "consistency": gettext_noop(
         "A rating set is what one person said of all pairs of one instance. Of {rating_sets}: fully consistent, for the same "
         "system on every pair, {full_sets} ({full}); partly so, for one system on some pairs and with ties on the others, "
-        "{part_sets} ({part}); not telling which system is better, now for the one, now for the other, or for neither, "
-        "{none_sets} ({none}). On {silent} of {instances} no set tells it."
+        "{part_sets} ({part}); mixed, for the one system on some pairs and for the other on others, be it for one of them "
+        "more often, or for neither on any, {none_sets} ({none}). On {silent} of {instances} all sets are of this last kind."
     ),
     "one_pair": gettext_noop(
         "Each input has only one pair of outputs, so that it cannot be told whether raters would prefer the same "
         "system on other outputs."
     ),
     "rises": gettext_noop(
-        "People are more consistent where outputs are easy to tell apart: mean consistency is {most} at a "
-        "separability above {above}, and {least} below {below}."
+        "People are more consistent where outputs are easy to tell apart: mean consistency is {most} at a separability of "
+        "{most_from} to {most_to} ({most_instances}), and {least} at {least_from} to {least_to} ({least_instances})."
     ),
     "agreement": gettext_noop("Two people who rate the same pair agree {rate} of the time ({instances})."),
     "agreement_by_chance": gettext_noop(
@@ -130,6 +130,14 @@ TEXTS = {
     "more_for_first": gettext_noop(
         "More instances on which {first} meets the systems next to it would tell whether it is first."
     ),
+    "more_to_be_first": gettext_noop(
+        "About {more} more ratings, spread over systems and further instances as the {made} so far, would tell with a chance of "
+        "{chance} that {first} is first, were the differences to stay as they look now."
+    ),
+    "compare_unmet": gettext_noop(
+        "{first} and {unmet} have not been compared: ratings of the two on the same instances would tell more directly which of "
+        "them is better than more ratings like those there are."
+    ),
     "no_separability": gettext_noop(
         "Separability has not been computed; it would show on which inputs the ratings can tell the systems apart."
     ),
@@ -155,12 +163,15 @@ def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Write the values of a sentence in the current language; missing ones are left out."""
     shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
-    for name in ("instances", "silent"):
+    shown.setdefault("inferred", "")
+    for name in ("instances", "silent", *BINS):
         shown.setdefault(name, "—")  # findings that were kept earlier may lack it
     for name in BRACKETED:
         if values.get(f"{name}_low") is not None:
             low, high = (WRITTEN[name](values[f"{name}_{end}"]) for end in ("low", "high"))
-            shown[name] += f" [{low}, {high}]"
+            level = values.get(f"{name}_level")
+            ends = _("{level} interval {low} to {high}") if level else "{low}, {high}"
+            shown[name] += f" [{ends.format(level=level and _level(level), low=low, high=high)}]"
     return shown
 
 
@@ -188,18 +199,32 @@ def _rating_sets(number: int) -> str:
     return ngettext("{number} rating set", "{number} rating sets", number).format(number=number_format(number))
 
 
+def _inferred(inferred: Mapping[str, Any]) -> str:
+    """Say that the order of systems which never met rests on others, as a further sentence."""
+    text = (
+        _("It never met {unmet}, and was rated on other data sets: their order is inferred through other systems.")
+        if inferred["other_data"]
+        else _("It never met {unmet}: their order is inferred through other systems.")
+    )
+    return f" {text.format(unmet=inferred['unmet'])}"
+
+
 def _verdict(verdict: Mapping[str, Any]) -> str:
     """Write a judge's verdict without its part on the alternative-annotator test, which the section on judges has."""
     return verdict_text(verdict["rule"], {**verdict["values"], "alternative": {"rule": ""}})
 
 
-BRACKETED = ("rate", "alpha")  # values that may have an interval of their own, NAME_low and NAME_high
+BINS = tuple(f"{bin_}_{key}" for bin_ in ("least", "most") for key in ("from", "to", "instances"))
+BRACKETED = ("rate", "alpha", "least", "most")  # values that may have an interval of their own, NAME_low and NAME_high
 WRITTEN: dict[str, Shown] = {
     **dict.fromkeys(("rate", "low", "high", "none", "part", "full", "plain"), percent),
     "level": _level,
-    **dict.fromkeys(("least", "most", "below", "above", "alpha"), _decimal),
+    **dict.fromkeys(("least", "most", "alpha", *(name for name in BINS if "instances" not in name)), _decimal),
+    **dict.fromkeys((name for name in BINS if "instances" in name), _instances),
     "rating": lambda value: localised(value, 0),
     "verdict": _verdict,
+    "inferred": _inferred,
+    "chance": lambda value: percent(value, 0),
     "instances": _instances,
     "needed": _instances,
     "raters": _raters,

@@ -29,6 +29,7 @@ TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with ratings for both syst
 TIE_IN_STRENGTH = "a tie is 0"
 TIE_IN_POSITIONS = "ties are left out"
 NO_RATING_SETS = "no rating set with a verdict yet"
+ONE_PAIR = "with one pair an instance a rating set is one rating, and its consistency says only whether that is a tie"
 FEW, FEW_GAVE = 3, 0.5
 FEW_RATERS = (
     "{few} people gave {share:.0%} of the ratings: intervals over instances alone say nothing of other people, those over "
@@ -91,6 +92,11 @@ def uninformative(consistency: FloatArray, instance: IntArray) -> dict[str, int]
     """
     rated = count_groups(instance)
     return {"count": rated - count_groups(instance[consistency > 0]), "instances": rated}
+
+
+def has_one_pair(configurations: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell whether no instance has two pairs, so that rating sets have no consistency to speak of."""
+    return all(one["pairs"] <= one["instances"] for one in configurations)
 
 
 def sets_by_consistency(distributions: Iterable[Mapping[str, int]]) -> tuple[int, int, int]:

@@ -95,11 +95,14 @@ def _first(
     best, tests = int(np.nanargmax(standing.value)), standing.tests
     if not settings.made:
         return _untold(names[best], TESTS_PENDING)
-    adjusted = tests.adjusted[(tests.first == best) | (tests.second == best)]
+    own = np.flatnonzero((tests.first == best) | (tests.second == best))
+    adjusted = tests.adjusted[own]
     if np.isnan(adjusted).any():
         return _untold(names[best], NOT_TESTED.format(least=standing.least))
-    p_value = float(adjusted.max())
-    return {"system": names[best], "by_more_than_chance": p_value < 1 - settings.level, "p_value": p_value}
+    least = own[adjusted.argmax()]  # the test that leaves most doubt
+    p_value, other = float(adjusted.max()), int(tests.first[least] + tests.second[least] - best)
+    verdict = {"by_more_than_chance": p_value < 1 - settings.level, "p_value": p_value}
+    return {"system": names[best], **verdict, "against": names[other]}
 
 
 def _untold(system: str | None, why: str) -> dict[str, Any]:

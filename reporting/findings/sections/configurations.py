@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from reporting.core.text import fixed
 from reporting.core.words import rater_name
+from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.sections.tables import MOST_ROWS, Row, Table, bin_text, by_bin, configuration_name
@@ -38,7 +39,7 @@ def configuration_section(
 
 
 def _raters(one: Findings, at: int) -> Table:
-    columns = [measure for measure in measures() if JUDGE in measure.kinds]
+    columns, consistent = [measure for measure in measures() if JUDGE in measure.kinds], not has_one_pair([one])
     rows: list[Row] = [
         (
             (rater_name(rater["rater"]),),
@@ -47,7 +48,7 @@ def _raters(one: Findings, at: int) -> Table:
                 _sets(rater),
                 rater["ratings"],
                 "{a} / {tie} / {b}".format(**rater["counts"]),
-                rater["mean_consistency"],
+                *([rater["mean_consistency"]] * consistent),
                 rater["mean_preference_strength"],
                 *(value or None for measure in columns for value in measure.estimates(rater)),
             ],
@@ -56,7 +57,8 @@ def _raters(one: Findings, at: int) -> Table:
     ]
     headings = [
         *(_("Rater"), _("Raters"), _("Rating sets"), _("Ratings"), _("A / tie / B")),
-        *(_("Mean consistency"), _strength_heading(_("Mean preference strength"), one)),
+        *[_("Mean consistency")] * consistent,
+        _strength_heading(_("Mean preference strength"), one),
         *(heading for measure in columns for heading in measure.headings()),
     ]
     return Table(f"raters-{at}", _("People and judges"), headings, rows)
@@ -103,12 +105,13 @@ def _bins(one: Findings, at: int) -> list[Table]:
         for bin_ in rater["bins"]
     ]
     headings = [_("Rater"), _("Separability"), _("Rating sets"), _("Consistency: rating sets")]
+    by_consistency = Table(f"sets-{at}", _("Rating sets at each consistency by separability"), headings, sets)
     measured = one["separability"]["values"]
     values: list[Row] = [((name,), [value]) for name, value in islice(measured.items(), MOST_ROWS)]
     columns = [_("Instance"), _("Separability")]
     return [
-        *filter(None, means),
-        Table(f"sets-{at}", _("Rating sets at each consistency by separability"), headings, sets),
+        *filter(None, means[has_one_pair([one]) :]),
+        *([] if has_one_pair([one]) else [by_consistency]),
         Table(f"values-{at}", _("Separability of each instance"), columns, values, beyond=len(measured) - len(values)),
     ]
 
@@ -130,7 +133,7 @@ def _distributions(one: Findings, at: int) -> list[Table]:
                     _strength_heading(_("Rating sets at each preference strength"), one),
                 ),
             ),
-        )
+        )[has_one_pair([one]) :]
     ]
 
 

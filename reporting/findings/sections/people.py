@@ -6,8 +6,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from reporting.core.raters import PEOPLE
-from reporting.core.words import rater_name
-from reporting.findings.configurations.rater_findings import sets_by_consistency
+from reporting.core.words import rater_name, said
+from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair, sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.sections.tables import Row, Table, by_bin, configuration_name, short_estimate
@@ -18,6 +18,8 @@ Findings = Mapping[str, Any]
 def separability_section(numbers: Findings) -> dict[str, Any]:
     """Return consistency and preference strength of each rater, together and by separability."""
     pooled = numbers["pooled"]
+    if has_one_pair(numbers["configurations"]):
+        return {"line": _("one pair an instance: no consistency"), "why": said(ONE_PAIR), "tables": []}
     consistent = pooled["fully_consistent"]
     people = next((one for one in consistent if one["kind"] == "person" and one["value"] is not None), None)
     line = _("people: %(share)s of rating sets fully consistent") % {"share": short_estimate(people)} if people else ""
@@ -62,7 +64,7 @@ def _parts(configurations: list[Findings], consistent: list[Findings]) -> Table:
         rows.append(((rater_name(one["rater"]),), [one, *parts, sum(parts)]))
     headings = [
         *(_("Rater"), _("Share of fully consistent sets"), _("Fully consistent"), _("Partly consistent")),
-        *(_("Tell nothing"), _("All rating sets")),
+        *(_("Mixed, or ties only"), _("All rating sets")),
     ]
     return Table("consistent", _("Rating sets by what they tell of the two systems"), headings, rows)
 

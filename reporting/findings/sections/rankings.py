@@ -65,6 +65,8 @@ def first_text(ranking: Findings) -> str:
     """Say which system is first, and whether by more than chance."""
     first = ranking["first"]
     values = {"system": first["system"], "p": tested_p_text(first.get("p_value"), ranking["tests"]["of"])}
+    if first.get("against"):
+        values["p"] = _("%(p)s, against %(other)s") % {"p": values["p"], "other": first["against"]}
     if first["system"] is None:
         return _("No system is first of all: %(why)s.") % {"why": said(first["why"])}
     if first.get("why") == TESTS_PENDING:
@@ -219,12 +221,12 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
             rows.append(
                 (
                     (configuration_name(one), rater_name(rater["rater"])),
-                    [one["plain"], one["win_rate_a"], verdict, effect, *lengths],
+                    [_sided(one["plain"]), _sided(one["win_rate_a"]), verdict, effect, *lengths],
                 )
             )
     headings = [
         *(_("Configuration"), _("Rater"), _("Win rate of A"), _("At equal lengths"), _("What it changes")),
-        *(_("Effect of length"), _("Mean length of A"), _("Mean length of B")),
+        *(_("Effect of length (log-odds)"), _("Mean length of A"), _("Mean length of B")),
     ]
     caption = _("Win rates as they are and at equal lengths; lengths in characters")
     said_of = _(
@@ -233,6 +235,13 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
     )
     text = said_of % {"changed": changed, "told": told} if told else ""
     return {"table": Table("lengths", caption, headings, rows), "text": text}
+
+
+def _sided(rate: Findings) -> dict[str, Any]:
+    """Show as many decimals as it takes to see on which side of one half both limits are."""
+    limits = [rate[key] for key in ("low", "high") if rate[key] not in (None, 0.5)]
+    digits = next((n for n in range(3, 8) if all(round(one, n) != 0.5 for one in limits)), 8)
+    return {**rate, "digits": digits}
 
 
 SAME = gettext_lazy("nothing")

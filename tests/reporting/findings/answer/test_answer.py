@@ -156,6 +156,46 @@ def test_first_is_of_those_that_were_compared() -> None:
     assert answer(study(rankings=rankings))[0]["text"].startswith("Of 3 systems compared, people prefer b")
 
 
+@pytest.mark.parametrize(
+    ("by_more", "datasets", "said"),
+    [
+        (True, ("news", "news"), "It never met a: their order is inferred through other systems."),
+        (False, ("news", "talks"), "It never met a, and was rated on other data sets: their order is inferred through"),
+        (None, ("news", "talks"), "It never met a, and was rated on other data sets: their order is inferred through"),
+    ],
+)
+def test_order_of_systems_that_never_met_is_inferred(
+    by_more: bool | None, datasets: tuple[str, str], said: str
+) -> None:
+    rankings = strengths(by_more)
+    for row in rankings[1]["systems"]:
+        row["opponents"] = {"c": 9} if row["system"] != "c" else {"a": 9, "b": 9}
+    found = study(rankings=rankings)
+    (one,) = found["configurations"]
+    found["configurations"] = [
+        {**one, "dataset": dataset, "system_a": system, "system_b": "c"}
+        for dataset, system in zip(datasets, "ab", strict=True)
+    ]
+    first, *_, last = answer(found)
+    assert said in first["text"]
+    assert last["text"].startswith("b and a have not been compared: ratings of the two on the same instances")
+    for row in rankings[1]["systems"]:
+        row["opponents"] = dict.fromkeys(set("abc") - {row["system"]}, 9)
+    assert not {"compare_unmet"} & set(rules(found))
+    assert "never met" not in answer(found)[0]["text"]
+
+
+def test_being_first_takes_the_planned_number_of_ratings() -> None:
+    place = {"place": 1, "system": "b", "more": 3914, "comparisons": 1500, "chance": 0.8}
+    planned = answer(study(rankings=strengths(False, next_place=place)))[-1]
+    assert planned["text"].replace(",", "") == (
+        "About 3914 more ratings spread over systems and further instances as the 1500 so far would tell with a chance of 80% "
+        "that b is first were the differences to stay as they look now."
+    )
+    assert rules(study(rankings=strengths(False, next_place=place | {"more": None})))[-1] == "more_for_first"
+    assert rules(study(rankings=strengths(False, next_place=place | {"place": 2})))[-1] == "more_for_first"
+
+
 def test_first_of_many_on_few_instances_is_not_claimed() -> None:
     rankings = strengths(True)
     for row in rankings[1]["systems"]:
@@ -184,7 +224,11 @@ def test_settling_takes_the_planned_number_of_instances() -> None:
         ({}, "agreement_above_chance", "(20 instances; Krippendorff’s α, ordinal: 0.30 [0.10, 0.50]; 0 is chance"),
         ({"krippendorff_alpha": {"ordinal": estimate(0.1, 0.0, 0.2)}}, "agreement_by_chance", "no more than chance"),
         ({"krippendorff_alpha": {"ordinal": estimate(0.1)}}, "agreement_above_chance", "ordinal: 0.10; 0 is chance"),
-        ({"krippendorff_alpha": {"ordinal": estimate(None)}}, "agreement", " 60.0% [50.0%, 70.0%] of the time (20 "),
+        (
+            {"krippendorff_alpha": {"ordinal": estimate(None)}},
+            "agreement",
+            " 60.0% [95% interval 50.0% to 70.0%] of the time (20 ",
+        ),
         ({"raw_agreement": estimate(0.6)}, "agreement_above_chance", "60.0% of the time (20 instances; "),
         ({"raw_agreement": estimate(None)}, "agreement_unknown", ""),
     ],
@@ -214,9 +258,9 @@ def test_share_of_rating_sets_that_tell_nothing() -> None:
     assert values["full_sets"] + values["part_sets"] + values["none_sets"] == values["rating_sets"] == 20
     assert told["text"] == (
         "A rating set is what one person said of all pairs of one instance. Of 20 rating sets: fully consistent, for the same "
-        "system on every pair, 13 (65.0%); partly so, for one system on some pairs and with ties on the others, 2 (10.0%); not "
-        "telling which system is better, now for the one, now for the other, or for neither, 5 (25.0%). On 2 of 12 instances no "
-        "set tells it."
+        "system on every pair, 13 (65.0%); partly so, for one system on some pairs and with ties on the others, 2 (10.0%); mixed, "
+        "for the one system on some pairs and for the other on others, be it for one of them more often, or for neither on any, "
+        "5 (25.0%). On 2 of 12 instances all sets are of this last kind."
     )
 
 
@@ -236,6 +280,14 @@ def test_consistency_rises_only_where_intervals_part(most: float | None, said: b
     found = study()
     found["pooled"]["mean_consistency_by_bin"] = bins
     assert ("rises" in rules(found)) == said
+    if said:
+        (told,) = [one["text"] for one in answer(found) if one["rule"] == "rises"]
+        assert told.endswith(
+            "mean consistency is 0.60 [95% interval 0.40 to 0.80] at a separability of 0.50 to 1.00 (20 instances), and 0.20 "
+            "[95% interval 0.10 to 0.30] at 0.00 to 0.50 (20 instances)."
+        )
+    found["configurations"][0]["pairs"] = 20
+    assert "rises" not in rules(found)
 
 
 Rate = tuple[float, float | None, float | None]

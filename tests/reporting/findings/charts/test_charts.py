@@ -79,6 +79,13 @@ def empty() -> Found:
     )
 
 
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.sets])
+def test_one_pair_an_instance_is_no_consistency_in_pictures(name: str, found: Found) -> None:
+    single = {**found, "configurations": [{**one, "pairs": one["instances"]} for one in found["configurations"]]}
+    assert charts.why_empty(spec_of(name, found)) == ""
+    assert "a rating set is one rating" in charts.why_empty(spec_of(name, single))
+
+
 def spec_of(name: str, found: Found, theme: str = "light", **more: Any) -> charts.Spec:
     one = found["configurations"][0] if name in OF_CONFIGURATION else None
     return draw(name, found, theme, configuration=one, **more)

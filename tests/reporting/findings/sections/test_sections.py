@@ -14,6 +14,7 @@ from django.utils import translation
 from annotation.models import Study, System
 from judging.models import Judge
 from reporting.core.words import PHRASES, rater_name, said, without_numbers
+from reporting.findings.sections.people import separability_section
 from reporting.findings.sections.rankings import first_text, rankings_section
 from reporting.findings.sections.tables import MOST_ROWS, Table, by_bin, p_text
 from reporting.findings.study_findings import findings
@@ -314,6 +315,34 @@ def test_a_test_is_turned_towards_the_better_placed_system() -> None:
 def test_a_test_says_on_what_the_two_systems_were_compared(met: dict[str, int], said: str) -> None:
     ((_heads, cells),) = three_ranked(met=met)["tests"].rows
     assert f"<small>{said}</small>" in cell(cells[0])
+
+
+def test_the_first_is_said_with_whom_it_was_tested_against() -> None:
+    ranking = {
+        "first": {"system": "b", "by_more_than_chance": False, "p_value": 0.3, "against": "c"},
+        "tests": {"of": 3},
+    }
+    assert first_text(ranking).endswith("0.300, adjusted by Holm’s method, against c).")
+
+
+@pytest.mark.parametrize(
+    ("low", "shown"), [(0.500321, "0.5003"), (0.49998, "0.49998"), (0.5, "0.500"), (0.43, "0.430")]
+)
+def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low: float, shown: str) -> None:
+    rate = {**ESTIMATE, "value": 0.5626, "low": low, "high": 0.623}
+    named = {"dataset": "news", "system_a": "a", "system_b": "b", "length_effect": 0.1}
+    one = {**named, "plain": ESTIMATE, "win_rate_a": rate, "mean_length_a": 3.0, "mean_length_b": 4.0}
+    lengths = {"rater": "people", "kind": "person", "configurations": [one]}
+    found = rankings_section({"rankings": [], "system_tests": [], "win_matrices": [], "length_adjusted": [lengths]})
+    ((_heads, cells),) = found["lengths"]["table"].rows
+    assert f"[{shown}, " in cell(cells[1])
+
+
+def test_one_pair_an_instance_is_not_shown_as_consistency() -> None:
+    found = {"configurations": [{"pairs": 20, "instances": 20}], "pooled": {}}
+    shown = separability_section(found)
+    assert (shown["tables"], shown["line"]) == ([], "one pair an instance: no consistency")
+    assert "a rating set is one rating" in shown["why"]
 
 
 def test_only_several_tests_are_adjusted_and_two_systems_have_none_beside_the_ranking() -> None:
