@@ -6,14 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.allocation import queue
 from annotation.allocation.arms import draw_arm
-from annotation.allocation.claims import claim_hit, has_work, hits_ahead, return_hit
+from annotation.allocation.claims import claim_at_once, claim_hit, has_work, hits_ahead, return_hit
 from annotation.allocation.no_work import no_work_reason
 from annotation.allocation.queue import open_batches
 from annotation.core.errors import ClaimRefused
@@ -244,6 +244,20 @@ def test_saying_why_there_is_no_hit_reads_no_more_in_a_large_batch(left: int, re
     assert 0 < read[large] <= 1.5 * read[small]
 
 
+def test_the_time_to_look_again_is_that_of_the_first_slot_that_another_rater_holds() -> None:
+    study = make_study(instances=2)
+    make_batch(study, raters=1)
+    first, second, late = (make_annotator(study, name) for name in ("first", "second", "late"))
+    claim(first)
+    held = claim(second, NOON + timedelta(minutes=30))
+    checked = make_annotator(study, "checked")  # holds no slot, as with a hidden check
+    Assignment.objects.create(hit=held.hit, annotator=checked, purpose="gold", attempt=2, expires_at=NOON)
+
+    now = NOON + timedelta(minutes=40)
+    assert "in 20 min" in no_work_reason(late, now)
+    assert "in 50 min" in no_work_reason(first, now)
+
+
 def test_an_empty_claim_takes_no_more_queries_than_one_that_gets_a_hit() -> None:
     study = make_study(instances=3)
     make_batch(study, raters=1)
@@ -360,6 +374,8 @@ def test_an_annotator_without_a_hit_is_not_drawn_into_an_arm() -> None:
 
     with pytest.raises(ClaimRefused):
         claim_hit(annotator=late, at=NOON)
+    with transaction.atomic():
+        assert claim_at_once(annotator=late, at=NOON) is None
 
     assert not ArmDraw.objects.filter(annotator=late).exists()
     assert draw_arm(study=study, annotator=late) in study.arms
