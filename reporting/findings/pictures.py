@@ -47,7 +47,7 @@ OF_STUDY = {
             "Points with intervals, one for people and one for each judge: how often the better of two systems is preferred, or "
             "the ratings of more systems. The numbers are under Rankings."
         ),
-        gettext_lazy("Which system is preferred, by people and by each judge."),
+        gettext_lazy("Which system raters prefer, people first."),
     ),
     "judges-against-people": Kind(
         "answer",
@@ -275,7 +275,7 @@ def draw(
         return nothing(str(KINDS[name].caption), ONE_PAIR, theme)
     spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
     if "being_computed" in found and why_empty(spec):
-        spec = nothing(str(KINDS[name].caption), _("This picture is being computed."), theme)
+        spec = nothing(str(KINDS[name].caption), _("it is being computed"), theme)
     return for_page(spec) if width == "page" else spec
 
 
@@ -293,10 +293,11 @@ def figure(
     # Over all configurations an instance counts once, whatever the number of systems compared on it.
     pooled = [one for one in found["pooled"]["fully_consistent"] if one["rater"] == PEOPLE]
     sets = pooled if name in OF_STUDY else [one["mean_consistency"] for one in people]
+    bars = kind.bars and not (name == "preferences" and rankings.is_without_intervals(found))
     left_out = sum(number for one in people for number in one["exclusions"].values())
     parts = [
         str(kind.caption),
-        *([_capitalized(interval_note(found))] if kind.bars else []),
+        *([_capitalized(interval_note(found))] if bars else []),
         _("People: n = %(ratings)s on %(instances)s.")
         % {
             "ratings": counted(sum(one["ratings"] for one in people), "ratings"),

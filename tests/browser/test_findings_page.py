@@ -103,3 +103,14 @@ def test_without_scripts_on_a_phone_all_can_be_read(study: Study, open_as: OpenA
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page).to_have_url(re.compile("drop_incomplete=1$"))
     expect(page.locator(".answer li").nth(3)).to_be_visible()
+
+
+def test_filters_are_wide_enough_for_their_names(study: Study, open_as: OpenAs) -> None:
+    page = open_as("rea", "researcher")
+    page.route("**/charts/**", draw)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{ADDRESS}?two_way=1")
+    widths = page.locator("form select").evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")
+    assert len(widths) > 2
+    assert min(widths) >= 230
+    expect(page.get_by_role("link", name="How often judges are right")).to_have_count(1)

@@ -180,5 +180,6 @@ def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
 def first_of(names: Sequence[str], most: int) -> tuple[list[str], list[str]]:
     """Return the first names, and a note that says how many are left out."""
     left_out = len(names) - most
-    note = [_("%(number)s more are in the findings’ JSON") % {"number": left_out}] if left_out > 0 else []
+    cut = _("the first %(most)s of %(all)s; the others are in the findings’ JSON") % {"most": most, "all": len(names)}
+    note = [cut] if left_out > 0 else []
     return list(names[:most]), note

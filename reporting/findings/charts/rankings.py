@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from analysis.intervals import MIN_FOR_STATISTIC
 from reporting.core.charts import MAX_NAME_LENGTH, Findings, Spec, shorten
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import SHAPES, THEMES
@@ -70,8 +71,7 @@ def preferences(found: Findings, theme: str) -> Spec:
     rows, separated = _bounded(rated)
     looks = rater_looks(found, names, theme)
     body, about_rows = dot_rows(rows, list(names.values()), _("Rating on Elo’s scale"), theme, looks=looks)
-    enough = [_("from 20 instances of a system")]
-    notes = [*interval_notes(found, rows), *enough, *separated, *more, *about_rows, *study_notes(found)]
+    notes = [*_rating_notes(found, rows), *separated, *more, *about_rows, *study_notes(found)]
     title = _("Ratings of systems (Bradley–Terry)")
     return column_spec(body, [title], notes, theme, legend=list(names.values()))
 
@@ -183,6 +183,20 @@ def _meeting(
         THEMES[theme].opposites[::-1],
         {"system": systems[0], "against": systems[1], "wins": wins, "ties": matrix["ties"][row][column], "n": n},
     )
+
+
+def is_without_intervals(found: Findings) -> bool:
+    """Tell whether no system has instances enough for the interval of a Bradley-Terry rating."""
+    rows = [row for one in _of(found, "bradley_terry") for row in one["systems"]]
+    return bool(rows) and all(row["n_instances"] < MIN_FOR_STATISTIC for row in rows)
+
+
+def _rating_notes(found: Findings, rows: list[Row]) -> list[str]:
+    """Say what bars are, or that none will come: those of ratings take 20 instances of a system."""
+    least = {"least": MIN_FOR_STATISTIC}
+    if is_without_intervals(found):
+        return [_("no intervals: fewer than %(least)s instances of each system") % least]
+    return [*interval_notes(found, rows), _("intervals from %(least)s instances of a system") % least]
 
 
 def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[str]]:

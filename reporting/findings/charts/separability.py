@@ -134,6 +134,8 @@ def fully_consistent(found: Findings, theme: str) -> Spec:
     title = _("Fully consistent rating sets")
     if not rows:
         return nothing(title, _("no rating set yet"), theme)
+    if len(rows) == 1:
+        return nothing(title, _("one point says no more than the table"), theme)
     series = list(dict.fromkeys(row["series"] for row in rows))
     looks = [kind_looks(theme)[kind] for kind, name in kinds.items() if name in series]
     body, about_rows = dot_rows(rows, series, _("Share of rating sets"), theme, looks=looks, share=True)

@@ -1,16 +1,17 @@
 """The sections on separability, agreement between people, and position."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.core.percentages import percent
 from reporting.core.raters import PEOPLE
 from reporting.core.words import rater_name, said
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair, sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.tables import Row, Table, by_bin, configuration_name, short_estimate
+from reporting.findings.sections.tables import Row, Table, bin_text, by_bin, configuration_name, short_estimate
 
 Findings = Mapping[str, Any]
 
@@ -84,6 +85,7 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
     bins = numbers["pooled"]["agreement_by_bin"]
     raw = together["raw_agreement"] if together else None
     return {
+        "note": _kappa_note(bins or ()),
         "line": _("raw agreement %(share)s") % {"share": short_estimate(raw)}
         if raw and raw["value"] is not None
         else "",
@@ -109,6 +111,28 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
             if one
         ],
     }
+
+
+ONE_SIDED = 0.5  # chance agreement from which one verdict is much more frequent than the others
+
+
+def _kappa_note(bins: Iterable[Findings]) -> str:
+    """Say why κ may be low where people agree: in the bin in which chance agreement is highest, if it is high."""
+    known = [
+        ((raw - kappa) / (1 - kappa), raw, bin_)
+        for bin_ in bins
+        for rater in bin_["raters"]
+        if rater["rater"] == PEOPLE
+        for raw, kappa in [(rater["agreement"]["value"], rater["kappa"]["value"])]
+        if raw is not None and kappa is not None and kappa < 1
+    ]
+    chance, raw, bin_ = max(known, key=lambda one: one[0], default=(0.0, 0.0, {}))
+    if chance < ONE_SIDED:
+        return ""
+    return _(
+        "κ may stay low where raw agreement is high: at a separability of %(bin)s most verdicts are the same, so that chance alone "
+        "would have people agree on %(chance)s of ratings, where they agree on %(raw)s. κ counts only what is beyond that."
+    ) % {"bin": bin_text(bin_), "chance": percent(chance, 0), "raw": percent(raw, 0)}
 
 
 def position_section(numbers: Findings) -> dict[str, Any]:

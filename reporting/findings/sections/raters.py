@@ -38,6 +38,7 @@ def raters_section(study: Study, numbers: dict[str, Any], asked: str, filters: s
     by = asked if asked in SORTS else FIRST
     ordered = sorted(numbers["raters"], key=_order(SORTS[by][1]))
     shown = ordered[:MOST_SHOWN]
+    columns = _columns(ordered)
     pages = dict(study.annotators.filter(code__in=[row["rater"] for row in shown]).values_list("code", "pk"))
     return {
         "rows": [
@@ -56,15 +57,23 @@ def raters_section(study: Study, numbers: dict[str, Any], asked: str, filters: s
         "flagged": sum(bool(row["flags"]) for row in ordered),
         "all": len(ordered),
         "sorted": by == asked,
+        "without": SORTS.keys() - columns.keys(),
         "columns": [
             {
                 "heading": heading,
                 "query": "&".join([*filter(None, [filters]), f"raters_by={name}"]),
                 "chosen": name == by,
             }
-            for name, (heading, _key) in SORTS.items()
+            for name, (heading, _key) in columns.items()
         ],
     }
+
+
+def _columns(rows: list[Row]) -> dict[str, tuple[str | Promise, Callable[[Row], float | None]]]:
+    """Return the columns without those of seconds and known answers, where nobody has any."""
+    empty = {"seconds": not any(row["seconds_median"] for row in rows)}
+    empty["gold"] = all(row["gold"]["share"] is row["gold"]["repeat_share"] is None for row in rows)
+    return {name: column for name, column in SORTS.items() if not empty.get(name)}
 
 
 def _verdicts(found: Row) -> Table:

@@ -177,7 +177,7 @@ def test_estimates_are_shown_until_their_intervals_are_computed(
     assert "hx-get" not in body(reader.get(PAGE, {"shown": ""}, HTTP_HX_REQUEST="true"))
     for name in ("charts/preferences.svg", "charts/judges-against-people.svg", "charts/win-matrix.csv"):
         assert reader.get(f"/studies/kept/{name}").status_code == 200, name
-    assert "This picture is being computed." in body(reader.get("/studies/kept/charts/judges-against-people.svg"))
+    assert "it is being computed" in body(reader.get("/studies/kept/charts/judges-against-people.svg"))
     assert "is being computed" in body(reader.get("/studies/kept/leaderboard/"))
     assert not any(board["settled"] for board in reader.get("/studies/kept/leaderboard.json").json()["raters"])
     found = reader.get("/api/v1/studies/kept/findings/").json()

@@ -86,6 +86,19 @@ def test_one_pair_an_instance_is_no_consistency_in_pictures(name: str, found: Fo
     assert "a rating set is one rating" in charts.why_empty(spec_of(name, single))
 
 
+def test_ratings_of_few_instances_say_that_no_interval_will_come(found: Found) -> None:
+    computing = {**found, "being_computed": True}
+    lines = draw("preferences", computing, "light")["title"]["subtitle"]
+    assert "no intervals: fewer than 20 instances of each system" in " ".join(lines)
+    assert "being computed" not in " ".join(lines)
+
+
+def test_one_point_is_no_picture(found: Found) -> None:
+    consistent = [one for one in found["pooled"]["fully_consistent"] if one["rater"] == "people"]
+    alone = {**found, "pooled": {**found["pooled"], "fully_consistent": consistent}}
+    assert charts.why_empty(draw("fully-consistent", alone, "light"))
+
+
 def spec_of(name: str, found: Found, theme: str = "light", **more: Any) -> charts.Spec:
     one = found["configurations"][0] if name in OF_CONFIGURATION else None
     return draw(name, found, theme, configuration=one, **more)
@@ -152,7 +165,9 @@ def test_points_and_intervals_are_those_of_the_findings(found: Found, name: str)
     kinds = [layer["mark"]["type"] for layer in spec.get("spec", spec)["layer"]]
     assert {"rule", "point"} <= set(kinds)
     said = " ".join(spec["title"]["subtitle"])
-    for expected in ("95% intervals over instances", "n: instances", "scripted"):
+    # Of ratings there are none on six instances.
+    bars = "no intervals: fewer than 20 instances" if name == "preferences" else "95% intervals over instances"
+    for expected in (bars, "n: instances", "scripted"):
         assert expected in said
 
 
@@ -483,7 +498,10 @@ def test_rows_fit_a_screen_however_many_systems_there_are() -> None:
         spec = spec_of(name, found)
         assert len({row["name"] for row in rows_of(spec)}) == rows
         subtitle = " ".join(spec["title"]["subtitle"])
-        assert f"{(60 if name == 'preferences' else 59) - rows} more are in the findings’ JSON" in subtitle
+        assert (
+            f"the first {rows} of {60 if name == 'preferences' else 59}; the others are in the findings’ JSON"
+            in subtitle
+        )
 
 
 def test_judges_have_the_names_of_the_tables(found: Found) -> None:

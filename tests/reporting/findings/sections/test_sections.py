@@ -14,8 +14,9 @@ from django.utils import translation
 from annotation.models import Study, System
 from judging.models import Judge
 from reporting.core.words import PHRASES, rater_name, said, without_numbers
-from reporting.findings.sections.people import separability_section
+from reporting.findings.sections.people import _kappa_note, separability_section
 from reporting.findings.sections.rankings import first_text, rankings_section
+from reporting.findings.sections.raters import SORTS, _columns
 from reporting.findings.sections.tables import MOST_ROWS, Table, by_bin, p_text
 from reporting.findings.study_findings import findings
 from reporting.templatetags.numbers import cell, table_rows
@@ -336,6 +337,24 @@ def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low:
     found = rankings_section({"rankings": [], "system_tests": [], "win_matrices": [], "length_adjusted": [lengths]})
     ((_heads, cells),) = found["lengths"]["table"].rows
     assert f"[{shown}, " in cell(cells[1])
+
+
+@pytest.mark.parametrize(
+    ("raw", "kappa", "said"), [(0.64, 0.05, True), (0.44, 0.07, False), (1.0, 1.0, False), (None, None, False)]
+)
+def test_low_kappa_beside_high_agreement_is_explained(raw: float | None, kappa: float | None, said: bool) -> None:
+    rater = {"rater": "people", "agreement": {"value": raw}, "kappa": {"value": kappa}}
+    note = _kappa_note([{"low": 0.64, "high": 0.82, "raters": [rater]}])
+    # (0.64 - 0.05) / (1 - 0.05) = 0.62
+    assert ("at a separability of 0.64 to 0.82" in note and "agree on 62% of ratings" in note) == said
+    assert bool(note) == said
+
+
+def test_columns_of_raters_that_nobody_has_are_left_out() -> None:
+    nothing = {"seconds_median": None, "gold": {"share": None, "repeat_share": None}}
+    some = {"seconds_median": 9.0, "gold": {"share": None, "repeat_share": 0.0}}
+    assert SORTS.keys() - _columns([nothing]).keys() == {"seconds", "gold"}
+    assert _columns([nothing, some]) == SORTS
 
 
 def test_one_pair_an_instance_is_not_shown_as_consistency() -> None:
