@@ -10,8 +10,8 @@ from annotation.core.files.lines import Record
 from annotation.core.files.spreadsheet import restore
 from annotation.importing.formats.votes import instance_of_prompt
 from judging.importing import columns
-from judging.importing.cells import LONGEST_FAMILY, Cells, JudgmentRow, PairReference
-from judging.importing.long_form import LongCells, latest
+from judging.importing.fields import LONGEST_FAMILY, JudgmentFields, JudgmentRow, PairReference
+from judging.importing.long_form import LongFields, latest
 from judging.models import Judge, Judgment
 
 PLAIN = ("instance", "pair", "judge", "order", "verdict")
@@ -60,13 +60,13 @@ def parse_judgments(data: bytes, name: str, judge: str = "") -> JudgmentFile:
             break
         if record.get("method") == Judge.JURY:  # made of the verdicts in other rows
             continue
-        cells = (LongCells if is_long else Cells)(number, record)
+        cells = (LongFields if is_long else JudgmentFields)(number, record)
         if is_table:
             made = _table_rows(cells)
         elif is_votes:
             made = [_vote(cells, judge)]
         else:
-            made = [cells.row() if isinstance(cells, LongCells) else _plain(cells)]
+            made = [cells.row() if isinstance(cells, LongFields) else _plain(cells)]
         bad.extend(BadLine(number, problem) for problem in cells.problems)
         rows.extend(made if not cells.problems else [])
     if not rows and not bad:
@@ -89,7 +89,7 @@ def _records(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
     return header, *lines.read_json(data)  # read twice: keeping every record would take too much memory
 
 
-def _plain(cells: Cells) -> JudgmentRow:
+def _plain(cells: JudgmentFields) -> JudgmentRow:
     place = PairReference(
         instance=cells.needed("instance"),
         pair=cells.whole("pair"),
@@ -99,7 +99,7 @@ def _plain(cells: Cells) -> JudgmentRow:
     if bool(place.system_a) != bool(place.system_b):
         cells.problems.append("system_a and system_b go together: one of them is missing")
     return JudgmentRow(
-        number=cells.number,
+        number=cells.line,
         place=place,
         judge=cells.judge(cells.needed("judge")),
         order=cells.one_of("order", Judgment.Order.values),
@@ -113,11 +113,11 @@ def _plain(cells: Cells) -> JudgmentRow:
     )
 
 
-def _vote(cells: Cells, judge: str) -> JudgmentRow:
+def _vote(cells: JudgmentFields, judge: str) -> JudgmentRow:
     """Return one vote, in which the text on the left was shown first."""
     left, right = cells.needed("left"), cells.needed("right")
     return JudgmentRow(
-        number=cells.number,
+        number=cells.line,
         place=PairReference(instance_of_prompt(cells.needed("prompt")), system_a=left, system_b=right),
         judge=cells.judge(judge or cells.needed("judge")),
         order=Judgment.Order.AB,
@@ -125,7 +125,7 @@ def _vote(cells: Cells, judge: str) -> JudgmentRow:
     )
 
 
-def _table_rows(cells: Cells) -> list[JudgmentRow]:
+def _table_rows(cells: JudgmentFields) -> list[JudgmentRow]:
     """Return a row's two presentations: the first output shown first, and swapped."""
     place = PairReference(subset=cells.needed("subset"), idx=cells.whole("idx", is_needed=True), pair=0)
     judge = cells.judge(f"{cells.needed('llm')}-{cells.needed('strategy')}")
@@ -135,6 +135,6 @@ def _table_rows(cells: Cells) -> list[JudgmentRow]:
         Judgment.Order.BA: cells.one_of("winner_swap", WINNERS),
     }
     return [
-        JudgmentRow(cells.number, place, judge, str(order), WINNERS.get(winner), gold)
+        JudgmentRow(cells.line, place, judge, str(order), WINNERS.get(winner), gold)
         for order, winner in verdicts.items()
     ]

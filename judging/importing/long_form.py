@@ -1,14 +1,12 @@
 """Parsing judgments as `export_study` writes them."""
 
-import math
 from collections.abc import Iterable
-from datetime import datetime
 from decimal import Decimal
 
 from analysis.types import Verdict
-from annotation.core.files.lines import parse_number, parse_time, text_problem
-from judging.importing.cells import Cells, JudgmentRow, PairReference
+from annotation.core.files.lines import text_problem
 from judging.importing.columns import QUESTION
+from judging.importing.fields import JudgmentFields, JudgmentRow, PairReference
 from judging.models import Judgment
 
 _VERDICTS = {"-1": Verdict.A, "0": Verdict.TIE, "1": Verdict.B, "": None}
@@ -17,13 +15,13 @@ _MOST_COST = 10**5
 _LONGEST_VERSION = 160
 
 
-class LongCells(Cells):
-    """The cells of one exported row."""
+class LongFields(JudgmentFields):
+    """The fields of one exported row."""
 
     def row(self) -> JudgmentRow:
         """Parse the row; columns about the exporting installation are ignored."""
         row = JudgmentRow(
-            number=self.number,
+            number=self.line,
             place=PairReference(
                 instance=self.needed("instance_id"),
                 pair=self.whole("pair_index", is_needed=True),
@@ -42,9 +40,9 @@ class LongCells(Cells):
             repeat=self.whole("repeat") or 0,
             negated=self.one_of("negated", ("", "false", "true")) == "true",
             reason=self.verbatim("reason"),
-            p_b=self.number_of("p_b", least=0, most=1),
-            score_a=self.number_of("score_a"),
-            score_b=self.number_of("score_b"),
+            p_b=self.number("p_b", least=0, most=1, kind="a number from 0 to 1"),
+            score_a=self.number("score_a"),
+            score_b=self.number("score_b"),
             cost=self.money("cost"),
             prompt_version=self.text("prompt_version", longest=_LONGEST_VERSION),
             judged_at=self.moment("rated_at"),
@@ -68,26 +66,10 @@ class LongCells(Cells):
             return ""
         return str(value)
 
-    def number_of(self, field: str, *, least: float = -math.inf, most: float = math.inf) -> float | None:
-        """Read a finite number within bounds."""
-        value = self.text(field)
-        number = parse_number(value, least=least, most=most)
-        if value and number is None:
-            self.problems.append(f"{field} is {value[:40]!r}, not a number that it can be")
-        return number
-
     def money(self, field: str) -> Decimal | None:
         """Read an amount, to the eight decimals that are stored."""
-        number = self.number_of(field, least=0, most=_MOST_COST)
+        number = self.number(field, least=0, most=_MOST_COST, kind=f"an amount from 0 to {_MOST_COST:,}")
         return None if number is None else Decimal(str(number)).quantize(Decimal("1e-8"))
-
-    def moment(self, field: str) -> datetime | None:
-        """Read an ISO time with its zone."""
-        value = self.text(field)
-        moment = parse_time(value)
-        if value and moment is None:
-            self.problems.append(f"{field} is {value[:40]!r}, not an ISO time with its zone")
-        return moment
 
 
 def latest(rows: Iterable[JudgmentRow]) -> list[JudgmentRow]:

@@ -7,7 +7,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.gold import gold_verdict
-from judging.importing.cells import JudgmentRow, PairReference
+from judging.importing.fields import JudgmentRow, PairReference
 from judging.models import Judgment
 
 _CHUNK = 500

@@ -12,7 +12,7 @@ from annotation.core.files.lines import refuse
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.services import find_study, record_import
-from judging.importing.cells import JudgmentRow, judge_name
+from judging.importing.fields import JudgmentRow, judge_name
 from judging.importing.judgments import parse_judgments
 from judging.importing.pairs import ResolvedRow, Resolver
 from judging.methods.imported import Imported

@@ -5,9 +5,8 @@ from datetime import datetime
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
-from annotation.core.files.lines import parse_number
+from annotation.core.files.record_fields import RecordFields
 from annotation.core.files.spreadsheet import restore
-from annotation.importing.formats.record_fields import RecordFields
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")
 # By the purpose of a HIT, the exclusion reason of its ratings in exports.
@@ -102,8 +101,8 @@ def _row(number: int, cells: "_RatingFields") -> LongRow:
         arm=cells.text("arm"),
         table_variant=cells.text("table_variant"),
         reason=cells.text("reason"),
-        active_seconds=cells.seconds("active_seconds"),
-        wall_seconds=cells.seconds("wall_seconds"),
+        active_seconds=cells.number("active_seconds", least=0, kind="a number of seconds"),
+        wall_seconds=cells.number("wall_seconds", least=0, kind="a number of seconds"),
         rated_at=cells.moment("rated_at"),
         late=cells.flag("late"),
         excluded=cells.flag("excluded"),
@@ -126,13 +125,6 @@ def _row(number: int, cells: "_RatingFields") -> LongRow:
 class _RatingFields(RecordFields):
     """The fields of one rating."""
 
-    def one_of(self, field: str, offered: tuple[str, ...], *, default: str = "") -> str:
-        value = self.text(field) or default
-        if value not in offered and not self.in_trouble(field):
-            names = " or ".join(one or "empty" for one in offered)
-            self.problems.append(f"{field} is {value!r}; it must be {names}")
-        return value
-
     def rating(self) -> int:
         value = self.text("rating")
         if value in ("-1", "0", "1"):
@@ -148,13 +140,6 @@ class _RatingFields(RecordFields):
         if value:
             self.problems.append(f"strength is {value!r}; it must be 1 or 2, or empty where it is not known")
         return None
-
-    def seconds(self, field: str) -> float | None:
-        value = self.text(field)
-        number = parse_number(value, least=0)
-        if value and number is None:
-            self.problems.append(f"{field} is {value!r}, not a number of seconds")
-        return number
 
     def flag(self, field: str) -> bool:
         value = self.record.get(field)

@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
-from annotation.importing.formats.record_fields import RecordFields
+from annotation.core.files.record_fields import RecordFields
 from annotation.models.separability import LONGEST_MODEL
 
 # Columns by the fields of a run that fill them.

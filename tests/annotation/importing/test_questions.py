@@ -74,7 +74,7 @@ def test_systems_the_other_way_round_turn_the_side_and_keep_the_strength(study: 
         ({"strength": 3}, "strength is '3'; it must be 1 or 2, or empty where it is not known"),
         ({"strength": 2, "rating": 0}, "strength is 2 with rating 0; leave it empty where neither is preferred"),
         ({"tie_kind": "good", "question": "fluency"}, "tie_kind is 'good' with rating -1; leave it empty there"),
-        ({"tie_kind": "ugly"}, "tie_kind is 'ugly'; it must be good or bad or empty"),
+        ({"tie_kind": "ugly"}, "tie_kind is 'ugly'; it must be good, bad or empty"),
         (
             {"tie_kind": "bad", "rating": 0},
             "tie_kind is 'bad', which overall does not ask for: set tie_kinds, or leave it empty",

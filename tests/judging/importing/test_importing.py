@@ -12,7 +12,7 @@ from annotation.models import ImportRecord, Study
 from annotation.studies.configurations import configurations
 from annotation.studies.outcomes import select
 from judging.core.errors import BadSettings
-from judging.importing.cells import judge_name
+from judging.importing.fields import judge_name
 from judging.importing.services import ImportedJudgments, import_judgments
 from judging.methods import Setting, find_method
 from judging.methods.imported import Imported

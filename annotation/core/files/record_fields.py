@@ -1,6 +1,7 @@
 """Typed access to the fields of a record, which collects what is wrong with them."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -48,13 +49,23 @@ class RecordFields:
             return None
         return int(value)
 
-    def number(self, field: str) -> float | None:
-        """Return a finite number, or None where there is none."""
+    def number(
+        self, field: str, *, least: float = -math.inf, most: float = math.inf, kind: str = "a finite number"
+    ) -> float | None:
+        """Return a finite number between `least` and `most`, which messages call `kind`, or None where there is none."""
         value = self.text(field)
-        number = parse_number(value)
+        number = parse_number(value, least=least, most=most)
         if value and number is None:
-            self.problems.append(f"{field} is {value[:40]!r}, not a finite number")
+            self.problems.append(f"{field} is {value[:40]!r}, not {kind}")
         return number
+
+    def one_of(self, field: str, offered: Iterable[str], *, default: str = "") -> str:
+        """Return one of the words on offer, of which the empty one may be; `default` where there is none."""
+        value, known = self.text(field).lower() or default, list(offered)
+        if value not in known and not self.in_trouble(field):
+            named = [one or "empty" for one in known]
+            self.problems.append(f"{field} is {value!r}; it must be {', '.join(named[:-1])} or {named[-1]}")
+        return value
 
     def moment(self, field: str) -> datetime | None:
         """Return a time with its zone, or None where there is none."""

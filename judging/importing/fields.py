@@ -1,7 +1,6 @@
-"""A row of a judgments file in any form, and the parsing of its cells."""
+"""A row of a judgments file in any form, and the parsing of its fields."""
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -9,6 +8,7 @@ from typing import Any
 
 from analysis.types import Verdict
 from annotation.core.files.lines import text_problem
+from annotation.core.files.record_fields import RecordFields
 
 LONGEST = 200
 LONGEST_NAME = 80  # of a judge
@@ -76,15 +76,15 @@ def judge_name(label: str) -> str:
     return _NO_SLUG.sub("-", label).strip("-")
 
 
-class Cells:
-    """Parses the fields of one record and collects the problems."""
+class JudgmentFields(RecordFields):
+    """The fields of one judgment; white space around a text does not count."""
 
-    def __init__(self, number: int, record: dict[str, Any]) -> None:
-        self.number = number
-        self.record = record
-        self.problems: list[str] = []
+    def __init__(self, line: int, record: dict[str, Any]) -> None:
+        super().__init__(record)
+        self.line = line
 
     def text(self, field: str, *, longest: int | None = LONGEST) -> str:
+        """Return a text, or that of a number; empty where there is none."""
         value = self.record.get(field)
         if value is None:
             return ""
@@ -95,27 +95,11 @@ class Cells:
             return ""
         return str(value).strip()
 
-    def needed(self, field: str) -> str:
-        value = self.text(field)
-        if not value and not any(problem.startswith(f"{field} ") for problem in self.problems):
-            self.problems.append(f"{field} is missing")
-        return value
-
-    def one_of(self, field: str, offered: Iterable[str]) -> str:
-        value, known = self.text(field).lower(), list(offered)
-        if value not in known:
-            named: Sequence[str] = [one or "empty" for one in known]
-            self.problems.append(f"{field} is {value!r}; it must be {', '.join(named[:-1])} or {named[-1]}")
-        return value
-
-    def whole(self, field: str, *, is_needed: bool = False) -> int | None:
-        value = self.needed(field) if is_needed else self.text(field)
-        if not value:
+    def whole(self, field: str, *, most: int = MOST_TOKENS, is_needed: bool = False) -> int | None:
+        """Return a whole number from 0 to `most`, or None where there is none."""
+        if is_needed and not self.needed(field):
             return None
-        if not value.isascii() or not value.isdigit() or len(value) > 10 or int(value) > MOST_TOKENS:
-            self.problems.append(f"{field} is {value[:40]!r}, not a whole number from 0 to {MOST_TOKENS:,}")
-            return None
-        return int(value)
+        return super().whole(field, most=most)
 
     def judge(self, label: str) -> str:
         """Return the file's label of the judge, if a slug can be made from it."""
