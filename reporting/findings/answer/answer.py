@@ -142,9 +142,9 @@ def _inferred(found: Findings, leader: Findings, ranked: list[Findings]) -> dict
     unmet = [one["system"] for one in ranked if one["system"] not in (first, *(met or ()))]
     if met is None or not unmet:
         return {}
-    names = ", ".join(unmet) if len(unmet) <= MOST_NAMED else f"{', '.join(unmet[:MOST_NAMED])}, …"
+    names = ", ".join(unmet) if len(unmet) <= MOST_NAMED else None
     other = all(_data_sets(found, first).isdisjoint(_data_sets(found, one)) for one in unmet)
-    return {"inferred": {"unmet": names, "other_data": other}}
+    return {"inferred": {"unmet": names, "number": len(unmet), "other_data": other}}
 
 
 def _data_sets(found: Findings, system: str) -> set[str]:
@@ -270,9 +270,8 @@ def _changes(found: Findings, preference: list[Sentence]) -> Iterator[Sentence]:
     told = preference[0] if preference else None
     if told is not None and told["rule"] == "no_preference":
         yield _more_instances(told["values"], told["evidence"])
-    elif told is not None and "inferred" in told["values"]:
-        values = {"first": told["values"]["first"], "unmet": told["values"]["inferred"]["unmet"]}
-        yield _sentence("compare_unmet", told["evidence"], **values)
+    elif told is not None and (unmet := told["values"].get("inferred", {}).get("unmet")):
+        yield _sentence("compare_unmet", told["evidence"], first=told["values"]["first"], unmet=unmet)
     elif told is not None and told["rule"] == "leads":
         yield _more_for_first(found, told)
     elif any(map(lacks_separability, found["configurations"])):

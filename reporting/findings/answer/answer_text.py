@@ -135,8 +135,8 @@ TEXTS = {
         "{chance} that {first} is first, were the differences to stay as they look now."
     ),
     "compare_unmet": gettext_noop(
-        "{first} and {unmet} have not been compared: ratings of the two on the same instances would tell more directly which of "
-        "them is better than more ratings like those there are."
+        "{first} has not been compared with {unmet}: ratings of them on the same instances would tell more directly which is "
+        "better than more ratings like those there are."
     ),
     "no_separability": gettext_noop(
         "Separability has not been computed; it would show on which inputs the ratings can tell the systems apart."
@@ -206,7 +206,8 @@ def _inferred(inferred: Mapping[str, Any]) -> str:
         if inferred["other_data"]
         else _("It never met {unmet}: their order is inferred through other systems.")
     )
-    return f" {text.format(unmet=inferred['unmet'])}"
+    many = _("{number} of the other systems").format(number=inferred["number"])
+    return f" {text.format(unmet=inferred['unmet'] or many)}"
 
 
 def _verdict(verdict: Mapping[str, Any]) -> str:

@@ -178,11 +178,21 @@ def test_order_of_systems_that_never_met_is_inferred(
     ]
     first, *_, last = answer(found)
     assert said in first["text"]
-    assert last["text"].startswith("b and a have not been compared: ratings of the two on the same instances")
+    assert last["text"].startswith("b has not been compared with a: ratings of them on the same instances")
     for row in rankings[1]["systems"]:
         row["opponents"] = dict.fromkeys(set("abc") - {row["system"]}, 9)
     assert not {"compare_unmet"} & set(rules(found))
     assert "never met" not in answer(found)[0]["text"]
+
+
+def test_of_many_systems_that_never_met_the_number_is_said() -> None:
+    rankings = strengths(None)
+    others = [{**rankings[1]["systems"][0], "system": f"s{n}"} for n in range(9)]
+    rankings[1]["systems"] = [{**row, "opponents": {"a": 9}} for row in [*rankings[1]["systems"], *others]]
+    found = study(rankings=rankings)
+    found["configurations"][0] |= {"dataset": "news", "system_a": "a", "system_b": "b"}
+    assert "It never met 10 of the other systems" in answer(found)[0]["text"]
+    assert "compare_unmet" not in rules(found)
 
 
 def test_being_first_takes_the_planned_number_of_ratings() -> None:
