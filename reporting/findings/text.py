@@ -6,12 +6,13 @@ from typing import Any
 from annotation.core.database.aggregates import grouped
 from reporting.core.text import estimate_text, fixed, printable
 from reporting.core.units import counted_in_english as count
-from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
+from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures
 from reporting.findings.raters.rater_flags import flag_text
 from reporting.findings.sections.tables import p_text
 
+NO_CONSISTENCY = "\N{EM DASH} (one pair an instance)"
 DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}
 
 
@@ -60,8 +61,6 @@ def _configuration(one: dict[str, Any]) -> str:
         lines.append(printable(f"  {one['chosen_note']}"))
     separability = one["separability"]
     lines.append(f"  separability: {separability['similarity'] if separability else one['why']}")
-    if has_one_pair([one]):
-        lines.append(f"  {ONE_PAIR}")
     for rater in one["raters"]:
         lines += [f"  {line}" for line in _rater(rater, one["system_b"], consistent=not has_one_pair([one]))]
     return "\n".join(lines)
@@ -78,7 +77,7 @@ def _rater(rater: dict[str, Any], system_b: str, *, consistent: bool) -> list[st
         f"({rater['incomplete_rating_sets']} incomplete), {count(rater['ratings'], 'ratings')}",
         f"  A {counts['a']}, tie {counts['tie']}, B {counts['b']}; "
         f"shown first {positions['first']}, second {positions['second']}",
-        *[f"  mean consistency          {estimate_text(rater['mean_consistency'])}"] * consistent,
+        f"  mean consistency          {estimate_text(rater['mean_consistency']) if consistent else NO_CONSISTENCY}",
         f"  mean preference strength  {estimate_text(rater['mean_preference_strength'])}; "
         f"above 0: {printable(system_b)} preferred",
     ]

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
+from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.raters.rater_flags import flag_text
 from reporting.findings.sections.tables import Row as TableRow
 from reporting.findings.sections.tables import Table, configuration_name
@@ -38,7 +39,7 @@ def raters_section(study: Study, numbers: dict[str, Any], asked: str, filters: s
     by = asked if asked in SORTS else FIRST
     ordered = sorted(numbers["raters"], key=_order(SORTS[by][1]))
     shown = ordered[:MOST_SHOWN]
-    columns = _columns(ordered)
+    columns = _columns(ordered, has_one_pair(numbers["configurations"]))
     pages = dict(study.annotators.filter(code__in=[row["rater"] for row in shown]).values_list("code", "pk"))
     return {
         "rows": [
@@ -69,9 +70,9 @@ def raters_section(study: Study, numbers: dict[str, Any], asked: str, filters: s
     }
 
 
-def _columns(rows: list[Row]) -> dict[str, tuple[str | Promise, Callable[[Row], float | None]]]:
-    """Return the columns without those of seconds and known answers, where nobody has any."""
-    empty = {"seconds": not any(row["seconds_median"] for row in rows)}
+def _columns(rows: list[Row], one_pair: bool = False) -> dict[str, tuple[str | Promise, Callable[[Row], float | None]]]:
+    """Return the columns without those that nobody has; without consistency where no instance has two pairs."""
+    empty = {"consistency": one_pair, "seconds": not any(row["seconds_median"] for row in rows)}
     empty["gold"] = all(row["gold"]["share"] is row["gold"]["repeat_share"] is None for row in rows)
     return {name: column for name, column in SORTS.items() if not empty.get(name)}
 

@@ -6,8 +6,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.version import VERSION
+from annotation.models import Study
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Filters, StudyData
+from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
 from tests.reporting.findings.arrays import configuration_data
@@ -98,6 +100,14 @@ def test_text_has_what_the_page_has_of_systems_and_judges(of_three: str) -> None
     own = parts["do judges prefer their own model's family?"]
     assert "  direct: wins of systems of the family gpt\n    with the judge  0.500" in own
     assert "  other: cannot be told (the family of the judge's model is not given)" in own
+
+
+def test_text_has_no_consistency_of_one_pair_an_instance(slug: str) -> None:
+    found = findings(Study.objects.get(slug=slug), rounds=1)
+    assert "mean consistency          0." in as_text(found)
+    single = {**found, "configurations": [{**one, "pairs": one["instances"]} for one in found["configurations"]]}
+    assert "mean consistency          0." not in as_text(single)
+    assert "mean consistency          — (one pair an instance)" in as_text(single)
 
 
 def test_text_begins_with_the_answer_and_holds_no_control_characters(of_three: str) -> None:

@@ -355,6 +355,7 @@ def test_columns_of_raters_that_nobody_has_are_left_out() -> None:
     some = {"seconds_median": 9.0, "gold": {"share": None, "repeat_share": 0.0}}
     assert SORTS.keys() - _columns([nothing]).keys() == {"seconds", "gold"}
     assert _columns([nothing, some]) == SORTS
+    assert SORTS.keys() - _columns([some], one_pair=True).keys() == {"consistency"}
 
 
 def test_one_pair_an_instance_is_not_shown_as_consistency() -> None:
