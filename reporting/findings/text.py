@@ -10,7 +10,7 @@ from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures
 from reporting.findings.raters.rater_flags import flag_text
-from reporting.findings.sections.tables import p_text
+from reporting.findings.sections.data_table import p_text
 
 NO_CONSISTENCY = "\N{EM DASH} (one pair an instance)"
 DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}

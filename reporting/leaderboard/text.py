@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from reporting.core.words import rater_name, said
+from reporting.findings.sections.data_table import DataTable, Row
 from reporting.findings.sections.rankings import MEASURES, rank_text
-from reporting.findings.sections.tables import Row, Table
 from reporting.leaderboard.board import MEASURES as ON_BOARD
 
 Board = Mapping[str, Any]
@@ -34,7 +34,7 @@ def _cells(one: Board, main: str, named: Sequence[str]) -> list[Any]:
     return [score, *(rank_text(one[name]) for name in named)]
 
 
-def by_dataset_table(at: int, board: Board, datasets: Sequence[Board]) -> Table | None:
+def by_dataset_table(at: int, board: Board, datasets: Sequence[Board]) -> DataTable | None:
     """Return the ranks in each data set beside each other; None where there is one."""
     if not datasets:
         return None
@@ -54,7 +54,7 @@ def by_dataset_table(at: int, board: Board, datasets: Sequence[Board]) -> Table 
         for row in board["systems"]
     ]
     caption = _("Ranks by data set with %(rater)s") % {"rater": rater_name(board["rater"])}
-    return Table(f"datasets-{at}", caption, [_("System"), *(one["dataset"] for one in datasets)], rows)
+    return DataTable(f"datasets-{at}", caption, [_("System"), *(one["dataset"] for one in datasets)], rows)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from reporting.core.instance_selection import selection_note
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.sections.configurations import exclusion_words
-from reporting.findings.sections.tables import configuration_name
+from reporting.findings.sections.data_table import configuration_name
 
 FEW_INSTANCES, FEW_IN_A_BIN = 20, 5
 MUCH_BY_ONE, MANY_FAILED = 0.25, 0.05

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from reporting.core.text import UNDEFINED, fixed
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
-from reporting.findings.sections.tables import Table
+from reporting.findings.sections.data_table import DataTable
 
 register = template.Library()
 register.filter("said", said)
@@ -50,7 +50,7 @@ def estimate(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @register.simple_tag
-def table_rows(table: Table) -> SafeString:
+def table_rows(table: DataTable) -> SafeString:
     """Show the rows of a table: a page has thousands of cells, for which templates take four times as long."""
     rows = (
         "".join(

@@ -11,7 +11,7 @@ from reporting.core.words import rater_name
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.tables import MOST_ROWS, Row, Table, bin_text, by_bin, configuration_name
+from reporting.findings.sections.data_table import MOST_ROWS, DataTable, Row, bin_text, by_bin, configuration_name
 
 Findings = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ def configuration_section(
     }
 
 
-def _raters(one: Findings, at: int) -> Table:
+def _raters(one: Findings, at: int) -> DataTable:
     columns, consistent = [measure for measure in measures() if JUDGE in measure.kinds], not has_one_pair([one])
     rows: list[Row] = [
         (
@@ -61,7 +61,7 @@ def _raters(one: Findings, at: int) -> Table:
         _strength_heading(_("Mean preference strength"), one),
         *(heading for measure in columns for heading in measure.headings()),
     ]
-    return Table(f"raters-{at}", _("People and judges"), headings, rows)
+    return DataTable(f"raters-{at}", _("People and judges"), headings, rows)
 
 
 def _strength_heading(text: str, one: Findings) -> str:
@@ -80,7 +80,7 @@ def _sets(rater: Findings) -> str:
     return _("%(sets)s (%(number)s incomplete)") % {"sets": rater["rating_sets"], "number": incomplete}
 
 
-def _bins(one: Findings, at: int) -> list[Table]:
+def _bins(one: Findings, at: int) -> list[DataTable]:
     """Return means by separability, rating sets at each consistency by separability, and each instance's separability."""
     people = one["raters"][0]
     bins = [
@@ -105,20 +105,22 @@ def _bins(one: Findings, at: int) -> list[Table]:
         for bin_ in rater["bins"]
     ]
     headings = [_("Rater"), _("Separability"), _("Rating sets"), _("Consistency: rating sets")]
-    by_consistency = Table(f"sets-{at}", _("Rating sets at each consistency by separability"), headings, sets)
+    by_consistency = DataTable(f"sets-{at}", _("Rating sets at each consistency by separability"), headings, sets)
     measured = one["separability"]["values"]
     values: list[Row] = [((name,), [value]) for name, value in islice(measured.items(), MOST_ROWS)]
     columns = [_("Instance"), _("Separability")]
     return [
         *filter(None, means[has_one_pair([one]) :]),
         *([] if has_one_pair([one]) else [by_consistency]),
-        Table(f"values-{at}", _("Separability of each instance"), columns, values, beyond=len(measured) - len(values)),
+        DataTable(
+            f"values-{at}", _("Separability of each instance"), columns, values, beyond=len(measured) - len(values)
+        ),
     ]
 
 
-def _distributions(one: Findings, at: int) -> list[Table]:
+def _distributions(one: Findings, at: int) -> list[DataTable]:
     return [
-        Table(
+        DataTable(
             f"{name}-{at}",
             caption,
             [_("Rater"), heading],
@@ -142,13 +144,13 @@ def _counts(distribution: Mapping[str, int]) -> str:
     return "; ".join(f"{fixed(float(value), 2)}: {count}" for value, count in distribution.items())
 
 
-def _answers(judges: list[Findings], at: int) -> Table | None:
+def _answers(judges: list[Findings], at: int) -> DataTable | None:
     if not judges:
         return None
     keys = ("asked", "parsed", "unparsed", "refused", "errors")
     headings = [_("Judge"), _("Asked"), _("Parsed"), _("Unparsed"), _("Refused"), _("Errors")]
     rows: list[Row] = [((rater_name(rater["rater"]),), [rater[key] for key in keys]) for rater in judges]
-    return Table(f"answers-{at}", _("What judges answered"), headings, rows)
+    return DataTable(f"answers-{at}", _("What judges answered"), headings, rows)
 
 
 def exclusion_words() -> dict[str, str]:
@@ -188,5 +190,5 @@ def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
         "judges": list(judges),
         "ratings": sum(rater["ratings"] for _one, rater in people),
         "left_out": sum(number for _one, rater in people for number in rater["exclusions"].values()),
-        "table": Table("data-table", _("Ratings in and left out"), headings, rows),
+        "table": DataTable("data-table", _("Ratings in and left out"), headings, rows),
     }

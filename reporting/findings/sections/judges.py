@@ -9,7 +9,14 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from reporting.core.words import said
 from reporting.findings.judges.verdicts import MAY_REPLACE, verdict_text
-from reporting.findings.sections.tables import Row, Table, adjusted_heading, bin_text, configuration_name, p_text
+from reporting.findings.sections.data_table import (
+    DataTable,
+    Row,
+    adjusted_heading,
+    bin_text,
+    configuration_name,
+    p_text,
+)
 
 Findings = Mapping[str, Any]
 BESIDE: dict[str, Promise] = {
@@ -53,21 +60,23 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
     }
 
 
-def _overall(found: list[Findings]) -> Table:
+def _overall(found: list[Findings]) -> DataTable:
     rows: list[Row] = [((one["judge"],), [one["overall"][key] for key in BESIDE]) for one in found]
     caption = _("Each judge’s agreement with people beside theirs with one another, on the same ratings")
-    return Table("judges-overall", caption, [_("Judge"), *BESIDE.values()], rows)
+    return DataTable("judges-overall", caption, [_("Judge"), *BESIDE.values()], rows)
 
 
-def _by_bin(found: list[Findings]) -> Table | None:
+def _by_bin(found: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         ((one["judge"], bin_text(bin_)), [bin_[key] for key in BESIDE]) for one in found for bin_ in one["bins"]
     ]
     caption = _("The same by separability")
-    return Table("judges-by-bin", caption, [_("Judge"), _("Separability"), *BESIDE.values()], rows) if rows else None
+    return (
+        DataTable("judges-by-bin", caption, [_("Judge"), _("Separability"), *BESIDE.values()], rows) if rows else None
+    )
 
 
-def _tests(found: list[Findings]) -> Table | None:
+def _tests(found: list[Findings]) -> DataTable | None:
     if not found:
         return None
     keys = ("p_value", "adjusted") if found[0]["of"] > 1 else ("p_value",)
@@ -86,7 +95,7 @@ def _tests(found: list[Findings]) -> Table | None:
         *[_("p"), adjusted_heading(found[0]["of"])][: len(keys)],
         _("What it means"),
     ]
-    return Table("judge-tests", caption, headings, rows)
+    return DataTable("judge-tests", caption, headings, rows)
 
 
 def _test_text(test: Findings) -> str:
@@ -99,7 +108,7 @@ def _test_text(test: Findings) -> str:
     return _("“%(judge)s” agrees more with people") % {"judge": nearer}
 
 
-def _juries(found: list[Findings]) -> Table | None:
+def _juries(found: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         (
             (one["judge"],),
@@ -116,10 +125,10 @@ def _juries(found: list[Findings]) -> Table | None:
         *(_("Jury"), _("Rule"), _("Members"), _("Of these without verdicts here")),
         *(_("Independent votes that it is worth"), _("Mean correlation of its members’ errors")),
     ]
-    return Table("juries", _("Juries: how many independent votes they are worth"), headings, rows) if rows else None
+    return DataTable("juries", _("Juries: how many independent votes they are worth"), headings, rows) if rows else None
 
 
-def _jury_members(found: list[Findings]) -> Table | None:
+def _jury_members(found: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         ((jury["judge"], one["member"]), [one["difference"], one["changes"], _member_text(one["difference"])])
         for jury in found
@@ -129,7 +138,7 @@ def _jury_members(found: list[Findings]) -> Table | None:
         *(_("Jury"), _("Member"), _("Agreement with people, less that of the jury without it")),
         *(_("Verdicts that it changes"), _("What it means")),
     ]
-    return Table("jury-members", _("What each member adds to its jury"), headings, rows) if rows else None
+    return DataTable("jury-members", _("What each member adds to its jury"), headings, rows) if rows else None
 
 
 def _member_text(difference: Findings) -> str:
@@ -142,7 +151,7 @@ def _member_text(difference: Findings) -> str:
     return _("adds nothing by more than chance")
 
 
-def _self_preference(found: list[Findings]) -> Table | None:
+def _self_preference(found: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         (
             (one["judge"],),
@@ -157,7 +166,7 @@ def _self_preference(found: list[Findings]) -> Table | None:
     caption = _(
         "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than people do"
     )
-    return Table("self-preference", caption, headings, rows) if any("why" not in one for one in found) else None
+    return DataTable("self-preference", caption, headings, rows) if any("why" not in one for one in found) else None
 
 
 def _own_text(one: Findings) -> str:
@@ -182,7 +191,7 @@ def _untested(found: list[Findings]) -> str:
     }
 
 
-def _alternative(found: list[Findings]) -> Table:
+def _alternative(found: list[Findings]) -> DataTable:
     rows: list[Row] = []
     for judge in found:
         one = judge["alternative_annotator"]
@@ -192,7 +201,7 @@ def _alternative(found: list[Findings]) -> Table:
         rows.append(((judge["judge"],), [tested, one["advantage"], *(curve.get(at) for at in EPSILONS), passes]))
     at = [_("ω at ε = %(epsilon)s") % {"epsilon": f"{epsilon:.2f}"} for epsilon in EPSILONS]
     headings = [_("Judge"), _("People tested"), _("Advantage"), *at, _("Passes at the chosen ε")]
-    return Table(
+    return DataTable(
         "alternative",
         _("Alternative-annotator test: the share ω of people whom the judge stands up to"),
         headings,
@@ -200,7 +209,7 @@ def _alternative(found: list[Findings]) -> Table:
     )
 
 
-def _alternative_people(found: list[Findings]) -> Table | None:
+def _alternative_people(found: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         (
             (judge["judge"], one["rater"]),
@@ -227,10 +236,10 @@ def _alternative_people(found: list[Findings]) -> Table | None:
         *(_("p"), _("p, adjusted"), _("Judge stands up to the person")),
     ]
     caption = _("Alternative-annotator test, person by person; adjusted by Benjamini and Yekutieli’s method")
-    return Table("alternative-people", caption, headings, rows) if rows else None
+    return DataTable("alternative-people", caption, headings, rows) if rows else None
 
 
-def _powered(found: list[Findings]) -> Table | None:
+def _powered(found: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         (
             (judge["judge"], configuration_name(one)),
@@ -253,4 +262,4 @@ def _powered(found: list[Findings]) -> Table | None:
         *(_("Rated by people"), _("Judged only"), _("As good as instances rated"), _("Instances saved")),
     ]
     caption = _("Prediction-powered win rates: what a judge’s verdicts on further instances add to people’s ratings")
-    return Table("powered", caption, headings, rows)
+    return DataTable("powered", caption, headings, rows)

@@ -11,7 +11,7 @@ from reporting.core.words import rater_name, said
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair, sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.tables import Row, Table, bin_text, by_bin, configuration_name, short_estimate
+from reporting.findings.sections.data_table import DataTable, Row, bin_text, by_bin, configuration_name, short_estimate
 
 Findings = Mapping[str, Any]
 
@@ -52,7 +52,7 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
     }
 
 
-def _parts(configurations: list[Findings], consistent: list[Findings]) -> Table:
+def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTable:
     """Return the share of fully consistent rating sets of each rater, and all three parts of their sets, which add up."""
     rows: list[Row] = []
     for one in consistent:
@@ -67,7 +67,7 @@ def _parts(configurations: list[Findings], consistent: list[Findings]) -> Table:
         *(_("Rater"), _("Share of fully consistent sets"), _("Fully consistent"), _("Partly consistent")),
         *(_("Mixed, or ties only"), _("All rating sets")),
     ]
-    return Table("consistent", _("Rating sets by what they tell of the two systems"), headings, rows)
+    return DataTable("consistent", _("Rating sets by what they tell of the two systems"), headings, rows)
 
 
 def agreement_section(numbers: Findings) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
         "line": _("raw agreement %(share)s") % {"share": short_estimate(raw)}
         if raw and raw["value"] is not None
         else "",
-        "table": Table("agreement-table", _("Agreement between people by configuration"), headings, rows),
+        "table": DataTable("agreement-table", _("Agreement between people by configuration"), headings, rows),
         "by_bin": [
             one
             for one in (
@@ -166,8 +166,8 @@ def position_section(numbers: Findings) -> dict[str, Any]:
         "line": _("people: %(share)s for the text shown first, ties left out") % {"share": short_estimate(people)}
         if people and people["value"] is not None
         else "",
-        "totals": Table("position-totals", _("Verdicts by the place of the preferred text"), headings, totals),
-        "table": Table(
+        "totals": DataTable("position-totals", _("Verdicts by the place of the preferred text"), headings, totals),
+        "table": DataTable(
             "position-table",
             _("Share of verdicts for the text shown first, ties left out; 0.5 without a bias of position"),
             [_("Configuration"), *map(rater_name, raters)],

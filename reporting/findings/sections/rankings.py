@@ -12,7 +12,7 @@ from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.answer.lengths import side
 from reporting.findings.rankings.ranked import TESTS_PENDING
-from reporting.findings.sections.tables import Row, Table, adjusted_heading, configuration_name, p_text
+from reporting.findings.sections.data_table import DataTable, Row, adjusted_heading, configuration_name, p_text
 
 Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
@@ -84,7 +84,7 @@ def tested_p_text(p_value: float | None, tests: int) -> str:
     return f"p\N{NO-BREAK SPACE}{p}" if tests < 2 else _("p %(p)s, adjusted by Holm’s method") % {"p": p}
 
 
-def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> Table:
+def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> DataTable:
     measures = [name for name in MEASURES if name in named]
     columns = [{row["system"]: row for row in named[name]["systems"]} for name in measures]
     rows: list[Row] = [
@@ -102,7 +102,7 @@ def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> Ta
     ]
     headings = [_heading(name, named[name]) for name in measures]
     caption = _("Ranking with %(rater)s; ranks with their range") % {"rater": rater_name(main["rater"])}
-    return Table(f"ranking-{at}", caption, [_("System"), _("Rank"), *headings], rows, most=MOST_RANKED)
+    return DataTable(f"ranking-{at}", caption, [_("System"), _("Rank"), *headings], rows, most=MOST_RANKED)
 
 
 def _heading(measure: str, ranking: Findings) -> str:
@@ -155,7 +155,7 @@ def _shade(share: float | None) -> int:
     return 0 if share is None else max(0, min(SHADES, round((share - 0.5) * 2 * SHADES)))
 
 
-def _tests_table(at: int, tests: list[Findings], order: list[str]) -> Table | None:
+def _tests_table(at: int, tests: list[Findings], order: list[str]) -> DataTable | None:
     """Return the tests of Bradley-Terry ratings; of two systems the ranking has the only test."""
     if not tests or tests[0]["measure"] != "bradley_terry":
         return None
@@ -172,7 +172,7 @@ def _tests_table(at: int, tests: list[Findings], order: list[str]) -> Table | No
         "verdicts of the ranking count in it; n is of those on the two systems"
     )
     headings = [_("Better placed"), _("Other system"), _("Difference of Bradley–Terry ratings"), _("p")]
-    return Table(f"tests-{at}", caption, headings + [adjusted_heading(tests[0]["of"])] * several, rows)
+    return DataTable(f"tests-{at}", caption, headings + [adjusted_heading(tests[0]["of"])] * several, rows)
 
 
 def _met_text(test: Findings) -> str:
@@ -234,7 +234,7 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
         "intervals are known."
     )
     text = said_of % {"changed": changed, "told": told} if told else ""
-    return {"table": Table("lengths", caption, headings, rows), "text": text}
+    return {"table": DataTable("lengths", caption, headings, rows), "text": text}
 
 
 def _sided(rate: Findings) -> dict[str, Any]:

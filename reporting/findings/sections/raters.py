@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Study
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.raters.rater_flags import flag_text
-from reporting.findings.sections.tables import Row as TableRow
-from reporting.findings.sections.tables import Table, configuration_name
+from reporting.findings.sections.data_table import DataTable, configuration_name
+from reporting.findings.sections.data_table import Row as TableRow
 
 MOST_SHOWN = 50  # all are in the JSON
 FIRST = "flags"
@@ -77,7 +77,7 @@ def _columns(rows: list[Row], one_pair: bool = False) -> dict[str, tuple[str | P
     return {name: column for name, column in SORTS.items() if not empty.get(name)}
 
 
-def _verdicts(found: Row) -> Table:
+def _verdicts(found: Row) -> DataTable:
     """Return Dawid and Skene's verdicts beside the majority by configuration."""
     rows: list[TableRow] = [
         (
@@ -94,10 +94,10 @@ def _verdicts(found: Row) -> Table:
         *(_("Configuration"), _("Pairs"), _("Majority: A / tie / B / none")),
         *(_("Model: A / tie / B / none"), _("They differ on")),
     ]
-    return Table("dawid-skene", _("Verdicts of the majority and of the model, in pairs"), headings, rows)
+    return DataTable("dawid-skene", _("Verdicts of the majority and of the model, in pairs"), headings, rows)
 
 
-def _confusions(found: Row) -> Table:
+def _confusions(found: Row) -> DataTable:
     """Return each person's confusion matrix: a column for each true class with the shares of A, tie and B given there."""
     rows: list[TableRow] = [
         (
@@ -114,7 +114,7 @@ def _confusions(found: Row) -> Table:
         *(_("Rater"), _("Ratings"), _("As the model"), _("Where A is better: A / tie / B")),
         *(_("Where it is a tie: A / tie / B"), _("Where B is better: A / tie / B")),
     ]
-    return Table("confusions", _("How each person rates, by the model"), headings, rows, digits=2)
+    return DataTable("confusions", _("How each person rates, by the model"), headings, rows, digits=2)
 
 
 def _order(key: Callable[[Row], float | None]) -> Callable[[Row], Any]:

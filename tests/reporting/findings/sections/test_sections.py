@@ -14,10 +14,10 @@ from django.utils import translation
 from annotation.models import Study, System
 from judging.models import Judge
 from reporting.core.words import PHRASES, rater_name, said, without_numbers
+from reporting.findings.sections.data_table import MOST_ROWS, DataTable, by_bin, p_text
 from reporting.findings.sections.people import _kappa_note, separability_section
 from reporting.findings.sections.rankings import first_text, rankings_section
 from reporting.findings.sections.raters import SORTS, _columns
-from reporting.findings.sections.tables import MOST_ROWS, Table, by_bin, p_text
 from reporting.findings.study_findings import findings
 from reporting.templatetags.numbers import cell, table_rows
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
@@ -200,13 +200,13 @@ def test_a_cell_shows_what_it_holds(value: Any, shown: str) -> None:
 
 
 def test_a_table_shows_its_first_rows_and_counts_the_others() -> None:
-    table = Table("name", "caption", ["one"], [((number,), [number]) for number in range(MOST_ROWS + 3)])
+    table = DataTable("name", "caption", ["one"], [((number,), [number]) for number in range(MOST_ROWS + 3)])
     assert (len(table.shown), table.more) == (MOST_ROWS, 3)
     assert replace(table, rows=table.shown, beyond=4).more == 4
 
 
 def test_rows_of_a_table_escape_what_they_hold() -> None:
-    table = Table("name", "caption", ["one", "two"], [(("<b>",), [0.25])], digits=1)
+    table = DataTable("name", "caption", ["one", "two"], [(("<b>",), [0.25])], digits=1)
     assert table_rows(table) == '<tr><th scope="row"><bdi>&lt;b&gt;</bdi></th><td>0.2</td></tr>'
 
 

@@ -17,7 +17,7 @@ Row = tuple[Sequence[Any], Sequence[Any]]  # cells that head the row, and the ot
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """A table with a caption.
 
     name   : its id on the page
@@ -48,7 +48,7 @@ class Table:
 
 def by_bin(
     name: str, caption: Text, bins: Iterable[dict[str, Any]] | None, key: str, *, counted: Text = ""
-) -> Table | None:
+) -> DataTable | None:
     """Return a table with a row for each separability bin and a column for each rater; None without bins.
 
     counted : what a bin's number counts; instances, if empty
@@ -61,7 +61,7 @@ def by_bin(
     for bin_ in listed:
         found = {one["rater"]: one[key] for one in bin_["raters"] if key in one}
         rows.append(((bin_text(bin_), bin_["instances"]), [found.get(rater) for rater in raters]))
-    return Table(name, caption, [_("Separability"), counted or _("Instances"), *map(rater_name, raters)], rows)
+    return DataTable(name, caption, [_("Separability"), counted or _("Instances"), *map(rater_name, raters)], rows)
 
 
 def bin_text(bin_: Mapping[str, Any]) -> str:
