@@ -13,6 +13,7 @@ from judging.runs.usage import usage_of
 from reporting.accuracy.accuracies import NO_ANSWER, judge_accuracy
 from reporting.audits.stress import stress_findings, stress_tests
 from reporting.core.raters import PEOPLE
+from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.logic.study_audit import audit_study, estimate_of
 
 Card = dict[str, Any]
@@ -26,7 +27,8 @@ ONE_CHECK = "one check of drift was made: a second one shows whether the judge h
 NO_LOGIC = "the judge was not asked what shows whether it contradicts itself"
 ACCURACIES = ("accuracy", "accuracy_when_orders_agree", "positional_agreement", "first_position_rate")
 AGREEMENTS = ("agreement", "people_agreement", "difference", "kappa")
-OF_CONFIGURATION = ("mean_consistency", "fully_consistent", "mean_preference_strength", "preferred_first")
+CONSISTENCY = ("mean_consistency", "fully_consistent")
+OF_CONFIGURATION = ("mean_preference_strength", "preferred_first")
 OF_LENGTH = ("plain", "win_rate_a")
 LOGIC = ("transitivity_5", "commutativity", "negation_invariance", "self_agreement", "preferred_first")
 PARTS = ("accuracy", "agreement", "consistency", "length", "family", "logic", "stress", "cost", "drift")
@@ -121,16 +123,13 @@ def _consistency(judge: Judge, findings: dict[str, Any] | None) -> Part:
     ]
     if not rows:
         return _unknown(NO_RUN if findings else NOT_COMPUTED)
-    return {
-        "configurations": [
-            {
-                "configuration": _named(one),
-                **_estimates(rater, OF_CONFIGURATION),
-                PEOPLE: _estimates(one["raters"][0], OF_CONFIGURATION)["estimates"],
-            }
-            for one, rater in rows
-        ]
-    }
+    told = []
+    for one, rater in rows:
+        # With one pair an instance, consistency would say only which ratings are ties.
+        measures = OF_CONFIGURATION if has_one_pair([one]) else CONSISTENCY + OF_CONFIGURATION
+        people = _estimates(one["raters"][0], measures)["estimates"]
+        told.append({"configuration": _named(one), **_estimates(rater, measures), PEOPLE: people})
+    return {"configurations": told}
 
 
 def _length(judge: Judge, findings: dict[str, Any] | None) -> Part:

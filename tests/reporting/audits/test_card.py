@@ -72,6 +72,14 @@ def known(study: Study, judge: Judge) -> Judge:
     return judge
 
 
+def test_of_one_pair_an_instance_no_consistency_is_told(study: Study, known: Judge) -> None:
+    numbers = findings(study)
+    for one in numbers["configurations"]:
+        one["pairs"] = one["instances"]
+    (told,) = judge_card(study, known, numbers)["consistency"]["configurations"]
+    assert list(told["estimates"]) == list(told["people"]) == ["mean_preference_strength", "preferred_first"]
+
+
 def test_what_is_known_is_on_the_page_in_json_and_in_a_page_that_stands_alone(
     study: Study, known: Judge, client: Client
 ) -> None:
