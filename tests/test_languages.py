@@ -278,7 +278,7 @@ def test_no_address_sets_a_language(client: Client, db: None) -> None:
 
 
 class Attributes(HTMLParser):
-    """Collects what programs read of a page: every attribute but those that people read or hear."""
+    """Collects what programs read of a page: every attribute but those that people read or hear, and sizes of pictures, which have words."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -288,11 +288,11 @@ class Attributes(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         if given.get("name") not in ("csrfmiddlewaretoken", "language", "page"):
-            self.found += [(tag, name, value) for name, value in self._of_programs(attrs)]
+            self.found += [(tag, name, value) for name, value in self._of_programs(tag, attrs)]
 
-    def _of_programs(self, attrs: list[tuple[str, str | None]]) -> Iterator[tuple[str, str | None]]:
+    def _of_programs(self, tag: str, attrs: list[tuple[str, str | None]]) -> Iterator[tuple[str, str | None]]:
         for name, value in attrs:
-            if name in (*READ, "data-now") or (
+            if name in (*READ, "data-now", *(("width", "height") if tag == "img" else ())) or (
                 name.startswith("data-") and not re.fullmatch(r"[\d.,:TZ+-]*", value or "")
             ):
                 continue

@@ -53,6 +53,14 @@ class TandemCommand(BaseCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(ENDED_BY_PIPE)
 
+    def check_migrations(self) -> None:
+        """Name migrations that are missing beside what is printed, which may be a document."""
+        printed, self.stdout = self.stdout, self.stderr
+        try:
+            super().check_migrations()
+        finally:
+            self.stdout = printed
+
     def say(self, text: str) -> None:
         """Print a line."""
         self.stdout.write(text)

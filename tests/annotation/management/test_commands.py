@@ -1,11 +1,13 @@
 """Commands: what they say, and that a refusal is one clear message and a non-zero status."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.management.commands import compute_separability
 from annotation.models import Batch, ComparisonTable, Rating, RoleGrant, Study
@@ -318,3 +320,12 @@ def test_a_refusal_ends_the_program_with_a_status_and_no_stack_trace(
     assert caught.value.code == 1
     captured = capsys.readouterr()
     assert captured.err.strip() == "CommandError: there is no study nowhere; known: none yet"
+
+
+def test_missing_migrations_are_named_beside_a_document(capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_study()
+    MigrationRecorder.Migration.objects.filter(app="sessions").delete()
+    call_command("findings", study.slug, "--format", "json")
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["study"] == study.slug
+    assert "1 unapplied migration" in printed.err

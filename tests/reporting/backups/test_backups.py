@@ -26,6 +26,7 @@ from reporting.backups.writing import MANIFEST, write_backup
 from tests import migrated
 from tests.every_table import fill_empty_tables
 from tests.factories import make_study
+from tests.rows import undone_at_the_end
 from tests.tools.helpers import ROOT
 from tests.whole_study import build_whole_study
 
@@ -166,9 +167,10 @@ def test_a_backup_that_does_not_fit_changes_nothing(backup: Path, name: str, old
 
 
 def test_a_database_without_its_migrations_is_told_of_them(backup: Path) -> None:
-    MigrationRecorder(connection).record_unapplied("sessions", "0001_initial")
-    with pytest.raises(CommandError, match="lacks 1 of this version's migrations"):
-        restore(backup, "--replace")
+    with undone_at_the_end():
+        MigrationRecorder(connection).record_unapplied("sessions", "0001_initial")
+        with pytest.raises(CommandError, match="lacks 1 of this version's migrations"):
+            restore(backup, "--replace")
 
 
 def test_a_file_that_is_cut_off_and_a_database_in_use_are_refused(backup: Path) -> None:
