@@ -98,9 +98,8 @@ def _miscounted(run: _Run) -> list[BadLine]:
     values = np.array(list(run.values.values()), dtype=np.float64)
     scaled = normalise(values[:, 0], values[:, 1], values[:, 2], low=run.settings["low"], high=run.settings["high"])
     found = separability(scaled.self_a, scaled.self_b, scaled.cross)
-    wrong = np.abs(found - values[:, 3]) > ROUNDING * np.maximum(
-        1, np.abs(found)
-    )  # NaN, where undefined, is in neither
+    tolerance = ROUNDING * np.maximum(1, np.abs(found))
+    wrong = np.abs(found - values[:, 3]) > tolerance  # False where it is undefined (NaN)
     return [
         BadLine(row.number, f"separability is {row.values[3]}, and {value:.12g} by self_a, self_b, cross, low and high")
         for row, value, is_wrong in zip(run.rows.values(), found, wrong, strict=True)

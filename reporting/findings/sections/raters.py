@@ -71,7 +71,7 @@ def raters_section(study: Study, numbers: dict[str, Any], asked: str, filters: s
 
 
 def _columns(rows: list[Row], one_pair: bool = False) -> dict[str, tuple[str | Promise, Callable[[Row], float | None]]]:
-    """Return the columns without those that nobody has; without consistency where no instance has two pairs."""
+    """Return the columns with a value for at least one rater, without consistency where no instance has two pairs."""
     empty = {"consistency": one_pair, "seconds": not any(row["seconds_median"] for row in rows)}
     empty["gold"] = all(row["gold"]["share"] is row["gold"]["repeat_share"] is None for row in rows)
     return {name: column for name, column in SORTS.items() if not empty.get(name)}

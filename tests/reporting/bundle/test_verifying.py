@@ -198,7 +198,7 @@ def test_numbers_by_other_code_are_compared_and_its_words_are_counted(copy: Path
     def older(numbers: dict[str, Any]) -> None:
         numbers["answer"] = [{"rule": "older", "text": "As it was said then."}]
         del numbers["pooled"]["preferred_first"]
-        numbers["configurations"][0]["raters"][0].update(kind="in other words", note="which nobody says now")
+        numbers["configurations"][0]["raters"][0].update(kind="another kind", note="a note of another version")
 
     assert verify_bundle(copy).reworded == 0
     changed(copy, older)

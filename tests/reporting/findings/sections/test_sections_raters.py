@@ -66,7 +66,7 @@ def test_columns_sort_by_the_address(built: Built) -> None:
     assert [name in row for name, row in zip(("ann", "eve", "bob"), rows, strict=True)] == [True] * 3
     page = page_of(built, "?drop_incomplete=1&raters_by=none-such")
     assert 'href="?drop_incomplete=1&amp;raters_by=left#raters"' in page
-    assert "raters_by=gold#raters" not in page  # nobody has answered a check
+    assert "raters_by=gold#raters" not in page  # no rater has answered a check
     assert "eve" in rows_of(page)[0]
 
 
