@@ -136,7 +136,7 @@ async def compare(
             await together(browsers[:raters], "rate", 1.0, RequestTimes(), group)
             ours, baseline = RequestTimes(), RequestTimes()
             for turn in range(TURNS):  # in turns, so that a slow moment of the machine slows both
-                first = turn * raters % len(browsers)  # others each time, lest one of few rates all pairs
+                first = turn * raters % len(browsers)  # others each time: one of few would rate all pairs
                 working = browsers[first : first + raters]
                 await together(working, "rate", SECONDS / TURNS, ours, group)
                 await together(working, "insert", SECONDS / TURNS, baseline, group)

@@ -45,7 +45,7 @@ def _fill_slot(slot: int, assignment: int) -> tuple[QuerySet[Slot], dict[str, An
 _UNFINISHED, _LOCKED, _FILL_SLOT = Prepared(_unfinished), Prepared(_annotator_for_update), PreparedUpdate(_fill_slot)
 _NEW_ASSIGNMENT, _NEW_DISPLAYS = PreparedInsert(Assignment), PreparedInsert(Display)
 MOST_AHEAD = 50  # a slot each is read for every HIT that is shown
-LONGEST_COMMENT = 2000
+LONGEST_COMMENT = 2000  # characters, of a rater on a HIT or a pair
 
 
 def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:

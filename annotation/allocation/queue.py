@@ -125,12 +125,12 @@ def _following(annotator: int, batch: int, arm: str) -> QuerySet[Slot]:
 
 
 def has_free_slot(study: Study) -> bool:
-    """Tell whether a slot of the study's open batches is free, for whomever."""
+    """Tell whether a slot of the study's open batches is free, whichever annotators may take it."""
     return bool(_ANY_FREE.all(study=study.pk))
 
 
 def _any_free(study: int) -> "QuerySet[Batch, int]":
-    # In the index's order, lest PostgreSQL read the table for one that comes early in it.
+    # In the index's order: PostgreSQL would else read the table for a slot that comes early in it.
     first = Slot.objects.free().filter(batch=OuterRef("pk")).order_by("arm", *_ORDER).values("pk")[:1]
     with_one = batches_for_rating(study).annotate(first=Subquery(first)).filter(first__isnull=False)
     return with_one.values_list("pk", flat=True)[:1]
@@ -165,7 +165,7 @@ def count_ahead(annotator: Annotator, batches: Sequence[Batch], arm: str, most: 
 def _ahead(slots: int) -> "Prepared[int]":
     def ahead(annotator: int, batch: int, arm: str, first: int) -> "QuerySet[Hit, int]":
         free = _unseen(Slot.objects.free(), annotator).filter(batch=batch, arm=arm)
-        # In the index's order, lest PostgreSQL read the table; backwards, since what the annotator had is at the front.
+        # In the index's order, so that PostgreSQL doesn't read the table; backwards, since what the annotator had is at the front.
         some = free.filter(number__gte=first).order_by("-number", "-position").values("hit")[:slots]
         return Hit.objects.filter(pk__in=Subquery(some)).order_by().values_list("matchup", flat=True)
 

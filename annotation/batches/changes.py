@@ -49,7 +49,7 @@ def extend_batch(
         raise Unacceptable("please say why the batch is extended: it is shown with the results")
     if len(reason) > LONGEST_REASON:
         raise Unacceptable(f"the reason is longer than {LONGEST_REASON} characters")
-    study = Study.objects.select_for_update().get(pk=batch.study_id)  # lest another batch take the same instances
+    study = Study.objects.select_for_update().get(pk=batch.study_id)  # no other batch takes the same instances
     batch = Batch.objects.select_for_update(of=("self",)).select_related("system_a", "system_b").get(pk=batch.pk)
     batch.study = study
     spec = (

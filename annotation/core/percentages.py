@@ -8,5 +8,5 @@ def percent(share: float | None, places: int = 1) -> str:
     """Write a share in percent, rounded; an undefined one as a dash."""
     if share is None:
         return "–"
-    # Django writes a number's first decimals: what comes after them would be cut off, and not rounded.
+    # Django's formatting cuts further decimals off instead of rounding.
     return _("{number}%").format(number=number_format(f"{100 * share:z.{places}f}", places))

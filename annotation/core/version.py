@@ -1,3 +1,3 @@
-"""The running software's version: stored with whatever it makes."""
+"""The version of the running software, stored with the results that it makes."""
 
 VERSION = "0.2.0"

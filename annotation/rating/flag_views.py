@@ -16,10 +16,11 @@ from django.views.decorators.http import require_http_methods
 from annotation.allocation import claims
 from annotation.core.errors import Unacceptable
 from annotation.core.http import is_htmx
-from annotation.models import Assignment, Display
+from annotation.models import Display
 from annotation.rating import flags
 from annotation.rating.access import hit_form_view, own_assignment
 from annotation.rating.forms import PAIR_FLAGS, FlagForm, ReturnForm
+from annotation.rating.hit_views import CLOSED_STATES
 from annotation.rating.second_stage import shown_rows
 
 
@@ -57,7 +58,7 @@ def flag(request: HttpRequest, assignment_key: str) -> HttpResponse:
 def return_hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Ask for a reason, and return a HIT."""
     assignment = own_assignment(request, assignment_key)
-    if assignment.state in (Assignment.State.SUBMITTED, Assignment.State.RETURNED) and request.method != "POST":
+    if assignment.state in CLOSED_STATES and request.method != "POST":
         return redirect("annotation:rate")
     form = ReturnForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():

@@ -5,12 +5,11 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from annotation.allocation.claims import LONGEST_COMMENT
 from annotation.allocation.lease import require_open
 from annotation.core.errors import SecondStageClosed, Unacceptable, UnknownName
 from annotation.models import Annotator, Assignment, Display, Flag
 from annotation.rating.store_vote import display_of
-
-LONGEST_COMMENT = 2000
 
 
 @transaction.atomic

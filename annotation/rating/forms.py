@@ -7,11 +7,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.allocation.claims import LONGEST_COMMENT
 from annotation.models import Assignment, Flag
 from annotation.questions.questions import MAIN, MOST_QUESTIONS
 from annotation.rating.client_report import ClientReport
 
-LONGEST_COMMENT = 2000
 MOST_ROWS = 32_767  # what the column holds
 PAIR_FLAGS = tuple((kind.value, kind.label) for kind in Flag.Kind if kind != Flag.Kind.UNSUPPORTED_ROW)
 

@@ -31,7 +31,7 @@ from annotation.models import Assignment, Display, Rating
 from annotation.quality.hidden_checks import WARNING, warning_due
 from annotation.questions.questions import MAIN
 from annotation.rating.access import hit_form_view, own_assignment
-from annotation.rating.asked import AskedQuestion, CardAnswer, RejectedAnswer, answer_to, answers_on
+from annotation.rating.card_questions import AskedQuestion, CardAnswer, RejectedAnswer, answer_to, answers_on
 from annotation.rating.client_report import parse_times
 from annotation.rating.forms import VoteForm
 from annotation.rating.hit_status import status

@@ -17,7 +17,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from annotation.questions.labels import isolated, stacked_label
-from annotation.rating.asked import change_hint, key_rows, reason_hint
+from annotation.rating.card_questions import change_hint, key_rows, reason_hint
 
 
 def environment(**options: Any) -> Environment:

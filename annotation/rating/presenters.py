@@ -25,7 +25,7 @@ from annotation.quality.hidden_checks import CHECKS, gold_ahead
 from annotation.quality.qualification import hits_in_attempt
 from annotation.questions.labels import choice_name, side_names, translate_default
 from annotation.questions.questions import LONGEST_REASON, MAIN
-from annotation.rating.asked import AskedQuestion, CardAnswer, RejectedAnswer, answers_on, asked_questions
+from annotation.rating.card_questions import AskedQuestion, CardAnswer, RejectedAnswer, answers_on, asked_questions
 from annotation.rating.forms import PAIR_FLAGS
 from annotation.rating.hit_status import status
 from annotation.rating.second_stage import ShownRow, shown_rows

@@ -9,7 +9,7 @@ from annotation.core.errors import AnnotationError, Unacceptable, VoteConflict
 from annotation.core.http import status_of
 from annotation.models import Assignment, Rating, VoteChange
 from annotation.questions.questions import MAIN
-from annotation.rating.asked import RejectedAnswer
+from annotation.rating.card_questions import RejectedAnswer
 from annotation.rating.forms import SecondVoteForm, VoteForm
 from annotation.rating.presenters import displays_of, vote_on
 from annotation.rating.second_stage import save_second_vote

@@ -109,8 +109,7 @@ def save_second_vote(
     """
     locked = lock_and_extend_lease(assignment, at)
     display = display_of(locked.assignment, pair_key)
-    if locked.assignment.locked_at is None:
-        raise SecondStageClosed(_("Please rate every pair once and close your first choices before looking again."))
+    require_second_stage(locked.assignment)
     if display.second_shown_at is None:
         raise SecondStageClosed(_("This pair's turn comes after the ones above it. Please load the page again."))
     reason = cleaned_reason(reason)
@@ -119,6 +118,12 @@ def save_second_vote(
     return record_vote(
         locked, display, Rating.Stage.REVISED, choice, at=at, report=report, reason=reason, arm=locked.assignment.arm
     )
+
+
+def require_second_stage(assignment: Assignment) -> None:
+    """Refuse an assignment whose first votes aren't locked. Raises: SecondStageClosed."""
+    if assignment.locked_at is None:
+        raise SecondStageClosed(_("Please rate every pair once and close your first choices before looking again."))
 
 
 def _refuse_reason(assignment: Assignment, display: Display, choice: str, reason: str) -> None:

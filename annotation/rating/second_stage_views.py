@@ -7,11 +7,10 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from annotation.allocation.lease import require_open
-from annotation.core.errors import SecondStageClosed, Unacceptable, VoteConflict
+from annotation.core.errors import Unacceptable, VoteConflict
 from annotation.core.http import is_htmx, status_of
 from annotation.models import Assignment, Rating
 from annotation.rating.access import hit_form_view, own_assignment
@@ -20,7 +19,7 @@ from annotation.rating.forms import SecondVoteForm
 from annotation.rating.hit_views import CLOSED_STATES, opened_display, show_hit
 from annotation.rating.presenters import base_context, second_stage
 from annotation.rating.scriptless import rejected_answer, take_votes, votes_in
-from annotation.rating.second_stage import reveal, save_second_vote
+from annotation.rating.second_stage import require_second_stage, reveal, save_second_vote
 from annotation.rating.store_vote import display_of
 from annotation.rating.votes import lock_first_votes, places_without_vote
 
@@ -49,8 +48,7 @@ def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     require_open(assignment)
     data: Mapping[str, str] = next(iter(votes_in(request.POST)), request.POST)
     display = display_of(assignment, data.get("pair_key", ""))
-    if assignment.locked_at is None:  # before a form error could show anything of the second stage
-        raise SecondStageClosed(_("Please rate every pair once and close your first choices before looking again."))
+    require_second_stage(assignment)  # before a form error could show anything of it
     form = SecondVoteForm(data)
     rejected, code = [], 200
     try:

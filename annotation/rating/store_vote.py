@@ -15,10 +15,10 @@ from annotation.core.errors import Unacceptable, UnknownName, VoteConflict
 from annotation.core.version import VERSION
 from annotation.models import Assignment, Display, Rating, VoteChange
 from annotation.quality.scoring import study_answer
-from annotation.questions.questions import LONGEST_REASON, MAIN
+from annotation.questions.questions import LONGEST_REASON, MAIN, Answer
 from annotation.rating.client_report import ClientReport
 
-MOST_CHANGES = 500  # of one pair and question by one annotator, lest a script fill the disk
+MOST_CHANGES = 500  # of one pair and question by one annotator; a script could fill the disk
 
 
 def display_of(assignment: Assignment, pair_key: str, question: int = MAIN) -> Display:
@@ -79,9 +79,7 @@ def record_vote(
     reason  : None keeps the one given before
     Raises: Unacceptable when the choice isn't offered; VoteConflict when another page has changed the vote since.
     """
-    if choice not in locked.assignment.hit.batch.study.questions[question].choices:
-        raise Unacceptable(_("%(choice)s is not one of the choices on offer.") % {"choice": f"“{choice[:40]}”"})
-    answer = study_answer(choice, display)
+    answer = _offered_answer(locked.assignment, display, question, choice)
     before: int = display.versions  # type: ignore[attr-defined]
     rating = None
     if display.has_rating:  # type: ignore[attr-defined]
@@ -103,15 +101,30 @@ def record_vote(
         active, wall = _times(locked.assignment, rating, report, earliest, at)
     values = {
         "question": question,
+        "reason": reason,
+        "late": locked.late,
+        "software_version": VERSION,
         "verdict": answer.verdict,
         "strength": answer.strength,
         "tie_kind": answer.tie_kind,
-        "reason": reason,
         "active_seconds": active,
         "wall_seconds": wall,
-        "late": locked.late,
-        "software_version": VERSION,
     }
+    _add_change(display, stage, report, earliest, at, values)
+    return _store(rating or Rating(stage=stage), display, {**values, "rated_at": at, "arm": arm})
+
+
+def _offered_answer(assignment: Assignment, display: Display, question: int, choice: str) -> Answer:
+    """Return a choice as an answer in study order. Raises: Unacceptable when the question doesn't offer it."""
+    if choice not in assignment.hit.batch.study.questions[question].choices:
+        raise Unacceptable(_("%(choice)s is not one of the choices on offer.") % {"choice": f"“{choice[:40]}”"})
+    return study_answer(choice, display)
+
+
+def _add_change(
+    display: Display, stage: str, report: ClientReport, earliest: datetime, at: datetime, values: Mapping[str, Any]
+) -> None:
+    """Append a vote to the history, with what the page reported of it."""
     change = VoteChange(
         display=display,
         stage=stage,
@@ -122,7 +135,6 @@ def record_vote(
         **values,
     )
     _NEW_CHANGE.run([change])
-    return _store(rating or Rating(stage=stage), display, {**values, "rated_at": at, "arm": arm})
 
 
 def _store(rating: Rating, display: Display, values: Mapping[str, Any]) -> Rating:

@@ -168,9 +168,9 @@ def _apply_quality_rules(assignment: Assignment, at: datetime) -> None:
         hidden_checks.apply_thresholds(assignment.annotator, at)
 
 
-def places_without_vote(assignment: Assignment, stage: str = FIRST) -> list[int]:
-    """List the places on the page (from 1) of the pairs on which something that the stage asks for is missing."""
-    return _places_open(_displays(assignment, stage))
+def places_without_vote(assignment: Assignment) -> list[int]:
+    """List the places on the page (from 1) of the pairs on which something that the first stage asks for is missing."""
+    return _places_open(_displays(assignment, FIRST))
 
 
 def _displays(assignment: Assignment, stage: str) -> list[Display]:

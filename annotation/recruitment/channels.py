@@ -108,7 +108,7 @@ def invitation_channel(*, study: Study, batch: Batch | None = None) -> Channel:
 
     Raises: ClaimRefused when the study is archived, or the only such channel is shut.
     """
-    study = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)  # lest two requests make two
+    study = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)  # or two requests make two
     refuse_archived(study)
     existing = list(study.channels.filter(kind=Channel.Kind.ACCOUNTS, batch=batch).select_related("study"))
     if (usable := next((channel for channel in existing if channel.is_open), None)) is not None:

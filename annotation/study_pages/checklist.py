@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Annotator, Batch, Study
-from annotation.recruitment.bringing import address_for_raters
+from annotation.recruitment.first_links import address_for_raters
 from annotation.study_pages.later_steps import LATER
 
 if TYPE_CHECKING:

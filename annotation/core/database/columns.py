@@ -141,7 +141,7 @@ def places(known: IntArray, wanted: FloatArray | IntArray) -> IntArray:
 def places_of_two(known: tuple[IntArray, IntArray], wanted: tuple[IntArray, IntArray]) -> IntArray:
     """Return the row of each wanted pair of numbers among the known ones, in any order; -1 where it is not known.
 
-    The numbers are not negative, and the greatest products of the two below 2^63.
+    The numbers are not negative, and their products below 2^63.
     """
     width = 1 + max((int(column.max(initial=0)) for _, column in (known, wanted)), default=0)
     keys = known[0] * width + known[1]

@@ -31,7 +31,7 @@ class ByFileForm(forms.Form):
     field_order = ["batch", "file"]
 
 
-class DecisionForm(forms.Form):
+class MturkDecisionForm(forms.Form):
     """What a rejection, a bonus or a late approval needs."""
 
     feedback = forms.CharField(

@@ -29,7 +29,7 @@ from annotation.recruitment.prolific.launch import (
     reward_of,
     set_places,
 )
-from annotation.recruitment.prolific.panel_forms import DecisionForm, DraftForm, PlacesForm
+from annotation.recruitment.prolific.panel_forms import DraftForm, PlacesForm, ProlificDecisionForm
 from annotation.recruitment.prolific.screening import USUAL
 from annotation.recruitment.prolific.site import API, ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser
@@ -80,7 +80,7 @@ def panel_forms(channel: Channel) -> dict[str, forms.Form]:
     return {
         "draft": DraftForm(hits, auto_id="draft-%s", initial={"places": places, "screening": USUAL}),
         "all_places": PlacesForm(places, auto_id="all-%s"),
-        "decision": DecisionForm(ProlificSettings.of(channel).bonus_cap, auto_id="decision-%s"),
+        "decision": ProlificDecisionForm(ProlificSettings.of(channel).bonus_cap, auto_id="decision-%s"),
     }
 
 

@@ -54,7 +54,7 @@ class PlacesForm(forms.Form):
         ) % {"count": free}
 
 
-class DecisionForm(forms.Form):
+class ProlificDecisionForm(forms.Form):
     """What a rejection or a bonus needs."""
 
     category = forms.ChoiceField(

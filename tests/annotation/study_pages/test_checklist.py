@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Batch, Invitation, Study
-from annotation.recruitment.bringing import address_for_raters, make_first_links
 from annotation.recruitment.channels import make_channel, set_open
+from annotation.recruitment.first_links import address_for_raters, make_first_links
 from annotation.separability.services import compute_separability
 from annotation.studies.archive import archive_study
 from tests.annotation.study_pages.test_study_pages import batch_fields, signed_in

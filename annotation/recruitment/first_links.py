@@ -1,4 +1,4 @@
-"""Where a launched batch's raters come from: the study's open channel, or links made for a study without a channel."""
+"""The first links of a study without a channel, and the page from which a launched batch's raters are invited."""
 
 from datetime import datetime
 
@@ -17,13 +17,13 @@ def make_first_links(*, study: Study, count: int, at: datetime) -> None:
 
     Raises: ClaimRefused when the study is archived.
     """
-    study = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)  # lest two launches make two
+    study = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)  # or two launches make two
     if not study.channels.exists():
         invite(channel=invitation_channel(study=study), count=min(count, MOST_AT_ONCE), base_url="", at=at)
 
 
 def address_for_raters(study: Study) -> str:
-    """Return the address of the page from which raters are brought: the only open channel's, else the list of channels."""
+    """Return the address of the page from which raters are invited: the only open channel's, else the list of channels."""
     is_open = list(study.channels.filter(is_open=True)[:2])
     if len(is_open) != 1:
         return reverse("annotation:channels", args=[study.slug])

@@ -1,4 +1,4 @@
-"""The questions of a pair as its rater reads them, each with the answer where there is one."""
+"""The questions on a pair's card as its rater reads them, each with the answer where there is one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -109,8 +109,7 @@ def key_rows(questions: Sequence[AskedQuestion]) -> list[tuple[Sequence[str], st
         return rows + [((str(place),), name) for place, name in enumerate(names, start=1)]
     if graded:
         most = max(len(asked.choices) for asked in graded)
-        told = _("The choice with this number")
-        rows.append(([str(place) for place in range(1, most + 1)], told))
+        rows.append(([str(place) for place in range(1, most + 1)], _("The choice with this number")))
     return rows
 
 
@@ -137,9 +136,9 @@ def answers_on(
     answers = []
     for asked in questions:
         found = refused.get(asked.number)
-        told = {"problem": found.problem, "typed": found.reason} if found else {}
+        refusal = {"problem": found.problem, "typed": found.reason} if found else {}
         rating = display.votes.get((stage, asked.number))
-        answers.append(answer_to(asked, rating, versions.get(asked.number, 0), **told))
+        answers.append(answer_to(asked, rating, versions.get(asked.number, 0), **refusal))
     return answers
 
 
