@@ -1,13 +1,16 @@
 """Sign-in links: looking spends nothing, no account changes unasked, and a lost answer locks no user out."""
 
 import re
+import time
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.members.account_views import BROWSER
@@ -88,6 +91,7 @@ def test_a_link_works_once_after_its_page_was_opened(ann: User) -> None:
     link = link_of(ann)
     first, second = opened(link), opened(link)
     assert press(first, link) == 302
+    assert first.get("/")["Location"] == "/rate/"
     refused = second.post(link)
     assert refused.status_code == 403
     assert "This link no longer works" in refused.text
@@ -215,3 +219,23 @@ def test_of_two_browsers_at_one_moment_one_gets_in() -> None:
 
     found = together([lambda browser=browser: use(browser) for browser in ("first", "second", "third")])  # type: ignore[misc]
     assert sorted(user is None for user in found) == [False, True, True]
+
+
+def test_signing_in_makes_every_earlier_link_stale(ann: User) -> None:
+    earlier, later = link_of(ann), link_of(ann)
+    assert press(Client(), later) == 302
+    assert Client().get(earlier).status_code == 403
+
+
+def test_a_link_that_is_no_link_is_refused_with_a_page(client: Client) -> None:
+    for query in ("", "?sesame=", "?sesame=nonsense", "?sesame=AAAAAAAAAAAAAAAAAAAA"):
+        response = client.get(reverse("annotation:login-link") + query)
+        assert response.status_code == 403
+        assert "ask the person who sent it for a new one" in response.text
+
+
+def test_a_link_lasts_a_day(ann: User, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    link, day = link_of(ann), time.time() + 24 * 3600
+    for moment, status in ((day - 60, 200), (day + 60, 403)):
+        monkeypatch.setattr("sesame.tokens_v2.time", SimpleNamespace(time=lambda moment=moment: moment))
+        assert client.get(link).status_code == status

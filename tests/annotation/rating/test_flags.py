@@ -7,7 +7,7 @@ from django.utils import timezone
 from annotation.models import Assignment, ComparisonTable, Flag, Pair, Slot, Study
 from annotation.rating.second_stage import reveal
 from annotation.rating.votes import lock_first_votes
-from tests.annotation.rating.test_joining_pages import signed_in
+from tests.annotation.rating.pages import signed_in
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -193,17 +193,6 @@ def test_a_return_without_a_reason_is_asked_again(study: Study, sent: dict[str, 
     assert "errorlist" in response.text
     assignment.refresh_from_db()
     assert assignment.state == "claimed"
-
-
-def test_a_strangers_hit_cannot_be_returned(study: Study) -> None:
-    make_batch(study)
-    _, assignment = at_work(study)
-    stranger, _ = at_work(study, "other")
-    for response in (
-        stranger.get(f"/rate/hit/{assignment.key}/return/"),
-        stranger.post(f"/rate/hit/{assignment.key}/return/", {"reason": "other"}),
-    ):
-        assert response.status_code == 404
 
 
 def test_the_qualification_is_not_given_back_and_says_so(study: Study) -> None:

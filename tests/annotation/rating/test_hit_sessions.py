@@ -118,14 +118,6 @@ def test_a_changed_secret_key_keeps_people_signed_in_by_its_fallback(
     assert Rating.objects.of_every_question().count() == 1
 
 
-def test_another_persons_hit_is_not_there(held: Assignment) -> None:
-    stranger = Client()
-    stranger.force_login(make_annotator(held.annotator.study, "stranger").user)
-    assert stranger.get(reverse("annotation:hit", args=[held.key])).status_code == 404
-    assert vote(stranger, held).status_code == 404
-    assert not Rating.objects.of_every_question().exists()
-
-
 @pytest.mark.parametrize("reads", [False, True])
 def test_the_navigation_of_a_hit_shows_what_its_rater_may_open(browser: Client, held: Assignment, reads: bool) -> None:
     if reads:

@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -18,6 +17,8 @@ from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, Consent, Display, QualificationResult, Rating, RoleGrant, Study
 from annotation.quality.scoring import expected_verdict, screen_side
 from annotation.rating.votes import save_vote, submit_assignment
+from annotation.studies.services import save_settings
+from tests.annotation.rating.pages import at_hit, signed_in
 from tests.factories import (
     NOON,
     add_instances,
@@ -31,14 +32,6 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.django_db
-
-
-def signed_in(who: Annotator | User | None) -> Client:
-    client = Client()
-    user = who.user if isinstance(who, Annotator) else who
-    assert user is not None
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def make_qualified_study(**settings: Any) -> Study:
@@ -112,12 +105,69 @@ def test_an_unclear_answer_is_asked_again_with_everything_on_the_page() -> None:
     study = make_qualified_study(minutes_per_hit=4)
     client = signed_in(make_annotator(study, consent=False))
 
-    response = client.post(f"/rate/consent/{study.key}/", {"answer": "perhaps"})
-
-    assert response.status_code == 422
-    assert "Please choose one of the two answers." in response.text
-    assert "known answer" in response.text
+    for answer in ("", "perhaps", "true"):
+        response = client.post(f"/rate/consent/{study.key}/", {"answer": answer})
+        assert response.status_code == 422
+        assert "Please choose one of the two answers." in response.text
+        assert "known answer" in response.text
     assert Consent.objects.count() == 0
+
+
+def test_consent_comes_before_the_first_hit() -> None:
+    study = make_study(instances=1)
+    make_batch(study)
+    client = signed_in(make_user("rater", "annotator", study=study))
+
+    address = client.get("/rate/").headers["Location"]
+    assert address == f"/rate/consent/{study.key}/"
+    page = client.get(address)
+    assert "You may stop at any time." in page.text
+    assert Assignment.objects.count() == 0
+
+    accepted = client.post(address, {"answer": "accept"}, follow=True)
+    assert accepted.redirect_chain[-1][0].startswith("/rate/hit/")
+    consent = Consent.objects.get()
+    assert (consent.accepted, consent.version, consent.text) == (True, 1, study.consent_text)
+
+
+def test_who_declines_gets_no_hit_but_may_think_again() -> None:
+    study = make_study(instances=1)
+    make_batch(study)
+    client = signed_in(make_user("rater", "annotator", study=study))
+    address = client.get("/rate/").headers["Location"]
+
+    page = client.post(address, {"answer": "decline"}, follow=True)
+
+    assert "You declined the consent question" in page.text
+    assert address in page.text
+    assert Assignment.objects.count() == 0
+    assert "Your last answer" in client.get(address).text
+    client.post(address, {"answer": "accept"})
+    assert client.get("/rate/").headers["Location"].startswith("/rate/hit/")
+
+
+def test_a_changed_text_is_asked_for_again_before_the_hit_continues() -> None:
+    study = make_study(instances=1)
+    make_batch(study)
+    client, address, _ = at_hit(study)
+    save_settings(study=study, consent_text="Another text.", reason="Clearer.")
+
+    assert client.get(address).headers["Location"] == f"/rate/consent/{study.key}/"
+    assert client.get("/rate/").headers["Location"] == f"/rate/consent/{study.key}/"
+    assert (
+        client.post(f"/rate/consent/{study.key}/", {"answer": "accept"}, follow=True).redirect_chain[-1][0] == address
+    )
+
+
+def test_consent_of_a_study_where_one_may_not_rate_is_a_404() -> None:
+    study = make_study(instances=1)
+    make_batch(study)
+    other = make_study("other")
+    client = signed_in(make_annotator(study))
+
+    assert client.get(f"/rate/consent/{other.key}/").status_code == 404
+    assert client.post(f"/rate/consent/{other.key}/", {"answer": "accept"}).status_code == 404
+    assert Annotator.objects.filter(study=other).count() == 0
 
 
 # Withdrawing

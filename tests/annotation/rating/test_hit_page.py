@@ -1,0 +1,314 @@
+"""The page of a HIT: what it shows, choices sent with and without scripts, and what is refused."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from annotation.allocation.claims import return_hit
+from annotation.models import Assignment, Rating, Study, VoteChange
+from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
+from tests.annotation.rating.pages import HTMX, Forms, at_hit, send, signed_in
+from tests.factories import make_annotator, make_batch, make_study, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    with django_db_blocker.unblock():
+        study = make_study(instances=2, k=2)
+        make_batch(study, raters=1)
+        return study.pk
+
+
+@pytest.fixture
+def study(stored: int) -> Study:
+    return Study.objects.get(pk=stored)
+
+
+def test_a_hit_page_shows_its_source_and_each_pair_as_a_form(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+
+    page = client.get(address)
+
+    assert page.status_code == 200
+    forms = Forms(page.text)
+    assert list(forms.pairs) == list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
+    assert {form["method"] for form in forms.pairs.values()} == {"post"}
+    assert all(form["choices"] == ["left", "none", "right"] for form in forms.pairs.values())
+    assert all(form["checked"] is None for form in forms.pairs.values())
+    assert forms.submits == 1
+    assert assignment.hit.matchup.instance.source in page.text
+    assert "no-store" in page.headers["Cache-Control"]
+
+
+def test_texts_stand_on_the_sides_that_were_drawn(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    first, second = assignment.displays.order_by("position").select_related("pair__generation_a", "pair__generation_b")
+    first.a_is_left, second.a_is_left = True, False
+    first.save()
+    second.save()
+
+    text = client.get(address).text
+
+    a1, b1 = (text.index(generation.text) for generation in (first.pair.generation_a, first.pair.generation_b))
+    a2, b2 = (text.index(generation.text) for generation in (second.pair.generation_a, second.pair.generation_b))
+    assert a1 < b1 < b2 < a2
+
+
+def test_a_study_without_ties_offers_none() -> None:
+    study = make_study("no-ties", ties_allowed=False, label_left="Text 1", label_right="Text 2")
+    make_batch(study)
+    client, address, _ = at_hit(study)
+
+    page = client.get(address)
+
+    assert all(form["choices"] == ["left", "right"] for form in Forms(page.text).pairs.values())
+    assert "Text 1" in page.text
+
+
+def test_a_vote_without_javascript_is_saved_and_shown_again(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    key, form = next(iter(Forms(client.get(address).text).pairs.items()))
+
+    for choice in ("left", "none", "right"):
+        response = client.post(form["action"], {"pair_key": key, "choice": choice})
+
+        assert (response.status_code, response.headers["Location"]) == (302, f"{address}#pair-{key}")
+        assert Forms(client.get(address).text).pairs[key]["checked"] == choice
+        rating = Rating.objects.of_every_question().select_related("display").get()
+        assert rated_choice(rating) == choice
+        assert rating.display.assignment_id == assignment.pk
+
+
+def test_a_vote_by_htmx_gets_its_own_form_back(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key, form = next(iter(Forms(client.get(address).text).pairs.items()))
+
+    response = client.post(form["action"], {"pair_key": key, "choice": "right"}, headers=HTMX)
+
+    assert response.status_code == 200
+    assert "<html" not in response.text
+    assert list(Forms(response.text).pairs) == [key]
+    assert Forms(response.text).pairs[key]["checked"] == "right"
+    assert "Saved at" in response.text
+    assert 'class="pair rated"' in response.text
+    assert 'class="sides"' not in response.text  # the texts stay on the page
+
+
+def test_a_bad_choice_is_refused_on_the_page_or_in_the_form(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    first, second = Forms(client.get(address).text).pairs
+    action = f"{address}vote/"
+    none = "Please choose one of the answers"
+    for choice, refusal in {"": none, "up": "“up” is not one of the choices on offer", "none\x00": none}.items():
+        part = client.post(action, {"pair_key": first, "choice": choice}, headers=HTMX)
+        page = client.post(action, {"pair_key": first, "choice": choice})
+
+        assert (part.status_code, page.status_code) == (422, 422)
+        assert refusal in part.text
+        assert "<html" not in part.text
+        assert list(Forms(part.text).pairs) == [first]
+        assert "<html" in page.text
+        assert list(Forms(page.text).pairs) == [first, second]
+        assert page.text.count(refusal) == 1
+    assert Rating.objects.of_every_question().count() == 0
+
+
+def test_a_pair_that_is_not_on_the_hit_is_a_404(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    _, _, other = at_hit(study, "other")
+    foreign = other.displays.select_related("pair")[0].pair.key
+
+    for what, key in (("vote", foreign), ("vote", ""), ("vote", "x" * 100), ("second", foreign)):
+        part = send(client, address, what, pair_key=key, choice="left")
+        assert (part.status_code, "<html" in part.text) == (404, False)
+        assert "That pair is not on this page" in part.text
+        assert client.post(f"{address}{what}/", {"pair_key": key, "choice": "left"}).status_code == 404
+    assert Rating.objects.of_every_question().count() == 0
+
+
+def test_another_annotators_hit_is_a_404(study: Study) -> None:
+    _, address, assignment = at_hit(study)
+    key = assignment.displays.select_related("pair")[0].pair.key
+    for intruder in (signed_in(make_annotator(study, "other")), signed_in(User.objects.create_superuser("root"))):
+        assert intruder.get(address).status_code == 404
+        assert intruder.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 404
+        assert intruder.post(f"{address}submit/").status_code == 404
+    assert Rating.objects.of_every_question().count() == 0
+    assert Assignment.objects.get(pk=assignment.pk).state == "claimed"
+
+
+def test_submitting_too_early_says_which_pairs_are_open(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key = next(iter(Forms(client.get(address).text).pairs))
+    client.post(f"{address}vote/", {"pair_key": key, "choice": "left"})
+
+    response = client.post(f"{address}submit/")
+
+    assert response.status_code == 422
+    assert "Still open: pair 2." in response.text
+    assert Forms(response.text).pairs[key]["checked"] == "left"
+    assert Assignment.objects.get().state == "claimed"
+
+
+def test_a_submitted_hit_is_closed(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    for display in assignment.displays.select_related("pair"):
+        save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
+    submit_assignment(assignment=assignment, at=timezone.now())
+    key = assignment.displays.select_related("pair")[0].pair.key
+
+    assert client.get(address).headers["Location"] == "/rate/"
+    vote = client.post(f"{address}vote/", {"pair_key": key, "choice": "right"}, headers=HTMX)
+    assert vote.status_code == 409
+    assert "This HIT was submitted before" in vote.text
+    assert "<html" not in vote.text
+    assert client.post(f"{address}submit/").status_code == 409
+    assert {rated_choice(rating) for rating in Rating.objects.of_every_question().select_related("display")} == {"left"}
+
+
+def test_votes_and_submits_are_posts(study: Study) -> None:
+    client, address, _ = at_hit(study)
+
+    for step in ("vote", "lock", "second", "flag", "submit"):
+        assert {client.put(f"{address}{step}/").status_code, client.delete(f"{address}{step}/").status_code} == {405}
+        # The address of what was refused, opened again, leads back to the HIT.
+        answer = client.get(f"{address}{step}/")
+        assert (answer.status_code, answer["Location"]) == (302, address)
+    assert Assignment.objects.get().state == Assignment.State.CLAIMED
+
+
+def test_posts_need_the_page_they_came_from(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = client.cookies
+    key = assignment.displays.select_related("pair")[0].pair.key
+
+    assert strict.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 403
+    assert Rating.objects.of_every_question().count() == 0
+
+
+def test_a_stale_page_gets_the_choice_that_holds_and_is_told_so(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key = next(iter(Forms(client.get(address).text).pairs))
+    assert send(client, address, "vote", pair_key=key, choice="left", page="one", version=0).status_code == 200
+
+    stale = send(client, address, "vote", pair_key=key, choice="right", page="two", version=0)
+    assert stale.status_code == 409
+    assert Forms(stale.text).pairs[key]["checked"] == "left"
+    assert "that stays" in stale.text
+    assert re.search(r'name="version"\s+value="1"', stale.text)
+    assert 'name="page" value="two"' in stale.text
+    plain = client.post(f"{address}vote/", {"pair_key": key, "choice": "right", "page": "two", "version": "0"})
+    assert (plain.status_code, Forms(plain.text).pairs[key]["checked"]) == (409, "left")
+    assert plain.text.count("that stays") == 1
+
+    assert send(client, address, "vote", pair_key=key, choice="right", page="two", version=1).status_code == 200
+    assert send(client, address, "vote", pair_key=key, choice="none", page="two", version=1).status_code == 200
+    assert rated_choice(Rating.objects.of_every_question().select_related("display").get()) == "none"
+    assert VoteChange.objects.of_every_question().count() == 3
+
+
+def test_the_same_choice_again_adds_nothing(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key = next(iter(Forms(client.get(address).text).pairs))
+    for _ in range(3):
+        again = send(client, address, "vote", pair_key=key, choice="left", page="one", version=0)
+        assert again.status_code == 200
+    assert (Rating.objects.of_every_question().count(), VoteChange.objects.of_every_question().count()) == (1, 1)
+
+
+def test_no_choice_is_lost_to_what_a_page_reports_beside_it(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key = next(iter(Forms(client.get(address).text).pairs))
+    nonsense = {"version": "many", "chosen_at": "yesterday", "active_seconds": "nan", "wall_seconds": "-1"}
+    impossible = {"version": "-1", "chosen_at": "9999-99-99T00:00:00Z", "active_seconds": "inf", "page": "a\x00b"}
+    reports = {
+        "left": {**nonsense, "page": "x" * 99, "source_opened": "perhaps"},
+        "right": impossible,
+        "none": {},
+    }
+    for choice, report in reports.items():
+        assert send(client, address, "vote", pair_key=key, choice=choice, **report).status_code == 200
+        change = VoteChange.objects.of_every_question().latest("pk")
+        assert rated_choice(Rating.objects.of_every_question().select_related("display").get()) == choice
+        assert (change.chosen_at, change.active_seconds, change.page, change.source_opened) == (None, None, "", None)
+
+
+def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    first, second = Forms(client.get(address).text).pairs
+    before = timezone.now() + timedelta(minutes=50)
+    Assignment.objects.filter(pk=assignment.pk).update(expires_at=before)  # it was claimed ten minutes ago
+
+    one = send(client, address, "vote", pair_key=first, choice="left").text
+    assert 'hx-swap-oob="true"' in one
+    assert "1 of 2 rated." in one
+    assert f'<a href="#pair-{second}">' in one
+    after = Assignment.objects.get(pk=assignment.pk).expires_at
+    assert after is not None
+    assert after > before
+    assert f'data-expires="{after.isoformat()}"' in one  # an answer extends the time
+    both = send(client, address, "vote", pair_key=second, choice="right").text
+    assert "2 of 2 rated." in both
+    assert "Still open" not in both
+    assert Forms(both).submits == 1
+
+
+def test_a_hit_given_back_leads_on(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    return_hit(assignment=assignment, reason="no-time", comment="", at=timezone.now())
+    key = assignment.displays.select_related("pair")[0].pair.key
+
+    assert client.get(address).headers["Location"] == "/rate/"
+    assert send(client, address, "vote", pair_key=key, choice="left").status_code == 409
+    assert client.post(f"{address}submit/").status_code == 409
+
+
+def test_nothing_of_a_returned_hit_is_shown_any_more() -> None:
+    study = make_study("returned", instances=1, k=2, protocol="two-stage", arms=["none"])
+    make_batch(study, raters=1)
+    client, address, assignment = at_hit(study)
+    rate(assignment, submit=False)
+    lock_first_votes(assignment=assignment, at=timezone.now())
+    return_hit(assignment=assignment, reason="unclear", comment="", at=timezone.now())
+    key = assignment.displays.first().pair.key
+
+    for step in ("vote", "second", "submit"):
+        for headers in ({}, HTMX):
+            answer = client.post(f"{address}{step}/", {"pair_key": key, "choice": "bogus"}, headers=headers)
+            assert answer.status_code == 409
+            assert "Text 0" not in answer.text
+    assert not assignment.displays.exclude(second_shown_at=None).exists()
+
+
+def test_each_step_of_a_hit_takes_few_queries_however_many_pairs_it_has(django_assert_max_num_queries: Any) -> None:
+    study = make_study("long", instances=2, k=20)
+    make_batch(study, pairs=20)
+    client, _address, assignment = at_hit(study)
+    rate(assignment)
+    with django_assert_max_num_queries(14):
+        address = client.get("/rate/").headers["Location"]
+    with django_assert_max_num_queries(10):
+        keys = list(Forms(client.get(address).text).pairs)
+    sent = {"pair_key": keys[0], "choice": "left", "page": "x", "version": "0", "wall_seconds": "0"}
+    with django_assert_max_num_queries(10):
+        assert client.post(f"{address}vote/", sent, headers=HTMX).status_code == 200
+    assignment = Assignment.objects.get(key=address.split("/")[3])
+    rate(assignment, "right", submit=False)
+    with django_assert_max_num_queries(11):
+        assert len(Forms(client.get(address).text).pairs) == 20
+    with django_assert_max_num_queries(10):
+        assert client.post(f"{address}vote/", {**sent, "version": "2"}, headers=HTMX).status_code == 200
+    with django_assert_max_num_queries(8):
+        assert client.get("/rate/").headers["Location"] == address
+    with django_assert_max_num_queries(8):
+        assert client.post(f"{address}submit/").status_code == 302
+    assignment.refresh_from_db()
+    assert assignment.state == Assignment.State.SUBMITTED

@@ -1,0 +1,160 @@
+"""The page of a HIT in two stages: no table before the first votes are locked, then pair by pair."""
+
+import re
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.importing.tables import import_tables
+from annotation.models import Assignment, ComparisonTable, Rating, Study
+from annotation.rating.second_stage import reveal, save_second_vote
+from annotation.rating.votes import lock_first_votes
+from tests.annotation.rating.pages import Forms, all_rated, at_hit, send, signed_in
+from tests.factories import json_lines, make_annotator, make_batch, make_study, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    """One HIT of three pairs, each with a table of the same words."""
+    row = {"aspect": "ASPECT", "only_a": "ONLY-A", "both": "BOTH", "only_b": "ONLY-B"}
+    names = {"instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "variant": "c8"}
+    tables = [{"table_id": f"t{k}", **names, "pair_index": k, "rows": [row]} for k in range(3)]
+    with django_db_blocker.unblock():
+        study = make_study("two", instances=1, k=3, protocol="two-stage", arms=["table:c8"], reason_min_length=10)
+        import_tables(data=json_lines(tables), name="tables", slug="two")
+        make_batch(study, pairs=3)
+        return study.pk
+
+
+@pytest.fixture
+def two_stages(stored: int) -> Study:
+    return Study.objects.get(pk=stored)
+
+
+def test_nothing_of_a_table_is_sent_before_the_first_votes_are_closed(two_stages: Study) -> None:
+    client, address, _ = at_hit(two_stages)
+    keys = list(Forms(client.get(address).text).pairs)
+    received = [client.get(address).text, client.get(f"{address}?change={keys[0]}").text]
+    received.append(send(client, address, "second", pair_key=keys[0], choice="left").text)
+    received.append(client.post(f"{address}second/", {"pair_key": keys[0], "choice": "up"}).text)
+    for key in keys:
+        received.append(client.post(f"{address}lock/").text)
+        received.append(send(client, address, "vote", pair_key=key, choice="left").text)
+    received.append(client.post(f"{address}submit/").text)
+    assert [text for text in received if re.search("ASPECT|ONLY-|BOTH|<table", text)] == []
+    assert client.post(f"{address}lock/").headers["Location"] == address
+    assert "ASPECT" in client.get(address).text
+
+
+def test_locking_early_says_which_pairs_are_open(two_stages: Study) -> None:
+    client, address, assignment = at_hit(two_stages)
+    client.post(f"{address}vote/", {"pair_key": next(iter(Forms(client.get(address).text).pairs)), "choice": "none"})
+
+    early = client.post(f"{address}lock/")
+    assert early.status_code == 422
+    assert "pair 2, pair 3." in " ".join(early.text.split())
+    assert Assignment.objects.get(pk=assignment.pk).locked_at is None
+
+
+def test_a_hit_of_one_stage_has_nothing_to_lock() -> None:
+    study = make_study(instances=1)
+    make_batch(study)
+    client, address, _ = at_hit(study)
+    keys = all_rated(client, address)
+    assert client.post(f"{address}lock/").status_code == 422
+    assert send(client, address, "second", pair_key=keys[0], choice="left").status_code == 409
+    assert Rating.objects.of_every_question().filter(stage="revised").count() == 0
+
+
+def test_the_second_stage_refuses_what_is_out_of_turn(two_stages: Study) -> None:
+    client, address, _ = at_hit(two_stages)
+    keys = list(Forms(client.get(address).text).pairs)
+    too_early = send(client, address, "second", pair_key=keys[0], choice="left")
+    assert (too_early.status_code, "<html" in too_early.text) == (409, False)
+    all_rated(client, address)
+    client.post(f"{address}lock/")
+    client.get(address)
+
+    assert send(client, address, "vote", pair_key=keys[0], choice="right").status_code == 409
+    assert send(client, address, "second", pair_key=keys[1], choice="left").status_code == 409
+    assert send(client, address, "second", pair_key=keys[0], choice="up").status_code == 422
+    assert send(client, address, "second", pair_key=keys[0], choice="right", reason="short").status_code == 422
+    early = client.post(f"{address}submit/")
+    assert (early.status_code, "pair 1, pair 2, pair 3." in " ".join(early.text.split())) == (422, True)
+    assert Rating.objects.of_every_question().filter(stage="revised").count() == 0
+    other = signed_in(make_annotator(two_stages, "other"))
+    for what in ("lock", "second"):
+        assert other.post(f"{address}{what}/", {"pair_key": keys[0], "choice": "left"}).status_code == 404
+
+
+def test_a_refused_second_vote_keeps_what_was_written(two_stages: Study) -> None:
+    client, address, _ = at_hit(two_stages)
+    (key, *_) = all_rated(client, address)
+    client.post(f"{address}lock/")
+    client.get(address)
+
+    part = send(client, address, "second", pair_key=key, choice="right", reason="too <b>")
+    page = client.post(f"{address}second/", {"pair_key": key, "choice": "right", "reason": "too <b>"})
+    assert (part.status_code, page.status_code) == (422, 422)
+    for text in (part.text, page.text):
+        assert "too &lt;b&gt;</textarea>" in text
+        assert "in 10 characters or more" in text
+        assert Forms(text).pairs[key]["checked"] == "right"
+    assert "<html" not in part.text
+
+
+def test_a_second_vote_shows_the_next_pairs_table(two_stages: Study) -> None:
+    client, address, _ = at_hit(two_stages)
+    keys = all_rated(client, address)
+    client.post(f"{address}lock/")
+    assert list(Forms(client.get(address).text).pairs) == [keys[0]]
+
+    part = send(client, address, "second", pair_key=keys[0], choice="left")
+    assert (part.status_code, list(Forms(part.text).pairs)) == (200, [keys[1]])
+    assert "1 of 3 looked at again." in part.text
+    plain = client.post(f"{address}second/", {"pair_key": keys[1], "choice": "left"})
+    assert plain.headers["Location"] == f"{address}#pair-{keys[2]}"
+    assert list(Forms(client.get(f"{address}?change={keys[0]}").text).pairs) == [keys[0]]
+    assert list(Forms(client.get(f"{address}?change=nonsense").text).pairs) == [keys[2]]
+    last = client.post(f"{address}second/", {"pair_key": keys[2], "choice": "left"})
+    assert last.headers["Location"] == f"{address}#hit-status"
+    assert client.post(f"{address}submit/").headers["Location"] == "/rate/"
+
+
+def test_the_second_stage_takes_no_more_queries_for_more_pairs(django_assert_max_num_queries: Any) -> None:
+    study = make_study(instances=1, k=12, protocol="two-stage", arms=["none"])
+    make_batch(study, pairs=12)
+    client, address, assignment = at_hit(study)
+    lock_first_votes(assignment=rate(assignment, submit=False), at=timezone.now())
+    keys = list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
+    for key in keys[:-1]:
+        reveal(assignment=Assignment.objects.get(pk=assignment.pk), at=timezone.now())
+        save_second_vote(assignment=assignment, pair_key=key, choice="left", reason="", at=timezone.now())
+
+    with django_assert_max_num_queries(24):
+        client.get(address)
+    with django_assert_max_num_queries(32):
+        assert send(client, address, "second", pair_key=keys[0], choice="left", reason="Because.").status_code == 200
+
+
+def test_a_page_with_another_pairs_table_says_what_one_with_its_own_does(two_stages: Study) -> None:
+    """All tables of the study hold the same words, so the two pages are the same, byte for byte."""
+    client, address, assignment = at_hit(two_stages)
+    all_rated(client, address)
+    client.post(f"{address}lock/")
+
+    def page() -> str:
+        return re.sub(
+            r'(name="(csrfmiddlewaretoken|page)" value|data-now|data-page)="[^"]+"', "", client.get(address).text
+        )
+
+    own = page()
+    first, second, _ = assignment.displays.select_related("pair").order_by("position")
+    first.table = ComparisonTable.objects.get(pair=second.pair)
+    first.save()
+    Assignment.objects.update(arm="placebo:c8")
+    assert "made by a program" in own
+    assert page() == own
