@@ -167,37 +167,6 @@ def test_a_copy_may_be_of_another_configuration(study: Study, manager: APIClient
     assert post(manager, address, {}).status_code == 422
 
 
-def test_only_study_admins_make_and_change_batches(study: Study) -> None:
-    batch = make_batch(study)
-    researcher = client_of(make_user("researcher", "researcher", study=study))
-    stranger = client_of(make_user("stranger", "study-admin", study=make_study("other")))
-    annotator = client_of(make_user("annotator", "annotator", study=study))
-    requests: list[tuple[str, dict[str, Any]]] = [
-        (BATCHES, body()),
-        (BATCHES, body(preview=True)),
-        (f"{BATCHES}{batch.pk}/status/", {"status": "closed"}),
-        (f"{BATCHES}{batch.pk}/extend/", {"more_raters": 1, "reason": "x"}),
-        (f"{BATCHES}{batch.pk}/copy/", {"name": "c"}),
-    ]
-
-    for address, values in requests:
-        assert post(APIClient(), address, values).status_code == 401
-        assert post(annotator, address, values).status_code == 403
-        assert post(researcher, address, values).status_code == 403
-        assert post(stranger, address, values).status_code == 404
-    assert list(Batch.objects.values_list("name", "status", "raters_per_hit")) == [("batch", "open", 2)]
-
-
-def test_a_session_needs_its_token_against_forgery(study: Study) -> None:
-    client = APIClient(enforce_csrf_checks=True)
-    client.force_login(
-        make_user("manager", "study-admin", study=study), backend="django.contrib.auth.backends.ModelBackend"
-    )
-
-    assert post(client, BATCHES, body()).status_code == 403
-    assert Batch.objects.count() == 0
-
-
 @pytest.mark.parametrize("sent", [b"[]", b"{", b'{"name": "\\u0000"}', b"[" * 100_000])
 def test_what_is_no_object_is_refused(manager: APIClient, sent: bytes) -> None:
     assert manager.post(BATCHES, sent, content_type="application/json").status_code == 400

@@ -179,16 +179,6 @@ def test_a_copy_that_cannot_be_made_says_why(
     assert Study.objects.count() == 1
 
 
-def test_strangers_and_annotators_copy_nothing(study: Study) -> None:
-    for user in (
-        make_user("stranger", "study-admin", study=make_study("other", instances=0)),
-        make_user("annotator", "annotator", study=study),
-    ):
-        assert signed_in(user).get(COPY).status_code == 404
-        assert signed_in(user).post(COPY, {"slug": "copy"}).status_code == 404
-    assert not Study.objects.filter(slug="copy").exists()
-
-
 def test_a_copy_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     own = ResearchGroup.objects.create(slug="own", name="Own")
     Study.objects.filter(pk=study.pk).update(group=own)

@@ -157,22 +157,7 @@ def test_another_raters_hit_is_none_of_this_ones(study: Study, rater: Annotator,
     assert not theirs.excluded
 
 
-def test_readers_read_managers_act_and_strangers_find_nothing(study: Study, rater: Annotator, manager: Client) -> None:
-    sent = {"action": "exclude", "exclude-reason": "x"}
-    researcher, annotator = client_of(study, "researcher"), client_of(study, "annotator")
-    stranger = client_of(make_study("other"), "study-admin", "stranger")
-
-    assert researcher.get(at(rater)).status_code == 200
-    assert researcher.post(at(rater), sent).status_code == 403
-    for client in (annotator, stranger):
-        assert client.get(at(rater)).status_code == 404
-        assert client.post(at(rater), sent).status_code == 404
-    assert Client().get(at(rater)).status_code == 302
-    strict = Client(enforce_csrf_checks=True)
-    strict.force_login(make_user("strict", "study-admin", study=study), backend=BACKEND)
-    assert strict.post(at(rater), sent).status_code == 403
-    rater.refresh_from_db()
-    assert not rater.excluded
+def test_a_rater_who_has_withdrawn_has_no_page(rater: Annotator, manager: Client) -> None:
     withdraw(annotator=rater, at=timezone.now())
     assert manager.get(at(rater)).status_code == 404
 

@@ -216,13 +216,6 @@ def test_a_message_reaches_the_raters_of_the_batch(
     assert researcher.post(address, {"text": "Hello."}).status_code == 404
 
 
-def test_strangers_see_no_part(study: Study, batch: Batch) -> None:
-    stranger = client_of(make_study("other"), "study-admin")
-    for part in ("", "live/", "figures/", "message/"):
-        assert stranger.get(at(batch, part), headers=HTMX).status_code == 404
-        assert stranger.get(f"/studies/other/batches/{batch.pk}/{part}", headers=HTMX).status_code == 404
-
-
 def test_the_page_takes_no_more_queries_for_more_raters(study: Study, researcher: Client) -> None:
     batch = make_batch(study, raters=30)
     work(study, "first")

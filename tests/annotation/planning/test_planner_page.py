@@ -111,17 +111,6 @@ def test_what_makes_no_plan_is_said_at_the_form_which_keeps_it(
     assert "plan" not in page.context
 
 
-def test_strangers_and_annotators_get_no_page(client: Client) -> None:
-    study = make_study()
-    assert client.get(ADDRESS).status_code == 302
-    for user in (make_user("eve", "researcher", study=make_study("other")), make_user("bob", "annotator", study=study)):
-        client.force_login(user)
-        assert client.get(ADDRESS).status_code == 404
-    client.force_login(make_user("carl", "study-admin", study=study))
-    assert client.get(ADDRESS).status_code == 200
-    assert client.post(ADDRESS, {"width": "0.1"}).status_code == 405
-
-
 def test_number_of_queries_does_not_grow_with_the_study(
     reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

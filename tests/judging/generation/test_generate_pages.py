@@ -10,7 +10,6 @@ from unittest.mock import Mock, patch
 import pytest
 from django.core.management import call_command
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
@@ -75,18 +74,6 @@ def finish(client: ScriptedClient) -> dict[str, Any]:
         came: dict[str, Any] = generate_texts.func(*task.args_kwargs["args"])
     task.set_successful(came)
     return came
-
-
-@pytest.mark.parametrize(("role", "status"), [("", 404), ("annotator", 404), ("researcher", 200), ("study-admin", 200)])
-def test_page_is_for_those_who_read_the_study(client: Client, study: Study, role: str, status: int) -> None:
-    client.force_login(make_user("sam", role, study), backend=BACKEND)
-    assert client.get(PAGE).status_code == status
-    assert client.get(reverse("judging:sampled-systems", args=["tea"])).status_code == status
-    for name in ("estimate-generating", "start-generating"):
-        answered = client.post(reverse(f"judging:{name}", args=["tea"]), {})
-        assert answered.status_code == (404 if status == 404 else 422), name
-        assert client.get(reverse(f"judging:{name}", args=["tea"])).status_code == (404 if status == 404 else 405)
-    assert not GenerationRun.objects.exists()
 
 
 def test_pages_of_the_study_lead_there(researcher: Client) -> None:

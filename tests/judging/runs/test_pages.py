@@ -78,17 +78,6 @@ def text_of(client: Client, address: str, **more: Any) -> str:
     return answer.content.decode()
 
 
-@pytest.mark.parametrize("role", ["", "annotator"])
-def test_pages_are_not_there_for_strangers_and_annotators(
-    client: Client, study: Study, run: JudgeRun, role: str
-) -> None:
-    client.force_login(make_user("sam", role, study), backend="django.contrib.auth.backends.ModelBackend")
-    assert {client.get(page).status_code for page in pages(run)} == {404}
-    for name in ("judging:start", "judging:estimate", "judging:new-judge"):
-        assert client.post(reverse(name, args=["tea"]), {"judge": "judy", "in_flight": 1}).status_code == 404
-    assert client.post(reverse("judging:steer", args=["tea", run.pk]), {"action": "pause"}).status_code == 404
-
-
 def test_pages_of_another_study_do_not_show_this_ones(researcher: Client, run: JudgeRun) -> None:
     other = make_study("coffee", instances=1)
     researcher.force_login(make_user("rob", "researcher", other), backend="django.contrib.auth.backends.ModelBackend")
@@ -99,10 +88,6 @@ def test_pages_of_another_study_do_not_show_this_ones(researcher: Client, run: J
     assert researcher.post(reverse("judging:steer", args=["coffee", run.pk]), {"action": "pause"}).status_code == 404
     asked = researcher.get(reverse("judging:compare", args=["coffee"]), {"first": "judy", "second": "@people"})
     assert asked.status_code == 422  # the judge never ran there, so it is no choice
-
-
-def test_visitor_is_sent_to_sign_in(client: Client, run: JudgeRun) -> None:
-    assert {client.get(page).status_code for page in pages(run)} == {302}
 
 
 def test_parameters_may_have_any_name(researcher: Client, study: Study) -> None:

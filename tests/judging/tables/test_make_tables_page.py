@@ -96,10 +96,3 @@ def test_variant_of_other_tables_and_a_bad_name_are_refused(reader: Client, stud
         answer = send(reader, "start-tables", **changes)
         assert (answer.status_code, told in answer.content.decode()) == (422, True)
     assert not JudgeRun.objects.exists()
-
-
-def test_strangers_and_raters_find_no_such_page(client: Client, study: Study) -> None:
-    address = reverse("judging:make-tables", args=["tea"])
-    assert client.get(address).status_code == 302
-    client.force_login(make_user("ann", "annotator", study), backend="django.contrib.auth.backends.ModelBackend")
-    assert client.get(address).status_code == 404

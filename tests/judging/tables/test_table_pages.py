@@ -75,16 +75,6 @@ def addresses(table: ComparisonTable, judgment: Judgment) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("role", ["", "annotator"])
-def test_pages_are_not_there_for_strangers_and_annotators(
-    client: Client, study: Study, pairs: list[Pair], judgment: Judgment, role: str
-) -> None:
-    table = make_table(pairs[0])
-    make_making(judgment)
-    client.force_login(make_user("sam", role, study), backend="django.contrib.auth.backends.ModelBackend")
-    assert {client.get(page).status_code for page in addresses(table, judgment)} == {404}
-
-
 def test_another_studys_tables_are_not_there(researcher: Client, pairs: list[Pair], judgment: Judgment) -> None:
     other = make_study("coffee", instances=1)
     table = make_table(pairs_in(other)[0], rows=[row("Coffee beans")])

@@ -98,10 +98,3 @@ def test_one_that_stopped_continues_with_another_cap(researcher: Client, judge: 
     assert "a worker is at it already" in answer.content.decode()  # the first task still waits
     assert JudgeTuning.objects.get().max_cost == 9
     assert researcher.post(address("start-tuning"), {"resume": "other"}).status_code == 404
-
-
-def test_strangers_see_nothing(client: Client, study: Study, judge: Judge) -> None:
-    client.force_login(make_user("stranger"))
-    assert client.get(address("tunings")).status_code == 404
-    assert client.post(address("start-tuning"), given()).status_code == 404
-    assert not JudgeTuning.objects.exists()

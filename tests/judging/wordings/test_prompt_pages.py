@@ -48,13 +48,6 @@ def upload(data: bytes, name: str = "plain.txt") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, data, content_type="text/plain")
 
 
-@pytest.mark.parametrize(("role", "status"), [("", 404), ("annotator", 404), ("researcher", 200), ("study-admin", 200)])
-def test_pages_are_for_those_who_read_the_study(client: Client, study: Study, role: str, status: int) -> None:
-    page = reverse("judging:prompt", args=["tea", add(group=study.group).pk])
-    client.force_login(make_user("sam", role, study), backend="django.contrib.auth.backends.ModelBackend")
-    assert [client.get(address).status_code for address in (PAGE, page)] == [status, status]
-
-
 def test_pasted_text_becomes_the_groups_prompt(researcher: Client, study: Study) -> None:
     answer = researcher.post(PAGE, sent())
     prompt = PromptFile.objects.get()

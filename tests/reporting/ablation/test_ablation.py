@@ -608,13 +608,6 @@ def test_cap_that_is_not_enough_is_refused_on_the_page(reader: Client, study: St
     assert not JudgeRun.objects.exists()
 
 
-def test_strangers_find_nothing(study: Study) -> None:
-    client = Client()
-    client.force_login(make_user("other"))
-    assert client.get(reverse(PAGE, args=[study.slug])).status_code == 404
-    assert client.post(reverse(START, args=[study.slug]), CHOSEN).status_code == 404
-
-
 def test_files_and_pictures_are_sent(reader: Client, asked: Study) -> None:
     found = reader.get(reverse("reporting:ablation-file", args=[asked.slug, "json"]))
     assert json.loads(found.content)["parts"]["samples"][0]["samples"] == 4

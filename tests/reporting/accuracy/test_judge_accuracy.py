@@ -373,17 +373,6 @@ def test_the_page_shows_judges_by_subset(judged: Study) -> None:
         assert reverse(PAGE, args=["judged"]) in client.get(reverse(other, args=["judged"])).content.decode()
 
 
-@pytest.mark.parametrize("path", ["accuracy/", "accuracy.json", "accuracy.csv", "accuracy.tex"])
-def test_only_readers_of_the_study_get_in(judged: Study, path: str) -> None:
-    path = f"/studies/judged/{path}"
-    assert signed_in("researcher", study=judged, name="inside").get(path).status_code == 200
-    other = make_study("other", instances=0)
-    assert signed_in("researcher", "study-admin", study=other, name="stranger").get(path).status_code == 404
-    assert signed_in("annotator", study=judged, name="rater").get(path).status_code == 404
-    assert Client().get(path)["Location"].startswith("/login/")
-    assert signed_in("researcher", study=judged, name="writer").post(path).status_code == 405
-
-
 def test_another_form_of_file_is_not_there(judged: Study) -> None:
     assert signed_in("researcher").get("/studies/judged/accuracy.exe").status_code == 404
 

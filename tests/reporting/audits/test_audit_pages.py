@@ -140,14 +140,6 @@ def test_bad_input_is_refused(more: dict[str, Any], message: str, study: Study, 
     assert not JudgeAudit.objects.exists()
 
 
-def test_strangers_find_nothing(tested: JudgeAudit, client: Client) -> None:
-    client.force_login(build_user("stranger"), backend="django.contrib.auth.backends.ModelBackend")
-    for address in ("", f"{tested.pk}/", f"{tested.pk}.json", f"{tested.pk}/turned.svg"):
-        assert client.get(f"{ADDRESS}{address}").status_code == 404
-    for address in ("estimate/", "start/"):
-        assert client.post(f"{ADDRESS}{address}", filled()).status_code == 404
-
-
 def test_a_test_of_another_study_and_unknown_pictures_are_not_found(tested: JudgeAudit, reader: Client) -> None:
     study_of_facts(1, slug="other")
     assert reader.get(f"/studies/other/audits/{tested.pk}/").status_code == 404

@@ -219,13 +219,5 @@ def test_a_further_question_has_its_own_disagreements() -> None:
     assert "question=fluent" in page
 
 
-def test_only_readers_of_the_study_see_it(built: Built) -> None:
-    for role in ("researcher", "study-admin"):
-        assert client_of(role, built.study, role).get(ADDRESS).status_code == 200
-    assert client_of("annotator", built.study, "rater").get(ADDRESS).status_code == 404
-    assert client_of("researcher", build_study("other"), "stranger").get(ADDRESS).status_code == 404
-    assert Client().get(ADDRESS).status_code == 302
-
-
 def test_a_study_without_anything_has_an_empty_page() -> None:
     assert "0 pairs" in page_of(build_study("shown"))

@@ -28,13 +28,6 @@ from tests.reporting.builders import (
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
-PAGES = [
-    "findings/",
-    "findings.json",
-    "charts/pooled-consistency.svg",
-    "export/ratings.csv",
-    "export/judgments.jsonl",
-]
 
 
 @pytest.fixture
@@ -221,20 +214,6 @@ def test_json_is_that_of_the_command(built: Built, capsys: pytest.CaptureFixture
     call_command("findings", "shown", "--format", "json")
     printed = json.loads(capsys.readouterr().out)
     assert signed_in(study=built.study).get("/studies/shown/findings.json").json() == printed
-
-
-def test_only_readers_of_the_study_get_in(built: Built) -> None:
-    inside, keeper = signed_in("researcher", built.study, "inside"), signed_in("study-admin", built.study, "keeper")
-    stranger = signed_in("researcher", build_study("elsewhere"), "stranger")
-    annotator = signed_in("annotator", built.study, "ann")
-    for page in PAGES:
-        path = f"/studies/shown/{page}"
-        statuses = [client.get(path).status_code for client in (inside, keeper, stranger, annotator)]
-        assert statuses == [200, 200, 404, 404], page
-        anonymous = Client().get(path)
-        assert anonymous.status_code == 302, page
-        assert anonymous["Location"].startswith("/login/"), page
-        assert inside.post(path).status_code == 405, page
 
 
 @pytest.mark.parametrize(("name", "theme"), [("mean-consistency", "light"), ("position", "dark")])

@@ -143,13 +143,6 @@ def test_navigation_has_it_from_three_systems_on(client: Client) -> None:
     assert f'href="{ADDRESS}/"' in client.get("/studies/tried/").content.decode()
 
 
-def test_strangers_get_404(client: Client) -> None:
-    build_study()
-    client.force_login(build_user("stranger"), backend="django.contrib.auth.backends.ModelBackend")
-    for address in (f"{ADDRESS}/", f"{ADDRESS}.csv", f"{ADDRESS}.json"):
-        assert client.get(address).status_code == 404
-
-
 def test_everything_settled_is_said() -> None:
     board = {"next_place": {"place": None, "more": 0, "why": "every place is settled"}}
     assert next_text(board) == "Every place is settled."

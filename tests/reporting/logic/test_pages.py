@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
@@ -231,19 +230,6 @@ def test_the_form_prices_an_audit_and_starts_it(audited: Audited, reader: Client
         for action in ("estimate", "start"):
             assert reader.post(f"{ADDRESS}{action}/", {**sent, **wrong}).status_code == 422
     assert JudgeRun.objects.count() == 2
-
-
-def test_only_readers_of_the_study_see_it(audited: Audited, client: Client) -> None:
-    User.objects.create_user("stranger")
-    client.force_login(User.objects.get(), backend="django.contrib.auth.backends.ModelBackend")
-    for address in (
-        ADDRESS,
-        f"{ADDRESS}contradictions/?rater=people",
-        "/studies/tried/logic.json",
-        f"{ADDRESS}transitivity.svg",
-    ):
-        assert client.get(address).status_code == 404, address
-    assert client.post(f"{ADDRESS}start/", {}).status_code == 404
 
 
 def test_a_study_without_answers_says_so(reader: Client) -> None:

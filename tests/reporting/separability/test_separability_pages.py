@@ -593,13 +593,6 @@ def with_another_pair(built: Built) -> Study:
     return built.study
 
 
-def test_strangers_find_nothing(built: Built) -> None:
-    client = Client()
-    client.force_login(make_user("rater", "annotator"))
-    for name in (PAGE, "reporting:separability-json"):
-        assert client.get(reverse(name, args=["tried"])).status_code == 404
-
-
 # Stability
 
 

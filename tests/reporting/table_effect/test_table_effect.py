@@ -701,17 +701,6 @@ def test_the_page_takes_the_filters_of_its_address(decided: Built) -> None:
     assert client.get(f"{address}?dataset=nope").status_code == 404
 
 
-@pytest.mark.parametrize("path", ["table-effect/", "table-effect.json", "table-effect/scores.svg"])
-def test_only_readers_of_the_study_get_in(decided: Built, path: str) -> None:
-    path = f"/studies/tried/{path}"
-    assert signed_in("researcher", study=decided.study, name="inside").get(path).status_code == 200
-    other = make_study("other", instances=0)
-    assert signed_in("researcher", "study-admin", study=other, name="stranger").get(path).status_code == 404
-    assert signed_in("annotator", study=decided.study, name="rater").get(path).status_code == 404
-    assert Client().get(path)["Location"].startswith("/login/")
-    assert signed_in("researcher", study=decided.study, name="writer").post(path).status_code == 405
-
-
 def test_queries_do_not_grow_with_arms_votes_or_reasons(decided: Built, django_assert_max_num_queries: Any) -> None:
     client, address = signed_in("researcher"), reverse(PAGE, args=["tried"])
     with django_assert_max_num_queries(24) as few:
