@@ -4,8 +4,10 @@
     BENCH_SECONDS=600 make bench-load     the soak of ten minutes
 
 PostgreSQL with its usual, durable settings, and the web server of `make run` with two processes. Raters sign in first, a
-few at a time; then each takes ten seconds for a pair, votes, and after five pairs submits and gets the next HIT. The
-baseline, before that and at the same pace: the same signed-in raters send a form to a bare view that inserts one row.
+few at a time, and vote on none to four pairs of their first HIT: without that, all 500 would submit within the same ten
+seconds of each fifty, and nobody in the other forty. Then each takes ten seconds for a pair, votes, and after five pairs
+submits and gets the next HIT. The baseline, before that and at the same pace: the same signed-in raters send a form to a
+bare view that inserts one row.
 """
 
 import asyncio
@@ -48,7 +50,7 @@ class Rater:
 
     def __init__(self, address: str, link: str, draw: Random) -> None:
         self.address, self.link, self.draw = address, link, draw
-        self.times: dict[str, list[float]] = {"vote": [], "submit": [], "bare": []}
+        self.times: dict[str, list[float]] = {"before": [], "vote": [], "submit": [], "bare": []}
         self.problems: list[str] = []
         self.votes: set[tuple[str, str]] = set()
         self.page = self.hit = ""
@@ -59,7 +61,7 @@ class Rater:
         )
 
     async def sign_in(self, places: asyncio.Semaphore) -> None:
-        """Open the link, consent, and get the first HIT."""
+        """Open the link, consent, get the first HIT, and rate some of it."""
         async with places:
             page = await (await self.session.get(self.link)).text()
             answer = await self.session.post(self.link, data={"csrfmiddlewaretoken": token(page)})
@@ -67,6 +69,18 @@ class Rater:
             answer = await self.session.post(answer.url, data={"csrfmiddlewaretoken": token(page), "answer": "accept"})
             self.page, self.hit = await answer.text(), str(answer.url)
             self.study = await (await self.session.get(f"{self.address}/rate/bare/study/")).text()
+            for key in self.unrated()[: self.draw.randrange(PAIRS)]:
+                await self.vote("before", key)
+
+    def unrated(self) -> list[str]:
+        """Return the keys of the HIT's pairs without a vote."""
+        return [key for key in dict.fromkeys(_PAIR.findall(self.page)) if (self.hit, key) not in self.votes]
+
+    async def vote(self, step: str, key: str) -> None:
+        """Vote on a pair."""
+        choice = self.draw.choice(("left", "right"))
+        if await self.post(step, f"{self.hit}vote/", pair_key=key, choice=choice):
+            self.votes.add((self.hit, key))
 
     async def post(self, step: str, url: str, **form: str) -> str:
         """Send a form; record its time, or that it failed."""
@@ -88,16 +102,14 @@ class Rater:
         """Vote on pair after pair, each after ten seconds."""
         await asyncio.sleep(self.draw.uniform(0, THINKING))
         while self.hit:
-            for key in dict.fromkeys(_PAIR.findall(self.page)):
+            for key in self.unrated():
                 if time.perf_counter() >= until:
                     return
-                if await self.post(
-                    "vote", f"{self.hit}vote/", pair_key=key, choice=self.draw.choice(("left", "right"))
-                ):
-                    self.votes.add((self.hit, key))
+                await self.vote("vote", key)
                 await asyncio.sleep(THINKING)
-            if page := await self.post("submit", f"{self.hit}submit/"):
-                self.page, self.hit = page, next_hit(page, self.hit)
+            if not (page := await self.post("submit", f"{self.hit}submit/")):
+                return
+            self.page, self.hit = page, next_hit(page, self.hit)
 
     async def insert(self, until: float) -> None:
         """Send a form to the bare view every ten seconds."""
@@ -157,6 +169,16 @@ def serving(database_url: str, folder: str) -> Iterator[tuple[str, list[str], in
         web.wait()
 
 
+def p95_by_fifths(raters: list[Rater]) -> list[float]:
+    """Return the p95 of a vote in each fifth of each rater's votes, in order."""
+    fifths: list[list[float]] = [[] for _ in range(5)]
+    for rater in raters:
+        taken = rater.times["vote"]
+        for place, one in enumerate(taken):
+            fifths[5 * place // len(taken)].append(one)
+    return [quantiles(one, n=20, method="inclusive")[18] for one in fifths if len(one) > 1]
+
+
 def report(raters: list[Rater], memory: list[tuple[float, float]], stored: int, doubled: int) -> list[str]:
     """Print what was measured; return what is not as it must be."""
     p95: dict[str, float] = {}
@@ -168,6 +190,7 @@ def report(raters: list[Rater], memory: list[tuple[float, float]], stored: int, 
             f"{step:<7} {len(taken):6} times   p50 {cuts[49]:7.1f} ms   p95 {cuts[94]:7.1f} ms   most {max(taken):7.1f} ms"
         )
     print(f"p95 of a saved vote / of the bare view: {p95['vote'] / p95['bare']:.2f}")
+    print("p95 of a vote by fifths of the time:", *(f"{one:.0f}" for one in p95_by_fifths(raters)), "ms")
     settled = [megabytes for at, megabytes in memory if at >= SETTLED]
     growth = settled[-1] / settled[0] - 1
     print(f"memory (PSS): {settled[0]:.0f} MB settled, {settled[-1]:.0f} MB at the end ({growth:+.1%})")
