@@ -82,6 +82,7 @@ MAIL_FROM = env.str("MAIL_FROM", default="")
 ENCODED = "with special characters in percent encoding"  # of addresses with passwords
 SHORTEST_KEY = 32  # characters: 128 bits in hexadecimal digits
 FEWEST_CHARACTERS = 5  # different ones, as Django's own check asks for
+OF_AN_EXAMPLE = "django-insecure-"  # keys that Django writes into new projects, often published with them
 
 
 def secret(name: str) -> str | None:
@@ -184,10 +185,15 @@ def _make_key(path: Path) -> None:
 
 def _strong(key: str, source: str, remedy: str) -> str:
     """Return a key that can't be guessed, or end the program."""
-    length, different = len(key.strip()), len(set(key.strip()))
+    given = key.strip()
+    length, different = len(given), len(set(given))
     if length < SHORTEST_KEY or different < FEWEST_CHARACTERS:
         needed = f"{SHORTEST_KEY} are needed, {FEWEST_CHARACTERS} of them different"
         _refuse_key(source, f"it has {length} characters, {different} of them different; {needed}", remedy)
+    if given in (given * 2)[1:-1]:
+        _refuse_key(source, "it says the same again and again", remedy)
+    if given.startswith(OF_AN_EXAMPLE):
+        _refuse_key(source, f"it begins with {OF_AN_EXAMPLE}, as those of examples do", remedy)
     return key
 
 

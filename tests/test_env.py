@@ -142,6 +142,8 @@ def test_no_key_is_made_in_production(
         pytest.param(b"\n" * 64, "it has 0 characters", id="line ends"),
         pytest.param(b"ab", "it has 2 characters", id="two letters"),
         pytest.param(b"abcd" * 16, "it has 64 characters, 4 of them different", id="repeated"),
+        pytest.param(b"changeme" * 8, "it says the same again and again", id="a word repeated"),
+        pytest.param(b"django-insecure-" + bytes(range(48, 96)), "it begins with django-insecure-", id="of an example"),
         pytest.param(bytes(range(128, 192)), "it is not text in ASCII", id="binary"),
     ],
 )
@@ -182,8 +184,8 @@ def test_a_weak_key_of_the_environment_is_refused_in_words_that_do_not_hold_it(
 
 
 def test_a_key_of_the_environment_is_taken_as_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET_KEY", "0123456789abcdef" * 2)
-    assert env.secret_key() == "0123456789abcdef" * 2
+    monkeypatch.setenv("SECRET_KEY", "0123456789abcdef" * 2 + "0")
+    assert env.secret_key() == "0123456789abcdef" * 2 + "0"
 
 
 @pytest.mark.parametrize("program", [("manage.py", "check"), ("-c", "import config.wsgi")], ids=["command", "server"])

@@ -3,8 +3,10 @@
 With PRODUCTION the server and the worker refuse to start while one of them fails; without it they are not made.
 """
 
+import stat
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -47,7 +49,16 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         hint = "Give the server's account the right to write there, or name another folder in TANDEM_DATA_DIR."
         message = f"The data folder {settings.DATA_DIR} can't be written to: {error.strerror}."
         found.append(Error(message, hint=hint, id="tandem.E003"))
+    else:
+        found += _readable_by_others(settings.DATA_DIR)
     return found
+
+
+def _readable_by_others(folder: Path) -> list[CheckMessage]:
+    if not folder.stat().st_mode & (stat.S_IROTH | stat.S_IXOTH):
+        return []
+    hint = f"Files in it hold sessions and keys: chmod o-rwx {folder}"
+    return [Warning(f"Every account of this machine can look into {folder}.", hint=hint, id="tandem.W002")]
 
 
 @register(Tags.database, deploy=True)

@@ -47,6 +47,12 @@ def test_everything_that_is_missing_is_named_at_once(production: Any, hosts: lis
         assert part in str(refused.value)
 
 
+def test_a_data_folder_that_others_of_the_machine_can_read_is_told_and_stops_nothing(production: Any) -> None:
+    production.DATA_DIR.chmod(0o755)
+    assert [found.id for found in system_checks.check_settings()] == ["tandem.W002"]
+    refuse_unready()
+
+
 @pytest.mark.parametrize(
     ("base_url", "mail_from", "words"),
     [
