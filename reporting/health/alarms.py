@@ -19,16 +19,14 @@ from annotation.models import Assignment, Batch, Mail, Slot
 from judging.models import JudgeRun
 from reporting.health.numbers import read_numbers
 from reporting.health.readiness import failing
-from reporting.health.signs import take_turn
+from reporting.health.signs import BACKUP, WORKER, is_worker_silent, take_turn
 from reporting.models import Alarm, Sign
 
 EVERY = timedelta(minutes=1)
 ENDS_AFTER = timedelta(minutes=10)  # without being seen: what comes and goes is one alarm
-WORKER_SILENT = timedelta(minutes=5)
 QUEUE_TOO_LONG = timedelta(hours=1)
 LITTLE_SPACE = 0.1  # share of the disk
 STUCK_AFTER = timedelta(days=1)
-WORKER, BACKUP = "worker", "backup"  # names of signs
 Found = Iterable[tuple[str, str]]  # the key of what an alarm is about, and its text
 
 log = logging.getLogger(__name__)
@@ -48,8 +46,8 @@ def _failing_checks(_at: datetime) -> Iterator[tuple[str, str]]:
 
 
 def _silent_worker(at: datetime) -> Iterator[tuple[str, str]]:
-    seen = Sign.objects.filter(name=WORKER).first()
-    if seen is not None and seen.at < at - WORKER_SILENT:
+    if is_worker_silent(at=at):
+        seen = Sign.objects.get(name=WORKER)
         yield "", _("No worker has given a sign of life since %(at)s (UTC).") % {"at": f"{seen.at:%Y-%m-%d %H:%M}"}
 
 

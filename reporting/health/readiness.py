@@ -12,14 +12,19 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.system_checks import unapplied_migrations
+from reporting.health.signs import is_worker_silent
 from reporting.health.views import CHECKS, run_check
 
 WAITS_TOO_LONG = timedelta(minutes=10)  # a worker at work looks at the queue each second
 
 
 def is_queue_served() -> bool:
-    """Tell whether no task waits too long while none is being done, as without a worker."""
-    if DBTaskResult.objects.filter(status=TaskResultStatus.RUNNING).exists():
+    """Tell whether no task waits too long while none is being done, as without a worker.
+
+    A worker that was killed leaves its task marked as running, until another worker looks.
+    """
+    is_running = DBTaskResult.objects.filter(status=TaskResultStatus.RUNNING).exists()
+    if is_running and not is_worker_silent(at=timezone.now()):
         return True
     waiting = DBTaskResult.objects.filter(status=TaskResultStatus.READY, run_after__lt=timezone.now() - WAITS_TOO_LONG)
     return not waiting.filter(enqueued_at__lt=timezone.now() - WAITS_TOO_LONG).exists()

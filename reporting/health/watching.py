@@ -3,17 +3,21 @@
 from django.utils import timezone
 
 from annotation.mail.outbox import send_due
-from reporting.health.alarms import EVERY, WORKER, WORKER_SILENT, look
-from reporting.health.signs import take_turn
+from reporting.health.alarms import EVERY, look
+from reporting.health.signs import WORKER, is_worker_silent, take_turn
 from reporting.models import Sign
 
 WATCH_SECONDS = EVERY.total_seconds()
 
 
 def watch() -> bool:
-    """Look at alarms and send mails if no worker gives a sign of life; tell whether that was so."""
+    """Look at alarms and send mails if no worker gives a sign of life; tell whether that was so.
+
+    For a worker that was never started, the time begins to count here.
+    """
     now = timezone.now()
-    if not Sign.objects.filter(name=WORKER, at__lt=now - WORKER_SILENT).exists():
+    Sign.objects.get_or_create(name=WORKER, defaults={"at": now})
+    if not is_worker_silent(at=now):
         return False
     if take_turn("web", at=now, every=EVERY):
         look(at=now)

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
+from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
@@ -18,7 +19,8 @@ from annotation.models import Assignment, Mail
 from judging.models import JudgeRun
 from judging.worker import requeue_and_release
 from reporting.health import alarms
-from reporting.health.alarms import ENDS_AFTER, EVERY, RULES, WORKER_SILENT, look, look_from_worker
+from reporting.health.alarms import ENDS_AFTER, EVERY, RULES, look, look_from_worker
+from reporting.health.signs import WORKER_SILENT
 from reporting.health.watching import watch
 from reporting.models import Alarm, Sign
 from tests.annotation.mail.conftest import post as post
@@ -111,6 +113,14 @@ def test_a_worker_gives_a_sign_and_the_web_server_raises_the_alarm_when_it_is_si
     Sign.objects.filter(name="worker").update(at=NOW - WORKER_SILENT - MINUTE)
     assert watch()
     assert watch()  # of several web processes one looks
+    assert [mail["Subject"][:40] for mail in post.taken] == ["Tandem: No worker has given a sign of li"]
+
+
+def test_a_worker_that_was_never_started_is_an_alarm_too(post: Postbox, settings: Any) -> None:
+    settings.ALARM_ADDRESSES = ["ops@lab.example"]
+    assert not watch()  # it may be starting
+    Sign.objects.update(at=F("at") - WORKER_SILENT)
+    assert watch()
     assert [mail["Subject"][:40] for mail in post.taken] == ["Tandem: No worker has given a sign of li"]
 
 

@@ -18,6 +18,8 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import Assignment, Rating
 from judging.models import Judgment
 from judging.runs.tasks import execute_run
+from reporting.health.signs import WORKER_SILENT
+from reporting.models import Sign
 from tests.factories import make_user
 from tests.whole_study import build_whole_study
 
@@ -43,14 +45,17 @@ def test_ready_when_nothing_is_missing_and_a_task_has_just_been_queued() -> None
     assert (answer.status_code, answer.json()["failed"]) == (200, [])
 
 
-def test_tasks_that_nobody_does_are_told_until_one_runs() -> None:
+def test_tasks_that_nobody_does_are_told_until_a_worker_that_lives_runs_one() -> None:
     task = queue_task(minutes_ago=11)
+    Sign.objects.create(name="worker", at=timezone.now() - WORKER_SILENT)  # killed in the middle of the first task
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["failed"]) == (503, ["queued tasks are not done"])
     task.status = TaskResultStatus.RUNNING
     task.started_at = timezone.now()
     task.save()
     queue_task(minutes_ago=11)
+    assert Client().get("/readyz").json()["failed"] == ["queued tasks are not done"]
+    Sign.objects.update(at=timezone.now())
     assert Client().get("/readyz").status_code == 200
 
 
