@@ -9,7 +9,7 @@ from django.db import transaction
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.importing.content import StoredInstances, store_instances
-from annotation.importing.formats.ratings_file import LongRow, parse_ratings
+from annotation.importing.formats.ratings_file import LongRow, Place, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
 from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, store_ratings
@@ -33,7 +33,7 @@ def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False)
         ]
     with transaction.atomic():  # after parsing, since SQLite writes block raters
         study = find_study(slug, lock=True)
-        resolved = _Resolver(study, name).resolve(rows)
+        resolved = RatingPlaces(study, name).resolve(rows)
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
         stored = store_ratings(study=study, rows=resolved, name=name, kind=kind)
         if stored.added:
@@ -131,8 +131,8 @@ class _StudyQuestions:
         return None
 
 
-class _Resolver:
-    """Finds the pairs and tables of a file's rows, and converts verdicts to the study's A and B."""
+class RatingPlaces:
+    """The pairs and tables of a study, as the rows of a file name them; verdicts are turned to the study's A and B."""
 
     def __init__(self, study: Study, name: str) -> None:
         self.name = name
@@ -159,13 +159,9 @@ class _Resolver:
         for row in rows:
             if len(bad) >= MOST_BAD_LINES:
                 break
-            swapped = (row.instance_id, row.system_a, row.system_b) not in self.matchups
-            key = (row.instance_id, *((row.system_b, row.system_a) if swapped else (row.system_a, row.system_b)))
-            pair = self._pair(row, self.matchups.get(key, []), swapped)
-            if key not in self.matchups:
-                bad.append(BadLine(row.number, f"no {row.system_a} / {row.system_b} on instance {row.instance_id!r}"))
-            elif pair is None:
-                bad.append(BadLine(row.number, "the study has no pair with these indexes"))
+            pair, swapped = self.pair(row)
+            if isinstance(pair, BadLine):
+                bad.append(pair)
             elif row.table_variant and not _shows_placebo(row) and (pair.pk, row.table_variant) not in self.tables:
                 bad.append(BadLine(row.number, f"the pair has no comparison table of variant {row.table_variant!r}"))
             elif problem := self.asked.problem(row):
@@ -176,16 +172,21 @@ class _Resolver:
             raise BadFile(self.name, bad)
         return resolved
 
-    @staticmethod
-    def _pair(row: LongRow, pairs: list[Pair], swapped: bool) -> Pair | None:
+    def pair(self, row: Place) -> tuple[Pair | BadLine, bool]:
+        """Return the pair of a row, the first of its matchup where it names none, and whether its A is the study's B."""
+        swapped = (row.instance_id, row.system_a, row.system_b) not in self.matchups
         a, b = row.generation_a_index, row.generation_b_index
+        key, wanted = (row.instance_id, row.system_a, row.system_b), (row.pair_index, a, b)
         if swapped:
-            a, b = b, a
-        for pair in pairs:
+            key, wanted = (row.instance_id, row.system_b, row.system_a), (row.pair_index, b, a)
+        if key not in self.matchups:
+            reason = f"no {row.system_a} / {row.system_b} on instance {row.instance_id!r}"
+            return BadLine(row.number, reason), swapped
+        for pair in self.matchups[key]:
             indexes = (pair.index, pair.generation_a.index, pair.generation_b.index)
-            if all(asked in (None, index) for asked, index in zip((row.pair_index, a, b), indexes, strict=True)):
-                return pair
-        return None
+            if all(asked in (None, index) for asked, index in zip(wanted, indexes, strict=True)):
+                return pair, swapped
+        return BadLine(row.number, "the study has no pair with these indexes"), swapped
 
     def _rating(self, row: LongRow, pair: Pair, swapped: bool) -> RatingRow:
         return RatingRow(

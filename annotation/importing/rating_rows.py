@@ -6,10 +6,9 @@ from datetime import datetime
 from itertools import islice
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.importing.formats.ratings_file import LONGEST
 from annotation.models import Annotator, Assignment, ComparisonTable, Display, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Answer
-
-_LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 50, "software_version": 40}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ def _too_long(row: RatingRow) -> list[str]:
     """List the names that are too long."""
     return [
         f"{name} is {len(value)} characters long; at most {longest} are taken"
-        for name, longest in _LONGEST.items()
+        for name, longest in LONGEST.items()
         if len(value := getattr(row, name)) > longest
     ]
 
@@ -156,11 +155,12 @@ def _too_long(row: RatingRow) -> list[str]:
 def _wrong_kind(study: Study, rows: Iterable[RatingRow], kind: str) -> list[BadLine]:
     """Find new ratings by programs under a person's code, and vice versa, and ratings under an account's code."""
     kinds = dict(study.annotators.values_list("code", "kind"))
+    accounts = set(study.annotators.exclude(user=None).values_list("code", flat=True))
     scripted = kind == Annotator.Kind.SCRIPTED
     first: dict[str, RatingRow] = {}
     own: dict[str, RatingRow] = {}
     for row in rows:
-        if kinds.get(row.rater) == Annotator.Kind.ACCOUNT:
+        if row.rater in accounts:
             own.setdefault(row.rater, row)
         elif row.rater in kinds and (kinds[row.rater] == Annotator.Kind.SCRIPTED) != scripted:
             first.setdefault(row.rater, row)

@@ -66,12 +66,9 @@ class RatingWriter:
 
         Raises: BadFile listing rows that don't fit a batch, a HIT or an assignment.
         """
-        annotators = self._annotators(rows)
-        hits = self._hits(rows)
+        placed, hits = self.assign(rows)
+        self._place_pairs(rows, hits)
         self._raise_errors()
-        assignments = self._assignments(rows, hits, annotators)
-        self._raise_errors()
-        placed = [assignments[hits[row.batch, row.hit].pk, annotators[row.rater].pk] for row in rows]
         displays = self._displays(rows, placed, {hit.batch_id for hit in hits.values()})
         ratings = (
             _rating(row, row.verdict, displays[assignment.pk, row.pair.pk])
@@ -80,6 +77,18 @@ class RatingWriter:
         )
         while chunk := list(islice(ratings, _CHUNK)):  # `bulk_create` would first hold all of them in memory
             Rating.objects.bulk_create(chunk)
+
+    def assign(self, rows: Sequence[RatingRow]) -> tuple[list[Assignment], HitNames]:
+        """Return the assignment of each row and the HITs; both are made if missing, without their pairs.
+
+        Raises: BadFile listing rows that don't fit a batch or an assignment.
+        """
+        annotators = self._annotators(rows)
+        hits = self._hits(rows)
+        self._raise_errors()
+        assignments = self._assignments(rows, hits, annotators)
+        self._raise_errors()
+        return [assignments[hits[row.batch, row.hit].pk, annotators[row.rater].pk] for row in rows], hits
 
     def _add_error(self, row: RatingRow, reason: str) -> None:
         self.bad.append(BadLine(row.number, reason))
@@ -97,12 +106,11 @@ class RatingWriter:
         return known | {annotator.code: annotator for annotator in made}
 
     def _hits(self, rows: Sequence[RatingRow]) -> HitNames:
-        """Return the HIT of each (batch, hit name), created with its batch and pairs if missing."""
+        """Return the HIT of each (batch, hit name), created with its batch, and without pairs, if missing."""
         hits: HitNames = {}
         for batch_name, batch_rows in grouped((row.batch, row) for row in rows).items():
             if batch := self._batch(batch_name, batch_rows):
                 found = self._hits_of(batch, batch_rows)
-                self._place_pairs(batch, batch_rows, found)
                 hits.update({(batch_name, name): hit for name, hit in found.items()})
         return hits
 
@@ -151,14 +159,15 @@ class RatingWriter:
         made = Hit.objects.bulk_create(fresh.values(), batch_size=_CHUNK)
         return hits | {hit.external_id: hit for hit in made}
 
-    def _place_pairs(self, batch: Batch, rows: Sequence[RatingRow], hits: dict[str, Hit]) -> None:
+    def _place_pairs(self, rows: Sequence[RatingRow], hits: HitNames) -> None:
         """Add pairs to their HITs, after the existing ones."""
         placed: dict[int, set[int]] = {}
-        for hit_pk, pair_pk in HitPair.objects.filter(hit__batch=batch).values_list("hit_id", "pair_id"):
+        batches = {hit.batch_id for hit in hits.values()}
+        for hit_pk, pair_pk in HitPair.objects.filter(hit__batch__in=batches).values_list("hit_id", "pair_id"):
             placed.setdefault(hit_pk, set()).add(pair_pk)
         links = []
         for row in rows:
-            hit = hits[row.hit]
+            hit = hits[row.batch, row.hit]
             if hit.matchup_id != row.pair.matchup_id:
                 self._add_error(row, f"HIT {row.hit!r} holds pairs of more than one matchup")
                 continue

@@ -1,5 +1,6 @@
 """Importing an uploaded file of any kind."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -7,15 +8,27 @@ from django.utils.module_loading import import_string
 
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import bound_of_upload
+from annotation.importing.flags import import_flags
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.further_kinds import FURTHER
 from annotation.importing.mturk_results import import_mturk
+from annotation.importing.raters import import_raters
 from annotation.importing.rating_files import import_ratings
 from annotation.importing.separability import import_separability
 from annotation.importing.study_files import OUTPUTS, import_labelled, import_outputs, import_study, summary
 from annotation.importing.tables import import_tables
+from annotation.importing.vote_history import import_history
 from annotation.models import Study
+
+# How rows that are exported are read, and what is told of those that were added.
+EXPORTED: dict[str, tuple[Callable[..., tuple[Study, int, int]], str]] = {
+    "tables": (import_tables, "{} comparison tables"),
+    "separability": (import_separability, "separability of {} matchups"),
+    "raters": (import_raters, "{} raters"),
+    "history": (import_history, "{} changes of votes"),
+    "flags": (import_flags, "{} flags"),
+}
 
 
 def read_upload(
@@ -47,12 +60,10 @@ def read_upload(
     if kind == "ratings":
         study, ratings = import_ratings(**file)
         return study, _summary(name, f"{ratings.added} ratings", ratings.added)
-    if kind == "tables":
-        study, added, _ = import_tables(**file)
-        return study, _summary(name, f"{added} comparison tables", added)
-    if kind == "separability":
-        study, added, _ = import_separability(**file)
-        return study, _summary(name, f"separability of {added} matchups", added)
+    if kind in EXPORTED:
+        read, what = EXPORTED[kind]
+        study, added, _ = read(**file)
+        return study, _summary(name, what.format(added), added)
     if kind in FURTHER:
         imported: tuple[Study, str] = import_string(FURTHER[kind])(**file, kind=kind, dataset=dataset, **settings)
         return imported

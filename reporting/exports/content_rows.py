@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from annotation.importing.formats import separability
+from annotation.importing.formats.long_form import RATER_COLUMNS
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Study
 from annotation.studies.data_sets import data_sets
 from reporting.exports.rows import CHUNK, Row, read_rows
@@ -89,18 +90,12 @@ def separability_rows(study: Study, more: Mapping[str, str] | None = None) -> It
         yield row
 
 
-RATER_FIELDS = {
-    "rater": "code",
-    "kind": "kind",
-    "joined_at": "joined_at",
-    "excluded": "excluded",
-    **{name: name for name in ("exclusion_reason", "warned_at", "blocked_at", "block_reason")},
-}
+RATER_FIELDS = {name: "code" if name == "rater" else name for name in RATER_COLUMNS}
 
 
 def rater_rows(study: Study) -> Iterator[Row]:
     """Yield the raters under their pseudonyms."""
-    people = Annotator.objects.present().filter(study=study).order_by("pk")
+    people = Annotator.objects.present().filter(study=study).order_by("joined_at", "pk")
     for row in read_rows(people, RATER_FIELDS):
         yield {name: value.isoformat() if name.endswith("_at") and value else value for name, value in row.items()}
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from annotation.core.files.parquet import BOOLEAN, INTEGER, JSON, NUMBER, TEXT, write_parquet
 from annotation.core.files.spreadsheet import csv_lines
+from annotation.importing.formats.long_form import FLAG_COLUMNS, RATER_COLUMNS
 from annotation.importing.formats.separability import COLUMNS as SEPARABILITY_COLUMNS
 from annotation.models import Study
 from annotation.studies.data_sets import COLUMNS as DATA_SET_COLUMNS
 from judging.importing.columns import judgment_columns
 from judging.outcomes.judgments import judgment_rows
 from reporting.exports.content_rows import (
-    RATER_FIELDS,
     TABLE_FIELDS,
     TEXT_COLUMNS,
     data_set_rows,
@@ -26,7 +26,6 @@ from reporting.exports.content_rows import (
     text_rows,
 )
 from reporting.exports.rows import (
-    FLAG_COLUMNS,
     Row,
     flag_rows,
     history_columns,
@@ -55,7 +54,7 @@ KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Seque
     "texts": (text_rows, lambda _study: TEXT_COLUMNS),
     "tables": (table_rows, lambda _study: tuple(TABLE_FIELDS)),
     "separability": (separability_rows, lambda _study: SEPARABILITY_COLUMNS),
-    "raters": (rater_rows, lambda _study: tuple(RATER_FIELDS)),
+    "raters": (rater_rows, lambda _study: RATER_COLUMNS),
     "datasets": (data_set_rows, lambda _study: DATA_SET_COLUMNS),
     "settings": (setting_rows, lambda _study: ("setting", "value")),
 }
@@ -65,6 +64,9 @@ READ_BACK = {
     "tables": "import_tables",
     "separability": "import_separability",
     "ratings": "import_ratings",
+    "raters": "import_raters",
+    "history": "import_history",
+    "flags": "import_flags",
     "judgments": "import_judgments",
 }
 # Columns that hold no text, in whichever kind.

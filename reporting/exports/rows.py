@@ -8,23 +8,12 @@ from typing import Any
 
 from django.db.models import Case, CharField, F, Value, When
 
-from annotation.importing.formats.long_form import PLACE, RATING_COLUMNS, answer_columns
+from annotation.importing.formats.long_form import FLAG_COLUMNS, HISTORY_COLUMNS, RATING_COLUMNS, answer_columns
 from annotation.importing.formats.ratings_file import CHECK_REASONS
 from annotation.models import Assignment, Flag, Rating, Study, VoteChange
 from annotation.monitoring.reports import RETURNED
 
 Row = Mapping[str, Any]
-HISTORY_COLUMNS = (
-    *PLACE,
-    *("purpose", "stage", "rating", "shown_first", "arm", "table_id", "table_variant", "table_of", "reason"),
-    *("received_at", "chosen_at", "page", "active_seconds", "wall_seconds", "late", "excluded", "exclusion_reason"),
-    *("software_version", "source_opened"),
-)
-FLAG_COLUMNS = (
-    *PLACE,
-    *("purpose", "kind", "reason", "comment", "table_id", "table_variant", "row", "aspect", "reported_at"),
-    "taken_back_at",
-)
 NOT_SUBMITTED = "not submitted"
 SURPLUS = "surplus: another assignment fills the slot"
 LATE = "late: came in after its time, and another assignment fills the slot"
@@ -175,7 +164,7 @@ def flag_rows(study: Study) -> Iterator[Row]:
         yield _row(FLAG_COLUMNS, {**found, **derived})
     returned = Assignment.objects.present().filter(hit__batch__study=study, state=Assignment.State.RETURNED)
     nothing = dict.fromkeys(("pair_index", "generation_a_index", "generation_b_index", "row", "taken_back_at"))
-    blank = dict.fromkeys(("table_id", "table_variant", "aspect"), "")
+    blank = dict.fromkeys(("table_id", "table_variant", "aspect", "shown_first"), "")
     for found in read_rows(returned.order_by("returned_at", "pk"), RETURN_FIELDS):
         yield _row(FLAG_COLUMNS, {**nothing, **blank, **found, "kind": RETURNED})
 

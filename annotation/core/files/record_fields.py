@@ -1,11 +1,15 @@
 """Typed access to the fields of a record, which collects what is wrong with them."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.files import lines
 from annotation.core.files.lines import parse_number, parse_time, text_problem
+
+Row = TypeVar("Row")
 
 
 class RecordFields:
@@ -74,3 +78,39 @@ class RecordFields:
         if value and moment is None:
             self.problems.append(f"{field} is {value[:40]!r}, not an ISO time with its zone")
         return moment
+
+    def flag(self, field: str) -> bool | None:
+        """Return whether a field says true or false, or None where it says nothing."""
+        value = self.record.get(field)
+        word = str(value).strip().lower() if value is not None else ""
+        if word not in ("", "true", "false", "1", "0"):
+            self.problems.append(f"{field} is {value!r}; it must be true or false")
+        return word in ("true", "1") if word else None
+
+
+def read_rows(
+    data: bytes, name: str, read: Callable[[int, RecordFields], Row], *, required: Sequence[str], what: str
+) -> tuple[list[Row], list[BadLine]]:
+    """Read the rows of an exported file, CSV or JSON Lines; return the good ones and the bad lines.
+
+    what : the file holds, in the plural
+    Raises: BadFile for CSV without a required column.
+    """
+    if lines.is_csv(name):
+        header, cells, bad = lines.read_csv(data)
+        lines.refuse(name, bad or [BadLine(1, f"column {one} is missing") for one in required if one not in header])
+        records = lines.with_json_cells(cells, (), bad)
+    else:
+        records, bad = lines.read_json_lines(data)
+    rows = []
+    for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        fields = RecordFields(record)
+        row = read(number, fields)
+        bad.extend(BadLine(number, problem) for problem in fields.problems)
+        if not fields.problems:
+            rows.append(row)
+    if not rows and not bad:
+        bad.append(BadLine(1, f"the file holds no {what}"))
+    return rows, bad

@@ -1,4 +1,4 @@
-"""Columns of long-form ratings, in exports, imports and judgments."""
+"""Columns of people's work in long form, for exports and imports: ratings (judgments have these too), changes, flags, raters."""
 
 from collections.abc import Sequence
 
@@ -13,6 +13,20 @@ RATING_COLUMNS = (
     *("stage", "rating", "shown_first", "arm"),
     *("table_variant", "reason", "active_seconds", "wall_seconds", "rated_at", "late", "excluded"),
     *("exclusion_reason", "software_version"),
+)
+HISTORY_COLUMNS = (
+    *PLACE,
+    *("purpose", "stage", "rating", "shown_first", "arm", "table_id", "table_variant", "table_of", "reason"),
+    *("received_at", "chosen_at", "page", "active_seconds", "wall_seconds", "late", "excluded", "exclusion_reason"),
+    *("software_version", "source_opened"),
+)
+FLAG_COLUMNS = (
+    *PLACE,
+    *("purpose", "kind", "reason", "comment", "table_id", "table_variant", "row", "aspect", "reported_at"),
+    *("taken_back_at", "shown_first"),
+)
+RATER_COLUMNS = (
+    *("rater", "kind", "joined_at", "excluded", "exclusion_reason", "warned_at", "blocked_at", "block_reason"),
 )
 ANSWER_COLUMNS = ("question", "strength", "tie_kind")
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.files import lines
-from annotation.core.files.record_fields import RecordFields
+from annotation.core.errors import BadLine
+from annotation.core.files.record_fields import RecordFields, read_rows
 from annotation.models.separability import LONGEST_MODEL
 
 # Columns by the fields of a run that fill them.
@@ -40,24 +39,7 @@ def parse_separability(data: bytes, name: str) -> tuple[list[SeparabilityRow], l
 
     Raises: BadFile for a file without the columns.
     """
-    if lines.is_csv(name):
-        header, cells, bad = lines.read_csv(data)
-        lines.refuse(name, bad or [BadLine(1, f"column {one} is missing") for one in REQUIRED if one not in header])
-        records = lines.with_json_cells(cells, (), bad)
-    else:
-        records, bad = lines.read_json_lines(data)
-    rows = []
-    for number, record in records:
-        if len(bad) >= MOST_BAD_LINES:
-            break
-        found = RecordFields(record)
-        row = _row(number, found)
-        bad.extend(BadLine(number, problem) for problem in found.problems)
-        if not found.problems:
-            rows.append(row)
-    if not rows and not bad:
-        bad.append(BadLine(1, "the file holds no separability"))
-    return rows, bad
+    return read_rows(data, name, _row, required=REQUIRED, what="separability")
 
 
 def _row(number: int, cells: RecordFields) -> SeparabilityRow:

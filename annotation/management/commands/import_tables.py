@@ -1,21 +1,10 @@
 """`import_tables FILE --study SLUG`."""
 
-from typing import Any
-
 from annotation.importing.tables import import_tables
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._exported import ExportedRowsCommand
 
 
-class Command(TandemCommand):
-    help = "Read comparison tables (JSON Lines) of a study's pairs."
-
-    arguments = (argument("file"), argument("--study", required=True, metavar="SLUG"))
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
-        study, added, unchanged = import_tables(data=data, name=name, slug=options["study"])
-        if not added:
-            self.say(f"{name}: nothing new; all {unchanged} tables are in study {study.slug} already")
-        else:
-            there = f", {unchanged} there already" if unchanged else ""
-            self.say(f"{name}: {added} tables added{there} (study {study.slug})")
+class Command(ExportedRowsCommand):
+    help = "Read comparison tables (JSON Lines or CSV) of a study's pairs."
+    what = "tables"
+    importer = staticmethod(import_tables)

@@ -18,7 +18,7 @@ from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
 from judging.runs.services import pairs_of
 from reporting.exports import rows
-from reporting.exports.files import KINDS, export_lines
+from reporting.exports.files import KINDS, READ_BACK, export_lines
 from reporting.exports.rows import FLAG_COLUMNS, HISTORY_COLUMNS, flag_rows, history_rows, rating_rows
 from reporting.findings.study_findings import findings
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate
@@ -134,7 +134,8 @@ def two_stage_study(arm: str) -> tuple[Study, Assignment]:
     cells = [{"aspect": f"Aspect {n}", "only_a": "a", "both": "", "only_b": "b"} for n in range(2)]
     for pair in Pair.objects.filter(matchup__instance__study=study).select_related("matchup__instance"):
         name = f"{pair.matchup.instance.instance_id}/{pair.index}"
-        ComparisonTable.objects.create(study=study, table_id=name, pair=pair, variant="c8", rows=cells)
+        aspects = [row["aspect"] for row in cells]
+        ComparisonTable.objects.create(study=study, table_id=name, pair=pair, variant="c8", rows=cells, aspects=aspects)
     make_batch(study, raters=1)
     assignment = claim(make_annotator(study))
     keys = list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
@@ -280,29 +281,55 @@ def test_an_export_with_checks_is_read_into_a_copy_without_them(
     assert "nothing new; all 4 ratings" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arm", ["table:c8", "placebo:c8", "none"])
-def test_a_two_stage_export_is_read_into_a_copy(arm: str, tmp_path: Path) -> None:
-    study, assignment = two_stage_study(arm)
+def reported(assignment: Assignment) -> None:
+    """Let the rater flag a pair and a row; another return the other HIT with a flag, a third without, the second be excluded."""
+    study = assignment.annotator.study
+    first = assignment.displays.select_related("pair").earliest("position")
+    flag_pair(assignment=assignment, pair_key=first.pair.key, kind="harmful", comment="=cmd()", at=NOON)
+    if first.table:
+        flag_row(assignment=assignment, pair_key=first.pair.key, row=0, take_back=False, at=NOON)
+        flag_row(assignment=assignment, pair_key=first.pair.key, row=0, take_back=True, at=NOON + timedelta(seconds=2))
     decide(assignment)
-    call_command("export_study", "study", "--format", "jsonl", "--out", str(tmp_path))
-    copy = make_study("copy", instances=2)
-    if arm == "table:c8":
-        for table in study.tables.select_related("pair__matchup__instance"):
-            pair = Pair.objects.get(
-                matchup__instance__study=copy, index=table.pair.index,
-                matchup__instance__instance_id=table.pair.matchup.instance.instance_id,
-            )  # fmt: skip
-            ComparisonTable.objects.create(
-                study=copy, table_id=table.table_id, pair=pair, variant="c8", rows=table.rows
-            )
+    for code, comment in (("second", "What is\r\nit about?"), ("third", "")):
+        other = claim(make_annotator(study, code))
+        if comment:
+            for display in other.displays.order_by("position"):  # nothing else tells which pairs are on the HIT
+                flag_pair(assignment=other, pair_key=display.pair.key, kind="empty", comment=comment, at=NOON)
+        return_hit(assignment=other, reason="unclear", comment=comment, at=NOON + timedelta(minutes=2))
+    seen = {"warned_at": NOON, "blocked_at": NOON, "block_reason": "too fast"}
+    Annotator.objects.filter(code="second").update(excluded=True, exclusion_reason="too fast", kind="scripted", **seen)
 
-    call_command("import_ratings", str(tmp_path / "ratings.jsonl"), "--study", "copy")
 
-    revised = Rating.objects.of_every_question().filter(display__assignment__hit__batch__study=copy, stage="revised")
-    assert {rating.arm for rating in revised} == {arm}
-    assert [rating.table is not None for rating in revised] == [arm == "table:c8"] * 2
-    shown = {row["table_variant"] for row in rating_rows(study) if row["stage"] == "revised"}
-    assert shown == {"" if arm == "none" else "c8"}
+def rows_of(slug: str) -> dict[str, Any]:
+    """Return the rows of a study that can be read back, by kind, without its name."""
+    study = Study.objects.get(slug=slug)
+    read = {kind: [json.loads(line) for line in export_lines(study, kind, "jsonl")] for kind in READ_BACK}
+    return {kind: [{**row, "study": None} for row in rows] for kind, rows in read.items()}
+
+
+@pytest.mark.parametrize(("arm", "form"), [("table:c8", "csv"), ("placebo:c8", "parquet"), ("none", "jsonl")])
+def test_a_new_study_of_all_files_has_the_same_rows_and_findings(
+    arm: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, assignment = two_stage_study(arm)
+    reported(assignment)
+    before = rows_of("study")
+    call_command("export_study", "study", "--format", form, "--out", str(tmp_path))
+    make_study("copy", instances=0, protocol="two-stage", arms=[arm])
+    files = [(kind, str(tmp_path / f"{kind}.{form}")) for kind, rows in before.items() if rows]
+
+    for kind, path in files:
+        call_command(READ_BACK[kind], path, "--study", "copy")
+
+    assert {kind for kind, _ in files} == {*READ_BACK} - {"separability", "judgments"}
+    assert rows_of("copy") == before
+    numbers = [{**findings(Study.objects.get(slug=slug), rounds=1), "study": ""} for slug in ("study", "copy")]
+    assert json.dumps(numbers[0]) == json.dumps(numbers[1])
+    capsys.readouterr()
+    for slug in ("study", "copy"):  # what is there already says the same
+        for kind, path in files:
+            call_command(READ_BACK[kind], path, "--study", slug)
+    assert capsys.readouterr().out.count("nothing new; ") == 2 * len(files)
 
 
 # Judges

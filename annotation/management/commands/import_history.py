@@ -1,0 +1,10 @@
+"""`import_history FILE --study SLUG`."""
+
+from annotation.importing.vote_history import import_history
+from annotation.management.commands._exported import ExportedRowsCommand
+
+
+class Command(ExportedRowsCommand):
+    help = "Read the changes of imported votes, as export_study writes them, after the ratings."
+    what = "changes of votes"
+    importer = staticmethod(import_history)
