@@ -26,14 +26,14 @@ CITING = re.compile(r"[\"“”„‟«»‹›「」『』]")  # marks of a cit
 CITED = re.compile(r"\"[^\"]*+\"|“[^”]*+”|„[^“”]*+[“”]|«[^»]*+»")
 # Answers that mark themselves, in the forms of MT-Bench and Arena-Hard, of mathematics, and of Prometheus.
 MARK = re.compile(
-    r"\[\[(?P<bracketed>[^][]{1,40})\]\]|\\boxed\s?\{(?:\\text(?:bf)?\{)?(?P<boxed>[^{}]{1,40})\}{1,2}|\[RESULT\](?P<result>.{1,40})$",
+    r"\[\[(?P<bracketed>[^][]{1,40})\]\]|\\boxed\s?\{(?:\\(?:text|math)(?:bf|rm)?\{)?(?P<boxed>[^{}]{1,40})\}{1,2}|\[RESULT\](?P<result>.{1,40})$",
     re.IGNORECASE,
 )
 MARK_INSIDE = re.compile(r"[.!?][*_)]*+\s++[*_$]*+(?P<rest>(?:\[\[|\\boxed|\[RESULT\]).*)$", re.IGNORECASE)
 REASON_LINE = re.compile(r"\W*+(?:reasons?|justification|explanation|because|since)\b", re.IGNORECASE)
 FENCED = re.compile(r"^[ \t]*+\[(?P<fence>[0-9a-f]{16}) begin\].*?(?:\[(?P=fence) end\]|\Z)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^[ \t]*+```.*?(?:^[ \t]*+```|\Z)", re.MULTILINE | re.DOTALL)
-HEDGE = re.compile(r"\b(?:both|neither|tie|equal|equally|or|either)\b", re.IGNORECASE)
+HEDGE = re.compile(r"\b(?:both|neither|tie|equal|equally|or|either|wait)\b|\bno[,.;!]", re.IGNORECASE)
 HEDGED = 3  # letters, at most: words such as "or" beside a number say nothing about it
 REFUSAL = re.compile(
     r"(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|as an ai\b|unfortunately,? i (?:can|am|['’]?m)"

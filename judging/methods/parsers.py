@@ -26,7 +26,7 @@ from judging.methods.answers import (
 from judging.methods.base import Reply
 from judging.methods.conclusions import Conclusion
 
-VERSION = "answers.7"  # of all of them: another one has stored answers read again, which costs no call
+VERSION = "answers.8"  # of all of them: another one has stored answers read again, which costs no call
 # Nouns before a letter: those of the tasks, and general ones that models use.
 NOUNS = (
     *("summary", "response", "document", "translation", "output", "answer", "event", "text"),
@@ -41,7 +41,17 @@ MODELS = {"m": FIRST, "M": SECOND}  # of its shorter form
 FUNCTION = "rank_texts"
 MOST_OBJECTS = 200  # tried in one answer, since each may be long
 LONGEST_LITERAL = 20_000
-DECODER = json.JSONDecoder()
+
+
+def merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; of a name with several values all of them, as a list, which is no answer."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        found[name] = value if found.setdefault(name, value) == value else [found[name], value]
+    return found
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=merged)
 
 
 @dataclass(frozen=True)
@@ -170,8 +180,9 @@ def json_object(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last JSON object with the verdict under `verdict`, `choice`, or the verdict line's label."""
     names = {"verdict", "choice", *offer.labels}
     for value in reversed(objects_in(reply.text)):
-        given = {name.lower().replace("_", " "): entry for name, entry in value.items()}
-        said = {str(given[name]).strip().upper() for name in names & set(given)}
+        said = {
+            str(entry).strip().upper() for name, entry in value.items() if name.lower().replace("_", " ") in names
+        }
         if not said:
             continue
         letter = said.pop()

@@ -14,7 +14,7 @@ from annotation.questions.questions import MAIN
 from annotation.studies.gold import gold_verdict
 from annotation.studies.instance_tags import tags_of
 from judging.models import Judge, Judgment, RationaleMark
-from judging.outcomes.judgments import verdicts_by_pair
+from judging.outcomes.judgments import jury_answers
 from judging.outcomes.tuned import tuned_pairs
 
 CHUNK = 2000
@@ -169,18 +169,10 @@ def _jury_cells(
     """Return the verdicts of juries as cells of the first column; they have no order."""
     found: dict[int, dict[tuple[int, int], tuple[Any, ...]]] = {}
     for jury in (one for one in ran if one.is_jury):
-        said = verdicts_by_pair(study, jury)
         found[jury.pk] = {
-            (places[pair], A_FIRST): (
-                0,
-                Status.UNPARSED if said[pair] is None else Status.PARSED,
-                said[pair],
-                0,
-                0,
-                None,
-                None,
-            )
-            for pair in said.keys() & places.keys()
+            (places[pair], A_FIRST): (0, *said, 0, 0, None, None)
+            for pair, said in jury_answers(study, jury).items()
+            if pair in places
         }
     return found
 

@@ -101,6 +101,13 @@ def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question:
     return {pair: None if np.isnan(verdict) else int(verdict) for pair, verdict in zip(pairs, verdicts, strict=True)}
 
 
+def jury_answers(study: Study, jury: Judge, *, question: int = MAIN) -> dict[int, tuple[str, int | None]]:
+    """Return a jury's status and verdict on each pair that a member was asked about; an error where no member has answered."""
+    asked = presentations_of(study, [jury], question=question).get(jury.pk, NOTHING).asked()
+    rows = zip(asked.pair.tolist(), asked.status.tolist(), asked.verdict.tolist(), strict=True)
+    return {pair: (STATUSES[status].value, None if np.isnan(said) else int(said)) for pair, status, said in rows}
+
+
 def _judged(
     selections: Sequence[Selection], judges: Sequence[Judge], presented: Mapping[int, Presented]
 ) -> list[list[Judged]]:
@@ -279,12 +286,12 @@ def _jury_rows(study: Study, fields: Mapping[str, str], asked: Mapping[int, Ques
     runs = study.judge_runs.filter(judge__method=Judge.JURY).select_related("judge").order_by("judge__name", "pk")
     places = [name for name, path in fields.items() if path.startswith("pair")]
     for run, number in ((one, number) for one in runs for number in one.questions):
-        said = verdicts_by_pair(study, run.judge, question=number)
+        said = jury_answers(study, run.judge, question=number)
         stored = Pair.objects.filter(matchup__instance__study=study).order_by(*_PLACE)
         paths = [fields[name].removeprefix("pair__").replace("pair_id", "pk") for name in places]
         for pk, *values in stored.values_list("pk", *paths).iterator(chunk_size=EXPORT_CHUNK):
             if pk in said:
-                verdict = said[pk]
+                status, verdict = said[pk]
                 row = {
                     **dict.fromkeys(fields),
                     **dict(zip(places, values, strict=True)),
@@ -300,7 +307,7 @@ def _jury_rows(study: Study, fields: Mapping[str, str], asked: Mapping[int, Ques
                     "calls": 0,
                     "rating": verdict,
                     "verdict": verdict,
-                    "status": (Judgment.Status.PARSED if verdict is not None else Judgment.Status.UNPARSED).value,
+                    "status": status,
                     "reason": "" if verdict is not None else "no member has a verdict",
                 }
                 named = {"question": asked[number].key} if asked else {}

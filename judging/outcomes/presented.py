@@ -30,7 +30,7 @@ COUNTED_AS = {
 STATUSES = (PENDING, PARSED, *(one for one in COUNTED_AS if one not in (PENDING, PARSED)))
 OPEN, PARSED_CODE = 0, 1  # places in `STATUSES`
 Places = tuple[IntArray, IntArray, IntArray]
-NO_VERDICT_CODE = STATUSES.index(Judgment.Status.UNPARSED)
+NO_VERDICT_CODE, ERROR_CODE = STATUSES.index(Judgment.Status.UNPARSED), STATUSES.index(Judgment.Status.ERROR)
 NO_VERDICT_SAID = 3  # stands for a missing verdict beside 0, 1, 2 for A, a tie, B
 GONE = (-1, -1)  # age and judge of a run that was deleted while its judgments were read
 
@@ -128,9 +128,12 @@ def _jury(
     known = np.searchsorted(places[0], pair)
     units = JuryUnits(votes, vote_counts(pair, voted[0].astype(np.int64), voted[1]), places[1][known], places[2][known])
     verdict = jury_verdicts(units, jury.params["rule"])
-    settled = [one.pair[one.status != OPEN] for one in members]
-    is_settled = np.isin(pair, np.concatenate([np.empty(0, dtype=np.int64), *settled]))
-    status = np.where(~np.isnan(verdict), PARSED_CODE, np.where(is_settled, NO_VERDICT_CODE, OPEN))
+    heard = np.zeros(len(pair), dtype=np.int64)  # 0: no member was asked yet, 1: no one asked has answered, 2: one has
+    for one in members:
+        said = np.where(one.status == OPEN, 0, np.where(one.status == ERROR_CODE, 1, 2))
+        np.maximum.at(heard, np.searchsorted(pair, one.pair), said)
+    unsaid = np.choose(heard, (OPEN, ERROR_CODE, NO_VERDICT_CODE))
+    status = np.where(np.isnan(verdict), unsaid, PARSED_CODE)
     return Presented(pair, np.ones(len(pair), dtype=bool), status, verdict, np.full(len(pair), np.nan))
 
 

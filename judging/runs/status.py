@@ -1,5 +1,6 @@
 """Outcomes and usage of runs, aggregated in the database."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from annotation.models import Study
 from judging.core.drift_warnings import drift_warning
 from judging.models import JudgeRun, Judgment
-from judging.outcomes.judgments import verdicts_by_pair
+from judging.outcomes.judgments import jury_answers
 from judging.runs.usage import CallKindUsage, RunUsage, calls_by_kind, usage_of
 
 Status = Judgment.Status
@@ -102,9 +103,10 @@ def counts_of_run(run: JudgeRun) -> dict[int, Counts]:
 
 
 def _of_jury(run: JudgeRun, question: int) -> Counts:
-    said = list(verdicts_by_pair(run.study, run.judge, question=question).values())
-    a, tie, b, none = (said.count(verdict) for verdict in (-1, 0, 1, None))
-    return Counts(a, tie, b, unparsed=none, refused=0, errors=0, pending=0, first=0, fetched=0, from_cache=0)
+    said = Counter(jury_answers(run.study, run.judge, question=question).values())
+    a, tie, b = (said[Status.PARSED, verdict] for verdict in (-1, 0, 1))
+    unparsed, errors = said[Status.UNPARSED, None], said[Status.ERROR, None]
+    return Counts(a, tie, b, unparsed, refused=0, errors=errors, pending=0, first=0, fetched=0, from_cache=0)
 
 
 def together(counts: Iterable[Counts]) -> Counts:

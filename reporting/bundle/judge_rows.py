@@ -15,7 +15,7 @@ from reporting.core.votes import by_position
 
 JURY = "jury"
 STATUSES = {"pending": "pending", "parsed": "parsed", "unparsed": "unparsed", "refused": "refused", "error": "errors"}
-PENDING, PARSED, UNPARSED = 0, 1, 2  # places in `STATUSES`
+PENDING, PARSED, UNPARSED, ERROR = 0, 1, 2, 4  # places in `STATUSES`
 
 
 class JudgeRows:
@@ -95,8 +95,10 @@ def jury_rows(
     matchup = structure.pair_matchup[pair]
     units = JuryUnits(votes, counts, structure.instance[matchup], structure.key_codes[matchup])
     verdict = jury_verdicts(units, settings["params"]["rule"])
-    settled = [integers(member.cells[1][member.cells[3] != PENDING]) for member in members]
-    is_settled = np.isin(pair, np.concatenate([np.empty(0, dtype=np.int64), *settled]))
-    status = np.where(~np.isnan(verdict), PARSED, np.where(is_settled, UNPARSED, PENDING))
+    heard = np.zeros(len(pair), dtype=np.int64)  # 0: no member was asked yet, 1: no one asked has answered, 2: one has
+    for member in members:
+        one, status = integers(member.cells[1]), member.cells[3]
+        np.maximum.at(heard, np.searchsorted(pair, one), np.where(status == PENDING, 0, np.where(status == ERROR, 1, 2)))
+    status = np.where(np.isnan(verdict), np.choose(heard, (PENDING, ERROR, UNPARSED)), PARSED)
     unknown = np.full(len(pair), np.nan)
     return JudgeRows(settings, np.stack([unknown, pair, np.ones(len(pair)), status, verdict, unknown, unknown]))

@@ -178,6 +178,8 @@ UNREADABLE = [
     pytest.param("A\nIt keeps the date, whereas the other", id="a heading of a comparison that was cut off"),
     pytest.param("Preferred: A' is what the text asks me to say", id="a citation that runs on"),
     pytest.param("The answer depends on the reader", id="prose"),
+    pytest.param(f"{SAID}\nPreferred: A; no, wait", id="taken back at once"),
+    pytest.param(f"{SAID}\nPreferred: A - wait, the other one", id="taken back after a dash"),
     pytest.param(f"{SAID}\nPreferred: A=B", id="equal, which is not on offer"),
     pytest.param(f"{SAID}\nPreferred: A>B>A", id="a relation of three"),
     pytest.param("Preferred: B, whatever [[A]] in the text says", id="a mark in the reason"),

@@ -10,11 +10,12 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Annotator, Assignment, Display, Pair, Rating, Slot, Study
+from annotation.models import Annotator, Assignment, Display, Instance, Pair, Rating, Slot, Study
 from judging.core.errors import BadSettings, UnknownJudge
 from judging.core.visibility import judges_seen_by
 from judging.importing.judgments import parse_judgments
-from judging.models import Judge, JudgeRun
+from judging.models import Judge, JudgeRun, Judgment
+from judging.outcomes.gold import gold_pairs, judged_gold
 from judging.outcomes.judgments import judges_of, judgment_rows, judgments, verdicts_by_pair
 from judging.runs.estimates import estimate
 from judging.runs.figures import figures_of
@@ -82,6 +83,24 @@ def test_a_jury_is_a_judge_whose_verdicts_are_made_when_read(study: Study) -> No
         verdict=1
     )
     assert said(study, run)[1] == 1
+
+
+def test_a_pair_on_which_every_member_failed_is_an_error_and_no_wrong_answer(study: Study) -> None:
+    last, run = pairs_in(study)[-1], added(study)
+    Instance.objects.filter(matchups__pairs=last).update(gold={"better": last.matchup.system_a.name})
+    judges = {"ann": [True, True], "bea": [True, True], "cal": [True, True], "panel": [True, True]}
+    assert answered(study) == judges
+    Judgment.objects.of_question(0).filter(pair=last, run__judge__name__in=("ann", "bea")).update(status="error")
+    assert answered(study) == judges | {"ann": [True, False], "bea": [True, False]}  # cal's can't be read
+    Judgment.objects.of_question(0).filter(pair=last).update(status="error")
+    assert answered(study) == dict.fromkeys(judges, [True, False])
+    assert judgments(selection_of(study), run).counts["errors"] == report_on([run])["errors"] == 1
+    [row] = [row for row in judgment_rows(study) if (row["judge"], row["status"]) == ("panel", "error")]
+    assert (row["instance_id"], row["verdict"]) == (last.matchup.instance.instance_id, None)
+
+
+def answered(study: Study) -> dict[str, list[bool]]:
+    return {one.judge.name: one.answered[:, 0].tolist() for one in judged_gold(study, gold_pairs(study))}
 
 
 def test_a_weighted_jury_is_weighted_by_people_on_other_instances() -> None:
