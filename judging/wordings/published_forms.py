@@ -80,8 +80,9 @@ def _pairwise(found: Iterable[tuple[str, Iterable[tuple[str, str | None]], str]]
     prompts = {}
     for name, template, system in found:
         parts = [(literal, None if field is None else FIELDS.get(field.lower(), "")) for literal, field in template]
-        fields = {field for _literal, field in parts if field is not None}
-        if "" not in fields and {"source", "first", "second"} <= fields:
+        fields = [field for _literal, field in parts if field is not None]
+        once = fields.count("first") == fields.count("second") == 1  # more often in prompts about a batch of pairs
+        if once and "" not in fields and "source" in fields:
             text = "".join(literal.replace("$", "$$") + (f"${{{field}}}" if field else "") for literal, field in parts)
             prompts[name] = PromptText(text.strip(), system=system.strip())
     return prompts
@@ -130,7 +131,8 @@ def _prometheus(text: str) -> Mapping[str, PromptText]:
 MARKED = [("", "brackets")]
 FORMS: Mapping[str, Form] = {
     "alpaca-eval": Form(
-        _alpaca_eval, [(r"\bm or M\b", "model-letter"), (r"(?i)\brank", "ranked-list"), ("", "letter")]
+        _alpaca_eval,
+        [(r"\bm or M\b", "model-letter"), (r"(?i)\brank", "ranked-list"), (r"\[\[", "brackets"), ("", "letter")],
     ),
     "mt-bench": Form(_mt_bench, MARKED),
     "arena-hard": Form(_arena_hard, MARKED),

@@ -129,6 +129,7 @@ def test_fields_are_filled_and_all_else_stays_as_it_is(text: str, form: str, ent
         pytest.param(LINES, "mt-bench", "single", "show two texts: two, with-key", id="one text"),
         pytest.param(PYTHON, "prometheus", "", "show two texts: WITH_KEY, WITHOUT_KEY", id="named in Python"),
         pytest.param("{instruction}", "alpaca-eval", "", "show two texts: –", id="no second text"),
+        pytest.param(2 * "{instruction} {output_1} {output_2}", "alpaca-eval", "", "show two texts: –", id="a batch"),
         pytest.param("a: [", "arena-hard", "", r"not the form arena-hard \(ParserError\)", id="no YAML"),
         pytest.param("x: 1", "arena-hard", "", r"not the form arena-hard \(KeyError\)", id="other YAML"),
         pytest.param("{", "mt-bench", "", r"not the form mt-bench \(JSONDecodeError\)", id="no JSON"),
@@ -152,6 +153,7 @@ def test_file_of_another_form_is_refused(text: str, form: str, entry: str, reaso
         pytest.param("Which is best, m or M?", "model-letter", id="model-letter"),
         pytest.param("Give a ranking as a list.", "ranked-list", id="ranked-list"),
         pytest.param("Say Output (a) or Output (b).", "letter", id="letter"),
+        pytest.param('Explain, then say "[[A]]" or "[[B]]".', "brackets", id="brackets"),
     ],
 )
 def test_parser_of_an_alpaca_eval_prompt_goes_by_what_it_asks_for(asks: str, parser: str) -> None:
