@@ -180,9 +180,7 @@ def json_object(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last JSON object with the verdict under `verdict`, `choice`, or the verdict line's label."""
     names = {"verdict", "choice", *offer.labels}
     for value in reversed(objects_in(reply.text)):
-        said = {
-            str(entry).strip().upper() for name, entry in value.items() if name.lower().replace("_", " ") in names
-        }
+        said = {str(entry).strip().upper() for name, entry in value.items() if name.lower().replace("_", " ") in names}
         if not said:
             continue
         letter = said.pop()

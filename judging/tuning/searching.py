@@ -183,9 +183,17 @@ class Search:
 
 
 def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:
-    """Return the pairs with votes of some instances, ascending."""
+    """Return the pairs with votes of some instances, ascending.
+
+    Raises: TuningStopped if all votes were excluded since the plan was made
+    """
     found = Pair.objects.filter(matchup__instance__in=list(instances)).order_by("pk").values_list("pk", flat=True)
-    return np.array([pk for pk in found if pk in votes], dtype=np.int64)
+    voted = [pk for pk in found if pk in votes]
+    if not voted:
+        raise TuningStopped(
+            "none of these instances has a vote that counts any more: people were excluded since it began"
+        )
+    return np.array(voted, dtype=np.int64)
 
 
 def _stored(wanted: Judge, tuned: dict[str, Any]) -> Judge:

@@ -267,6 +267,15 @@ def test_an_estimate_makes_no_call_and_stores_nothing(study: Study, judge: Judge
     assert not Completion.objects.exists()
 
 
+def test_a_tuning_whose_votes_are_gone_says_so(study: Study, judge: Judge) -> None:
+    tuning = start_tuning(asked_for(study, judge))
+    Annotator.objects.update(excluded=True)
+    with pytest.raises(TuningStopped, match="none of these instances has a vote that counts any more"):
+        search(tuning).work()
+    tuning.refresh_from_db()
+    assert (tuning.status, tuning.heartbeat_at, Completion.objects.count()) == ("stopped", None, 0)
+
+
 def test_a_queued_tuning_is_worked_on_once(study: Study, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     tuning = start_tuning(asked_for(study, judge))
     assert queue_tuning(tuning)
