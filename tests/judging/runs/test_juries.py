@@ -93,7 +93,7 @@ def test_a_pair_on_which_every_member_failed_is_an_error_and_no_wrong_answer(stu
     Judgment.objects.of_question(0).filter(pair=last, run__judge__name__in=("ann", "bea")).update(status="error")
     assert answered(study) == judges | {"ann": [True, False], "bea": [True, False]}  # cal's can't be read
     Judgment.objects.of_question(0).filter(pair=last).update(status="error")
-    assert answered(study) == dict.fromkeys(judges, [True, False])
+    assert answered(study) == {name: [True, False] for name in judges}
     assert judgments(selection_of(study), run).counts["errors"] == report_on([run])["errors"] == 1
     [row] = [row for row in judgment_rows(study) if (row["judge"], row["status"]) == ("panel", "error")]
     assert (row["instance_id"], row["verdict"]) == (last.matchup.instance.instance_id, None)
