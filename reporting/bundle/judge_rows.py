@@ -97,8 +97,8 @@ def jury_rows(
     verdict = jury_verdicts(units, settings["params"]["rule"])
     heard = np.zeros(len(pair), dtype=np.int64)  # 0: no member was asked yet, 1: no one asked has answered, 2: one has
     for member in members:
-        one, status = integers(member.cells[1]), member.cells[3]
-        np.maximum.at(heard, np.searchsorted(pair, one), np.where(status == PENDING, 0, np.where(status == ERROR, 1, 2)))
+        at, status = np.searchsorted(pair, integers(member.cells[1])), member.cells[3]
+        np.maximum.at(heard, at, np.where(status == PENDING, 0, np.where(status == ERROR, 1, 2)))
     status = np.where(np.isnan(verdict), np.choose(heard, (PENDING, ERROR, UNPARSED)), PARSED)
     unknown = np.full(len(pair), np.nan)
     return JudgeRows(settings, np.stack([unknown, pair, np.ones(len(pair)), status, verdict, unknown, unknown]))
