@@ -125,7 +125,7 @@ fuzz: ## send generated requests to the API as every role, and put hostile texts
 mutants: .venv/dev ## change the measures and the allocation of HITs at 400 drawn places, and see whether a test fails (an hour and more)
 	$(PY) tools/mutants.py
 
-lint-deploy: .venv/dev ## lint Dockerfile and compose.yaml, and have Caddy and nginx read their files (as root, on Debian)
+lint-deploy: .venv/dev ## lint Dockerfile and compose.yaml, and have Caddy and nginx read their files and meet slow connections (as root, on Debian; two minutes)
 	@exec sh tools/lint_deploy.sh
 
 image-check: .venv/dev ## take the Dockerfile's steps without a container engine, weigh and start the result (as root, with mmdebstrap)

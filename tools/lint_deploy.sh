@@ -1,5 +1,6 @@
 #!/bin/sh
-# `make lint-deploy`: lint the Dockerfile and compose.yaml; have Caddy and nginx read their files. As root, on Debian.
+# `make lint-deploy`: lint the Dockerfile and compose.yaml; have Caddy and nginx read their files, and stand in front of a server.
+# As root, on Debian.
 set -eu
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
@@ -22,4 +23,5 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=tandem.example.org \
 sed "s#/etc/ssl/certs/.*;#$folder/certificate;#; s#/etc/ssl/private/.*;#$folder/key;#" deploy/nginx.conf >"$folder/site.conf"
 printf 'pid %s/pid; error_log stderr; events {} http { access_log off; include %s/site.conf; }\n' "$folder" "$folder" >"$folder/nginx.conf"
 nginx -t -q -c "$folder/nginx.conf"
+.venv/bin/python tools/check_proxies.py
 echo "Dockerfile, compose.yaml, Caddyfile and nginx.conf are well"

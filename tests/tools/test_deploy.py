@@ -85,6 +85,17 @@ def test_proxies_pass_on_ids_and_keep_numbers_to_themselves(name: str) -> None:
     assert "readyz" in text
 
 
+def test_proxies_log_no_addresses_of_pages() -> None:
+    """`make lint-deploy` reads what they log: a link's address holds its token."""
+    nginx = text_of("deploy/nginx.conf")
+    [form] = re.findall(r"^log_format tandem '(.*)';", nginx, re.M)
+    assert "$request_id" in form
+    assert not {"$request", "$request_uri", "$uri", "$args", "$http_referer"} & set(form.split())
+    assert re.search(r"^    access_log \S+ tandem;", nginx, re.M)
+    assert re.search(r"^    error_log \S+ crit;", nginx, re.M)
+    assert {"uri", "headers"} <= set(re.findall(r"request>(\w+) delete", text_of("deploy/Caddyfile")))
+
+
 def test_proxies_let_through_what_may_be_uploaded_and_little_more(settings: Any) -> None:
     for name, pattern in (
         ("deploy/Caddyfile", r"max_size (\d+)MB"),

@@ -1,0 +1,150 @@
+"""Run Caddy and nginx with the files of deploy/ in front of our web server, and be a stranger who sends slowly.
+
+usage: check_proxies.py      as root, with caddy, nginx and openssl installed
+
+Unfinished requests must stop no other one; what is for monitors must not come through; tokens must be in no log of a proxy,
+also when the web server is away.
+"""
+
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOST = "tandem.localhost"  # for which Caddy makes a certificate of its own
+SLOW, LONGEST, CLOSED_WITHIN = 16, 2.0, 15.0
+SECRET = "a-token-of-a-link"  # noqa: S105  # looked for in the logs
+POST = b"POST / HTTP/1.1\r\nHost: %s\r\n" % HOST.encode()
+UNFINISHED = {
+    "headers": POST,
+    "a body": POST + b"Content-Length: 100\r\n\r\nx",
+    "a large body": POST + b"Content-Length: 1000000\r\n\r\nx",
+    "chunks": POST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nx",
+}
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(command: list[str], port: int, **environment: str) -> Iterator[None]:
+    """Run a program until the block ends, from when it listens."""
+    program = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
+    try:
+        until = time.monotonic() + 30
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            if program.poll() is not None or time.monotonic() > until:
+                raise SystemExit(f"{command[0]} does not listen at {port}")
+            time.sleep(0.1)
+        yield
+    finally:
+        program.terminate()
+        program.wait()
+
+
+def caddy(folder: Path, port: int, web: int) -> tuple[list[str], dict[str, str]]:
+    """Return the command and the environment that serve deploy/Caddyfile."""
+    text = (ROOT / "deploy/Caddyfile").read_text(encoding="utf-8")
+    own = f"admin off\n\tskip_install_trust\n\thttp_port {free_port()}\n\tlog {{\n\t\toutput file {folder}/log"
+    (folder / "Caddyfile").write_text(text.replace("log {", own, 1))
+    command = ["caddy", "run", "--config", f"{folder}/Caddyfile", "--adapter", "caddyfile"]
+    return command, {"SITE": f"https://{HOST}:{port}", "WEB": f"127.0.0.1:{web}", "XDG_DATA_HOME": str(folder)}
+
+
+def nginx(folder: Path, port: int, web: int) -> tuple[list[str], dict[str, str]]:
+    """Return the command and the environment that serve deploy/nginx.conf."""
+    subject = ["-subj", f"/CN={HOST}", "-keyout", f"{folder}/key", "-out", f"{folder}/certificate"]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject]
+    subprocess.run(made, check=True, stderr=subprocess.DEVNULL)
+    text = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
+    for pattern, ours in (
+        (r"/etc/ssl/certs/[^;]*", f"{folder}/certificate"), (r"/etc/ssl/private/[^;]*", f"{folder}/key"),
+        (r"/var/log/nginx", str(folder)), (r"listen \[::\].*", ""), (r"listen 80;", f"listen 127.0.0.1:{free_port()};"),
+        (r"listen 443", f"listen 127.0.0.1:{port}"), (r"127\.0\.0\.1:8000", f"127.0.0.1:{web}"),
+    ):  # fmt: skip
+        text = re.sub(pattern, ours, text)
+    around = f"daemon off; pid {folder}/pid; events {{}} http {{ client_body_temp_path {folder}/body; {text} }}"
+    (folder / "nginx.conf").write_text(around)
+    folder.chmod(0o755)
+    return ["nginx", "-e", f"{folder}/log", "-c", f"{folder}/nginx.conf"], {}
+
+
+def connect(port: int) -> ssl.SSLSocket:
+    """Open a connection."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=60), server_hostname=HOST)
+
+
+def status_of(port: int, path: str) -> int:
+    """Ask for an address; return the status of the answer."""
+    with connect(port) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode())
+        return int(connection.recv(4096).split()[1])
+
+
+def seconds_until_closed(connection: ssl.SSLSocket) -> float:
+    """Wait for the end of a connection."""
+    begun = time.monotonic()
+    while connection.recv(4096):
+        pass
+    return time.monotonic() - begun
+
+
+def check(name: str, port: int) -> None:
+    """Open unfinished requests, and ask for something meanwhile."""
+    with ExitStack() as opened:
+        slow = {what: [opened.enter_context(connect(port)) for _ in range(SLOW)] for what in UNFINISHED}
+        for what, connections in slow.items():
+            for connection in connections:
+                connection.sendall(UNFINISHED[what])
+        begun = time.monotonic()
+        assert status_of(port, "/") == 200
+        assert time.monotonic() - begun < LONGEST, f"{name}: slow connections stop others"
+        # nginx waits for the whole body; Caddy, for at most 15 minutes, as uploads need.
+        for what in UNFINISHED if name == "nginx" else ("headers",):
+            took = max(seconds_until_closed(one) for one in slow[what])
+            assert took < CLOSED_WITHIN, f"{name}: {what} kept open for {took:.0f} s"
+    for path in ("/metrics", "/readyz", "/%6detrics", "//metrics"):
+        assert status_of(port, path) == 404, f"{name}: {path} comes through"
+    assert status_of(port, f"/login/link/?sesame={SECRET}") == 200
+
+
+def main() -> None:
+    """Check both proxies."""
+    for name, files in (("caddy", caddy), ("nginx", nginx)):
+        with tempfile.TemporaryDirectory() as temporary:
+            folder, port, web = Path(temporary), free_port(), free_port()
+            command, environment = files(folder, port, web)
+            server = [
+                sys.executable,
+                "-m",
+                "config.serving.web",
+                "--config",
+                "python:tests.tools.slow_server",
+                "--log-level",
+                "warning",
+            ]
+            with running(command, port, **environment):
+                with running([*server, "--bind", f"127.0.0.1:{web}"], web, PYTHONPATH=str(ROOT)):
+                    check(name, port)
+                assert status_of(port, f"/login/link/?sesame={SECRET}") == 502
+            logs = [one.read_text(errors="replace") for one in folder.glob("*log")]
+            assert any(logs), f"{name} has written no log"
+            assert not any(SECRET in one for one in logs), f"{name} writes tokens into its log"
+        print(f"{name}: slow connections stop no other one, and no token is in its log")
+
+
+if __name__ == "__main__":
+    main()
