@@ -217,7 +217,7 @@ def vote_sums_of_counts(verdict: FloatArray, counts: FloatArray) -> FloatArray:
     known = np.flatnonzero(~np.isnan(verdict))
     sums = np.zeros((len(verdict), 2))
     sums[known, 0] = counts[known, verdict[known].astype(np.int64) + 1]
-    sums[known, 1] = counts[known].sum(axis=1)
+    sums[known, 1] = (counts[:, 0] + counts[:, 1] + counts[:, 2])[known]
     return sums
 
 
@@ -268,7 +268,8 @@ def coincidences_of_counts(counts: FloatArray) -> FloatArray:
     returns : (n_units, n_values, n_values)
     """
     raters = counts.sum(axis=1)[:, np.newaxis, np.newaxis]
-    pairs = counts[:, :, np.newaxis] * counts[:, np.newaxis, :] - counts[:, :, np.newaxis] * np.eye(counts.shape[1])
+    pairs = counts[:, :, np.newaxis] * counts[:, np.newaxis, :]
+    np.einsum("ijj->ij", pairs)[...] -= counts  # no rating is paired with itself
     shares: FloatArray = np.divide(pairs, raters - 1, out=np.zeros(pairs.shape), where=raters > 1)
     return shares
 

@@ -193,9 +193,11 @@ def _drawn_sums(
 
 def _cells(rows: Comparisons, n_systems: int) -> IntArray:
     """Place of each comparison in n² cells of winner and loser, followed by n² cells of ties."""
-    a_first = (rows.score_a == 1) | ((rows.score_a == 0.5) & (rows.a < rows.b))
-    first, second = np.where(a_first, rows.a, rows.b), np.where(a_first, rows.b, rows.a)
-    cells: IntArray = (first + n_systems * (rows.score_a == 0.5)) * n_systems + second
+    one, other = np.indices((n_systems, n_systems))
+    won, lost = one * n_systems + other, other * n_systems + one
+    of_kind = np.stack([lost, n_systems**2 + np.where(one < other, won, lost), won])
+    kind = (2 * rows.score_a).astype(np.int64)
+    cells: IntArray = of_kind.ravel()[(kind * n_systems + rows.a) * n_systems + rows.b]
     return cells
 
 

@@ -113,11 +113,13 @@ def read_votes(
     batches : primary keys of the batches whose answers count
     timed   : whether `seconds` and `shown` are read
     """
-    given = _assignments(study, hits, batches, whose)
+    known, batch = number_columns(hits.order_by("pk"), "pk", "batch_id").astype(np.int64)
+    has_most = 2 * len(known) > Hit.objects.count()  # reading all rows takes less time than joining those of the HITs
+    given = _assignments(study, hits, known, np.isin(batch, list(batches)), whose, has_most=has_most)
     has_degree = question.strength or question.tie_kinds
     times, degrees = OF_TIME if timed else (), OF_DEGREE if has_degree else ()
     stored = Rating.objects.of_question(question.number).filter(stage=stage)
-    if 2 * len(given.key) < Assignment.objects.count():  # else reading all takes less time than joining the HITs'
+    if not has_most:
         stored = stored.filter(display__assignment__hit__in=hits)
     shown = packed("display__pair_id", *OF_ANSWER)
     answers = number_columns(stored.order_by(), "display__assignment_id", shown, *degrees, *times)
@@ -125,15 +127,17 @@ def read_votes(
     if (row < 0).any():  # of other HITs
         answers, row = answers[:, row >= 0], row[row >= 0]
     pair, verdict, a_is_left = unpacked(answers[1], *(n for _, n in OF_ANSWER))
-    out = given.is_wanted[row] & ~given.is_counted[row] & given.reasons[:, row].any(axis=0)
+    out = (given.is_wanted & ~given.is_counted & given.reasons.any(axis=0))[row]
 
-    of, asked, chance = _asked(hits, given)
+    on_hits = HitPair.objects.all() if has_most else HitPair.objects.filter(hit__in=hits)
+    of, asked, chance = _asked(on_hits, given)
     answer = places_of_two((row, pair), (of, asked))
     is_answered = answer >= 0
     kept = (np.bincount(of[is_answered], minlength=len(given.key)) > 0)[of]  # an assignment without answers has no rows
     if stage != Rating.Stage.FIRST:
         kept &= is_answered
-    of, asked, chance, answer = of[kept], asked[kept], chance[kept], answer[kept]
+    if not kept.all():
+        of, asked, chance, answer = of[kept], asked[kept], chance[kept], answer[kept]
     # The row after the last is that of pairs without an answer.
     values = np.append(answers[2:], np.full((len(answers) - 2, 1), np.nan), axis=1)[:, answer]
     unknown = np.full(len(of), np.nan)
@@ -159,7 +163,10 @@ def read_votes(
     )
 
 
-def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], whose: Whose) -> _Assignments:
+def _assignments(
+    study: Study, hits: QuerySet[Hit], known: IntArray, is_chosen: BoolArray, whose: Whose, *, has_most: bool
+) -> _Assignments:
+    """Read the assignments on some HITs, whose primary keys `known` has, ascending; `is_chosen`: their answers count."""
     people = list(study.annotators.order_by("pk").values_list("pk", "code", "withdrawn_at", "excluded"))
     keys = np.array([one[0] for one in people], dtype=np.int64)
     has_withdrawn = np.array([one[2] is not None for one in people], dtype=bool)
@@ -171,15 +178,17 @@ def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], wh
         Q(slot=None),
         Q(pk__isnull=False) if whose.arms is None else _in_arms(whose.arms),
     )
-    stored = Assignment.objects.filter(hit__in=hits).order_by()
-    found = number_columns(stored, "pk", "annotator_id", packed("hit_id", (flags, 32)))
+    stored = Assignment.objects.all() if has_most else Assignment.objects.filter(hit__in=hits)
+    found = number_columns(stored.order_by(), "pk", "annotator_id", packed("hit_id", (flags, 32)))
     key, annotator, hit_and_flags = found[:, np.argsort(found[0], kind="stable")]
     key, (hit, flag) = key.astype(np.int64), unpacked(hit_and_flags, 32)
-    known, batch = number_columns(hits.order_by("pk"), "pk", "batch_id")
+    of_hit = places(known, hit)
+    if (of_hit < 0).any():  # of other HITs
+        key, annotator, hit, flag, of_hit = (column[of_hit >= 0] for column in (key, annotator, hit, flag, of_hit))
     drawn, chance = number_columns(
         hits.exclude(inclusion_probability=None).order_by("pk"), "pk", "inclusion_probability"
     )
-    of_hit, person = places(known.astype(np.int64), hit), places(keys, annotator)
+    person = places(keys, annotator)
     excluded, check, not_submitted, surplus, wanted = (flag & (1 << bit) > 0 for bit in range(5))
     excluded = (excluded | is_excluded[person]) & (not whose.with_excluded)
     reasons = np.stack([has_withdrawn[person], check, excluded, not_submitted, surplus])
@@ -192,7 +201,7 @@ def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], wh
         person,
         reasons,
         wanted,
-        wanted & ~reasons.any(axis=0) & np.isin(np.append(batch, np.nan)[of_hit], list(batches)),
+        wanted & ~reasons.any(axis=0) & is_chosen[of_hit],
         tuple(one[1] for one in people),
     )
 
@@ -203,10 +212,9 @@ def _in_arms(arms: Collection[str]) -> Q:
     return Q(arm__in=arms) | Q(Exists(second))
 
 
-def _asked(hits: QuerySet[Hit], given: _Assignments) -> tuple[IntArray, IntArray, FloatArray]:
+def _asked(on_hits: QuerySet[HitPair], given: _Assignments) -> tuple[IntArray, IntArray, FloatArray]:
     """Return a row for each pair of each counted assignment: the assignment's row, the pair, the HIT's chance."""
-    on_hits = HitPair.objects.filter(hit__in=hits).order_by("hit_id", "position")
-    hit, pair = number_columns(on_hits, "hit_id", "pair_id")
+    hit, pair = number_columns(on_hits.order_by("hit_id", "position"), "hit_id", "pair_id")
     listed, start, size = np.unique(hit.astype(np.int64), return_index=True, return_counts=True)
     counted = np.flatnonzero(given.is_counted)
     at = places(listed, given.hit[counted])

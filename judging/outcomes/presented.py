@@ -1,17 +1,16 @@
 """Rows → arrays: the presentations of judges, those of juries made of their members', and the verdict on each pair."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 from django.db.models import F, IntegerField, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from analysis.grouping import groups
 from analysis.juries import JuryUnits, jury_verdicts, member_table, vote_counts
 from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Verdict
-from annotation.core.database.columns import code_of, number_columns, packed, unpacked
+from annotation.core.database.columns import code_of, number_columns, packed, places, unpacked
 from annotation.models import Matchup, Pair, Study
 from annotation.questions.questions import MAIN
 from judging.models import Judge, JudgeRun, Judgment
@@ -32,7 +31,6 @@ OPEN, PARSED_CODE = 0, 1  # places in `STATUSES`
 Places = tuple[IntArray, IntArray, IntArray]
 NO_VERDICT_CODE, ERROR_CODE = STATUSES.index(Judgment.Status.UNPARSED), STATUSES.index(Judgment.Status.ERROR)
 NO_VERDICT_SAID = 3  # stands for a missing verdict beside 0, 1, 2 for A, a tie, B
-GONE = (-1, -1)  # age and judge of a run that was deleted while its judgments were read
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +79,10 @@ def presentations_of(
     among : only pairs of these matchups, as far as that saves time: a jury's are all there
     """
     wanted = list(judges)
-    stored = _rows(study, question)
+    stored = Judgment.objects.of_question(question).filter(repeat=0, negated=False)
     within = stored if among is None else stored.filter(pair__matchup__in=among)
     plain = [one for one in wanted if not one.is_jury]
-    found = _untuned(study, _presented(within.filter(run__judge__in=plain), plain), plain)
+    found = _untuned(study, _presented(study, within, plain), plain)
     juries = [one for one in wanted if one.is_jury]
     return {**found, **(_juries(study, juries, stored, question) if juries else {})}
 
@@ -101,7 +99,7 @@ def _untuned(study: Study, found: dict[int, Presented], judges: Iterable[Judge])
 def _juries(study: Study, juries: Sequence[Judge], stored: QuerySet[Judgment], question: int) -> dict[int, Presented]:
     names = {name for jury in juries for name in jury.members}
     members = {one.name: one for one in Judge.objects.filter(name__in=names)}
-    said = _presented(stored.filter(run__judge__in=members.values()), members.values())
+    said = _presented(study, stored, members.values())
     found = _untuned(study, said, members.values())
     presented = {name: found.get(one.pk, NOTHING) for name, one in members.items()}
     verdicts = {name: one_verdict_each(presented[name], one) for name, one in members.items()}
@@ -149,12 +147,7 @@ def _places(study: Study) -> Places:
     return pair, known[row, 1], known[row, 2]
 
 
-def _rows(study: Study, question: int) -> QuerySet[Judgment]:
-    """Return the first repeats of the plain presentations."""
-    return Judgment.objects.of_question(question).filter(run__study=study, repeat=0, negated=False)
-
-
-def _presented(rows: QuerySet[Judgment], judges: Iterable[Judge]) -> dict[int, Presented]:
+def _presented(study: Study, stored: QuerySet[Judgment], judges: Collection[Judge]) -> dict[int, Presented]:
     """Read presentations, by judge; of each the latest run's outcome, which an open cell doesn't replace.
 
     Probabilities are read where they decide a verdict of one of these judges.
@@ -163,16 +156,17 @@ def _presented(rows: QuerySet[Judgment], judges: Iterable[Judge]) -> dict[int, P
     status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
     side = Coalesce(F("verdict") + 1, NO_VERDICT_SAID, output_field=IntegerField())
     digits = (code_of({1: Q(order=Judgment.Order.AB)}), 2), (side, 4), (status, len(STATUSES))
-    run, shown, *given = number_columns(rows.order_by(), "run_id", packed("pair_id", *digits), *p_b)
+    known = JudgeRun.objects.filter(study=study, judge__in=judges).order_by("created_at", "pk")
+    runs, judge_of_run = np.array(list(known.values_list("pk", "judge_id")), dtype=np.int64).reshape(-1, 2).T
+    rows = stored.filter(run__in=runs.tolist()).order_by()  # naming the runs takes less time than joining them
+    run, shown, *given = number_columns(rows, "run_id", packed("pair_id", *digits), *p_b)
     pair, is_a, said, code = unpacked(shown, *(n for _, n in digits))
     verdict = np.where(said == NO_VERDICT_SAID, np.nan, said - 1.0)
     probability = given[0] if given else np.full(len(run), np.nan)
-    runs, place = groups(run.astype(np.int64))
-    found = JudgeRun.objects.filter(pk__in=runs.tolist()).order_by("created_at", "pk").values_list("pk", "judge_id")
-    age = {pk: (number, judge_id) for number, (pk, judge_id) in enumerate(found)}
-    age_of_run, judge_of_run = np.array([age.get(pk, GONE) for pk in runs.tolist()], dtype=np.int64).reshape(-1, 2).T
-    judge = judge_of_run[place]
-    order = np.lexsort((age_of_run[place], code != OPEN, 1 - is_a, pair, judge))
+    by_key = np.argsort(runs)
+    age = by_key[places(runs[by_key], run)]
+    judge = judge_of_run[age]
+    order = np.lexsort((age, code != OPEN, 1 - is_a, pair, judge))
     last = np.append(np.diff(np.stack([judge, pair, is_a])[:, order]).any(axis=0), True)[: len(order)]
     latest = order[last]
     whose = judge[latest]
