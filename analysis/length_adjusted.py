@@ -25,6 +25,7 @@ class LengthAdjustedRate:
     win_rate, low, high : of B at equal lengths; no interval if refused
     plain               : win rate of B on the same verdicts, as it is
     length_effect       : log-odds that a much longer text adds to a system's win; below 0 where raters prefer shorter ones
+    effect_low, effect_high : its interval; none if refused, or if all texts of a pair are equally long
     scale               : standard deviation of the length differences
     """
 
@@ -34,6 +35,8 @@ class LengthAdjustedRate:
     level: float
     plain: float
     length_effect: float
+    effect_low: float
+    effect_high: float
     scale: float
     n: int
     n_instances: int
@@ -53,7 +56,7 @@ def length_adjusted_win_rate(
         P(B wins) = 1 / (1 + exp(-(θ + γ tanh(d / s)))),   win rate at equal lengths = 1 / (1 + exp(-θ))
 
     with d the length of B less that of A and s its standard deviation; d is not centred, so that 0 means equal lengths.
-    θ and γ maximise the likelihood less ridge (θ² + γ²) / 2. The interval is Student's t on the log-odds, from leaving out
+    θ and γ maximise the likelihood less ridge (θ² + γ²) / 2. Intervals are Student's t on the log-odds, from leaving out
     one instance at a time by one Newton step from the full fit; s stays.
 
     verdict           : (n,) -1 (A), 0 (tie), +1 (B); NaN is left out
@@ -73,18 +76,21 @@ def length_adjusted_win_rate(
     wins, n = (1 + known) / 2, len(clusters)
     plain = float(wins.mean()) if n else np.nan
     refusal = too_few("instances", n, MIN_INSTANCES)
-    theta = error = gamma = np.nan
+    beta = reach = np.full(2, np.nan)
     if n and not np.isnan(scale):
-        theta, gamma = beta = _fit(tanh, wins, ridge)
-        error = np.nan if refusal else _standard_error(tanh, wins, beta, ridge, cluster, n)
-    reach = np.nan if np.isnan(error) else student_quantile((1 + level) / 2, n - 1) * error
+        beta = _fit(tanh, wins, ridge)
+        if not refusal:
+            reach = student_quantile((1 + level) / 2, n - 1) * _standard_errors(tanh, wins, beta, ridge, cluster, n)
+    (theta, gamma), (low, effect_low), (high, effect_high) = beta, beta - reach, beta + reach
     return LengthAdjustedRate(
         win_rate=_at(theta),
-        low=_at(theta - reach),
-        high=_at(theta + reach),
+        low=_at(low),
+        high=_at(high),
         level=level,
         plain=plain,
         length_effect=float(gamma),
+        effect_low=float(effect_low) if scale else np.nan,
+        effect_high=float(effect_high) if scale else np.nan,
         scale=scale,
         n=len(wins),
         n_instances=n,
@@ -138,17 +144,18 @@ def _dot(first: FloatArray, second: FloatArray) -> float:
     return float(sum(first[start : start + BLOCK] @ second[start : start + BLOCK] for start in starts))
 
 
-def _standard_error(
+def _standard_errors(
     tanh: FloatArray, wins: FloatArray, beta: FloatArray, ridge: float, cluster: IntArray, n: int
-) -> float:
-    """Jackknife standard error of θ over clusters, each left out by one Newton step."""
+) -> FloatArray:
+    """Jackknife standard errors of θ and γ over clusters, each left out by one Newton step."""
     share = _shares(beta[0] + beta[1] * tanh)
     gap, weight = wins - share, share * (1 - share)
     columns = (gap, gap * tanh, weight, weight * tanh, weight * tanh**2)
     first, second, own, mixed, square = (np.bincount(cluster, column, n) for column in columns)
     own, mixed, square = own.sum() - own + ridge, mixed.sum() - mixed, square.sum() - square + ridge
-    moved = -(square * first - mixed * second) / (own * square - mixed**2)
-    return float(np.sqrt((n - 1) / n * np.square(moved - moved.mean()).sum()))
+    moved = -np.stack([square * first - mixed * second, own * second - mixed * first]) / (own * square - mixed**2)
+    errors: FloatArray = np.sqrt((n - 1) / n * np.square(moved - moved.mean(axis=1, keepdims=True)).sum(axis=1))
+    return errors
 
 
 def _shares(odds: FloatArray) -> FloatArray:

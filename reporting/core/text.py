@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.utils.formats import number_format
+from django.utils.translation import gettext as _
 
 from reporting.core.units import counted_in_english
 
@@ -35,6 +36,11 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str
         return f"{fixed(estimate['value'], digits)}, {n}{why}"
     value, low, high = (fixed(estimate[key], digits) for key in ("value", "low", "high"))
     return f"{value} [{low}, {high}], {n}"
+
+
+def level_text(level: float) -> str:
+    """Write the level of intervals in the reader's language, as 95%."""
+    return _("{number}%").format(number=number_format(f"{level * 100:g}"))
 
 
 def printable(text: str) -> str:

@@ -213,9 +213,17 @@ def _lengths(rater: dict[str, Any]) -> list[str]:
         f"  {printable(rater['rater'])}",
         *(
             f"    {_named(one)}: {estimate_text(one['plain'])}; at equal lengths {estimate_text(one['win_rate_a'])}"
+            f"{_length_effect(one)}"
             for one in rater["configurations"]
         ),
     ]
+
+
+def _length_effect(one: dict[str, Any]) -> str:
+    """Return the log-odds that a longer text adds, with their interval; nothing without them."""
+    value, low, high = (one[f"length_effect{end}"] for end in ("", "_low", "_high"))
+    interval = "" if low is None else f" [{fixed(low)}, {fixed(high)}]"
+    return "" if value is None else f"; effect of length {fixed(value)}{interval} (log-odds)"
 
 
 def _jury(one: dict[str, Any]) -> list[str]:

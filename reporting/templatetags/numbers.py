@@ -6,7 +6,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from reporting.core.text import UNDEFINED, fixed
+from reporting.core.text import UNDEFINED, fixed, level_text
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.sections.data_table import DataTable
@@ -15,6 +15,7 @@ register = template.Library()
 register.filter("said", said)
 register.filter("counted", counted)
 register.filter("rater_name", rater_name)
+register.filter("level_text", level_text)
 
 
 @register.filter

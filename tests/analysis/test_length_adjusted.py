@@ -55,14 +55,16 @@ def test_interval_is_that_of_refits_without_each_instance(rng):
     verdict[::9] = TIE
     instance = instance // 3
     found = length_adjusted_win_rate(verdict, difference, instance)
-    left = [
-        logit(refit(np.delete(verdict, one), np.delete(difference, one), found.scale))
-        for one in (np.flatnonzero(instance == code) for code in range(50))
-    ]
-    error = (49 / 50 * np.square(left - np.mean(left)).sum()) ** 0.5
-    reach = student_quantile(0.975, 49) * error
-    assert logit(found.high) - logit(found.win_rate) == pytest.approx(reach, rel=0.01)
-    assert logit(found.win_rate) - logit(found.low) == pytest.approx(reach, rel=0.01)
+    left = np.array(
+        [
+            refit(np.delete(verdict, one), np.delete(difference, one), found.scale)
+            for one in (np.flatnonzero(instance == code) for code in range(50))
+        ]
+    )
+    reach = student_quantile(0.975, 49) * (49 / 50 * np.square(left - left.mean(axis=0)).sum(axis=0)) ** 0.5
+    limits = np.array([[logit(found.low), found.effect_low], [logit(found.high), found.effect_high]])
+    value = np.array([logit(found.win_rate), found.length_effect])
+    assert limits - value == pytest.approx(np.array([-reach, reach]), rel=0.01)
 
 
 def refit(verdict, difference, scale):
@@ -71,7 +73,7 @@ def refit(verdict, difference, scale):
     for _ in range(4000):
         gap = wins - 1 / (1 + np.exp(-(beta[0] + beta[1] * x)))
         beta += 4 / len(x) * (np.array([gap.sum(), (gap * x).sum()]) - RIDGE * beta)
-    return 1 / (1 + np.exp(-beta[0]))
+    return beta
 
 
 @given(st.integers(0, 2**32), st.integers(0, 40))
@@ -82,7 +84,8 @@ def test_swapping_the_systems_mirrors_the_rate(seed, n):
     other = length_adjusted_win_rate(-verdict, -difference, instance)
     assert other.win_rate == pytest.approx(1 - one.win_rate, nan_ok=True)
     assert (other.low, other.high) == pytest.approx((1 - one.high, 1 - one.low), nan_ok=True)
-    assert other.length_effect == pytest.approx(one.length_effect, nan_ok=True, abs=1e-9)
+    effects = [(each.length_effect, each.effect_low, each.effect_high) for each in (one, other)]
+    assert effects[0] == pytest.approx(effects[1], nan_ok=True, abs=1e-9)
     assert other.refusal == one.refusal
 
 
@@ -101,6 +104,7 @@ def test_equal_lengths_need_no_adjustment():
     assert found.win_rate == pytest.approx(found.plain, abs=2e-4)
     assert (found.length_effect, found.scale) == (0.0, 0.0)
     assert found.low < found.win_rate < found.high
+    assert np.isnan([found.effect_low, found.effect_high]).all()
 
 
 def test_one_and_the_same_difference_throughout_has_no_answer():
@@ -127,7 +131,8 @@ def test_longer_text_that_always_wins_has_a_finite_effect():
 def test_nineteen_instances_have_no_interval_and_twenty_do(rng):
     verdict, difference, instance = study(rng, n=40)
     assert str(length_adjusted_win_rate(verdict, difference, instance % 19).refusal) == "19 of the 20 instances needed"
-    assert np.isnan(length_adjusted_win_rate(verdict, difference, instance % 19).low)
+    refused = length_adjusted_win_rate(verdict, difference, instance % 19)
+    assert np.isnan([refused.low, refused.effect_low, refused.effect_high]).all()
     assert not np.isnan(length_adjusted_win_rate(verdict, difference, instance % 20).low)
 
 

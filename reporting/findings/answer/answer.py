@@ -8,6 +8,7 @@ from analysis.planning import instances_needed
 from analysis.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
+from reporting.findings.answer.degrees import degree
 from reporting.findings.answer.lengths import length_rule
 from reporting.findings.configurations.rater_findings import has_one_pair, sets_by_consistency
 from reporting.findings.data.separability_bins import lacks_separability
@@ -223,8 +224,8 @@ def _agreement(found: Findings) -> Iterator[Sentence]:
     else:
         by_chance = alpha["low"] is not None and alpha["low"] <= 0
         rule = "agreement_by_chance" if by_chance else "agreement_above_chance"
-        values = {"alpha": alpha["value"], "alpha_low": alpha["low"], "alpha_high": alpha["high"]}
-        yield _sentence(rule, evidence, **rates, **values)
+        limits = {f"alpha_{key}": alpha.get(key) for key in ("low", "high", "level")}
+        yield _sentence(rule, evidence, **rates, alpha=alpha["value"], **limits, degree=degree(alpha["value"]))
 
 
 def _judges(found: Findings) -> Iterator[Sentence]:

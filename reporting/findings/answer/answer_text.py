@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from annotation.core.percentages import percent
-from reporting.core.text import localised, printable
+from reporting.core.text import level_text, localised, printable
 from reporting.findings.judges.verdicts import verdict_text
 
 TEXTS = {
@@ -97,8 +97,8 @@ TEXTS = {
         "(Krippendorff’s α, ordinal: {alpha})."
     ),
     "agreement_above_chance": gettext_noop(
-        "Two people who rate the same pair agree {rate} of the time ({instances}; Krippendorff’s α, ordinal: {alpha}; "
-        "0 is chance, 1 full agreement)."
+        "Two people who rate the same pair agree {rate} of the time ({instances}; Krippendorff’s α, ordinal: {alpha}, which "
+        "Landis and Koch call {degree}; 0 is chance, 1 full agreement)."
     ),
     "agreement_unknown": gettext_noop("How far people agree cannot be told: no pair was rated by two people."),
     "no_judge": gettext_noop("No judge has rated, so that nothing can be said about one in place of people."),
@@ -164,23 +164,19 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Write the values of a sentence in the current language; missing ones are left out."""
     shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
     shown.setdefault("inferred", "")
-    for name in ("instances", "silent", *BINS):
+    for name in ("instances", "silent", "degree", *BINS):
         shown.setdefault(name, "—")  # findings that were kept earlier may lack it
     for name in BRACKETED:
         if values.get(f"{name}_low") is not None:
             low, high = (WRITTEN[name](values[f"{name}_{end}"]) for end in ("low", "high"))
             level = values.get(f"{name}_level")
             ends = _("{level} interval {low} to {high}") if level else "{low}, {high}"
-            shown[name] += f" [{ends.format(level=level and _level(level), low=low, high=high)}]"
+            shown[name] += f" [{ends.format(level=level and level_text(level), low=low, high=high)}]"
     return shown
 
 
 def _plain(value: Any) -> str:
     return number_format(value) if isinstance(value, int) else str(value)
-
-
-def _level(value: float) -> str:
-    return _("{number}%").format(number=number_format(f"{value * 100:g}"))
 
 
 def _decimal(value: float) -> str:
@@ -219,9 +215,10 @@ BINS = tuple(f"{bin_}_{key}" for bin_ in ("least", "most") for key in ("from", "
 BRACKETED = ("rate", "alpha", "least", "most")  # values that may have an interval of their own, NAME_low and NAME_high
 WRITTEN: dict[str, Shown] = {
     **dict.fromkeys(("rate", "low", "high", "none", "part", "full", "plain"), percent),
-    "level": _level,
+    "level": level_text,
     **dict.fromkeys(("least", "most", "alpha", *(name for name in BINS if "instances" not in name)), _decimal),
     **dict.fromkeys((name for name in BINS if "instances" in name), _instances),
+    "degree": lambda word: f"“{_(word)}”",
     "rating": lambda value: localised(value, 0),
     "verdict": _verdict,
     "inferred": _inferred,

@@ -51,6 +51,8 @@ def _configuration(data: ConfigurationData, rater: Rater, settings: IntervalSett
         ),
         "plain": mean_estimate(mean_rows((1 + towards_a) / 2), instance, basis, settings),
         "length_effect": number(found.length_effect),
+        "length_effect_low": number(found.effect_low),
+        "length_effect_high": number(found.effect_high),
         "mean_length_a": number(length_a.mean()) if found.n else None,
         "mean_length_b": number(length_b.mean()) if found.n else None,
     }

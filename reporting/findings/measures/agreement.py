@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from analysis.agreement import (
@@ -19,7 +20,11 @@ from reporting.core.estimates import Basis, Estimate
 from reporting.core.votes import degrees_of, units, verdicts_beside
 from reporting.findings.measures.registry import JUDGE, PERSON, MeasureInput, measure
 
-LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+LEVELS: dict[Level, Promise] = {
+    "nominal": _("Krippendorff’s α, nominal"),
+    "ordinal": _("Krippendorff’s α, ordinal"),
+    "interval": _("Krippendorff’s α, interval"),
+}
 TIE_EQUALS_TIE = "a tie agrees with a tie only"
 TIE_IN_ALPHA = {
     "nominal": "a tie differs from A and from B as they differ from each other",
@@ -43,7 +48,7 @@ def raw_agreement(given: MeasureInput) -> Estimate:
     return given.share(rows, found.instance, basis)
 
 
-@measure("krippendorff_alpha", _("Krippendorff’s α, %(level)s"), kinds=(PERSON,), levels=LEVELS, text="alpha")
+@measure("krippendorff_alpha", _("Krippendorff’s α"), kinds=(PERSON,), levels=LEVELS, text="alpha")
 def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
     """Krippendorff's alpha over all pairs with two or more votes, at each level of measurement."""
     found = given.people_votes

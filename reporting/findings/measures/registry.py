@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -75,10 +75,10 @@ class Measure:
     """A measure of one rater.
 
     key     : its key in the JSON
-    label   : its heading on the page, with `%(level)s` if it has levels
+    label   : its heading on the page
     kinds   : kinds of raters that have it
     applies : whether a rater of these kinds has it; all by default
-    levels  : variants of it; its value is then one estimate for each
+    levels  : variants of it with their headings; its value is then one estimate for each
     text    : its name in the text; the key's words when empty
     """
 
@@ -86,7 +86,7 @@ class Measure:
     label: str | Promise
     compute: Callable[[MeasureInput], Any]
     kinds: tuple[str, ...] = (PERSON, JUDGE)
-    levels: tuple[str, ...] = ()
+    levels: Mapping[str, str | Promise] = field(default_factory=dict)
     text: str = ""
     applies: Callable[[MeasureInput], bool] | None = None
 
@@ -96,7 +96,7 @@ class Measure:
 
     def headings(self) -> list[str]:
         """Return the headings of its columns on the page."""
-        return [str(self.label) % {"level": level} for level in self.levels] or [str(self.label)]
+        return [str(heading) for heading in self.levels.values()] or [str(self.label)]
 
     def estimates(self, found: Mapping[str, Any]) -> list[Estimate | None]:
         """Return a rater's estimates in the order of the headings; `None` where it has none."""

@@ -217,13 +217,8 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
             told += rater["kind"] == "person" and verdict is not None
             changed += rater["kind"] == "person" and verdict not in (None, SAME)
             lengths = [None if one[key] is None else round(one[key]) for key in ("mean_length_a", "mean_length_b")]
-            effect = one["length_effect"]
-            rows.append(
-                (
-                    (configuration_name(one), rater_name(rater["rater"])),
-                    [_sided(one["plain"]), _sided(one["win_rate_a"]), verdict, effect, *lengths],
-                )
-            )
+            cells = [_sided(one["plain"]), _sided(one["win_rate_a"]), verdict, _effect(one), *lengths]
+            rows.append(((configuration_name(one), rater_name(rater["rater"])), cells))
     headings = [
         *(_("Configuration"), _("Rater"), _("Win rate of A"), _("At equal lengths"), _("What it changes")),
         *(_("Effect of length (log-odds)"), _("Mean length of A"), _("Mean length of B")),
@@ -235,6 +230,12 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
     )
     text = said_of % {"changed": changed, "told": told} if told else ""
     return {"table": DataTable("lengths", caption, headings, rows), "text": text}
+
+
+def _effect(one: Findings) -> dict[str, Any]:
+    """Return the effect of length as a cell; its n and reasons are those of the win rate at equal lengths."""
+    value, low, high = (one[f"length_effect{end}"] for end in ("", "_low", "_high"))
+    return {"value": value, "low": low, "high": high, "about": "", "why": one["win_rate_a"].get("why", "")}
 
 
 def _sided(rate: Findings) -> dict[str, Any]:

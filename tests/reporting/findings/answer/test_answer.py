@@ -231,9 +231,9 @@ def test_settling_takes_the_planned_number_of_instances() -> None:
 @pytest.mark.parametrize(
     ("changed", "rule", "said"),
     [
-        ({}, "agreement_above_chance", "(20 instances; Krippendorff’s α, ordinal: 0.30 [0.10, 0.50]; 0 is chance"),
+        ({}, "agreement_above_chance", "0.30 [95% interval 0.10 to 0.50], which Landis and Koch call “fair”"),
         ({"krippendorff_alpha": {"ordinal": estimate(0.1, 0.0, 0.2)}}, "agreement_by_chance", "no more than chance"),
-        ({"krippendorff_alpha": {"ordinal": estimate(0.1)}}, "agreement_above_chance", "ordinal: 0.10; 0 is chance"),
+        ({"krippendorff_alpha": {"ordinal": estimate(0.1)}}, "agreement_above_chance", "ordinal: 0.10, which Landis and Koch call “slight”; 0 is"),
         (
             {"krippendorff_alpha": {"ordinal": estimate(None)}},
             "agreement",

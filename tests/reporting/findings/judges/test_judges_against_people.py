@@ -266,7 +266,8 @@ def test_lengths_are_adjusted_for_people_and_judges() -> None:
     assert found["win_rate_a"]["value"] == pytest.approx(expected.win_rate)
     assert (found["win_rate_a"]["low"], found["win_rate_a"]["high"]) == pytest.approx((expected.low, expected.high))
     assert found["plain"]["value"] == pytest.approx(expected.plain)
-    assert found["length_effect"] == pytest.approx(expected.length_effect)
+    effect = expected.length_effect, expected.effect_low, expected.effect_high
+    assert tuple(found[f"length_effect{end}"] for end in ("", "_low", "_high")) == pytest.approx(effect)
     assert (judge["rater"], judge["configurations"][0]["win_rate_a"]["value"]) == ("judge:j", pytest.approx(0.5))
     assert (people["ridge"], found["mean_length_a"]) == (0.01, 100.0)
 
