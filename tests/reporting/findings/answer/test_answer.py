@@ -233,7 +233,11 @@ def test_settling_takes_the_planned_number_of_instances() -> None:
     [
         ({}, "agreement_above_chance", "0.30 [95% interval 0.10 to 0.50], which Landis and Koch call “fair”"),
         ({"krippendorff_alpha": {"ordinal": estimate(0.1, 0.0, 0.2)}}, "agreement_by_chance", "no more than chance"),
-        ({"krippendorff_alpha": {"ordinal": estimate(0.1)}}, "agreement_above_chance", "ordinal: 0.10, which Landis and Koch call “slight”; 0 is"),
+        (
+            {"krippendorff_alpha": {"ordinal": estimate(0.1)}},
+            "agreement_above_chance",
+            "ordinal: 0.10, which Landis and Koch call “slight”; 0 is",
+        ),
         (
             {"krippendorff_alpha": {"ordinal": estimate(None)}},
             "agreement",
