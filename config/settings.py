@@ -59,6 +59,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "annotation.core.middleware.FormAddressMiddleware",
     "annotation.core.middleware.SignedOutMiddleware",
     "annotation.core.middleware.DomainErrorMiddleware",
     "annotation.core.unavailable.UnavailableDatabaseMiddleware",

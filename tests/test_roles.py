@@ -78,6 +78,7 @@ class Sweep:
     secrets: list[str] = field(default_factory=list)
     spilled: set[str] = field(default_factory=set)  # requests whose response holds one of them
     parts: int = 0
+    opened: dict[str, str] = field(default_factory=dict)  # what a browser sees at an address that takes no GET
 
     def answer(self, route: Route, method: str, column: str, **more: Any) -> Any:
         """Request an address as a role, and look in the response for the other group where it must not be."""
@@ -123,6 +124,10 @@ def request_as_every_role(sweep: Sweep, route: Route, method: str) -> None:
             answer = sweep.answer(route, method, column)
         answers[column] = outcome(answer)
         if answers[column] == "405":
+            if method == "GET" and "/api/" not in route.address:
+                with unrendered():
+                    seen = sweep.answer(route, method, column, headers={"Accept": "text/html"}, follow=True)
+                sweep.opened[route.name] = f"{seen.status_code} {[address for address, _ in seen.redirect_chain]}"
             return
         if column == "study admin" and (method, answer.status_code) == ("GET", 200) and "/api/" not in route.address:
             sweep.parts += outcome(sweep.answer(route, method, column, headers=HTMX)) == "ok"
@@ -135,6 +140,13 @@ def unrendered() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Template, "render", lambda _template, _context: "")
         yield
+
+
+def test_a_browser_at_an_address_that_takes_no_get_is_led_to_the_page_above(sweep: Sweep) -> None:
+    assert len(sweep.opened) > 20
+    led = ("200 ['/", "403 ['/endpoints/")  # an endpoint's page is for site admins
+    assert {name: seen for name, seen in sweep.opened.items() if not seen.startswith(led)} == {}
+    assert sweep.opened["annotation:separability"] == "200 ['/studies/mine-study/']"
 
 
 def test_every_route_does_for_every_role_what_the_table_says(sweep: Sweep) -> None:

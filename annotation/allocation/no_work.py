@@ -31,11 +31,11 @@ def no_work_reason(annotator: Annotator, at: datetime) -> str:
         return _("You did not pass the qualification for this study, so there is nothing for you to rate. Thank you.")
     if queue.has_free_slot(annotator.study):
         if limits.is_reached(annotator, channel_of(annotator)) or not limits.below_cap(annotator, rating):
-            return _("You have done as many HITs as you may do here now. Thank you!")
-        return _("You have rated everything that is open to you. Thank you!")
+            return _("You have done as many HITs as you may do here now.")
+        return _("You have rated everything that is open to you.")
     soonest = _SOONEST.first(study=annotator.study_id, annotator=annotator.pk)
     if soonest is None:
-        return _("Everything has been rated. Thank you!")
+        return _("Everything has been rated.")
     minutes = max(1, round((soonest - at).total_seconds() / 60))
     return _("Every HIT is being worked on. The first may come free in %(minutes)d min: please look again then.") % {
         "minutes": minutes

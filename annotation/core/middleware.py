@@ -1,12 +1,14 @@
 """Middleware: domain errors as pages, language, encoding and size of requests, expired sessions and caching."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.middleware.locale import LocaleMiddleware
-from django.shortcuts import render, resolve_url
+from django.shortcuts import redirect, render, resolve_url
+from django.urls import is_valid_path
 from django.utils import translation
 from django.utils.cache import patch_cache_control
 from django.utils.deprecation import MiddlewareMixin
@@ -63,6 +65,21 @@ class DomainErrorMiddleware(MiddlewareMixin):
         if isinstance(error, ConsentNeeded):
             response["X-Tandem-Wait"] = "consent"
         return response
+
+
+class FormAddressMiddleware(MiddlewareMixin):
+    """Leads a browser that opens the address to which a form is sent to the page above it; programs get the 405."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Redirect to the nearest address above that exists; one that takes no GET either leads on from there."""
+        opened = request.method == "GET" and "text/html" in request.headers.get("Accept", "") and not is_htmx(request)
+        if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or not opened:
+            return response
+        above = request.path_info.rstrip("/")
+        while above := above.rpartition("/")[0]:
+            if is_valid_path(f"{above}/"):
+                break
+        return redirect(f"{above}/")
 
 
 class SignedOutMiddleware(MiddlewareMixin):

@@ -140,6 +140,7 @@ def next_hit(request: HttpRequest) -> Assignment | HttpResponse:
     ended_studies = [annotator.study for annotator in search.known if has_ended(annotator)]
     context = {
         "base": page_base(request),
+        "thanks": Assignment.objects.filter(annotator__in=search.known, submitted_at__isnull=False).exists(),
         # A rater who is sent back to a platform gets no second instruction, such as to wait.
         "reason": _reason(search) if stays or search.declined or search.failed or ended_studies else "",
         "completion_message": completion_message,

@@ -170,8 +170,11 @@ def _raters(study: Study, seen: dict[str, Any]) -> Step:
     return replace(step, state=State.RUNNING, figures=figures, actions=(watch, bring))
 
 
+NOT_HERE = (Annotator.Kind.IMPORTED, Annotator.Kind.SCRIPTED)
+
+
 def _figures_of_raters(study: Study, total: int, filled: int, claimed: int) -> str:
-    came = Annotator.objects.present().filter(study=study, participant__isnull=False).count()
+    came = Annotator.objects.present().filter(study=study).exclude(kind__in=NOT_HERE).count()
     parts = [
         _("%(filled)d of %(total)d slots filled") % {"filled": filled, "total": total},
         _("%(count)d at work now") % {"count": claimed},

@@ -1,6 +1,9 @@
 """Template filters for raters and their work, on the pages of researchers."""
 
+import re
+
 from django import template
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -50,6 +53,20 @@ def source_of_rater(rater: Annotator) -> str:
 
 
 @register.filter
+def block_reason(rater: Annotator) -> str:
+    """Say in the reader's language why a rater was blocked, which is stored in English."""
+    found = re.fullmatch(r"(\S+) of (\d+) (known answers|repeated pairs), below (\S+)", rater.block_reason)
+    if found is None:
+        return rater.block_reason
+    share, answered, what, limit = found.groups()
+    named = {
+        "known answers": _("%(share)s of %(answered)s known answers, below %(limit)s"),
+        "repeated pairs": _("%(share)s of %(answered)s repeated pairs, below %(limit)s"),
+    }
+    return str(named[what]) % {"share": number_format(share), "answered": answered, "limit": number_format(limit)}
+
+
+@register.filter
 def purpose(value: str) -> str:
     """Name an assignment's purpose."""
     return str(PURPOSES.get(Assignment.Purpose(value), value))
@@ -70,4 +87,4 @@ def assignment_status(assignment: Assignment) -> str:
 @register.filter
 def minutes(seconds: float | None) -> str:
     """Show seconds as minutes."""
-    return "–" if seconds is None else f"{seconds / 60:.1f}"
+    return "–" if seconds is None else number_format(f"{seconds / 60:.1f}", 1)

@@ -13,6 +13,7 @@ from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
@@ -136,21 +137,21 @@ def _configuration_named(numbers: dict[str, Any], of: tuple[str, str, str]) -> d
     return next((one for one in numbers["configurations"] if named.items() <= one.items()), None)
 
 
-def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
-    """List what a study still lacks for findings, in the order in which to do it."""
+def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
+    """List what a study still lacks for findings, in the order in which to do it, with the page for it."""
+    page, judges = (reverse(view, args=[study.slug]) for view in ("annotation:study", "judging:judges"))
     configurations = numbers["configurations"]
     if not configurations:
-        return [
-            _("Read a file with texts of two systems, on the study's page or with %(command)s")
-            % {"command": f"manage.py import_study FILE --study {study.slug}"}
-        ]
+        read = _("Read a file with texts of two systems, on the study's page or with %(command)s")
+        return [(read % {"command": f"manage.py import_study FILE --study {study.slug}"}, page)]
     steps = []
     if any(map(lacks_separability, configurations)):
         compute = _("Compute separability, on the study's page or with %(command)s")
-        steps.append(compute % {"command": f"manage.py compute_separability {study.slug}"})
+        steps.append((compute % {"command": f"manage.py compute_separability {study.slug}"}, page))
     if not any(one["raters"][0]["ratings"] for one in configurations):
-        steps.append(_("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere"))
+        collect = _("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere")
+        steps.append((collect, page))
     if not any(len(one["raters"]) > 1 for one in configurations):
         judge = _("Let a judge rate the same pairs, under Judges or with %(command)s")
-        steps.append(judge % {"command": f"manage.py run_judge {study.slug} --judge NAME"})
+        steps.append((judge % {"command": f"manage.py run_judge {study.slug} --judge NAME"}, judges))
     return steps

@@ -166,7 +166,7 @@ def test_time_goes_to_the_pair_that_a_rater_is_at(open_as: OpenAs, transactional
                 expect(walk.card(page, place + 1).locator("h2")).to_be_focused()
         expect(page.locator("[data-action=submit]")).to_be_focused()
         page.keyboard.press("Enter")
-        expect(page.locator("h1")).to_have_text("No HIT for you now")
+        expect(page.locator("h1")).to_have_text("Thank you!")
         assert_times(hit, DWELLS)
 
 

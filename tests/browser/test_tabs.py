@@ -120,7 +120,7 @@ def test_windows_of_one_hit_agree(open_as: OpenAs, transactional_db: None) -> No
         told = page.locator("#refused")
         expect(told).to_contain_text("went on in another window")
         told.get_by_role("link", name="Load this page again").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("No HIT for you now")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Thank you!")
 
 
 def test_a_window_of_an_earlier_stage_or_pair_says_so(open_as: OpenAs, transactional_db: None) -> None:

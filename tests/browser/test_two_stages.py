@@ -241,7 +241,7 @@ def test_reasons_are_kept_and_keys_lead_on(open_as: OpenAs, live_server: Any, tr
         assert walk.on_server(page) == {0: "left", 1: "right"}
         assert walk.on_server(page, "revised") == {0: "left", 1: "left"}
         page.keyboard.press("Enter")
-        expect(page.locator("h1")).to_have_text("No HIT for you now")
+        expect(page.locator("h1")).to_have_text("Thank you!")
 
 
 def drafts(page: Page) -> list[str]:

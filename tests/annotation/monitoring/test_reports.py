@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -52,7 +53,7 @@ def test_reports_list_flags_and_returned_hits_by_kind(study: Study) -> None:
     assert "Returned HITs (1)" in page
     assert "nothing there" in page  # taken back ones are there, and marked
     assert page.count("taken back") == 1
-    assert flagged.annotator.code in page
+    assert f'href="/studies/study/raters/{flagged.annotator.pk}/"><code>{flagged.annotator.code}<' in page
     assert ATTACK not in page
     assert "&lt;script&gt;" in page
     instance = flagged.hit.matchup.instance
@@ -106,7 +107,9 @@ def test_reports_are_for_readers_of_the_study(study: Study) -> None:
 def test_a_study_admin_lets_a_blocked_rater_go_on(study: Study) -> None:
     make_batch(study)
     blocked, warned = make_annotator(study), make_annotator(study, "other")
-    Annotator.objects.filter(pk=blocked.pk).update(blocked_at=timezone.now(), block_reason="0.40 of 5 known answers")
+    Annotator.objects.filter(pk=blocked.pk).update(
+        blocked_at=timezone.now(), block_reason="0.4 of 5 known answers, below 0.5"
+    )
     Annotator.objects.filter(pk=warned.pk).update(warned_at=timezone.now())
     gold = rate(claim(warned, timezone.now()), at=timezone.now())
     gold.slot.delete()
@@ -116,13 +119,15 @@ def test_a_study_admin_lets_a_blocked_rater_go_on(study: Study) -> None:
     address = "/studies/study/reports/"
 
     page = reader(study).get(address).text
-    assert "0.40 of 5 known answers" in page
+    assert "0.4 of 5 known answers, below 0.5" in page
+    german = reader(study, "study-admin").get(address, headers={"Accept-Language": "de"}).text
+    assert "0,4 von 5 bekannten Antworten, unter 0,5" in german
     assert f"{right} of 2" in page
     assert "Unblock" not in page
     assert reader(study, "annotator").post(address, {"unblock": blocked.code}).status_code == 404
     researcher = signed_in(make_user("second", "researcher", study=study))
     assert researcher.post(address, {"unblock": blocked.code}).status_code == 403
-    manager = reader(study, "study-admin")
+    manager = signed_in(User.objects.get(username="study-admin"))
     assert manager.get(address).text.count("Unblock") == 1
     for stranger in (warned.code, "nobody", "a\x00b", make_annotator(make_study("second"), "x").code):
         assert manager.post(address, {"unblock": stranger}).status_code == 404

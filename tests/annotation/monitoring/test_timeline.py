@@ -1,5 +1,6 @@
 """Progress over time: steps that add up to the filled slots, and lines that stay in the picture."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -73,6 +74,8 @@ def test_the_page_shows_the_picture_and_what_to_decide_first(study: Study, batch
     assert '<polyline class="filled"' in page
     assert "To decide" in page
     assert page.index("To decide") < page.index("Time and money")
+    assert re.search(r"1 idle claim</a>\s*<a [^>]*>failed checks: 0 blocked, 1 warned</a>", page)
+    assert "0,0 h" in manager.get(f"/studies/study/batches/{batch.pk}/", headers={"Accept-Language": "de"}).text
     assert "Yes, close it" in page
     assert 'value="open"' not in page
     draft = make_batch(study, name="later", status="draft")

@@ -517,6 +517,7 @@ def test_nothing_to_rate_says_why_whom_to_ask_and_where_to_look() -> None:
 
     page = main_of(signed_in(annotator), "/rate/")
 
+    assert "<h1>Thank you!</h1>" in " ".join(page.split()).replace("> ", ">").replace(" <", "<")
     assert "Everything has been rated." in page
     assert "ada@example.org" in page
     assert 'href="/rate/progress/"' in page

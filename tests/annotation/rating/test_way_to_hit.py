@@ -42,7 +42,7 @@ def test_the_whole_way_to_the_end(study: Study) -> None:
         address = response.headers.get("Location", "")
 
     assert len(seen) == 2
-    assert "Everything has been rated. Thank you!" in response.text
+    assert "Everything has been rated." in response.text
     assert Assignment.objects.filter(state="submitted").count() == 2
     assert set(Rating.objects.of_every_question().values_list("verdict", flat=True)) == {0}
 

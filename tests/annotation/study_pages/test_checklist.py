@@ -73,7 +73,9 @@ def test_raters_are_brought_watched_and_done(study: Study, manager: Client) -> N
     assert "No channel is open" in raters.missing
     assert raters.actions[0].address == "/studies/study/channels/"
 
+    make_annotator(study)  # by an account, and no channel
     make_first_links(study=study, count=1, at=timezone.now())
+    assert step(manager, "raters").figures.endswith("1 rater joined")
     assert states(manager)["raters"] == "running"
     assert first_action(manager, "raters") == f"/studies/study/batches/{batch.pk}/"
 
