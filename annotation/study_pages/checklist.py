@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
@@ -113,7 +114,8 @@ def _separability(study: Study, seen: dict[str, Any]) -> Step:
         "separability", _("Separability"), State.WAITING, "", details="annotation/study_pages/_separability.html"
     )
     of_all = {"done": len(runs), "all": len(rows)}
-    figures = _("%(done)d of %(all)d configurations") % of_all if rows else _("Needs texts")
+    of_configurations = ngettext("%(done)d of %(all)d configuration", "%(done)d of %(all)d configurations", len(rows))
+    figures = of_configurations % of_all if rows else _("Needs texts")
     if runs:
         figures = f"{figures} · {', '.join(dict.fromkeys(run.label for run in runs))}"
     missing = _("How easily two systems' texts can be told apart. It helps to choose instances; you can do without.")
@@ -170,11 +172,9 @@ def _raters(study: Study, seen: dict[str, Any]) -> Step:
     return replace(step, state=State.RUNNING, figures=figures, actions=(watch, bring))
 
 
-NOT_HERE = (Annotator.Kind.IMPORTED, Annotator.Kind.SCRIPTED)
-
-
 def _figures_of_raters(study: Study, total: int, filled: int, claimed: int) -> str:
-    came = Annotator.objects.present().filter(study=study).exclude(kind__in=NOT_HERE).count()
+    joined = Q(participant__isnull=False) | Q(kind=Annotator.Kind.ACCOUNT)
+    came = Annotator.objects.present().filter(joined, study=study).count()
     parts = [
         _("%(filled)d of %(total)d slots filled") % {"filled": filled, "total": total},
         _("%(count)d at work now") % {"count": claimed},

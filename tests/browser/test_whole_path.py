@@ -80,7 +80,7 @@ def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server
     click("button", "Make the study")
     expect(researcher.get_by_role("status")).to_contain_text("2 instances added")
     click("button", "Compute")
-    expect(researcher.locator("#step-separability")).to_contain_text("1 of 1 configurations")
+    expect(researcher.locator("#step-separability")).to_contain_text("1 of 1 configuration")
     click("button", "New batch")
     click("button", "Make and launch")
     links = researcher.locator("td code", has_text="/join/")

@@ -57,7 +57,7 @@ def test_each_step_opens_the_next_one(study: Study, manager: Client) -> None:
 
     compute_separability(study=study, similarity="rouge1", group="0,1")
     assert states(manager)["batch"] == "next"
-    assert step(manager, "separability").figures == "1 of 1 configurations · rouge1"
+    assert step(manager, "separability").figures == "1 of 1 configuration · rouge1"
     assert first_action(manager, "batch") == "/studies/study/batches/new/"
 
     batch = make_batch(study, status="draft", raters=1)
