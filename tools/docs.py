@@ -5,6 +5,7 @@ The sources are a copy of docs/ and pages that are generated here: commands, set
 exports and paths of the API. A link that leads nowhere, and a page that no table of contents names, is an error.
 """
 
+import argparse
 import os
 import re
 import shutil
@@ -19,6 +20,11 @@ import django
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "var" / "docs"
 OUTSIDE = "deploy"  # a folder elsewhere that pages link to
+# Django's own options, which say the same of each command.
+OF_EVERY_COMMAND = (
+    *("help", "version", "verbosity", "settings", "pythonpath", "traceback"),
+    *("no_color", "force_color", "skip_checks"),
+)
 
 
 def _cell(text: object) -> str:
@@ -35,12 +41,15 @@ def commands() -> str:
     """Return the help of each command, by package."""
     from django.core.management import get_commands, load_command_class
 
-    text = "# Commands\n\nEach as `./manage.py NAME …`, or `tandem NAME …` where Tandem is installed.\n"
+    text = "# Commands\n\nEach as `./manage.py NAME …`, or `tandem NAME …` where Tandem is installed; all take Django's `--verbosity` and `--traceback`.\n"
     own = {name: app for name, app in get_commands().items() if app in ("annotation", "judging", "reporting")}
     for package in ("annotation", "judging", "reporting"):
         text += f"\n## {package.capitalize()}\n"
         for name in sorted(name for name, app in own.items() if app == package):
             parser = load_command_class(package, name).create_parser("./manage.py", name)
+            for action in parser._actions:
+                if action.dest in OF_EVERY_COMMAND:
+                    action.help = argparse.SUPPRESS
             text += f"\n### {name}\n\n```text\n{parser.format_help()}```\n"
     return text
 
