@@ -47,7 +47,7 @@ def commands() -> str:
         text += f"\n## {package.capitalize()}\n"
         for name in sorted(name for name, app in own.items() if app == package):
             parser = load_command_class(package, name).create_parser("./manage.py", name)
-            for action in parser._actions:
+            for action in parser._actions:  # noqa: SLF001 argparse lists them nowhere else
                 if action.dest in OF_EVERY_COMMAND:
                     action.help = argparse.SUPPRESS
             text += f"\n### {name}\n\n```text\n{parser.format_help()}```\n"

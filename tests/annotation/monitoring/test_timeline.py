@@ -74,7 +74,7 @@ def test_the_page_shows_the_picture_and_what_to_decide_first(study: Study, batch
     assert '<polyline class="filled"' in page
     assert "To decide" in page
     assert page.index("To decide") < page.index("Time and money")
-    assert re.search(r"1 idle claim</a>\s*<a [^>]*>failed checks: 0 blocked, 1 warned</a>", page)
+    assert re.search(r"1 idle claim\s*</a>\s*<a [^>]*>\s*failed checks: 0 blocked, 1 warned\s*</a>", page)
     assert "0.0 h" not in page  # no vote of this HIT was timed
     assert "Yes, close it" in page
     assert 'value="open"' not in page
