@@ -107,11 +107,17 @@ function linkTo(address, name) {
   return link;
 }
 
-function sayWaiting(form, status) {
+/** Add the number by which the server's log has a request that it failed at. */
+function numbered(text, xhr) {
+  const number = xhr?.status >= 500 && xhr.getResponseHeader("X-Request-ID");
+  return number ? `${text} ${words.number} ${number}` : text;
+}
+
+function sayWaiting(form, status, xhr) {
   const { text, address, name } = duty(status);
   if (!late.has(keyOf(form))) announce(form, words.waiting);
   late.add(keyOf(form));
-  say(form, text, "waiting");
+  say(form, numbered(text, xhr), "waiting");
   if (address) form.querySelector(".saved").append(" ", linkTo(address, name));
 }
 
@@ -205,7 +211,7 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
   inFlight.delete(key);
   const status = statusOf(detail);
   if (isAnswer(status)) answered(sender, id, status, detail.xhr.responseText);
-  else failed(key, status, detail.xhr.getResponseHeader("Retry-After"));
+  else failed(key, status, detail.xhr);
   if (late.has(key) || !memory.has(key)) settle(key); // else a newer choice is still to be sent
   paint();
 });
@@ -237,9 +243,9 @@ function answered(sender, id, status, html) {
   });
 }
 
-function failed(key, status, wait) {
-  if (formOf(key)) sayWaiting(formOf(key), status);
-  later(wait);
+function failed(key, status, xhr) {
+  if (formOf(key)) sayWaiting(formOf(key), status, xhr);
+  later(xhr.getResponseHeader("Retry-After"));
 }
 
 // Small forms beside the votes: they are not kept for later, but a failure is shown
@@ -360,7 +366,7 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
   if (address) tellElsewhere(text, " ", linkTo(address, name));
   else if (!isAnswer(status)) {
     wanted = elt.id;
-    unsent = navigator.onLine ? words.submitWaits : words.offline;
+    unsent = navigator.onLine ? numbered(words.submitWaits, xhr) : words.offline;
     later(xhr.getResponseHeader("Retry-After"));
     paint();
   } else if (!isPage(xhr)) tellElsewhere(messageOf(xhr.responseText, words.notSent));

@@ -221,10 +221,13 @@ def expect_to_be_asked_again(page: Page) -> None:
 
     def busy(route: Route) -> None:
         sent.append(route.request.url)
-        route.fulfill(status=503, headers={"Retry-After": "20"}, body='<div role="alert">Not saved yet</div>')
+        told = {"Retry-After": "20", "X-Request-ID": "0123abcd"}
+        route.fulfill(status=503, headers=told, body='<div role="alert">Not saved yet</div>')
 
     page.route("**/vote/", busy)
-    expect(walk.choose(page, 1, "left")).to_contain_text("Waiting: not saved yet.")
+    waits = walk.choose(page, 1, "left")
+    expect(waits).to_contain_text("Waiting: not saved yet.")
+    expect(waits).to_contain_text("Number of this error: 0123abcd")  # by which the log has it
     page.clock.run_for(19_000)  # when it says, and not before
     assert len(sent) == 1
     page.unroute("**/vote/")
