@@ -4,9 +4,10 @@
 # usage: find_python.sh          that of .venv if it works, else as with --new
 #        find_python.sh --new    an interpreter to make a virtual environment with
 #
-# If PYTHON is set, only that interpreter is considered. Otherwise the versions known to work are tried before the plain
-# `python3`, which may be too old, or so new that packages have to be compiled; interpreters that can make virtual
-# environments are preferred.
+# If PYTHON is set, only that interpreter is considered. Otherwise those on PATH are tried, the versions known to work before
+# the plain `python3`, which may be too old, or so new that packages have to be compiled. One that can make virtual
+# environments is preferred, and above all one that was compiled with profile-guided optimization, as distributions do and
+# pyenv does not unless it is told to: without it everything takes about a third longer.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -42,21 +43,36 @@ if [ "${1:-}" != --new ] && look_at .venv/bin/python; then
     exit 0
 fi
 
-able=
+can_make_venvs='import ensurepip, venv'
+# Debian's flags don't say it, so what lies in /usr is taken for a distribution's.
+is_optimized='
+import sys, sysconfig
+flags = sysconfig.get_config_var("CONFIG_ARGS") or ""
+sys.exit(sys.base_prefix != "/usr" and "--enable-optimizations" not in flags)'
+slow=
+unable=
 seen=
-for candidate in python3.13 python3.12 python3.11 python3 python; do
-    if look_at "$candidate"; then
-        if "$path" -c 'import ensurepip, venv' 2>/dev/null; then
-            printf '%s\n' "$path"
-            exit 0
+for name in python3.13 python3.12 python3.11 python3 python; do
+    # Of each name all on PATH: IFS splits it, and holds nothing of use to what else is done here.
+    IFS=:
+    for folder in $PATH; do
+        [ -x "$folder/$name" ] || continue
+        if look_at "$folder/$name"; then
+            if ! "$path" -c "$can_make_venvs" 2>/dev/null; then
+                unable=${unable:-$path}
+            elif ! "$path" -c "$is_optimized"; then
+                slow=${slow:-$path}
+            else
+                printf '%s\n' "$path"
+                exit 0
+            fi
+        elif [ -n "$version" ]; then
+            seen="${seen:+$seen, }$name is $version"
         fi
-        able=${able:-$path}
-    elif [ -n "$version" ]; then
-        seen="${seen:+$seen, }$candidate is $version"
-    fi
+    done
 done
-if [ -n "$able" ]; then
-    printf '%s\n' "$able"
+if [ -n "$slow$unable" ]; then
+    printf '%s\n' "${slow:-$unable}"
     exit 0
 fi
 echo "Tandem needs Python 3.11 or newer; found here: ${seen:-none}. Install one, or name one: PYTHON=/path/to/python3.11" >&2

@@ -50,7 +50,6 @@ def test_sections_and_filters_by_keyboard(study: Study, open_as: OpenAs) -> None
     page.route("**/charts/**", draw)
     page.goto(ADDRESS)
     assert page.locator(".answer li").count() >= 4
-    inspection.look(page, "findings")
     expect(page.locator("img[loading=lazy]")).to_have_count(0)  # a print has those of closed sections too
     # Their size, or an aspect ratio, gives them room before they are there.
     ratios = {one.evaluate("one => getComputedStyle(one).aspectRatio") for one in page.locator("picture img").all()}

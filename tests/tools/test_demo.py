@@ -185,6 +185,7 @@ def test_killed_supervisor_leaves_nothing_running(served: Served) -> None:
         assert probe.connect_ex(("127.0.0.1", served.port)) != 0
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("served", [("serve", False)], indirect=True, ids=["serve"])
 def test_serve_migrates_the_database_offers_the_first_admin_in_and_serves(served: Served) -> None:
     said = served.wait_until_served()

@@ -17,6 +17,17 @@ BROKEN = "#!/bin/sh\necho 'no such version' >&2\nexit 127\n"
 WORKING = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'
 
 
+def answering(*, optimized: bool, venv: bool = True) -> str:
+    """Return a script that answers, with its own path, as a Python that was compiled so."""
+    return f"""#!/bin/sh
+case $2 in
+    *version_info*) printf "3.12\\n%s\\n" "$0" ;;
+    *optimizations*) exit {int(not optimized)} ;;
+    *ensurepip*) exit {int(not venv)} ;;
+esac
+"""
+
+
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """A clone with nothing installed: the files that run before there is a virtual environment."""
@@ -87,6 +98,29 @@ def test_python_that_works_is_found(clone: Path, pythons: dict[str, str]) -> Non
     found = run(FIND, clone, pythons)
     assert found.returncode == 0, found.stderr
     assert os.path.samefile(found.stdout.strip(), sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("pythons", "taken"),
+    [
+        pytest.param(
+            {"python3.13": answering(optimized=False), "python3": answering(optimized=True)}, "python3", id="optimized"
+        ),
+        pytest.param(
+            {"python3.13": answering(optimized=True, venv=False), "python3": answering(optimized=False)},
+            "python3",
+            id="that can make virtual environments",
+        ),
+        pytest.param({"python3.11": answering(optimized=False, venv=False)}, "python3.11", id="the only one"),
+        pytest.param(
+            {"python3.12": answering(optimized=True), "python3": answering(optimized=True)}, "python3.12", id="known"
+        ),
+    ],
+)
+def test_the_better_python_is_taken(clone: Path, pythons: dict[str, str], taken: str) -> None:
+    found = run(FIND, clone, pythons)
+    assert found.returncode == 0, found.stderr
+    assert Path(found.stdout.strip()).name == taken
 
 
 def test_python_variable_rules_out_the_others(clone: Path) -> None:

@@ -46,6 +46,7 @@ def test_new_and_upgraded_databases_have_one_schema() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.django_db
 def test_rows_of_every_release_are_there_after_migrating(tmp_path: Path) -> None:
     if connection.vendor == "sqlite":
