@@ -41,6 +41,10 @@ class MadeFile(models.Model):
         BUNDLE = "bundle", _("Bundle")
         REPORT = "report", _("Report")
         PREFERENCES = "preferences", _("Preferences")
+        REFINED = "refined", _("Repaired preferences")
+        NOISE = "noise", _("What a repair takes back of noise")
+        RANKING = "ranking", _("Texts ranked by a judge’s answers")
+        TABLE_CHECKS = "table-checks", _("Checks of comparison tables")
 
     class Status(models.TextChoices):
         QUEUED = "queued"

@@ -219,7 +219,7 @@ class Tandem:
         return self._save(f"studies/{slug}/exports/{kind}/", Path(out), format=form)
 
     def make_file(self, slug: str, kind: str, out: Path | str, **choices: Any) -> Path:
-        """Have a bundle, a report or preferences made, wait for it, and save it as a zip file.
+        """Have a file of one kind made (`POST studies/SLUG/files/`), wait for it, and save it as a zip file.
 
         Raises: ApiError if it can't be made.
         """

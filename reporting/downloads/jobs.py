@@ -1,10 +1,12 @@
 """Files that the worker makes of a study: queueing, making with progress, and removing them."""
 
+import json
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -18,11 +20,20 @@ from django_tasks import task
 from annotation.core.errors import AnnotationError
 from annotation.core.processes import this_process
 from annotation.models import Study
+from judging.core.errors import Interrupted
+from judging.endpoints.services import find_endpoint
+from judging.jobs.stopping import WORKER_STOP
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import Contents, Progress
+from reporting.core.charts import to_svg
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.findings.data.data_state import departures
-from reporting.logic.given_preferences import write_preferences
+from reporting.logic.given_preferences import FILES, write_preferences
+from reporting.logic.noise import noise_chart
+from reporting.logic.ranking import ranking_chart
+from reporting.logic.refining import Repair, noise_of, write_refined
+from reporting.logic.stored_ranking import StoredRanking, rank_stored
+from reporting.logic.training_files import Options
 from reporting.models import MadeFile
 from reporting.report.building import write_report
 
@@ -50,10 +61,76 @@ def _preferences(made: MadeFile, folder: Path, progress: Progress) -> None:
     progress(1, 1)
 
 
+def _refined(made: MadeFile, folder: Path, progress: Progress) -> None:
+    form, repair, asked = _repair(made)
+    options = Options(form, seed=repair.seed, **{name: asked[name] for name in ("negated", "down_sample", "held_out")})
+    folder.mkdir()
+    numbers = write_refined(made.study, folder / FILES[form], repair, options)
+    numbers["written"] = {Path(name).name: rows for name, rows in numbers["written"].items()}
+    _write(folder / "repair.json", numbers)
+    progress(1, 1)
+
+
+def _noise(made: MadeFile, folder: Path, progress: Progress) -> None:
+    _, repair, asked = _repair(made)
+    found = noise_of(made.study, repair, [percent / 100 for percent in asked["flips"]], draws=asked["draws"])
+    folder.mkdir()
+    _write(folder / "noise.json", found)
+    (folder / "noise.svg").write_text(to_svg(noise_chart(found)), encoding="utf-8")
+    progress(1, 1)
+
+
+def _ranking(made: MadeFile, folder: Path, progress: Progress) -> None:
+    found = rank_stored(made.study, StoredRanking(**made.options))
+    folder.mkdir()
+    _write(folder / "ranking.json", found)
+    (folder / "ranking.svg").write_text(to_svg(ranking_chart(found)), encoding="utf-8")
+    progress(1, 1)
+
+
+def _table_checks(made: MadeFile, folder: Path, progress: Progress) -> None:
+    # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
+    from judging.tables.checking import checked_by_entailment, checked_by_vectors, require_tables
+
+    asked = dict(made.options)
+    cap, in_flight, params = (asked.pop(name) for name in ("max_cost", "in_flight", "params"))
+    require_tables(made.study, asked["variant"])
+    if asked["model"]:
+        found = checked_by_vectors(made.study, **asked)
+    else:
+        running = {"stop": WORKER_STOP, "since": made.asked_at, "params": params}
+        running |= {} if in_flight is None else {"in_flight": in_flight}
+        found = checked_by_entailment(
+            made.study,
+            endpoint=find_endpoint(asked["endpoint"]),
+            variant=asked["variant"],
+            max_cost=None if cap is None else Decimal(cap),
+            **running,
+        )
+    folder.mkdir()
+    _write(folder / "checks.json", found.document)
+    progress(1, 1)
+
+
+def _repair(made: MadeFile) -> tuple[str, Repair, dict[str, Any]]:
+    """Return the form of training data, what is repaired, and what else was asked for."""
+    asked = dict(made.options)
+    wanted = WantedVerdicts(**{name: asked.pop(name) for name in ("raters", "dataset", "question", "stage")})
+    return asked.pop("form", ""), Repair(wanted, asked.pop("method"), asked.pop("seed")), asked
+
+
+def _write(path: Path, numbers: dict[str, Any]) -> None:
+    path.write_text(json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1) + "\n", encoding="utf-8")
+
+
 MAKERS: dict[str, Callable[[MadeFile, Path, Progress], None]] = {
     MadeFile.Kind.BUNDLE: _bundle,
     MadeFile.Kind.REPORT: _report,
     MadeFile.Kind.PREFERENCES: _preferences,
+    MadeFile.Kind.REFINED: _refined,
+    MadeFile.Kind.NOISE: _noise,
+    MadeFile.Kind.RANKING: _ranking,
+    MadeFile.Kind.TABLE_CHECKS: _table_checks,
 }
 
 
@@ -70,7 +147,7 @@ def queue_file(study: Study, kind: str, options: dict[str, Any], by: User | None
         if made.status in UNDER_WAY and (made.kind, made.options) == (kind, options):
             return made, False
     made = MadeFile.objects.create(study=study, kind=kind, options=options, asked_by=by)
-    make_file.enqueue(made.pk)
+    (ask_for_file if kind == MadeFile.Kind.TABLE_CHECKS else make_file).enqueue(made.pk)
     return made, True
 
 
@@ -84,6 +161,9 @@ def make_file(made_id: int) -> bool:
     try:
         with _recorded(made) as progress:
             size = _make(made, progress)
+    except Interrupted:
+        _update(made, status=Status.QUEUED, executor="")
+        raise SystemExit(0) from None  # the task stays, for the next worker
     except AnnotationError as error:
         _update(made, status=Status.FAILED, message=str(error), finished_at=timezone.now())
         return False
@@ -97,6 +177,12 @@ def make_file(made_id: int) -> bool:
     for older in made.study.made_files.filter(status=Status.DONE)[MOST_KEPT:]:
         remove_file(older)
     return True
+
+
+@task()
+def ask_for_file(made_id: int) -> bool:
+    """Make a file for which a model is asked; a worker that is to stop ends it between two calls."""
+    return bool(make_file.call(made_id))
 
 
 def _make(made: MadeFile, progress: Progress) -> int:

@@ -14,14 +14,12 @@ from judging.aspects.text import estimate_lines
 from judging.calls.adhoc_runner import IN_FLIGHT
 from judging.core.pricing import money
 from judging.core.proportions import Proportion
-from judging.embeddings.services import Embedder
 from judging.endpoints.services import find_endpoint
 from judging.management.asking import asking
 from judging.management.commands._runs import param
 from judging.management.commands.run_judge import parse_money
-from judging.tables.checked_tables import model_figures
-from judging.tables.entailment import check_entailment, estimate_entailment, name_of
-from judging.tables.services import check_tables
+from judging.tables.checking import checked_by_entailment, checked_by_vectors, require_tables
+from judging.tables.entailment import estimate_entailment
 
 
 class Command(TandemCommand):
@@ -56,9 +54,7 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
-        tables = study.tables.filter(variant=options["variant"]) if options["variant"] else study.tables.all()
-        if not tables.exists():
-            raise CommandError(f"study {study.slug} has no such comparison tables")
+        require_tables(study, options["variant"])
         if options["entailment"]:
             self.by_entailment(study, options)
         elif options["estimate"]:
@@ -68,29 +64,19 @@ class Command(TandemCommand):
 
     def by_vectors(self, study: Study, options: dict[str, Any]) -> None:
         """Check by vectors."""
-        embedder = Embedder(find_endpoint(options["endpoint"]), options["model"])
         in_steps = options["format"] == "text" and options["verbosity"] > 1
-        done = check_tables(
-            study=study,
-            embedder=embedder,
-            variant=options["variant"],
-            threshold=options["threshold"],
+        found = checked_by_vectors(
+            study,
+            **{name: options[name] for name in ("endpoint", "model", "variant", "threshold")},
             on_progress=(lambda done: self.say(f"{done.made} tables checked")) if in_steps else None,
         )
-        figures = model_figures(study, model=options["model"], variant=options["variant"])
-        values = {
-            "study": study.slug,
-            "model": options["model"],
-            "threshold": options["threshold"],
-            **vars(done),
-            "variants": {name: vars(found.supported) | {"level": 0.95} for name, found in figures.items()},
-        }
+        done: Any = found.done
         means = f"have a cosine of {options['threshold']:g} or more"
         lines = [
             f"{done.made} tables checked, {done.kept} were before; {done.calls} calls, {done.tokens} tokens",
-            *(f"{name}: {_cells(found.supported, means)}" for name, found in figures.items()),
+            *(f"{name}: {_cells(one.supported, means)}" for name, one in found.figures.items()),
         ]
-        self.say_result(lines, values, options)
+        self.say_result(lines, found.document, options)
 
     def by_entailment(self, study: Study, options: dict[str, Any]) -> None:
         """Check by a model's answers, or print what that would take."""
@@ -102,36 +88,21 @@ class Command(TandemCommand):
             self.say_result(estimate_lines(estimate, cap), {"study": study.slug, **estimate.as_dict()}, options)
             return
         with asking(self.stderr) as (stop, meter):
-            done = check_entailment(
+            found = checked_by_entailment(
                 study, **asked, max_cost=cap, in_flight=options["in_flight"], stop=stop, on_progress=meter
             )
-        figures = model_figures(study, model=name_of(endpoint), variant=options["variant"])
+        done: Any = found.done
         usage = done.usage
-        values = {
-            "study": study.slug,
-            "model": name_of(endpoint),
-            **{name: getattr(done, name) for name in ("made", "kept", "unread")},
-            "calls": usage.calls,
-            "cached": usage.cached,
-            "cost": None if usage.total.cost is None else float(usage.total.cost),
-            "variants": {
-                name: {
-                    part: figure and vars(figure) | {"level": 0.95}
-                    for part, figure in (("entailment", found.entailment), ("coverage", found.coverage))
-                }
-                for name, found in figures.items()
-            },
-        }
         lines = [
             f"{done.made} tables checked, {done.kept} were before, {done.unread} had an answer that can't be read; "
             f"{usage.calls} calls, {usage.cached} answers were there, cost {money(usage.total.cost, endpoint.currency)}",
             *(
-                f"{name}: entailment {_score(found.entailment, 'no cell says anything')}; "
-                f"coverage of sentences {_score(found.coverage, 'no text has a sentence')}"
-                for name, found in figures.items()
+                f"{name}: entailment {_score(one.entailment, 'no cell says anything')}; "
+                f"coverage of sentences {_score(one.coverage, 'no text has a sentence')}"
+                for name, one in found.figures.items()
             ),
         ]
-        self.say_result(lines, values, options)
+        self.say_result(lines, found.document, options)
 
 
 def _cells(found: Proportion, means: str) -> str:

@@ -10,38 +10,32 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import argument, group, one_of
-from annotation.models import Generation, Study
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from judging.audits.on_demand import asking_alone
-from judging.audits.services import place_in_draw
 from judging.jobs.stopping import StopFlag
 from judging.management.asking import stopping_on_signals
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money
-from judging.models import Judge, JudgeRun
+from judging.models import JudgeRun
 from judging.runs.judges import find_judge
 from judging.runs.usage import usage_of
 from reporting.core.charts import to_png, to_svg
-from reporting.core.estimates import IntervalSettings
 from reporting.logic.live_ranking import Asking, ask_rankings, estimate_rankings
-from reporting.logic.presentations import judge_presentations, targets
-from reporting.logic.ranking import (
-    METHODS,
-    Known,
-    RankingAnswers,
-    as_text,
-    probabilities,
-    rank_sets,
-    ranking_chart,
-    reference_scores,
+from reporting.logic.ranking import METHODS, Known, as_text, ranking_chart
+from reporting.logic.stored_ranking import (
+    SEEDS,
+    StoredRanking,
+    answers_of,
+    judge_with_answers,
+    rank_stored,
+    ranked,
+    sets_to_rank,
 )
-from reporting.logic.study_audit import judges_audited
-from reporting.logic.text_sets import Pairs, TextSet, read_text_sets
+from reporting.logic.text_sets import Pairs, TextSet
 
 PICTURES = {".svg": lambda spec: to_svg(spec).encode(), ".png": to_png}
-SEEDS = 100  # of stored answers
 ONLY_WHEN_ASKING = ("in_flight", "max_cost", "limit")
 
 
@@ -89,35 +83,28 @@ class Command(RunJudge):
         study, picture, live = find_study(slug), options["picture"], options["run"] or options["estimate"]
         cap = parse_money(options["max_cost"])
         _check(options, live=live)
-        question = find_question(study, options["question"]).number
-        judge = _judge(study, options["judge"], question, live=live)
-        sets, pairs = _text_sets(study, judge, options)
         wanted = _wanted(options, live=live)
+        if not live:
+            more = {name: options[name] for name in ("question", "dataset", "sample")}
+            found = rank_stored(study, StoredRanking(options["judge"] or "", **wanted, **more))
+            self.show(found, picture, options["format"])
+            return
+        question = find_question(study, options["question"]).number
+        name = options["judge"]
+        judge = find_judge(name) if name else judge_with_answers(study, "", question)
+        sets, pairs = sets_to_rank(study, judge, dataset=options["dataset"], sample=options["sample"])
         if options["estimate"]:
             expected = estimate_rankings(study, judge, sets, question=question, limit=options["limit"], **wanted)
             values = {"study": study.slug, "judge": judge.name, **expected.as_dict()}
             self.say_result(["at most:", *lines(expected, cap)], values, options)
             return
-        target = targets(study, question=question)
-        known = probabilities(judge_presentations(study, judge, target, question=question))
-        asking, run = None, None
-        if live:
-            settings = {"in_flight": options["in_flight"], "max_cost": cap}
-            with asking_alone(study=study, judge=judge, question=question, **settings) as run:
-                asking = self.ask(run, sets, pairs, known, wanted, options["limit"])
-        else:
-            answered = {text for shown in known for text in shown}
-            sets = [one for one in sets if not answered.isdisjoint(one.texts)]
-        names = dict(Generation.objects.filter(instance__study=study).values_list("pk", "system__name"))
-        answers = RankingAnswers(known, reference_scores(target), names, turnable=not live)
-        found = {
-            "study": study.slug,
-            "rater": f"judge:{judge.name}",
-            **rank_sets(sets, answers, IntervalSettings(), **wanted),
-            **({"run": _asked(run, asking)} if run and asking else {}),
-        }
+        answers = answers_of(study, judge, question, turnable=False)
+        settings = {"in_flight": options["in_flight"], "max_cost": cap}
+        with asking_alone(study=study, judge=judge, question=question, **settings) as run:
+            asking = self.ask(run, sets, pairs, answers.known, wanted, options["limit"])
+        found = {**ranked(study, judge, sets, answers, **wanted), "run": _asked(run, asking)}
         self.show(found, picture, options["format"])
-        if run and asking and asking.ended:
+        if asking.ended:
             self.conclude(run, asking.ended)
 
     def show(self, found: dict[str, Any], picture: Path | None, form: str) -> None:
@@ -175,42 +162,6 @@ def _wanted(options: dict[str, Any], *, live: bool) -> dict[str, Any]:
         "seeds": options["seeds"] or (1 if live else SEEDS),
         "calibrate": options["calibrate"],
     }
-
-
-def _judge(study: Study, name: str | None, question: int, *, live: bool) -> Judge:
-    """Find the judge: any that can be asked, or one whose answers are stored."""
-    if live and name:
-        return find_judge(name)
-    judges = judges_audited(study, question)
-    if name is None:
-        if len(judges) != 1:
-            raise CommandError(
-                f"name the judge with --judge; those that have run on study {study.slug}: {', '.join(judges) or 'none'}"
-            )
-        (name,) = judges
-    if name not in judges:
-        known = ", ".join(judges) or "none"
-        raise CommandError(
-            f"no judge {name} has run on study {study.slug}; those that have: {known}; --run asks another"
-        )
-    return judges[name]
-
-
-def _text_sets(study: Study, judge: Judge, options: dict[str, Any]) -> tuple[list[TextSet], Pairs]:
-    """Read the texts that are to be ranked.
-
-    Raises: CommandError where there are none
-    """
-    drawn: list[str] = []
-    if options["sample"] is not None:
-        chosen = study.instances.filter(**({"dataset": options["dataset"]} if options["dataset"] else {}))
-        names = chosen.filter(matchups__pairs__isnull=False).order_by().values_list("instance_id", flat=True).distinct()
-        drawn = sorted(names, key=lambda one: place_in_draw(0, one))[: options["sample"]]
-    sets, pairs = read_text_sets(study, judge=judge, dataset=options["dataset"], instances=drawn)
-    if not sets:
-        of = f" of data set {options['dataset']}" if options["dataset"] else ""
-        raise CommandError(f"study {study.slug} has no pairs of texts{of}, so that nothing can be ranked")
-    return sets, pairs
 
 
 def _asked(run: JudgeRun, asking: Asking) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from django.core.management.base import CommandError
 from analysis.refinement import EQUAL_RATINGS
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Rating
-from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
-from reporting.logic.preferences import PEOPLE, Chosen, read_preferences
-from reporting.logic.repaired import repair_study, report
+from reporting.exports.elsewhere import WantedVerdicts
+from reporting.logic.preferences import PEOPLE
+from reporting.logic.refining import Repair, write_refined
 from reporting.logic.text import as_text
-from reporting.logic.training_files import FORMS, Options, write_training_data
+from reporting.logic.training_files import FORMS, Options
 
 
 class Command(TandemCommand):
@@ -49,26 +49,13 @@ class Command(TandemCommand):
             raise CommandError(f"--held-out {options['held_out']}: a share is at least 0 and below 1")
         if options["seed"] < 0:
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
-        question = find_question(study, options["question"])
         raters = tuple(options["rater"]) or (PEOPLE,)
-        given = read_preferences(study, Chosen(raters, question.number, options["stage"], options["dataset"]))
-        repaired = repair_study(given, method=options["method"], seed=options["seed"])
-        if not len(repaired.pairs):
-            raise CommandError(
-                f"{slug} has no preference by {', '.join(raters)} that a ranking could be made of; name others with --rater"
-            )
-        chosen = Options(
+        wanted = WantedVerdicts(raters, options["dataset"], options["question"], options["stage"])
+        written = Options(
             options["form"], options["negated"], options["down_sample"], options["held_out"], options["seed"]
         )
         try:
-            written = write_training_data(repaired, out, title=study.title, question=question.text, options=chosen)
+            numbers = write_refined(study, out, Repair(wanted, options["method"], options["seed"]), written)
         except OSError as error:
             raise CommandError(f"can't write to {out}: {error.strerror}") from None
-        numbers = {
-            "study": slug,
-            "raters": list(raters),
-            "seed": options["seed"],
-            **report(repaired),
-            "written": written,
-        }
         self.say_numbers(numbers, options["format"], as_text)

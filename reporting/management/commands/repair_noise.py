@@ -8,11 +8,12 @@ from django.core.management.base import CommandError
 from analysis.refinement import EQUAL_RATINGS
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Rating
-from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from reporting.core.charts import to_png, to_svg
-from reporting.logic.noise import as_text, noise_chart, noise_curve
-from reporting.logic.preferences import PEOPLE, Chosen, read_preferences
+from reporting.exports.elsewhere import WantedVerdicts
+from reporting.logic.noise import as_text, noise_chart
+from reporting.logic.preferences import PEOPLE
+from reporting.logic.refining import Repair, noise_of
 
 PICTURES = {".svg": lambda spec: to_svg(spec).encode(), ".png": to_png}
 
@@ -45,19 +46,13 @@ class Command(TandemCommand):
             raise CommandError("--draws is 1 or more, --seed 0 or more")
         if picture and picture.suffix not in PICTURES:
             raise CommandError(f"--picture {picture}: name a file that ends in {' or '.join(PICTURES)}")
-        question = find_question(study, options["question"])
         raters = tuple(options["rater"]) or (PEOPLE,)
-        given = read_preferences(study, Chosen(raters, question.number, options["stage"], options["dataset"]))
-        found = noise_curve(
-            given,
-            [percent / 100 for percent in percents],
-            draws=options["draws"],
-            seed=options["seed"],
-            method=options["method"],
-        )
+        wanted = WantedVerdicts(raters, options["dataset"], options["question"], options["stage"])
+        flips = [percent / 100 for percent in percents]
+        found = noise_of(study, Repair(wanted, options["method"], options["seed"]), flips, draws=options["draws"])
         if picture:
             try:
                 picture.write_bytes(PICTURES[picture.suffix](noise_chart(found)))
             except OSError as error:
                 raise CommandError(f"can't write to {picture}: {error.strerror}") from None
-        self.say_numbers({"study": slug, "raters": list(raters), **found}, options["format"], as_text)
+        self.say_numbers(found, options["format"], as_text)

@@ -1,8 +1,10 @@
 """Vectors of texts: asked for once, kept, refused when they are none; and the tables that are checked with them."""
 
 import json
+import zipfile
 from collections.abc import Callable, Mapping
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from judging.embeddings import services
 from judging.embeddings.services import Embedder, with_retries
 from judging.models import Embedding, Endpoint, TableCheck
 from judging.tables.services import check_tables
+from reporting.downloads.jobs import ask_for_file, path_of, queue_file
 from tests.judging.builders import make_endpoint, make_study, no_sleep, pairs_in
 from tests.judging.tables.table_builders import make_table, row
 from tests.standin.process import StandInProcess
@@ -236,7 +239,7 @@ def told(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_command_over_http(standin: StandInProcess, settings: Any, study: Study) -> None:
+def test_command_over_http(standin: StandInProcess, settings: Any, study: Study, tmp_path: Path) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     make_endpoint(standin.base_url)
     # Cells that are a sentence of their text word for word are as near to it as can be.
@@ -261,6 +264,12 @@ def test_command_over_http(standin: StandInProcess, settings: Any, study: Study)
     text = told("tea", "--endpoint", "stand-in", "--model", "bag")
     assert text.startswith("0 tables checked, 2 were before; 0 calls, 0 tokens")
     assert "c8: 0.667 of 3 cells have a cosine of 0.5 or more (no interval); 3 cells are empty" in text
+    settings.DATA_DIR = tmp_path
+    asked = {"endpoint": "stand-in", "model": "bag", "variant": "", "threshold": 0.5}
+    made, _ = queue_file(study, "table-checks", {**asked, "params": {}, "max_cost": None, "in_flight": None})
+    assert ask_for_file.func(made.pk)
+    with zipfile.ZipFile(path_of(made)) as file:
+        assert json.loads(file.read("tea-table-checks/checks.json"))["variants"] == said["variants"]
     assert standin.stats()["routes"] == {"POST embeddings": 1}
 
 

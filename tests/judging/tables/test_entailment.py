@@ -12,9 +12,9 @@ from django.urls import reverse
 from annotation.models import Study
 from judging.core.errors import BadSettings, CapReached, Interrupted, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient
-from judging.management.commands import check_tables as command
 from judging.methods import Reply
 from judging.models import Completion, Endpoint, TableCheck
+from judging.tables import checking
 from judging.tables.entailment import EntailmentProgress, check_entailment, estimate_entailment, read_lines
 from tests.fakes import Body, ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep, pairs_in
@@ -169,7 +169,7 @@ def test_command_that_is_stopped_ends_as_the_others_do(
         raise ended
 
     make_table(pairs_in(study)[0], [row(only_a="the heron", both="", only_b="wren")])
-    monkeypatch.setattr(command, "check_entailment", stopped)
+    monkeypatch.setattr(checking, "check_entailment", stopped)
     err = StringIO()
     with pytest.raises((SystemExit, CommandError)) as exit_:
         call_command("check_tables", "tea", "--endpoint", "stand-in", "--entailment", stderr=err)

@@ -12,9 +12,9 @@ from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from annotation.models import Annotator, Assignment, Channel, Message
+from annotation.models import Annotator, Assignment, Channel, Message, Pair
 from annotation.models.members import Role
-from judging.models import Endpoint, Judge, JudgeRun
+from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from reporting.api.sent_once import KEPT_FOR
 from reporting.downloads.jobs import make_file
 from reporting.exports.files import export_lines
@@ -186,6 +186,56 @@ def test_preferences_are_made_as_the_command_writes_them(
             found = {Path(name).name: file.read(name) for name in file.namelist()}
         assert found == {path.name: path.read_bytes() for path in (tmp_path / form).iterdir()}
     assert set(found) == {"battles.json"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "command"),
+    [
+        ("refined", {"form": "instruction", "negated": True}, ["refine_preferences", "--as=instruction", "--negated"]),
+        ("noise", {"flips": [20], "draws": 3}, ["repair_noise", "--flip=20", "--draws=3"]),
+        ("ranking", {"methods": ["pairs"], "seeds": 2}, ["rank", "--method=pairs", "--seeds=2"]),
+    ],
+)
+def test_files_of_logic_hold_what_the_commands_say(
+    kind: str, asked: Any, command: Any, researcher: Client, study: Any, settings: Any, tmp_path: Any, capsys: Any
+) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    rate(claim(make_annotator(study)), ["left", "none"])
+    run = JudgeRun.objects.create(study=study, judge=Judge.objects.create(name="fair", method="direct"), status="done")
+    for pair in Pair.objects.filter(matchup__instance__study=study):
+        Judgment.objects.create(run=run, pair=pair, order="ab", status="parsed", verdict=1)
+    out = ["--out", str(tmp_path / "file.jsonl")] if kind == "refined" else []
+    call_command(command[0], "study", *command[1:], *out, "--format=json")
+    said = json.loads(capsys.readouterr().out)
+
+    made = researcher.post("studies/study/files/", kind=kind, **asked).json()
+    assert researcher.post("studies/study/files/", kind=kind, **asked).json()["key"] == made["key"]
+    make_file.func(MadeFile.objects.get().pk)
+
+    packed: Any = researcher.get(f"studies/study/files/{made['key']}/content/")
+    with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
+        found = {Path(name).name: file.read(name) for name in file.namelist()}
+    [numbers] = [json.loads(data) for name, data in found.items() if name.endswith(".json")]
+    assert {**numbers, "written": 0} == {**said, "written": 0}
+    [other] = [data for name, data in found.items() if not name.endswith(".json")]
+    assert other == (tmp_path / "file.jsonl").read_bytes() if out else other.startswith(b"<svg")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [
+        ({"kind": "ranking", "judge": "nobody"}, 404),
+        ({"kind": "ranking"}, 404),
+        ({"kind": "noise", "flips": [101]}, 422),
+        ({"kind": "refined", "form": "arena"}, 422),
+        ({"kind": "refined", "held_out": 1}, 422),
+        ({"kind": "refined", "raters": ["judge:nobody"]}, 404),
+        ({"kind": "table-checks"}, 409),
+    ],
+)
+def test_files_that_cannot_be_made_are_refused_at_once(wrong: Any, status: int, researcher: Client) -> None:
+    refused = researcher.post("studies/study/files/", **wrong)
+    assert (refused.status_code, MadeFile.objects.count()) == (status, 0), refused.content
 
 
 def test_channels_are_set_up_and_raters_invited(researcher: Client, admin: Client, study: Any) -> None:

@@ -1,0 +1,67 @@
+"""Checks of a study's comparison tables with their figures, as the command and the worker make them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.core.errors import AnnotationError
+from annotation.models import Study
+from judging.embeddings.services import Embedder
+from judging.endpoints.services import find_endpoint
+from judging.models import Endpoint
+from judging.tables.checked_tables import ModelFigure, model_figures
+from judging.tables.entailment import EntailmentProgress, check_entailment, name_of
+from judging.tables.services import CheckProgress, check_tables
+
+LEVEL = {"level": 0.95}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was checked, the figures of all tables by variant, and the same as a document."""
+
+    done: CheckProgress | EntailmentProgress
+    figures: dict[str, ModelFigure]
+    document: dict[str, Any]
+
+
+def require_tables(study: Study, variant: str) -> None:
+    """Raise AnnotationError if a study has no tables, or none of a variant."""
+    if not study.tables.filter(**({"variant": variant} if variant else {})).exists():
+        raise AnnotationError(f"study {study.slug} has no such comparison tables")
+
+
+def checked_by_vectors(
+    study: Study, *, endpoint: str, model: str, variant: str, threshold: float, **running: Any
+) -> Checked:
+    """Check by vectors of an embedding model. Arguments and errors as of `check_tables`; UnknownName."""
+    embedder = Embedder(find_endpoint(endpoint), model)
+    done = check_tables(study=study, embedder=embedder, variant=variant, threshold=threshold, **running)
+    figures = model_figures(study, model=model, variant=variant)
+    variants = {name: vars(found.supported) | LEVEL for name, found in figures.items()}
+    return Checked(
+        done,
+        figures,
+        {"study": study.slug, "model": model, "threshold": threshold, **vars(done), "variants": variants},
+    )
+
+
+def checked_by_entailment(study: Study, *, endpoint: Endpoint, variant: str, **running: Any) -> Checked:
+    """Check by a chat model's answers. Arguments and errors as of `check_entailment`."""
+    done = check_entailment(study, endpoint=endpoint, variant=variant, **running)
+    figures, usage = model_figures(study, model=name_of(endpoint), variant=variant), done.usage
+    document = {
+        "study": study.slug,
+        "model": name_of(endpoint),
+        **{name: getattr(done, name) for name in ("made", "kept", "unread")},
+        "calls": usage.calls,
+        "cached": usage.cached,
+        "cost": None if usage.total.cost is None else float(usage.total.cost),
+        "variants": {
+            name: {
+                part: figure and vars(figure) | LEVEL
+                for part, figure in (("entailment", found.entailment), ("coverage", found.coverage))
+            }
+            for name, found in figures.items()
+        },
+    }
+    return Checked(done, figures, document)

@@ -1,0 +1,61 @@
+"""Repaired preferences of a study as training data, and how much noise the repair takes back: as the commands and the worker make them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.refinement import Method
+from annotation.core.errors import AnnotationError
+from annotation.models import Study
+from annotation.studies.questions import find_question
+from reporting.exports.elsewhere import WantedVerdicts
+from reporting.logic.noise import noise_curve
+from reporting.logic.preferences import Chosen, Preferences, read_preferences
+from reporting.logic.repaired import repair_study, report
+from reporting.logic.training_files import Options, write_training_data
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What is repaired, and by which scores; `seed` draws the orders of Elo."""
+
+    wanted: WantedVerdicts
+    method: Method = "win_loss"
+    seed: int = 0
+
+    def given(self, study: Study) -> Preferences:
+        """Read the preferences.
+
+        Raises: UnknownName.
+        """
+        wanted = self.wanted
+        question = find_question(study, wanted.question).number
+        return read_preferences(study, Chosen(tuple(wanted.raters), question, wanted.stage, wanted.dataset))
+
+
+def write_refined(study: Study, out: Path, asked: Repair, options: Options) -> dict[str, Any]:
+    """Rank each instance's texts, and write every preference that this implies; return what was changed and written.
+
+    out : as of `write_training_data`
+    Raises: UnknownName; AnnotationError where no ranking can be made; OSError.
+    """
+    repaired = repair_study(asked.given(study), method=asked.method, seed=asked.seed)
+    raters = list(asked.wanted.raters)
+    if not len(repaired.pairs):
+        raise AnnotationError(
+            f"{study.slug} has no preference by {', '.join(raters)} that a ranking could be made of; name others with --rater"
+        )
+    question = find_question(study, asked.wanted.question).text
+    written = write_training_data(repaired, out, title=study.title, question=question, options=options)
+    return {"study": study.slug, "raters": raters, "seed": asked.seed, **report(repaired), "written": written}
+
+
+def noise_of(study: Study, asked: Repair, flips: Sequence[float], *, draws: int) -> dict[str, Any]:
+    """Return the curve of noise of a study's preferences, as `noise_curve` does.
+
+    flips : shares, from 0 to 1
+    Raises: UnknownName.
+    """
+    found = noise_curve(asked.given(study), flips, draws=draws, seed=asked.seed, method=asked.method)
+    return {"study": study.slug, "raters": list(asked.wanted.raters), **found}

@@ -1,0 +1,98 @@
+"""Ranking the texts of each instance by the answers that a judge has given."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.core.errors import AnnotationError, UnknownName
+from annotation.models import Generation, Study
+from annotation.studies.questions import find_question
+from judging.audits.services import place_in_draw
+from judging.models import Judge
+from reporting.core.estimates import IntervalSettings
+from reporting.logic.presentations import judge_presentations, targets
+from reporting.logic.ranking import METHODS, Known, RankingAnswers, probabilities, rank_sets, reference_scores
+from reporting.logic.study_audit import judges_audited
+from reporting.logic.text_sets import Pairs, TextSet, read_text_sets
+
+SEEDS = 100
+
+
+@dataclass(frozen=True)
+class StoredRanking:
+    """What is ranked, by which methods, in how many drawn orders of the texts; by both orders if `calibrate`.
+
+    judge   : its name; empty where one alone has answers
+    sample  : about how many instances are drawn; None for all
+    """
+
+    judge: str = ""
+    methods: Sequence[str] = tuple(METHODS)
+    calibrate: bool = False
+    seeds: int = SEEDS
+    question: str = ""
+    dataset: str = ""
+    sample: int | None = None
+
+
+def rank_stored(study: Study, asked: StoredRanking) -> dict[str, Any]:
+    """Rank each instance's texts by a judge's stored answers.
+
+    Raises: UnknownName; AnnotationError where there are no texts to rank.
+    """
+    question = find_question(study, asked.question).number
+    judge = judge_with_answers(study, asked.judge, question)
+    sets, _ = sets_to_rank(study, judge, dataset=asked.dataset, sample=asked.sample)
+    answers = answers_of(study, judge, question, turnable=True)
+    answered = {text for shown in answers.known for text in shown}
+    sets = [one for one in sets if not answered.isdisjoint(one.texts)]
+    how = {"methods": asked.methods, "seeds": asked.seeds, "calibrate": asked.calibrate}
+    return ranked(study, judge, sets, answers, **how)
+
+
+def judge_with_answers(study: Study, name: str, question: int) -> Judge:
+    """Find a judge that has run on a study.
+
+    Raises: UnknownName if there is none of that name, or no name where there are several.
+    """
+    judges = judges_audited(study, question)
+    known = ", ".join(judges) or "none"
+    if not name:
+        if len(judges) != 1:
+            raise UnknownName(f"name the judge with --judge; those that have run on study {study.slug}: {known}")
+        (name,) = judges
+    if name not in judges:
+        raise UnknownName(
+            f"no judge {name} has run on study {study.slug}; those that have: {known}; --run asks another"
+        )
+    return judges[name]
+
+
+def sets_to_rank(study: Study, judge: Judge, *, dataset: str, sample: int | None) -> tuple[list[TextSet], Pairs]:
+    """Read the texts that are to be ranked, of all instances or a sample of them.
+
+    Raises: AnnotationError where there are none.
+    """
+    drawn: list[str] = []
+    if sample is not None:
+        chosen = study.instances.filter(**({"dataset": dataset} if dataset else {}))
+        names = chosen.filter(matchups__pairs__isnull=False).order_by().values_list("instance_id", flat=True).distinct()
+        drawn = sorted(names, key=lambda one: place_in_draw(0, one))[:sample]
+    sets, pairs = read_text_sets(study, judge=judge, dataset=dataset, instances=drawn)
+    if not sets:
+        of = f" of data set {dataset}" if dataset else ""
+        raise AnnotationError(f"study {study.slug} has no pairs of texts{of}, so that nothing can be ranked")
+    return sets, pairs
+
+
+def answers_of(study: Study, judge: Judge, question: int, *, turnable: bool) -> RankingAnswers:
+    """Read what a judge has answered, and the scores by gold or people beside it; `turnable` as of `RankingAnswers`."""
+    target = targets(study, question=question)
+    known: Known = probabilities(judge_presentations(study, judge, target, question=question))
+    names = dict(Generation.objects.filter(instance__study=study).values_list("pk", "system__name"))
+    return RankingAnswers(known, reference_scores(target), names, turnable=turnable)
+
+
+def ranked(study: Study, judge: Judge, sets: Sequence[TextSet], answers: RankingAnswers, **how: Any) -> dict[str, Any]:
+    """Return the rankings, and whose they are."""
+    return {"study": study.slug, "rater": f"judge:{judge.name}", **rank_sets(sets, answers, IntervalSettings(), **how)}
