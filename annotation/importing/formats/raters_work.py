@@ -94,7 +94,7 @@ def _flag(number: int, cells: RecordFields) -> FlagRow:
         comment=cells.text("comment"),
         table_id=cells.text("table_id") if of_row else "",
         row=cells.whole("row", most=_MOST_ROW),
-        reported_at=_needed_moment(cells, "reported_at"),
+        reported_at=cells.moment("reported_at") if returned else _needed_moment(cells, "reported_at"),
         taken_back_at=cells.moment("taken_back_at"),
         shown_first=cells.one_of("shown_first", ("a", "b", "")),
     )
