@@ -259,7 +259,7 @@ def _resampled_medians(
 
 
 def _medians(ordered: FloatArray, times: IntArray) -> FloatArray:
-    """Medians of ascending values, each there so many times: times is (rounds, n); NaN where none is there."""
+    """Medians of ascending values, repeated: times is (rounds, n), how often each occurs; NaN where none does."""
     if not ordered.size:
         return np.full(len(times), np.nan)
     below = np.cumsum(times, axis=1)

@@ -81,7 +81,7 @@ def _known(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def _of_resamples(left: FloatArray, right: FloatArray, times: IntArray) -> FloatArray:
-    """Correlation when each row is there so many times: times is (rounds, n); NaN where a side is constant."""
+    """Correlation of repeated rows: times is (rounds, n), how often each occurs; NaN where a side is constant."""
     middle = (times.sum(axis=1, keepdims=True) + 1) / 2  # the mean of mid-ranks
     ranks_x, ranks_y = (_mid_ranks(column, times) - middle for column in (left, right))
     together = (times * ranks_x * ranks_y).sum(axis=1)
