@@ -1,105 +1,70 @@
-"""How distinguishable systems are: numbers, advice, page, pictures, list, command and API."""
+"""How distinguishable two systems are, of one study: numbers, advice, page, pictures, command and API."""
 
 import json
 import re
-import shlex
-from collections.abc import Sequence
-from html import unescape
+from copy import deepcopy
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from analysis.similarity import get
 from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Generation, SeparabilityRun, Study
-from annotation.separability import measure as separability_measure
-from annotation.studies.separability_runs import runs_by_configuration
 from judging.models import Endpoint, GenerationRun
-from reporting.core.charts import NO_DATA
-from reporting.core.text import fixed
 from reporting.findings.data.asked import similarity_named
 from reporting.findings.study_findings import findings
-from reporting.separability.arrays import MAX_RUNS, SeparabilityFilters, read_alignments, selected_configurations
-from reporting.separability.distributions import MAX_BARS, distinguishable, distinguishable_on
-from reporting.separability.instance_list import PAGE_SIZE
-from reporting.separability.stability import stability_of
-from tests.annotation.separability.separability_studies import FakeModel
+from reporting.separability.arrays import MAX_RUNS, SeparabilityFilters
+from reporting.separability.distributions import distinguishable
 from tests.factories import make_user, token_of
-from tests.reporting.builders import Built, build_configuration, build_golden, build_study, judge, rate, separate
+from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
+from tests.reporting.separability.pages import (
+    EVIL,
+    PAGE,
+    STEADY,
+    TORN,
+    A,
+    B,
+    body,
+    chart_path,
+    only,
+    people,
+    spread,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-PAGE = "reporting:separability"
-A, TIE, B = -1, 0, 1
-STEADY, TORN = [B, B], [A, B]
-EVIL = "<script>alert(1)</script> \x1b[31m {{ 7 }}"
-LEVELS = 8
 DRAWN = "chrf, 2 generations, seed 1"
 
 
-def by_run(*separabilities: float | None) -> list[tuple[float | None, float | None, float]]:
-    """Return alignments of which these are the separabilities: both systems like themselves by 0.9."""
-    return [(None, 0.9, 0.4) if value is None else (0.9, 0.9, 0.9 - value) for value in separabilities]
-
-
-def spread(built: Built, values: Sequence[float | None], **settings: Any) -> Any:
-    return separate(built, by_run(*values), values, **settings)
-
-
-@pytest.fixture
-def built() -> Built:
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> Built:
     """Twelve instances of separability 0.05 to 0.6; from 0.35 on people are steady, below it they are torn."""
-    made = build_configuration(build_study(), instances=12, pairs=2)
     values = [round(0.05 * place, 2) for place in range(1, 13)]
-    spread(made, values)
-    for place, value in enumerate(values):
-        for code in ("ann", "bob"):
-            rate(made, place, code, STEADY if value > 0.32 else TORN)
+    with django_db_blocker.unblock():
+        made = build_configuration(build_study(), instances=12, pairs=2)
+        spread(made, values)
+        for place, value in enumerate(values):
+            for code in ("ann", "bob"):
+                rate(made, place, code, STEADY if value > 0.32 else TORN)
     return made
 
 
 @pytest.fixture
-def reader() -> Client:
-    client = Client()
-    client.force_login(make_user("reader", "researcher"))
-    return client
+def built(stored: Built) -> Built:
+    return deepcopy(stored)
 
 
-def only(found: dict[str, Any]) -> dict[str, Any]:
-    (one,) = found["configurations"]
-    return dict(one)
+@pytest.fixture(scope="module")
+def document(stored: Built, django_db_blocker: Any) -> dict[str, Any]:
+    """What is found of the stored study by default."""
+    with django_db_blocker.unblock():
+        return dict(distinguishable(stored.study))
 
 
-def people(found: dict[str, Any]) -> dict[str, Any]:
-    return dict(only(found)["advice"]["raters"][0])
-
-
-def body(client: Client, study: Study, **query: Any) -> str:
-    answer = client.get(reverse(PAGE, args=[study.slug]), query)
-    assert answer.status_code == 200
-    return str(answer.content.decode())
-
-
-# Numbers
-
-
-def test_bars_get_wider_where_there_would_be_too_many() -> None:
-    made = build_configuration(build_study(), instances=3, pairs=2)
-    separate(made, [(0.9, 0.9, 0.4)] * 3, [-4000.0, 0.5, 50_000.0])
-    (part,) = only(distinguishable(made.study))["similarities"]
-    edges, counts = part["histogram"]["edges"], part["histogram"]["counts"]
-    assert len(counts) <= MAX_BARS + 2
-    assert (edges[0] <= -4000.0, edges[-1] >= 50_000.0, sum(counts)) == (True, True, 3)
-
-
-def test_distribution_and_scenarios_by_hand(built: Built) -> None:
-    one = only(distinguishable(built.study))
+def test_distribution_and_scenarios_by_hand(document: dict[str, Any]) -> None:
+    one = only(document)
     (part,) = one["similarities"]
     assert (one["matchups"], one["similarity"], part["known"]) == (12, "rouge1", 12)
     assert part["mean"]["value"] == pytest.approx(0.325)
@@ -128,30 +93,6 @@ def test_the_scale_of_a_run_decides_what_is_high(built: Built) -> None:
     assert medians["similarities"][0]["scenarios"]["counts"]["one_steady"] == 0
 
 
-def test_missing_separability_is_counted_with_its_reason(reader: Client) -> None:
-    built = build_configuration(build_study(), instances=4, pairs=1)
-    run = spread(built, [None, 0.2, 0.4, 0.6])
-    run.alignments.get(matchup=built.matchups[3]).delete()
-    part = only(distinguishable(built.study))["similarities"][0]
-    assert (part["known"], part["single_generation"], part["not_computed"]) == (2, 1, 1)
-    assert part["mean"]["excluded"] == 2
-    assert part["scenarios"]["counts"]["missing"] == 2
-    page = body(reader, built.study)
-    assert "1 undefined: with one generation" in page
-    assert "1 came after it was computed" in page
-
-
-def test_nothing_has_a_separability(reader: Client) -> None:
-    built = build_configuration(build_study(), instances=3, pairs=1)
-    spread(built, [None, None, None])
-    rate(built, 0, "ann", [A])
-    found = distinguishable(built.study)
-    part = only(found)["similarities"][0]
-    assert (part["mean"]["value"], part["histogram"]) == (None, None)
-    assert people(found)["reading"] == "nothing"
-    assert "two generations or more" in body(reader, built.study)
-
-
 def test_similarities_are_compared_by_rank(built: Built) -> None:
     values = [round(0.05 * place, 2) for place in range(1, 13)]
     spread(built, [None, *values[:0:-1]], similarity="rouge1-length")
@@ -168,11 +109,8 @@ def body_of_page(built: Built) -> str:
     return body(client, built.study)
 
 
-# Advice
-
-
-def test_advice_finds_where_people_become_steady(built: Built) -> None:
-    found = people(distinguishable(built.study))
+def test_advice_finds_where_people_become_steady(document: dict[str, Any]) -> None:
+    found = people(document)
     assert (found["reading"], found["separated"], found["rating_sets"], found["instances"]) == (
         "threshold",
         True,
@@ -190,90 +128,8 @@ def test_advice_finds_where_people_become_steady(built: Built) -> None:
     assert cut["gain"]["value"] == 0.5
     # Five pairs and three raters by the study's settings.
     assert (cut["ratings_saved"], cut["ratings_planned"]) == (6 * 15, 12 * 15)
-
-
-def test_all_is_one_number_whatever_is_cut(built: Built) -> None:
-    cuts = people(distinguishable(built.study))["cuts"]
-    assert len({json.dumps(cut["all"]) for cut in cuts}) == 1
-    assert [cut["cut"] for cut in cuts[1:]] == ["lowest 10%", "lowest 25%", "lowest 50%"]
-
-
-def test_consistency_that_falls_is_no_reason_to_choose(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=12, pairs=2)
-    spread(made, [0.05 * place for place in range(1, 13)])
-    for place in range(12):
-        rate(made, place, "ann", STEADY if place < 6 else TORN)
-    found = people(distinguishable(made.study))
-    assert found["reading"] == "falling"
-    assert found["threshold"]["value"] is None
-    assert "does not rise" in found["threshold"]["why"]
-    assert "Don’t choose by it." in body(reader, made.study)
-
-
-def test_what_chance_brings_is_called_open() -> None:
-    made = build_configuration(build_study(), instances=20, pairs=2)
-    spread(made, [0.03 * place for place in range(20)])
-    for place in range(20):
-        rate(made, place, "ann", STEADY if place % 2 else TORN)
-    assert people(distinguishable(made.study))["reading"] == "unsure"
-
-
-def test_slope_that_may_be_rising_is_not_called_falling(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=20, pairs=2)
-    spread(made, [0.03 * place for place in range(20)])
-    for place in range(20):
-        rate(made, place, "ann", TORN if place % 2 else STEADY)  # the fitted slope is below 0, its interval holds 0
-    found = people(distinguishable(made.study))
-    assert found["slope"]["value"] < 0
-    assert found["reading"] == "unsure"
-
-
-def rising_above_a_half() -> Built:
-    """Twenty instances: a sixth of the sets on the lower half is torn: consistency is above a half everywhere."""
-    made = build_configuration(build_study(), instances=20, pairs=2)
-    spread(made, [0.03 * place for place in range(20)])
-    for place in range(20):
-        for code in ("ann", "bob", "cleo"):
-            rate(made, place, code, TORN if place in (0, 2, 4, 6, 8) and code == "ann" else STEADY)
-    return made
-
-
-def test_reading_says_what_leaving_out_gains_where_consistency_rises(reader: Client, capsys: Any) -> None:
-    made = rising_above_a_half()
-    found = people(distinguishable(made.study))
-    assert found["reading"] == "below support"
-    assert found["slope"]["low"] is None or found["slope"]["low"] > 0
-    gain = found["lowest_quarter"]["gain"]
-    # Steady are 55 of all 60 sets, and 43 of the 45 on the 15 higher of the 20 instances.
-    assert gain["value"] == pytest.approx(43 / 45 - 55 / 60)
-
-    said = f"changes the mean consistency by {fixed(gain['value'])} [{fixed(gain['low'])}, {fixed(gain['high'])}]"
-    page = " ".join(body(reader, made.study).split())
-    assert said in page
-    assert "nothing is gained" not in page
-    call_command("separability_advice", made.study.slug)
-    assert said in capsys.readouterr().out
-
-
-def test_few_sets_are_not_read(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=3, pairs=2)
-    spread(made, [0.1, 0.2, 0.3])
-    rate(made, 0, "ann", TORN)
-    rate(made, 2, "ann", STEADY)
-    assert people(distinguishable(made.study))["reading"] == "too few"
-    assert "Too few rating sets" in body(reader, made.study)
-
-
-def test_many_sets_on_few_instances_are_not_read(reader: Client) -> None:
-    # 15 sets, but three instances: resamples of three say next to nothing of how others would turn out.
-    made = build_configuration(build_study(), instances=3, pairs=2)
-    spread(made, [0.1, 0.2, 0.3])
-    for rater in range(5):
-        for place in range(3):
-            rate(made, place, f"ann-{rater}", STEADY if rater < 1 + 1.5 * place else TORN)
-    found = people(distinguishable(made.study))
-    assert (found["rating_sets"], found["instances"], found["reading"]) == (15, 3, "too few")
-    assert "too few instances" in body(reader, made.study)
+    assert len({json.dumps(cut["all"]) for cut in found["cuts"]}) == 1
+    assert [cut["cut"] for cut in found["cuts"][1:]] == ["lowest 10%", "lowest 25%", "lowest 50%"]
 
 
 def test_judges_have_an_advice_of_their_own(built: Built) -> None:
@@ -339,17 +195,6 @@ def test_unlike_similarities_are_not_pooled(built: Built) -> None:
     assert "one and the same similarity" in distinguishable(built.study)["pooled_advice"]["why"]
 
 
-def test_published_ratings_are_read_as_they_were() -> None:
-    built = build_golden(build_study(), "vicuna_mistral_samsum")
-    spread(built, np.random.default_rng(0).uniform(0, 0.8, len(built.matchups)).round(6).tolist())
-    found = people(distinguishable(built.study))
-    assert found["rating_sets"] == 150
-    assert found["cuts"][-1]["all"]["value"] == pytest.approx(0.468, abs=5e-4)
-
-
-# Temperatures
-
-
 def test_temperatures_of_the_same_models_stand_together(built: Built, reader: Client) -> None:
     endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small")
     study = build_study("heated")
@@ -376,42 +221,6 @@ def test_temperatures_of_the_same_models_stand_together(built: Built, reader: Cl
     assert distinguishable(built.study)["temperatures"] == []
 
 
-def test_temperatures_stand_under_their_model_whichever_system_came_first() -> None:
-    endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small")
-    study = build_study("heated")
-    for name in ("large-0.8", "small-0.1", "large-0.2"):
-        model, heat = name.split("-")
-        settings = {"model": model, "temperature": float(heat), "params": {"temperature": float(heat)}}
-        GenerationRun.objects.create(study=study, endpoint=endpoint, name=name, samples=2, seed=1, **settings)
-    for systems in (("large-0.8", "small-0.1"), ("small-0.1", "large-0.2")):
-        spread(build_configuration(study, instances=3, pairs=2, systems=systems, prefix=systems[1]), [0.1, 0.2, 0.3])
-    (group,) = distinguishable(study)["temperatures"]
-    assert group["models"] == ["large", "small"]
-    assert [row["temperatures"] for row in group["rows"]] == [[0.2, 0.1], [0.8, 0.1]]
-    assert [row["systems"] for row in group["rows"]] == [["large-0.2", "small-0.1"], ["large-0.8", "small-0.1"]]
-
-
-def test_temperatures_have_no_scale_where_alignments_differ_by_rounding_alone() -> None:
-    endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small")
-    study = build_study("heated")
-    for heat in (0.2, 0.8):
-        systems = (f"small-{heat}", f"large-{heat}")
-        one = build_configuration(study, instances=2, pairs=2, systems=systems, prefix=f"x{heat}")
-        separate(one, [(0.9, 0.9, 0.9), (0.9, 0.9000001, 0.9)], [0.0, 0.3])
-        for name in systems:
-            settings = {"model": name.split("-")[0], "temperature": heat, "params": {"temperature": heat}}
-            GenerationRun.objects.create(study=study, endpoint=endpoint, name=name, samples=2, seed=1, **settings)
-    (group,) = distinguishable(study)["temperatures"]
-    assert [row["mean"]["value"] for row in group["rows"]] == [None, None]
-
-
-# Page
-
-
-def test_page_of_an_empty_study_says_what_to_do(reader: Client) -> None:
-    assert "no configuration yet" in body(reader, build_study())
-
-
 def test_page_says_which_texts_a_similarity_cannot_see(built: Built, reader: Client) -> None:
     assert "no Latin letter" not in body(reader, built.study)
     seen = Generation.objects.filter(instance__study=built.study).first()
@@ -422,13 +231,6 @@ def test_page_says_which_texts_a_similarity_cannot_see(built: Built, reader: Cli
     page = body(reader, built.study)
     assert page.count("no Latin letter") == 1
     assert f"{number} texts hold no Latin letter or digit, which is all that rouge1 compares" in page
-
-
-def test_page_before_anything_was_computed_says_what_to_do(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=2)
-    page = body(reader, made.study)
-    assert "manage.py compute_separability tried" in page
-    assert "separability has not been computed" in page
 
 
 def test_page_of_one_configuration_has_everything(built: Built, reader: Client) -> None:
@@ -504,74 +306,11 @@ def test_a_batch_form_takes_no_strange_beginning(built: Built) -> None:
     assert EVIL not in form.content.decode()
 
 
-def test_many_configurations_are_paged_without_their_details(reader: Client) -> None:
-    study = build_study()
-    for number in range(12):
-        made = build_configuration(study, instances=2, pairs=2, dataset=f"set-{number:02}")
-        spread(made, [0.1, 0.4])
-    first, second = body(reader, study), body(reader, study, page="2")
-    assert "set-09: first-system" in first
-    assert "set-10: first-system" not in first
-    assert "set-10: first-system" in second
-    assert 'id="instances"' not in first
-    assert 'id="advice"' not in first
-    chosen = selected_configurations(study, SeparabilityFilters())
-    assert len(distinguishable(study)["configurations"]) == len(chosen) == 12
-    assert distinguishable_on(study, SeparabilityFilters(), chosen[:1], pooled=False)["pooled_advice"] is None
-
-
-def test_list_is_sorted_and_narrowed(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=PAGE_SIZE + 5, pairs=2)
-    values: list[float | None] = [round(0.01 * place, 2) for place in range(PAGE_SIZE + 4)]
-    spread(made, [*values, None])
-
-    def ids(**query: Any) -> list[str]:
-        return re.findall(r"<strong>(news-\d+)</strong>", body(reader, made.study, **query))
-
-    high, low = ids(), ids(order="low")
-    assert (high[0], low[0], len(high)) == (f"news-{PAGE_SIZE + 3}", "news-0", PAGE_SIZE)
-    assert ids(list_page="2")[-1] == ids(order="low", list_page="2")[-1] == f"news-{PAGE_SIZE + 4}"  # undefined: last
-    assert ids(scenario="missing") == [f"news-{PAGE_SIZE + 4}"]
-    assert ids(scenario="apart") == []
-    assert ids(order="sideways", scenario="nonsense", list_page="zzz") == high
-
-
-def test_every_instance_is_listed_in_the_scenario_that_it_is_counted_in(reader: Client) -> None:
-    rng = np.random.default_rng(5)
-    made = build_configuration(build_study(), instances=40, pairs=2)
-    rows = [tuple(row) for row in rng.uniform(0.1, 0.7, (38, 3)).tolist()] + [(0.4, 0.4, 0.4), (None, 0.4, 0.4)]
-    separate(made, rows, [None] + [0.0] * 39, bounds=(0.1, 0.7))
-    for threshold in ("half", "median"):
-        counts = only(distinguishable(made.study, SeparabilityFilters(threshold=threshold)))["similarities"][0][
-            "scenarios"
-        ]["counts"]
-        for scenario, count in counts.items():
-            page = body(reader, made.study, scenario=scenario, threshold=threshold)
-            listed = len(re.findall(r"<strong>news-\d+</strong>", page))
-            assert listed == min(count, PAGE_SIZE), (threshold, scenario)
-
-
 def test_texts_of_the_list_are_escaped(built: Built, reader: Client) -> None:
     Generation.objects.filter(instance=built.matchups[11].instance_id).update(text=EVIL)
     page = body(reader, built.study)
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-
-
-def test_queries_do_not_grow_with_the_instances(reader: Client) -> None:
-    counts = []
-    for number, instances in enumerate((3, 30)):
-        made = build_configuration(build_study(f"study-{number}"), instances=instances, pairs=2)
-        spread(made, [0.02 * place for place in range(instances)])
-        for place in range(instances):
-            rate(made, place, "ann", STEADY)
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
-            body(reader, made.study, stability="1")
-        counts.append(len(queries))
-    assert abs(counts[0] - counts[1]) <= 2  # the count of a second page
-    assert counts[1] < 60
 
 
 def test_unknown_names_are_refused_in_words(built: Built, reader: Client) -> None:
@@ -593,9 +332,6 @@ def with_another_pair(built: Built) -> Study:
     return built.study
 
 
-# Stability
-
-
 def test_stability_compares_texts_again(built: Built, reader: Client) -> None:
     for generation in Generation.objects.filter(instance__study=built.study):
         words = f"word{generation.index} same {'x' if generation.system == built.system_a else 'y'}{generation.index}"
@@ -604,149 +340,23 @@ def test_stability_compares_texts_again(built: Built, reader: Client) -> None:
     assert "with two there is nothing to leave out" in page
 
 
-def test_stability_of_long_texts_takes_fewer_instances(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = build_configuration(build_study(), instances=6, pairs=3)
-    spread(made, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    texts = Generation.objects.filter(instance__study=made.study)
-    texts.update(text="long word " * 10)
-    monkeypatch.setattr("reporting.separability.stability.MAX_CHARACTERS", 2 * 6 * 100)
-    assert "2 of 6 instances, 20 draws each." in body(reader, made.study, stability="1")
-    texts.update(text="long word " * 1000)
-    page = body(reader, made.study, stability="1")
-    assert "the texts are too long to be compared while a page waits" in page
-    assert reader.get(chart_path(made.study, "stability"), {}).status_code == 200
-
-
-def test_stability_is_shown_for_three_generations_and_more(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=5, pairs=4)
-    spread(made, [0.1, 0.2, 0.3, 0.4, 0.5])
-    rng = np.random.default_rng(0)
-    for generation in Generation.objects.filter(instance__study=made.study):
-        text = " ".join(rng.choice(["ash", "birch", "cedar", "elm", "fir"], 4))
-        Generation.objects.filter(pk=generation.pk).update(text=text)
-    page = body(reader, made.study, stability="1")
-    assert "2 generations of each system" in page
-    assert "3 generations of each system" in page
-    assert "4 generations of each system" not in page
-    assert "5 of 5 instances, 20 draws each" in page
-    assert reader.get(chart_path(made.study, "stability"), {}).status_code == 200
-
-
-@pytest.fixture
-def letters(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
-    """Let every similarity that needs a model find this one."""
-    fake = FakeModel()
-    monkeypatch.setattr(separability_measure, "find_similarity_model", lambda needed, spec, **_: fake)
-    return fake
-
-
-def of_trees(**measure: Any) -> Built:
-    """Return five instances of four texts a system, drawn from names of trees, with their separability."""
-    made = build_configuration(build_study(), instances=5, pairs=4)
-    rng = np.random.default_rng(0)
-    for generation in Generation.objects.filter(instance__study=made.study):
-        text = " ".join(rng.choice(["ash", "birch", "cedar", "elm", "fir"], 4))
-        Generation.objects.filter(pk=generation.pk).update(text=text)
-    spread(made, [0.1, 0.2, 0.3, 0.4, 0.5], **measure)
-    return made
-
-
-def stability_printed(capsys: Any, *options: str) -> dict[str, Any]:
-    call_command("separability_stability", "tried", *options, "--format", "json")
-    return dict(only(json.loads(capsys.readouterr().out))["stability"])
-
-
-def test_stability_in_a_terminal_is_that_of_the_page(capsys: Any) -> None:
-    made = of_trees()
-    filters = SeparabilityFilters()
-    runs = runs_by_configuration(made.study)
-    on_page = stability_of(read_alignments(selected_configurations(made.study, filters)[0], runs), filters)
-    assert [row["samples"] for row in on_page["samples"]] == [2, 3]
-    assert stability_printed(capsys) == json.loads(json.dumps(on_page))
-    (three,) = stability_printed(capsys, "--samples", "3")["samples"]
-    assert three == json.loads(json.dumps(on_page["samples"][1]))
-    call_command("separability_stability", "tried")
-    assert "2 generations of each system: mean change 0." in capsys.readouterr().out
-    with pytest.raises(CommandError, match="must be 2 or more"):
-        call_command("separability_stability", "tried", "--samples", "1")
-
-
-def test_stability_by_a_model_is_had_by_the_command_that_the_page_says(
-    reader: Client, letters: FakeModel, capsys: Any
-) -> None:
-    made = of_trees(similarity="cosine", model="letters", model_fingerprint=letters.fingerprint)
-    page = body(reader, made.study, stability="1")
-    command = re.search(r"<code>manage.py (separability_stability [^<]*)</code>", page)
-    assert command is not None
-    assert not letters.read
-    found = stability_printed(capsys, *shlex.split(unescape(command[1]))[2:])
-    assert (found["similarity"], found["instances"]) == ("cosine (letters)", 5)
-    assert found["samples"][0]["change"]["value"] > found["samples"][1]["change"]["value"] > 0
-    assert len(letters.read) == 1  # the texts of all instances at once
-    letters.fingerprint = "0" * 64
-    with pytest.raises(CommandError, match="another model than letters here"):
-        call_command("separability_stability", "tried")
-
-
-def test_stability_of_a_run_with_draws_goes_by_the_similarity_alone(capsys: Any) -> None:
-    made = of_trees()
-    spread(made, [0.1] * 5, samples=3, seed=0)
-    named = stability_printed(capsys, "--similarity", "rouge1, 3 generations, seed 0")
-    assert named["similarity"] == "rouge1"
-    assert named == stability_printed(capsys, "--similarity", "rouge1")
-
-
-def test_a_similarity_with_a_model_is_not_loaded_by_a_page(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=2, pairs=3)
-    spread(made, [0.1, 0.2], similarity="bertscore")
-    assert "pages don&#x27;t load" in body(reader, made.study, stability="1")
-    with pytest.raises(Exception, match="bertscore"):
-        get("bertscore")
-
-
-# Pictures
-
-
-def chart_path(study: Study, name: str, form: str = "svg") -> str:
-    return reverse("reporting:separability-chart", kwargs={"slug": study.slug, "name": name, "form": form})
-
-
-@pytest.mark.parametrize("name", ["histograms", "similarities", "scatter", "consistency", "stability", "temperatures"])
-def test_pictures_are_drawn_in_both_schemes(built: Built, reader: Client, name: str) -> None:
-    for theme in ("light", "dark"):
-        answer = reader.get(chart_path(built.study, name), {"theme": theme})
+def test_every_picture_is_drawn(built: Built, reader: Client) -> None:
+    for place, name in enumerate(("histograms", "similarities", "scatter", "consistency", "stability", "temperatures")):
+        answer = reader.get(chart_path(built.study, name), {"theme": ("light", "dark")[place % 2]})
         assert answer["Content-Type"] == "image/svg+xml"
         assert answer["Content-Security-Policy"] == "default-src 'none'; sandbox"
         assert ElementTree.fromstring(answer.content).tag.endswith("svg")
-    spec = json.loads(reader.get(chart_path(built.study, name, "json")).content)
-    assert spec["$schema"].endswith("v6.json")
-    assert reader.get(chart_path(built.study, name, "png")).content.startswith(b"\x89PNG")
+        spec = json.loads(reader.get(chart_path(built.study, name, "json")).content)
+        assert spec["$schema"].endswith("v6.json")
 
 
 def test_pictures_hold_the_numbers(built: Built, reader: Client) -> None:
+    assert reader.get(chart_path(built.study, "scatter", "png")).content.startswith(b"\x89PNG")
     points = json.loads(reader.get(chart_path(built.study, "scatter", "json")).content)["data"]["values"]
     assert len(points) == 12
     assert {point["scenario"] for point in points} == {"1 two groups apart", "4 all alike"}
     bars = json.loads(reader.get(chart_path(built.study, "histograms", "json")).content)["data"]["values"]
     assert sum(bar["instances"] for bar in bars) == 12
-
-
-def test_pictures_of_nothing_say_so(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=2)
-    for name in ("histograms", "similarities", "scatter", "consistency", "stability"):
-        assert NO_DATA in reader.get(chart_path(made.study, name, "json")).content.decode()
-    assert reader.get(chart_path(made.study, "nonsense")).status_code == 404
-    assert reader.get(chart_path(made.study, "scatter"), {"theme": "pink"}).status_code == 404
-    build_configuration(made.study, instances=1, dataset="chat")
-    assert reader.get(chart_path(made.study, "scatter")).status_code == 404
-
-
-def test_pictures_take_hostile_names_as_text(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=2, pairs=2, systems=(EVIL[:40], "plain"))
-    spread(made, [0.1, 0.2])
-    answer = reader.get(chart_path(made.study, "scatter"))
-    assert b"<script" not in answer.content
-    ElementTree.fromstring(answer.content)
 
 
 def test_similarity_that_is_asked_for_is_shown_however_many_came_later(built: Built) -> None:
@@ -759,11 +369,7 @@ def test_similarity_that_is_asked_for_is_shown_however_many_came_later(built: Bu
     assert only(distinguishable(built.study))["similarity"] == f"own-{MAX_RUNS - 1}"
 
 
-# JSON, API, command
-
-
-def test_json_api_and_command_give_the_same(built: Built, reader: Client, capsys: Any) -> None:
-    document = distinguishable(built.study)
+def test_json_api_and_command_give_the_same(document: dict[str, Any], reader: Client, capsys: Any) -> None:
     assert reader.get(reverse("reporting:separability-json", args=["tried"])).json() == document
     token = token_of(make_user("program", "researcher"))
     path = "/api/v1/studies/tried/distinguishable/"
@@ -785,13 +391,3 @@ def test_command_refuses_what_makes_no_sense(built: Built) -> None:
     for wrong in (["--seed", "-1"], ["--systems", "a", "b", "c"], ["--similarity", "nope"]):
         with pytest.raises(CommandError):
             call_command("separability_advice", "tried", *wrong)
-
-
-def test_command_works_before_anything_is_there(capsys: Any) -> None:
-    build_study("empty")
-    call_command("separability_advice", "empty")
-    made = build_configuration(build_study("raw"), instances=1)
-    call_command("separability_advice", made.study.slug)
-    said = capsys.readouterr().out
-    assert "no configuration" in said
-    assert "separability has not been computed" in said
