@@ -14,15 +14,15 @@ def sender() -> Client:
     return Client(raise_request_exception=False)
 
 
-@pytest.mark.parametrize("kind", ["multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "text/plain"])
 @pytest.mark.parametrize(
     "charset",
     ["utf-7", "unicode_escape", "raw_unicode_escape", "rot13", "hex", "idna", "latin-1", "utf-16", "none-such"],
 )
-def test_another_charset_is_refused(sender: Client, kind: str, charset: str) -> None:
-    answer = sender.generic("POST", reverse("annotation:login"), BODY, content_type=f"{kind}; charset={charset}")
-    assert answer.status_code == 415
-    assert "UTF-8" in answer.text
+def test_another_charset_is_refused(sender: Client, charset: str) -> None:
+    for kind in ("multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "text/plain"):
+        answer = sender.generic("POST", reverse("annotation:login"), BODY, content_type=f"{kind}; charset={charset}")
+        assert answer.status_code == 415
+        assert "UTF-8" in answer.text
 
 
 @pytest.mark.parametrize(

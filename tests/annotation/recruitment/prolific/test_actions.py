@@ -591,35 +591,43 @@ def test_bonus_for_a_person_who_took_no_part_is_refused(submission: Submission, 
 # Sync
 
 
+@pytest.fixture
+def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("annotation.recruitment.prolific.client.PAGE", 10)
+
+
+@pytest.mark.usefixtures("short_pages")
 def test_sync_takes_over_all_pages(channel: Channel, prolific: ProlificServer) -> None:
     come(channel)
-    for number in range(250):
+    for number in range(25):
         prolific.add(f"{number:024x}", f"{number:023x}a", "AWAITING REVIEW")
     prolific.add(SESSION, PID, "APPROVED")
     prolific.add(OTHER_SESSION, OTHER_PID, "ACTIVE", study="elsewhere")
 
     found = sync(channel=channel, client=client_of(channel), at=NOON)
 
-    assert (found.seen, found.new, found.changed) == (251, 250, 1)
+    assert (found.seen, found.new, found.changed) == (26, 25, 1)
     assert channel.submissions.get(external_id=SESSION).state == "approved"
     assert not channel.submissions.filter(external_id=OTHER_SESSION).exists()
     assert len(prolific.requests) == 3
     again = sync(channel=channel, client=client_of(channel), at=NOON)
-    assert (again.seen, again.new, again.changed) == (251, 0, 0)
+    assert (again.seen, again.new, again.changed) == (26, 0, 0)
 
 
+@pytest.mark.usefixtures("short_pages")
 def test_sync_ends_where_there_is_no_further_page(channel: Channel, prolific: ProlificServer) -> None:
-    for number in range(100):
+    for number in range(10):
         prolific.add(f"{number:024x}", PID, "ACTIVE")
 
-    assert sync(channel=channel, client=client_of(channel), at=NOON).seen == 100
+    assert sync(channel=channel, client=client_of(channel), at=NOON).seen == 10
 
 
+@pytest.mark.usefixtures("short_pages")
 def test_sync_stops_at_its_limit(channel: Channel, prolific: ProlificServer) -> None:
-    for number in range(250):
+    for number in range(25):
         prolific.add(f"{number:024x}", PID, "ACTIVE")
 
-    assert sync(channel=channel, client=client_of(channel), at=NOON, most_pages=1).seen == 100
+    assert sync(channel=channel, client=client_of(channel), at=NOON, most_pages=1).seen == 10
 
 
 def test_sync_leaves_out_what_it_cannot_read(channel: Channel, prolific: ProlificServer) -> None:
