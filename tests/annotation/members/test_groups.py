@@ -1,8 +1,7 @@
-"""Groups: who belongs to them, who says so, and that nothing of one shows in another."""
+"""Groups: who belongs to them, and who says so."""
 
 import io
 import json
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,13 +15,10 @@ from annotation.members.accounts import grant_role
 from annotation.members.groups import add_member, create_group, move_study, new_member_link, revoke_role
 from annotation.models import Assignment, ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role, main_group
-from judging.models import Completion, Judge
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, token_of
-from tests.routes import ask, body_of, routes, session_of
-from tests.whole_study import Whole, build_whole_study, member
+from tests.whole_study import member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-THEIRS = "zanzibar"
 
 
 def browser_of(user: User) -> Client:
@@ -53,92 +49,6 @@ def root() -> User:
 
 
 # The wall between groups; that no response shows anything of another one is in tests/test_roles.py
-
-
-@pytest.fixture
-def mine() -> Whole:
-    return build_whole_study("ours")
-
-
-@pytest.fixture
-def theirs(mine: Whole) -> Whole:
-    return build_whole_study(THEIRS)
-
-
-def test_the_other_group_is_visible_to_those_with_a_role(
-    client: Client, mine: Whole, theirs: Whole, root: User
-) -> None:
-    session = session_of(root)
-    lists = [route for route in routes() if route.address.startswith("/api/v1/") and "<" not in route.address]
-    seen = {route.name for route in lists if THEIRS in body_of(ask(client, route, "GET", mine, session))}
-    of_rows = {"study", "instance", "generation", "batch", "annotator", "comparisontable"}
-    assert {f"api:{one}-list" for one in of_rows | {"judge", "judgerun", "judgment", "rating", "flag"}} <= seen
-
-
-def test_what_two_groups_asked_alike_doesnt_tell_of_the_other(mine: Whole, theirs: Whole) -> None:
-    shared = Completion.objects.filter(judgments__run=mine.run).earliest("pk")
-    theirs.run.judgments.of_every_question().earliest("pk").completions.add(shared)
-    api = APIClient()
-    token = token_of(mine.people[Role.RESEARCHER])
-    api.credentials(HTTP_AUTHORIZATION=f"Token {token}")
-
-    assert api.get("/api/v1/completions/", {"study": theirs.study.slug}).json()["count"] == 0
-    found = api.get("/api/v1/completions/", {"study": mine.study.slug}).json()
-    assert shared.cache_key in {row["cache_key"] for row in found["results"]}
-    assert THEIRS not in json.dumps(found)
-
-
-def test_a_judge_is_known_to_the_groups_that_it_works_for(mine: Whole, theirs: Whole) -> None:
-    Judge.objects.create(name="fresh", method="coin")
-    reader = browser_of(mine.people[Role.RESEARCHER])
-    page = reverse("judging:judges", args=[mine.study.slug])
-
-    assert [judge.name for judge in reader.get(page).context["run_form"].fields["judge"].queryset] == [
-        "fresh",
-        "ours-judge",
-    ]
-    assert {row["name"] for row in reader.get("/api/v1/judges/").json()["results"]} == {"fresh", "ours-judge"}
-
-    started = reader.post(
-        reverse("judging:start", args=[mine.study.slug]), {"judge": theirs.judge.name, "in_flight": 1}
-    )
-    assert started.status_code == 422
-    new = {"name": theirs.judge.name, "method": "first", "order": "ab"}
-    refused = reader.post(reverse("judging:new-judge", args=[mine.study.slug]), new)
-    assert refused.status_code == 422
-    assert "This name is taken" in refused.text
-    assert "direct" not in str(refused.context["judge_form"].errors)
-
-
-def test_the_api_makes_nothing_in_another_groups_study(mine: Whole, theirs: Whole) -> None:
-    admin = browser_of(mine.people[Role.STUDY_ADMIN])
-    wanted = {
-        "study": theirs.study.slug,
-        "name": "b",
-        "dataset": theirs.batch.dataset,
-        "systems": [theirs.batch.system_a.name, theirs.batch.system_b.name],
-    }
-    before = theirs.study.batches.count()
-    answer = admin.post("/api/v1/batches/", json.dumps(wanted), content_type="application/json")
-    assert answer.status_code == 404
-    taken = admin.post(
-        "/api/v1/studies/", json.dumps({"slug": "x", "group": theirs.group.slug}), content_type="application/json"
-    )
-    assert taken.status_code in (404, 422)
-    assert theirs.study.batches.count() == before
-    assert not Study.objects.filter(slug="x").exists()
-
-
-def test_annotators_of_another_group_get_none_of_its_hits(mine: Whole, theirs: Whole) -> None:
-    outside = member("outside", Role.ANNOTATOR, group=theirs.group)
-    outsider = browser_of(outside)
-    theirs.study.batches.update(status="closed")
-
-    assert "Nothing is open for rating" in outsider.get(reverse("annotation:rate")).text
-    assert outsider.get(reverse("annotation:consent", args=[mine.study.key])).status_code == 404
-    assert not Assignment.objects.filter(annotator__user=outside).exists()
-    mine_too = browser_of(member("inside", Role.ANNOTATOR, group=mine.group))
-    assert mine_too.get(reverse("annotation:rate"))["Location"] == reverse("annotation:consent", args=[mine.study.key])
 
 
 def test_a_role_in_one_study_opens_that_study_only(group: ResearchGroup, study: Study) -> None:
@@ -340,21 +250,6 @@ def test_a_group_lists_its_readers_to_readers_and_its_annotators_to_admins(group
     )
     assert [one.user.username for one in managed.context["annotators"]] == ["ann"]
     assert "Revoke the role Researcher of rea" in managed.text
-
-
-def test_members_of_a_study_come_with_those_of_its_group_and_without_raters_of_channels(
-    mine: Whole, django_assert_max_num_queries: Any
-) -> None:
-    member("local", Role.RESEARCHER, study=mine.study)
-    ann = member("ann-local", Role.ANNOTATOR, study=mine.study)
-    browser, page = browser_of(mine.people[Role.STUDY_ADMIN]), reverse("annotation:members", args=[mine.study.slug])
-    with django_assert_max_num_queries(25):
-        shown = browser.get(page)
-    assert [grant.user.username for grant in shown.context["readers"]] == ["local"]
-    assert [grant.user for grant in shown.context["annotators"]] == [ann]
-    assert [grant.user.username for grant in shown.context["group_readers"]] == ["ours-researcher", "ours-study-admin"]
-    assert shown.context["channel_raters"] == 1
-    assert "Move the study" not in shown.text
 
 
 def test_navigation_leads_readers_of_a_group_to_it(group: ResearchGroup, study: Study, admin: User) -> None:

@@ -1,6 +1,7 @@
 """Keys in the wrong hands: ended, expired, of another study, of a person who lost the role; and keys in what is written down."""
 
 import logging
+from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
@@ -25,9 +26,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 OPEN = {"api:docs", "api:schema"}  # which hold nothing of any study
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> Whole:
+    with django_db_blocker.unblock():
+        return build_whole_study("mine")
+
+
 @pytest.fixture
-def whole() -> Whole:
-    return build_whole_study("mine")
+def whole(stored: Whole) -> Whole:
+    return deepcopy(stored)
 
 
 def dead_keys(whole: Whole) -> tuple[list[str], str]:

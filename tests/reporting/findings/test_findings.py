@@ -1,6 +1,7 @@
 """Findings on studies small enough to be worked out by hand."""
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -27,12 +28,18 @@ from tests.reporting.builders import (
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> Built:
+    with django_db_blocker.unblock():
+        built = build_configuration(build_study("stored"), instances=4, pairs=2)
+        separate(built, [(0.5, 0.5, 0.5)] * 4, [0.0, 0.25, 0.5, 1.0])
+        return built
+
+
 @pytest.fixture
-def built(db: None) -> Built:
+def built(stored: Built) -> Built:
     """Four instances of two pairs; δ is 0, 0.25, 0.5 and 1."""
-    built = build_configuration(build_study(), instances=4, pairs=2)
-    separate(built, [(0.5, 0.5, 0.5)] * 4, [0.0, 0.25, 0.5, 1.0])
-    return built
+    return deepcopy(stored)
 
 
 def only(study: Study, **filters: Any) -> dict[str, Any]:

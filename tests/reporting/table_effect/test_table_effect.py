@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 from xml.etree import ElementTree
 
@@ -94,12 +95,18 @@ def gold(built: Built, *better: str | None) -> None:
         Instance.objects.filter(pk=matchup.instance_id).update(gold=told)
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> Built:
+    with django_db_blocker.unblock():
+        made = build_configuration(two_stage(), instances=4, pairs=1)
+        gold(made, "a", "b", "tie", None)
+        return made
+
+
 @pytest.fixture
-def built() -> Built:
+def built(stored: Built) -> Built:
     """Four instances of one pair each; A is better, B is better, neither is, unknown."""
-    made = build_configuration(two_stage(), instances=4, pairs=1)
-    gold(made, "a", "b", "tie", None)
-    return made
+    return deepcopy(stored)
 
 
 @pytest.fixture
@@ -246,7 +253,7 @@ def test_the_time_of_an_arm_without_any_has_no_difference(built: Built) -> None:
 
 def test_an_instance_in_both_arms_is_compared_with_itself() -> None:
     # On each instance both arms change alike, whatever the instance: only other instances could differ.
-    built = build_configuration(build_study(), instances=5, pairs=1)
+    built = build_configuration(build_study("alike"), instances=5, pairs=1)
     for place, votes in enumerate([(B, A), (A, A), (A, TIE), (B, A), (A, B)]):
         decide(built, place, "ann", "none", [votes])
         decide(built, place, "bob", "table:c8", [votes])
