@@ -22,10 +22,10 @@ LONGEST_STEP = 5.0  # in log-odds, so that a step from a flat place does not ove
 class LengthAdjustedRate:
     """Result of `length_adjusted_win_rate`; NaN without a verdict, or if lengths differ by one and the same throughout.
 
-    win_rate, low, high : of B at equal lengths; no interval if refused
+    win_rate, low, high : of B at equal lengths; no interval if refused, or if all verdicts are alike
     plain               : win rate of B on the same verdicts, as it is
     length_effect       : log-odds that a much longer text adds to a system's win; below 0 where raters prefer shorter ones
-    effect_low, effect_high : its interval; none if refused, or if all texts of a pair are equally long
+    effect_low, effect_high : its interval; none where the win rate has none, or if all texts of a pair are equally long
     scale               : standard deviation of the length differences
     """
 
@@ -79,7 +79,7 @@ def length_adjusted_win_rate(
     beta = reach = np.full(2, np.nan)
     if n and not np.isnan(scale):
         beta = _fit(tanh, wins, ridge)
-        if not refusal:
+        if not refusal and np.ptp(wins):  # where all verdicts are alike, the ridge alone says how far from 1 or 0
             reach = student_quantile((1 + level) / 2, n - 1) * _standard_errors(tanh, wins, beta, ridge, cluster, n)
     (theta, gamma), (low, effect_low), (high, effect_high) = beta, beta - reach, beta + reach
     return LengthAdjustedRate(

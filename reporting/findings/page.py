@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from annotation.models import Event, Rating, Study
+from annotation.models import Rating, Study
 from reporting.core.charts import Spec
 from reporting.core.kept import Kept
 from reporting.findings.charts.common import EVERYONE
@@ -27,6 +27,7 @@ from reporting.findings.data.selection import selection_of
 from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, everyone_in, figure
 from reporting.findings.sections import page_sections
+from reporting.findings.sections.amendments import amendments_shown
 from reporting.findings.sections.configurations import configuration_section, data_section
 from reporting.findings.sections.raters import raters_section
 from reporting.findings.snapshots import Snapshot
@@ -102,7 +103,7 @@ def _body(
             for at, one in enumerate(page, page.start_index())
         ],
         "raters": raters_section(study, numbers, shown["raters_by"], query),
-        "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
+        "amendments": amendments_shown(numbers["amendments"]),
         "next_steps": _next_steps(study, numbers),
         "all_chosen": [row for one in configurations for row in one["chosen"]],
         "selection": selection_of(numbers["filters"]),

@@ -12,13 +12,14 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from annotation.core.database.snapshot import one_snapshot
-from annotation.models import Event, Study
+from annotation.models import Study
 from reporting.core.charts import to_svg
 from reporting.exports.folders import new_folder
 from reporting.exports.rows import rating_rows
 from reporting.findings.data.inputs import Filters
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, figure
 from reporting.findings.sections import page_sections
+from reporting.findings.sections.amendments import amendments_shown
 from reporting.findings.sections.configurations import configuration_section
 from reporting.findings.study_findings import findings_under
 from reporting.report.limitations import limitations_of
@@ -72,7 +73,7 @@ def report_page(study: Study, found: dict[str, Any]) -> str:
         "all_chosen": [row for one in configurations for row in one["chosen"]],
         "methods": methods_of(study, found),
         "limitations": limitations_of(found, by_rater),
-        "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in found["amendments"]],
+        "amendments": amendments_shown(found["amendments"]),
         "references": [ENTRIES[key] for key in cited(found)],
     }
     html = _without_dead_links(render_to_string("reporting/report/report.html", context))

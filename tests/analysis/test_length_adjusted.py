@@ -114,9 +114,10 @@ def test_one_and_the_same_difference_throughout_has_no_answer():
 
 
 @pytest.mark.parametrize("verdict", [A, TIE, B])
-def test_separated_verdicts_have_a_finite_rate(verdict):
+def test_verdicts_that_are_all_alike_have_a_finite_rate_without_an_interval(verdict):
     found = length_adjusted_win_rate(np.full(40, verdict), np.linspace(-9, 20, 40), np.arange(40))
-    assert np.isfinite([found.win_rate, found.low, found.high, found.length_effect]).all()
+    assert np.isfinite([found.win_rate, found.length_effect]).all()
+    assert np.isnan([found.low, found.high, found.effect_low, found.effect_high]).all()
     assert abs(found.win_rate - found.plain) < 0.01
 
 

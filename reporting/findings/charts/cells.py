@@ -8,8 +8,9 @@ from reporting.core.charts import COLUMN_WIDTH, Spec
 from reporting.core.themes import between, ink_on
 
 LARGE, SMALL = (44, 34), (23, 20)  # greatest width and height of a cell, with its n and without
-LETTER = 7.2  # pixels, of 12
+LETTER = 0.6  # of the size of letters
 MANY = 8  # columns, of which a cell has no room for n
+SPACING = 12  # between panels beside each other
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,12 @@ def cells_body(
     across = len(columns) * (len(panels) if beside else 1)
     counted = across <= MANY
     labelled = 2 if two else 1  # panels in a row that have names of rows
+    letters = 10 if beside and not counted else 12
     room = (
         COLUMN_WIDTH / labelled
         - (70 if two else 50)
-        - max(map(len, rows)) * LETTER
-        - (20 * (len(panels) - 1) if beside else 0)
+        - max(map(len, rows)) * LETTER * letters
+        - (SPACING * (len(panels) - 1) if beside else 0)
     )
     width, height = (
         min(most, size) for most, size in zip(LARGE if counted else SMALL, (room / across, 99), strict=True)
@@ -75,7 +77,13 @@ def cells_body(
         "type": "nominal",
         "sort": list(rows),
         "title": titles[0],
-        "axis": {"labelLimit": COLUMN_WIDTH, "labelPadding": 5, "domain": False, "ticks": False},
+        "axis": {
+            "labelLimit": COLUMN_WIDTH,
+            "labelFontSize": letters,
+            "labelPadding": 5,
+            "domain": False,
+            "ticks": False,
+        },
         "scale": {"domain": list(rows)},
     }
     place = {"x": x, "y": y}
@@ -117,7 +125,8 @@ def cells_body(
         for number, panel in enumerate(panels)
     ]
     data = {"data": {"values": [_row(cell) for cell in cells]}}
-    return {**data, "concat": drawn, "columns": len(panels) if beside else 2 if two else 1}
+    in_row = len(panels) if beside else 2 if two else 1
+    return {**data, "concat": drawn, "columns": in_row, **({"spacing": SPACING} if beside else {})}
 
 
 def _row(cell: ShadedCell) -> dict[str, Any]:

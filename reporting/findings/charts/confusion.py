@@ -22,6 +22,7 @@ from reporting.findings.charts.common import (
 )
 
 MAX_RATERS, MAX_PEOPLE = 8, 30
+LONGEST_PERSON = 16  # characters; with more, 100 would not fit into a cell
 CLASSES = ("a", "tie", "b")
 
 
@@ -85,10 +86,8 @@ def people_confusion(found: Findings, theme: str) -> Spec:
         return nothing(title, model["why"], theme)
     by_ratings = sorted(model["people"], key=lambda one: (-one["ratings"], one["rater"]))
     shown, more = first_of([one["rater"] for one in by_ratings], MAX_PEOPLE)
-    names, said = short_names(shown, 10), _names()
-    labels = {
-        one["rater"]: f"{names[one['rater']]} (n = {one['ratings']})" for one in by_ratings if one["rater"] in names
-    }
+    names, said = short_names(shown, LONGEST_PERSON), _names()
+    labels = {one["rater"]: f"{names[one['rater']]} ({one['ratings']})" for one in by_ratings if one["rater"] in names}
     cells = [
         _of_person(one, labels[one["rater"]], (CLASSES[true], CLASSES[given]), share, said, theme)
         for one in by_ratings
@@ -105,7 +104,13 @@ def people_confusion(found: Findings, theme: str) -> Spec:
         panels=[_("model: %(verdict)s") % {"verdict": one} for one in said.values()],
         beside=True,
     )
-    notes = [_("=: tie"), _("n: ratings"), _("empty: next to no pair of the kind"), *more, *study_notes(found)]
+    notes = [
+        _("=: tie"),
+        _("in brackets: ratings"),
+        _("empty: next to no pair of the kind"),
+        *more,
+        *study_notes(found),
+    ]
     meaning = _("share of a person’s ratings, in percent, where the model of Dawid and Skene says A, tie or B")
     return column_spec(body, [title, meaning], notes, theme)
 

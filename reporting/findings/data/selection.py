@@ -24,6 +24,9 @@ NAMED: dict[str, str | Promise] = {
 }
 
 
+NARROW = 24  # characters of a name for which a field of the usual width has room, beside its number
+
+
 def selection_of(filters: Mapping[str, Any]) -> list[str]:
     """Say in the active language what the filters in findings leave of a study; nothing where they leave all."""
     said = [f"{label}: {', '.join(filters[name])}" for name, label in NAMED.items() if filters[name]]
@@ -63,6 +66,7 @@ def offered(study: Study, filters: Mapping[str, Any]) -> dict[str, Any]:
             "parameter": parameter[field],
             "label": label,
             "unit": units.get(field, ""),
+            "has_long_names": any(len(name) > NARROW for name in counts[field]),
             "options": [(name, count, name in (filters[field] or ())) for name, count in counts[field].items()],
         }
         for field, label in NAMED.items()

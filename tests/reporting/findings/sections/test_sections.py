@@ -14,6 +14,7 @@ from django.utils import translation
 from annotation.models import Study, System
 from judging.models import Judge
 from reporting.core.words import PHRASES, rater_name, said, without_numbers
+from reporting.findings.sections.amendments import amendments_shown
 from reporting.findings.sections.data_table import MOST_ROWS, DataTable, by_bin, p_text
 from reporting.findings.sections.people import _kappa_note, separability_section
 from reporting.findings.sections.rankings import first_text, rankings_section
@@ -376,3 +377,10 @@ def test_only_several_tests_are_adjusted_and_two_systems_have_none_beside_the_ra
     assert several["tests"].rows[0][1][1:] == ["0.300", "0.300"]
     assert several["tested"] == "Of 3 pairs of systems tested, 0 differ by more than chance."
     assert three_ranked(measure="win_loss_rate")["tests"] is None
+
+
+def test_amendments_are_in_the_readers_language_but_for_names() -> None:
+    what = "batch yes; rater no → one; raters_per_hit: nothing → 3; paused: no → yes"
+    with translation.override("de"):
+        (shown,) = amendments_shown([{"kind": "amendment", "what": what}])
+    assert shown["what"] == "Batch yes; Rater no → one; raters_per_hit: nichts → 3; paused: nein → ja"
