@@ -98,7 +98,7 @@ TEXTS = {
     ),
     "agreement_above_chance": gettext_noop(
         "Two people who rate the same pair agree {rate} of the time ({instances}; Krippendorff’s α, ordinal: {alpha}, which "
-        "Landis and Koch call {degree}; 0 is chance, 1 full agreement)."
+        "Landis and Koch call “{degree}”; 0 is chance, 1 full agreement)."
     ),
     "agreement_unknown": gettext_noop("How far people agree cannot be told: no pair was rated by two people."),
     "no_judge": gettext_noop("No judge has rated, so that nothing can be said about one in place of people."),
@@ -218,7 +218,7 @@ WRITTEN: dict[str, Shown] = {
     "level": level_text,
     **dict.fromkeys(("least", "most", "alpha", *(name for name in BINS if "instances" not in name)), _decimal),
     **dict.fromkeys((name for name in BINS if "instances" in name), _instances),
-    "degree": lambda word: f"“{_(word)}”",
+    "degree": _,
     "rating": lambda value: localised(value, 0),
     "verdict": _verdict,
     "inferred": _inferred,

@@ -56,6 +56,8 @@ def dot_rows(
     offset = {"scale": {"range": [POINT + GAP if above else GAP, step - GAP]}} if points > 1 or above else None
     values = [row[key] for row in drawn for key in ("value", "low", "high")] + [value for value, _dashed in marks]
     x = quantity("value", title, **(shares() if share else padded(values)))
+    if not share:
+        x["axis"] |= {"format": WITHOUT_COMMA}
     layers = _layers(series, looks, (x, y, offset), THEMES[theme], marks)
     if above:
         layers += _names(y, THEMES[theme])
@@ -72,6 +74,7 @@ def dot_rows(
     }, notes
 
 
+WITHOUT_COMMA = ".6~r"  # as numbers on the page have none, and to a German reader it is a decimal one
 NAMES_AXIS = {"labelLimit": COLUMN_WIDTH, "grid": False, "ticks": False, "domain": False, "title": None}
 PANEL_HEADER = {"labelOrient": "top", "labelAnchor": "start", "labelAngle": 0}
 

@@ -72,6 +72,12 @@ def test_pictures_of_points_have_points(pictures: dict[str, Picture]) -> None:
     assert {"preferences", "judges-against-people", "agreement", "non-inferiority", "position", "matchups"} <= drawn
 
 
+def test_ratings_at_an_axis_have_no_comma_at_thousands(pictures: dict[str, Picture]) -> None:
+    numbers = [text.text for text in pictures["preferences"].texts if text.text[:1].isdigit()]
+    assert "1000" in numbers
+    assert not any("," in number for number in numbers)
+
+
 def test_a_scale_has_room_beyond_what_it_shows() -> None:
     low, high = charts.padded([0.5, None, 0.9])["scale"]["domain"]
     assert low < 0.5
