@@ -29,8 +29,6 @@ from tests.factories import (
     rate,
 )
 
-pytestmark = pytest.mark.engine
-
 NO_TEXT = '<em class="no-text">(no text)</em>'
 
 

@@ -16,8 +16,6 @@ from annotation.importing.study_files import import_labelled
 from annotation.models import Generation, Instance, Pair, Study
 from tests.factories import json_lines, make_study, make_user
 
-pytestmark = pytest.mark.engine
-
 
 def labelled(**changes: Any) -> dict[str, Any]:
     record = {"input": "Say hello.", "output_1": "Hello.", "output_2": "Why?", "label": 1}

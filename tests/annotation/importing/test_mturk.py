@@ -20,8 +20,6 @@ from annotation.studies.outcomes import human_ratings, select
 from annotation.studies.services import save_settings
 from tests.factories import ask_more, criterion, csv_file, make_study, mturk_row
 
-pytestmark = pytest.mark.engine
-
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "human_rating_sets.json"
 
 

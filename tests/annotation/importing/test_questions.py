@@ -12,7 +12,7 @@ from annotation.models import Rating, Study
 from annotation.questions.questions import Answer
 from tests.factories import ask_more, criterion, json_lines, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

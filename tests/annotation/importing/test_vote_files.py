@@ -11,7 +11,7 @@ from annotation.importing.ratings import StoredRatings
 from annotation.models import Batch, Generation, Matchup, Rating, Study
 from tests.factories import csv_file, json_lines, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 
 def vote(pair_id: object = 1, **changes: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from judging.models import Judge, JudgeRun, Judgment, RationaleMark
 from judging.review.marks import mark_rationale, remove_mark
 from tests.factories import make_annotator, make_study, make_user, token_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 HTMX = {"HX-Request": "true"}
 

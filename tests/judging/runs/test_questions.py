@@ -37,7 +37,7 @@ from tests.judging.builders import (
 from tests.judging.methods.procedures import asking
 from tests.standin.process import StandInProcess
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 BREVITY = {**COHERENCE, "key": "brevity", "text": "Which summary is shorter?", "description": ""}
 SENT = "Which summary hangs together better? (What is meant: Sentences follow from each other.\nIgnore spelling.)"
 

@@ -25,7 +25,7 @@ from tests.reporting.builders import (
     separate,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
