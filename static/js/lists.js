@@ -14,7 +14,8 @@ function begin() {
   const field = document.getElementById("search-in-table")?.content.firstElementChild;
   for (const [place, table] of document.querySelectorAll("main .scroll > table:not(.matrix)").entries()) {
     const scroll = table.parentElement;
-    if (scroll.scrollHeight > scroll.clientHeight && !scroll.hasAttribute("tabindex")) scroll.tabIndex = 0;
+    const scrolls = scroll.scrollHeight > scroll.clientHeight || scroll.scrollWidth > scroll.clientWidth;
+    if (scrolls && !scroll.hasAttribute("tabindex")) scroll.tabIndex = 0;
     if (!field || rowsOf(table).length <= FEW || scroll.nextElementSibling?.matches("nav")) continue;
     if (scroll.previousElementSibling?.matches("[data-search]")) continue;
     const input = field.cloneNode(true);
@@ -36,7 +37,7 @@ function unfold() {
 }
 
 document.addEventListener("htmx:afterSettle", begin);
-document.addEventListener("toggle", begin, true); // whether a table in a fold is taller than its place shows when it opens
+document.addEventListener("toggle", begin, true); // whether a table in a fold is larger than its place shows when it opens
 addEventListener("hashchange", unfold);
 begin();
 unfold();
