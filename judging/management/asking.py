@@ -4,8 +4,9 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.management.base import CommandError
 
@@ -18,25 +19,42 @@ STOPPED_ELSEWHERE = 3
 RESUMES = "stopped; the same command resumes without repeating a call"
 
 
+@dataclass
+class Asking:
+    """Work that asks models in a command.
+
+    ended : why it was stopped, by a signal or otherwise
+    """
+
+    stop: StopFlag
+    meter: Meter
+    ended: Exception | None = None
+
+    def conclude(self) -> None:
+        """End the command if the work was stopped."""
+        if isinstance(self.ended, Interrupted):
+            self.meter.out.write(RESUMES)
+            sys.exit(STOPPED_BY_SIGNAL)
+        if self.ended is not None:
+            raise CommandError(str(self.ended), returncode=STOPPED_ELSEWHERE) from self.ended
+
+
 @contextmanager
-def asking(out: Any) -> Iterator[tuple[StopFlag, Meter]]:
-    """Yield what procedures take in a command, which ends where they are stopped; `out`: for progress and messages."""
-    stop, meter = StopFlag(), Meter(out)
-    with stopping_on_signals(stop):
+def asking(out: Any, *also: type[Exception]) -> Iterator[Asking]:
+    """Yield what procedures take in a command, and note why they were stopped.
+
+    out  : for progress and messages
+    also : further errors of work that was stopped
+    """
+    work = Asking(StopFlag(), Meter(out))
+    with stopping_on_signals(work.stop):
         try:
-            yield stop, meter
-        except (Interrupted, CapReached) as error:
-            end_stopped(error, out)
+            yield work
+        except (Interrupted, CapReached, *also) as error:
+            work.ended = error
         finally:
-            meter.close()
-
-
-def end_stopped(ended: Exception, out: Any) -> NoReturn:
-    """End a command whose work was stopped, by a signal or otherwise."""
-    if isinstance(ended, Interrupted):
-        out.write(RESUMES)
-        sys.exit(STOPPED_BY_SIGNAL)
-    raise CommandError(str(ended), returncode=STOPPED_ELSEWHERE) from ended
+            if work.meter.progress.total:
+                work.meter.close()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from analysis.types import IntArray
 from annotation.models import Instance, Pair
-from judging.core.errors import JudgingError, RunBusy, RunStopped
+from judging.core.errors import Interrupted, JudgingError, RunBusy, RunStopped
 from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.jobs import leases
 from judging.jobs.progress import OnProgress, Progress, ignore_progress
@@ -45,7 +45,8 @@ class Search:
     def work(self) -> JudgeTuning:
         """Try the candidates, compare the best one with the untuned judge, and make the tuned judge.
 
-        Raises: RunBusy if another process is at it; TuningStopped if a run stopped, at its cap too, or `stop` was set
+        Raises: RunBusy if another process is at it; TuningStopped if a run stopped, at its cap too; Interrupted if `stop`
+        was set
         """
         self._begin()
         try:
@@ -79,7 +80,7 @@ class Search:
     def _ask(self, place: int, pairs: IntArray) -> JudgeRun:
         """Have a candidate asked about pairs, as far as it was not, by the engine of runs.
 
-        Raises: TuningStopped
+        Raises: Interrupted, TuningStopped
         """
         with transaction.atomic():
             run = self._run(place)
@@ -96,10 +97,10 @@ class Search:
             make_client=self.make_client,
         )
         self._send_heartbeat()
+        if ended.signal:
+            raise Interrupted
         if ended.status != JudgeRun.Status.DONE:
-            raise TuningStopped(
-                ended.message or "stopped on request; the same again continues without repeating a call"
-            )
+            raise TuningStopped(ended.message)
         return JudgeRun.objects.select_related("judge__endpoint", "study").get(pk=run.pk)
 
     def _report(self, progress: Progress) -> None:

@@ -45,6 +45,14 @@ QUESTIONS = one_of(
     argument("--all-questions", action="store_true", help="answer every question of the study"),
 )
 
+IN_FLIGHT = argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)")
+
+
+def max_cost(what: str) -> Argument:
+    """Declare the option for a cap on what something costs."""
+    exceeded = "an answer that is longer than all before can exceed it where no max_tokens is set"
+    return argument("--max-cost", metavar="X", help=f"stop before {what} has cost more than this; {exceeded}")
+
 
 def questions_of(study: Study, options: Mapping[str, Any]) -> list[int]:
     """Return the numbers of the questions that a run answers.

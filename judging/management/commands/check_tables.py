@@ -16,7 +16,7 @@ from judging.core.pricing import money
 from judging.core.proportions import Proportion
 from judging.endpoints.services import find_endpoint
 from judging.management.asking import asking
-from judging.management.commands._runs import param
+from judging.management.commands._runs import max_cost, param
 from judging.management.commands.run_judge import parse_money
 from judging.tables.checking import checked_by_entailment, checked_by_vectors, require_tables
 from judging.tables.entailment import estimate_entailment
@@ -46,7 +46,7 @@ class Command(TandemCommand):
             help=f"cosine from which on a cell counts as supported ({SUPPORTED}); what is high depends on the model",
         ),
         param("sent with each call about entailment, as max_tokens=300; may be given several times"),
-        argument("--max-cost", metavar="M", help="stop before the calls about entailment have cost more than this"),
+        max_cost("the calls about entailment"),
         argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"),
         argument("--estimate", action="store_true", help="print what --entailment would take, and make no call"),
         argument("--format", choices=["text", "json"], default="text"),
@@ -87,10 +87,10 @@ class Command(TandemCommand):
             estimate = estimate_entailment(study, **asked)
             self.say_result(estimate_lines(estimate, cap), {"study": study.slug, **estimate.as_dict()}, options)
             return
-        with asking(self.stderr) as (stop, meter):
-            found = checked_by_entailment(
-                study, **asked, max_cost=cap, in_flight=options["in_flight"], stop=stop, on_progress=meter
-            )
+        with asking(self.stderr) as work:
+            settings = {"max_cost": cap, "in_flight": options["in_flight"]}
+            found = checked_by_entailment(study, **asked, **settings, stop=work.stop, on_progress=work.meter)
+        work.conclude()
         done: Any = found.done
         usage = done.usage
         lines = [

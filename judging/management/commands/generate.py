@@ -14,7 +14,6 @@ from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.calls.adhoc_runner import IN_FLIGHT
-from judging.core.errors import CapReached, Interrupted
 from judging.core.pricing import check_cap
 from judging.endpoints.services import find_endpoint
 from judging.generation.engine import sample
@@ -25,11 +24,9 @@ from judging.generation.sampled_systems import as_dict, instances_with_texts, ru
 from judging.generation.services import SAMPLES, TEMPERATURE, Sampling, build_run, left_out_lines, start_generating
 from judging.generation.store import SamplingTotals
 from judging.generation.text import estimate_lines, run_summary, summary
-from judging.jobs.stopping import StopFlag
-from judging.management.asking import end_stopped, stopping_on_signals
-from judging.management.commands._runs import instance_ids, param, text_of
+from judging.management.asking import Asking, asking
+from judging.management.commands._runs import instance_ids, max_cost, param, text_of
 from judging.management.commands.run_judge import parse_money
-from judging.management.meter import Meter
 from judging.models import GenerationRun
 
 BY = "command line"
@@ -68,7 +65,7 @@ class Command(TandemCommand):
         argument("--instances", metavar="FILE", help="only the instances that a file names, one id a line"),
         argument("--limit", type=int, metavar="N", help="at most so many instances this time"),
         argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"),
-        argument("--max-cost", metavar="X", help="stop before the system has cost more than this"),
+        max_cost("the system"),
         argument(
             "--estimate", action="store_true", help="print the estimated calls, tokens and cost, and make no call"
         ),
@@ -114,24 +111,17 @@ class Command(TandemCommand):
         """Sample; progress goes to stderr, the summary to stdout."""
         for line in settings_lines(run):
             self.stderr.write(line)
-        totals, stop, meter = SamplingTotals(), StopFlag(), Meter(self.stderr)
-        ended: Exception | None = None
-        with stopping_on_signals(stop):
-            try:
-                sample(
-                    run,
-                    selection=selection,
-                    in_flight=options["in_flight"],
-                    max_cost=parse_money(options["max_cost"]),
-                    stop=stop,
-                    totals=totals,
-                    on_progress=meter,
-                )
-            except (Interrupted, CapReached) as error:
-                ended = error
-            finally:
-                if meter.progress.total:
-                    meter.close()
+        totals = SamplingTotals()
+        with asking(self.stderr) as work:
+            sample(
+                run,
+                selection=selection,
+                in_flight=options["in_flight"],
+                max_cost=parse_money(options["max_cost"]),
+                stop=work.stop,
+                totals=totals,
+                on_progress=work.meter,
+            )
         values = {
             "study": run.study.slug,
             "system": run.name,
@@ -142,18 +132,15 @@ class Command(TandemCommand):
             "settings": as_dict(run),
         }
         self.say_result([summary(run, counts, totals)], values, options)
-        self.conclude(run, counts, totals, ended)
+        self.conclude(run, counts, totals, work)
 
-    def conclude(
-        self, run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals, ended: Exception | None
-    ) -> None:
+    def conclude(self, run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals, work: Asking) -> None:
         """Name what is missing, and choose the exit status."""
         if totals.left_out:
             self.stderr.write(f"{len(totals.left_out)} instances were left out; the same command asks them again:")
             for line in left_out_lines(run):
                 self.stderr.write(f"  {line}")
-        if ended is not None:
-            end_stopped(ended, self.stderr)
+        work.conclude()
         if totals.left_out and not totals.stored and not counts.there:
             raise CommandError("no instance got its texts")
 

@@ -18,7 +18,7 @@ from judging.calls.adhoc_runner import IN_FLIGHT
 from judging.core.pricing import money
 from judging.endpoints.services import find_endpoint
 from judging.management.asking import asking
-from judging.management.commands._runs import param, text_of
+from judging.management.commands._runs import max_cost, param, text_of
 from judging.management.commands.run_judge import parse_money
 from judging.methods.task_files import bulleted
 from judging.models import AspectSet
@@ -46,7 +46,7 @@ class Command(TandemCommand):
         argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"to distil from (default: {PAIRS})"),
         argument("--seed", type=int, default=0, metavar="S", help="draws the pairs (default: 0)"),
         param("sent with each call, as max_tokens=300; may be given several times"),
-        argument("--max-cost", metavar="M", help="stop before it has cost more than this"),
+        max_cost("it"),
         argument(
             "--in-flight",
             type=int,
@@ -101,7 +101,7 @@ class Command(TandemCommand):
         """Distil; progress goes to stderr."""
         if not 1 <= options["in_flight"] <= MOST_IN_FLIGHT:
             raise CommandError(f"--in-flight must be from 1 to {MOST_IN_FLIGHT}, got {options['in_flight']}")
-        with asking(self.stderr) as (stop, meter):
+        with asking(self.stderr) as work:
             version, is_new, usage = distil(
                 study,
                 endpoint=find_endpoint(options["endpoint"]),
@@ -109,10 +109,11 @@ class Command(TandemCommand):
                 max_cost=parse_money(options["max_cost"]),
                 by=BY,
                 in_flight=options["in_flight"],
-                stop=stop,
-                on_progress=meter,
+                stop=work.stop,
+                on_progress=work.meter,
             )
-        cost = f", cost {money(usage.total.cost, meter.progress.currency)}" if usage.calls else ""
+        work.conclude()
+        cost = f", cost {money(usage.total.cost, work.meter.progress.currency)}" if usage.calls else ""
         self.print_version(version, is_new, options, f"; cached {usage.cached}, calls {usage.calls}{cost}")
 
 

@@ -14,7 +14,7 @@ from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import current_aspects
 from judging.endpoints.services import find_endpoint
-from judging.management.commands._runs import PAIRS, pairs_of, param
+from judging.management.commands._runs import IN_FLIGHT, PAIRS, max_cost, pairs_of, param
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money
@@ -52,8 +52,8 @@ class Command(RunJudge):
         argument("--variant", metavar="NAME", help="what people's arms call these tables (default: c8, …)"),
         argument("--judge", default="", metavar="NAME", help="name of the judge that makes them"),
         argument("--seed", type=int, default=1, metavar="S"),
-        argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
-        argument("--max-cost", metavar="X", help="stop before the run has cost more than this"),
+        IN_FLIGHT,
+        max_cost("the run"),
         argument("--limit", type=int, metavar="N", help="make so many tables this time"),
         argument("--estimate", action="store_true", help="say what it would take, and ask nothing"),
         argument("--format", choices=["text", "json"], default="text"),

@@ -17,7 +17,7 @@ from judging.core.pricing import money
 from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
 from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
-from judging.management.commands._runs import PAIRS, QUESTIONS, pairs_of, questions_of
+from judging.management.commands._runs import PAIRS, QUESTIONS, max_cost, pairs_of, questions_of
 from judging.management.meter import Meter
 from judging.models import JudgeRun
 from judging.runs.execution import ExecutionResult, execute
@@ -43,7 +43,7 @@ class Command(TandemCommand):
         argument(
             "--batch-api", action="store_true", help="through the provider's Batch API: slower, and mostly cheaper"
         ),
-        argument("--max-cost", metavar="X", help="stop before the run has cost more than this"),
+        max_cost("the run"),
         argument("--limit", type=int, metavar="N", help="fill so many cells this time"),
     )
 

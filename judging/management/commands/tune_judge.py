@@ -3,7 +3,6 @@
 [--held-out S] [--question KEY] [--seed N] [--max-cost X] [--in-flight W] [--format text|json]
 """
 
-import sys
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -12,12 +11,10 @@ from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from judging.core.pricing import cost_line
-from judging.jobs.stopping import StopFlag
-from judging.management.asking import RESUMES, STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
+from judging.management.asking import asking
+from judging.management.commands._runs import IN_FLIGHT, max_cost
 from judging.management.commands.add_judge import prompt_named
 from judging.management.commands.run_judge import parse_money
-from judging.management.meter import Meter
-from judging.models import JudgeTuning
 from judging.runs.judges import find_judge
 from judging.tuning.candidates import METHODS, SHOTS
 from judging.tuning.planning import HELD_OUT, TuningEstimate, TuningSettings, estimate_tuning
@@ -64,8 +61,8 @@ class Command(TandemCommand):
         argument("--held-out", type=float, default=HELD_OUT, metavar="S", help=f"share of the instances ({HELD_OUT})"),
         argument("--question", default="", metavar="KEY", help="of several questions, the one to tune on"),
         argument("--seed", type=int, default=0, metavar="S", help="draws the split (0)"),
-        argument("--max-cost", metavar="X", help="stop before all of it together has cost more than this"),
-        argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
+        max_cost("all of it together"),
+        IN_FLIGHT,
         argument("--format", choices=["text", "json"], default="text"),
     )
 
@@ -80,22 +77,10 @@ class Command(TandemCommand):
         name = options["name"] or default_name(asked.judge)
         tuning = start_tuning(asked, name=name, in_flight=options["in_flight"], max_cost=cap)
         if tuning.ended_at is None:
-            self.work(tuning)
+            with asking(self.stderr, TuningStopped) as work:
+                Search(tuning, work.stop, on_progress=work.meter).work()
+            work.conclude()
         self.say_result(lines_of(tuning), as_json(tuning), options)
-
-    def work(self, tuning: JudgeTuning) -> None:
-        """Work until it is done or stopped, with progress on stderr."""
-        stop, meter = StopFlag(), Meter(self.stderr)
-        with stopping_on_signals(stop):
-            try:
-                Search(tuning, stop, on_progress=meter).work()
-            except TuningStopped as error:
-                if stop.is_set():
-                    self.stderr.write(RESUMES)
-                    sys.exit(STOPPED_BY_SIGNAL)
-                raise CommandError(str(error), returncode=STOPPED_ELSEWHERE) from error
-            finally:
-                meter.close()
 
 
 def lines(found: TuningEstimate) -> list[str]:

@@ -14,12 +14,10 @@ from judging.audits.asking import ask
 from judging.audits.estimates import estimate_stress
 from judging.audits.stress import CHANGES, StressTest, start_stress, stored_like
 from judging.calls.adhoc_runner import IN_FLIGHT
-from judging.core.errors import CapReached, Interrupted
-from judging.jobs.stopping import StopFlag
-from judging.management.asking import end_stopped, stopping_on_signals
+from judging.management.asking import Asking, asking
+from judging.management.commands._runs import max_cost
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import parse_money
-from judging.management.meter import Meter
 from judging.models import JudgeAudit
 from judging.runs.judges import find_judge
 from reporting.audits.stress import stress_findings
@@ -27,7 +25,7 @@ from reporting.audits.stress_text import as_text
 
 ASKING = (
     argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"),
-    argument("--max-cost", metavar="X", help="stop before the whole has cost more than this"),
+    max_cost("the whole"),
 )
 PART = (
     argument("--sample", type=int, metavar="N", help="so many pairs, drawn at random (default: all)"),
@@ -37,34 +35,20 @@ PART = (
 )
 
 
-class AuditCommand(TandemCommand):
-    """A command that asks a judge what an audit asks."""
-
-    def work(self, audit: JudgeAudit, options: dict[str, Any]) -> Exception | None:
-        """Ask for the missing answers, with progress on stderr; return why it was stopped."""
-        stop, meter = StopFlag(), Meter(self.stderr)
-        with stopping_on_signals(stop):
-            try:
-                ask(
-                    audit,
-                    in_flight=options["in_flight"],
-                    max_cost=parse_money(options["max_cost"]),
-                    stop=stop,
-                    on_progress=meter,
-                )
-            except (Interrupted, CapReached) as error:
-                return error
-            finally:
-                meter.close()
-        return None
-
-    def conclude(self, ended: Exception | None) -> None:
-        """Choose the exit status."""
-        if ended is not None:
-            end_stopped(ended, self.stderr)
+def ask_missing(audit: JudgeAudit, options: dict[str, Any], out: Any) -> Asking:
+    """Ask for the missing answers of an audit; `out`: for progress."""
+    with asking(out) as work:
+        ask(
+            audit,
+            in_flight=options["in_flight"],
+            max_cost=parse_money(options["max_cost"]),
+            stop=work.stop,
+            on_progress=work.meter,
+        )
+    return work
 
 
-class Command(AuditCommand):
+class Command(TandemCommand):
     help = (
         "Test what a judge's verdicts depend on: one text of each pair is changed (padding, formatting, claims of authority, "
         "injected instructions and others), and the share of verdicts that turn is counted. --run asks what is missing, "
@@ -99,9 +83,10 @@ class Command(AuditCommand):
         audit = start_stress(test) if options["run"] else stored_like(test.as_audit())
         if audit is None:
             raise CommandError(f"judge {test.judge} was not asked this yet: add --estimate, then --run")
-        ended = self.work(audit, options) if options["run"] else None
+        work = ask_missing(audit, options, self.stderr) if options["run"] else None
         self.say_numbers(stress_findings(audit), options["format"], as_text)
-        self.conclude(ended)
+        if work:
+            work.conclude()
 
 
 def stress_test_of(slug: str, options: dict[str, Any], changes: tuple[str, ...] = CHANGES) -> StressTest:

@@ -8,23 +8,24 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.commands._base import argument, group, one_of
+from annotation.management.commands._base import TandemCommand, argument, group, one_of
 from annotation.studies.services import find_study
 from judging.audits.drift import checks_of, conclude, pinned, settings_of, start_check
 from judging.audits.estimates import estimate_check
 from judging.audits.stress import AGAIN, StressTest
 from judging.core.errors import Interrupted
+from judging.management.asking import Asking
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import parse_money
 from judging.models import JudgeAudit
 from reporting.core.text import estimate_text, printable
 from reporting.core.units import counted_in_english as count
-from reporting.management.commands.audit_judge import ASKING, PART, AuditCommand, stress_test_of
+from reporting.management.commands.audit_judge import ASKING, PART, ask_missing, stress_test_of
 
 ABOUT_PAIRS = ("sample", "seed", "dataset", "question")
 
 
-class Command(AuditCommand):
+class Command(TandemCommand):
     help = (
         "See whether a judge has changed: --run asks pinned pairs, past the cache, and compares the verdicts with those of the "
         "check before. The first check of a judge draws the pairs and asks each twice, which shows what differs by chance. "
@@ -56,18 +57,20 @@ class Command(AuditCommand):
                 values = {"study": slug, "judge": test.judge.name, **found.as_dict()}
                 self.say_result(lines(found, parse_money(options["max_cost"])), values, options)
             return
-        ended: Exception | None = None
+        stopped: list[Asking] = []
         for test in tests if options["run"] else []:
             check = start_check(test)
-            ended = self.work(check, options) or ended
+            work = ask_missing(check, options, self.stderr)
             conclude(check)
-            if isinstance(ended, Interrupted):
+            stopped += [work] if work.ended else []
+            if isinstance(work.ended, Interrupted):
                 break
         judges = {test.judge.pk for test in tests}
         checks = [as_json(one) for one in checks_of(find_study(slug)) if one.judge_id in judges]
         document = {"study": slug, "checks": checks}
         self.say_result(text_lines(checks), document, options)
-        self.conclude(ended)
+        for work in stopped[-1:]:
+            work.conclude()
 
     def tests(self, slug: str, options: dict[str, Any]) -> list[StressTest]:
         """Return what is to be asked: of one judge, or the pinned pairs of all."""

@@ -14,6 +14,7 @@ from annotation.models import Study
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from judging.audits.services import REPEATS, Audit, auditor, estimate_audit, start_audit
+from judging.management.commands._runs import IN_FLIGHT, max_cost
 from judging.management.commands.add_judge import prompt_named
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
@@ -82,8 +83,8 @@ class Command(RunJudge):
             ),
             argument("--plain", action="store_true", help="leave out the negated question"),
             argument("--prompt", metavar="NAME[:VERSION]", help="in this wording, a prompt file of your own"),
-            argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
-            argument("--max-cost", metavar="X", help="stop before the run has cost more than this"),
+            IN_FLIGHT,
+            max_cost("the run"),
             argument("--limit", type=int, metavar="N", help="fill so many cells this time"),
             argument("--batch-api", action="store_true", help="through the provider's Batch API"),
         ),

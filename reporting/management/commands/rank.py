@@ -15,6 +15,7 @@ from annotation.studies.services import find_study
 from judging.audits.on_demand import asking_alone
 from judging.jobs.stopping import StopFlag
 from judging.management.asking import stopping_on_signals
+from judging.management.commands._runs import IN_FLIGHT, max_cost
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money
@@ -73,8 +74,8 @@ class Command(RunJudge):
                 argument("--run", action="store_true", help="ask for the comparisons that the rankings lack"),
                 argument("--estimate", action="store_true", help="say what that would take at most, and ask nothing"),
             ),
-            argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
-            argument("--max-cost", metavar="X", help="stop before the run has cost more than this"),
+            IN_FLIGHT,
+            max_cost("the run"),
             argument("--limit", type=int, metavar="N", help="ask for so many presentations this time"),
         ),
     )

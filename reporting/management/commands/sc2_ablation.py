@@ -30,7 +30,7 @@ from judging.core.pricing import money
 from judging.endpoints.services import find_endpoint
 from judging.jobs.stopping import StopFlag
 from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
-from judging.management.commands._runs import PAIRS, pairs_of
+from judging.management.commands._runs import IN_FLIGHT, PAIRS, max_cost, pairs_of
 from judging.management.commands.run_judge import parse_money, summary
 from judging.management.meter import Meter
 from judging.methods.options import OFFLINE, ONLINE
@@ -75,8 +75,8 @@ class Command(TandemCommand):
         argument("--aspects", nargs="+", choices=[ONLINE, OFFLINE], metavar="A", help="default: both"),
         argument("--budget", type=int, nargs="+", metavar="B", help="calls a verdict (default: 8 15 24)"),
         argument("--shots", type=int, nargs="+", metavar="K", help="examples shown (default: 3 5)"),
-        argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
-        argument("--max-cost", metavar="X", help="stop before all of it together has cost more than this"),
+        IN_FLIGHT,
+        max_cost("all of it together"),
         argument("--seed", type=int, default=SEED, help=f"of the judges (default {SEED})"),
         argument("--format", choices=FORMATS, default="text"),
     )
