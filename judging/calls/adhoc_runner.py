@@ -169,7 +169,7 @@ class AdhocSession(Session):
         self.progress.cached = self.usage.cached
         return None
 
-    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
+    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal, needed: Decimal) -> HeartbeatReply:
         """Return what may be spent, and the share of the endpoint's limits."""
         spent = self.spent_before + (self.usage.total.cost or Decimal(0))
         return HeartbeatReply(

@@ -115,11 +115,11 @@ class BilledSession(AdhocSession, Generic[Row]):
             setattr(row, name, so_far + now - (getattr(before.total, name) or 0) if known else None)
         row.counted_until, row.heartbeat_at = at, timezone.now()
 
-    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
+    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal, needed: Decimal) -> HeartbeatReply:
         """Renew the lease too."""
         if not self._held().update(heartbeat_at=timezone.now()):
             return HeartbeatReply(TAKEN_OVER)
-        return super().send_heartbeat(in_flight=in_flight, outstanding=outstanding)
+        return super().send_heartbeat(in_flight=in_flight, outstanding=outstanding, needed=needed)
 
     def _held(self) -> QuerySet[Row]:
         """Return the row unless another process holds it."""

@@ -78,11 +78,22 @@ class Budget:
         self.batch = batch
         self.granted: Decimal | None = None  # no cap
         self.cap: Decimal | None = None
-        self.spent = Decimal(0)  # by the whole run, at the last heartbeat
+        self._counted = Decimal(0)  # spent by the whole run, at the last heartbeat
         self.alone = True
         self.is_short = False  # a call was held back since the last heartbeat
         self._open: dict[str, Decimal] = {}  # calls in flight, and answers that are not stored yet
         self._stored = Decimal(0)  # since the last heartbeat
+        self._held_back = Decimal(0)  # what the call may cost that was held back last
+
+    @property
+    def spent(self) -> Decimal:
+        """What the run has spent, as far as this process knows."""
+        return self._counted + self._stored
+
+    @property
+    def needed(self) -> Decimal:
+        """What the call may cost that is held back; 0 without one, and while others may free some money."""
+        return Decimal(0) if self._open else self._held_back
 
     @property
     def outstanding(self) -> Decimal:
@@ -94,7 +105,7 @@ class Budget:
         self.endpoint = heartbeat.endpoint or self.endpoint
         self.tables = heartbeat.tables or self.tables
         self.granted, self.cap = heartbeat.reserved, heartbeat.cap
-        self.spent = heartbeat.spent or Decimal(0)
+        self._counted = heartbeat.spent or Decimal(0)
         self.alone = heartbeat.alone
         self.is_short = False
         self._stored = Decimal(0)
@@ -121,8 +132,9 @@ class Budget:
             for tokens in (answer, 1 if is_unknown and not taken else answer)
         )
         if taken + least > self.granted:
-            self.is_short = True
+            self.is_short, self._held_back = True, least
             return False
+        self._held_back = Decimal(0)
         self._open[request.key] = cost
         return True
 

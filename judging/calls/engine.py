@@ -142,6 +142,7 @@ class Engine(Transport):
             wanted=wanted,
             under_way=self.limiter.in_flight,
             outstanding=self.budget.outstanding,
+            needed=self.budget.needed,
             send_heartbeat=self._heartbeat_due,
         )
         self._heartbeat_due = False

@@ -90,11 +90,13 @@ class Session(ABC):
         wanted: int = 0,
         under_way: int = 0,
         outstanding: Decimal = Decimal(0),
+        needed: Decimal = Decimal(0),
         send_heartbeat: bool = False,
     ) -> StepResult:
         """Process answers, start new cases if calls are `wanted`, and store what came of it.
 
         under_way, outstanding : calls in flight, and what they may cost, for the heartbeat
+        needed : what the next call may cost, for want of which it is held back
         send_heartbeat : send one even if none is due
         """
         result = StepResult()
@@ -108,7 +110,7 @@ class Session(ABC):
         result.halt = self.store(self.pool.take_writes()) or result.halt
         result.exhausted = self.exhausted
         if send_heartbeat or time.monotonic() >= self._next_heartbeat:
-            result.heartbeat = self.send_heartbeat(in_flight=under_way, outstanding=outstanding)
+            result.heartbeat = self.send_heartbeat(in_flight=under_way, outstanding=outstanding, needed=needed)
             self._next_heartbeat = time.monotonic() + leases.HEARTBEAT_SECONDS
             if result.heartbeat.lost:
                 self.pool.drop_waiting()
@@ -154,5 +156,5 @@ class Session(ABC):
         """Store answers and results in one transaction; return why the work can't continue, if it can't."""
 
     @abstractmethod
-    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
+    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal, needed: Decimal) -> HeartbeatReply:
         """Return the share of calls and money."""

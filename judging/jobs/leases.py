@@ -17,6 +17,7 @@ from judging.models import Endpoint, JudgeRun, Judgment, RunWorker
 
 LEASE = timedelta(seconds=30)
 HEARTBEAT_SECONDS = 2.0
+NOTHING = Decimal(0)
 Limits = tuple[float | None, float | None]
 ENDPOINTS = ("judge__endpoint", "judge__table_endpoint")
 ACTIVE = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
@@ -104,10 +105,13 @@ def join(run_id: int) -> tuple[JudgeRun, RunWorker | None]:
     return related.get(pk=run_id), worker
 
 
-def send_heartbeat(worker: RunWorker, *, in_flight: int = 0, outstanding: Decimal = Decimal(0)) -> HeartbeatReply:
+def send_heartbeat(
+    worker: RunWorker, *, in_flight: int = 0, outstanding: Decimal = NOTHING, needed: Decimal = NOTHING
+) -> HeartbeatReply:
     """Renew a worker's lease and return its share of calls and money.
 
     in_flight, outstanding : calls in flight now, and what they may cost
+    needed : what the next call may cost, which the last share did not allow
 
     A worker that lost its lease gets another primary key. No share is granted while another worker holds it: a new worker
     waits for the others' next heartbeats.
@@ -138,7 +142,7 @@ def send_heartbeat(worker: RunWorker, *, in_flight: int = 0, outstanding: Decima
         # Calls in flight above the new share count until they have ended.
         this_worker.in_flight = max(this_worker.in_flight, in_flight)
         if run.max_cost is not None:
-            heartbeat = with_reserved_money(heartbeat, run, this_worker, others, outstanding)
+            heartbeat = with_reserved_money(heartbeat, run, this_worker, others, outstanding, needed)
         this_worker.heartbeat_at = timezone.now()
         this_worker.save(update_fields=["heartbeat_at", "in_flight", "reserved"])
     return replace(heartbeat, limits=limits_of(heartbeat.endpoint, heartbeat.tables))
@@ -160,12 +164,22 @@ def limits_of(*endpoints: Endpoint | None, sharers: Callable[[Endpoint], int] | 
 
 
 def with_reserved_money(
-    heartbeat: HeartbeatReply, run: JudgeRun, this_worker: RunWorker, others: list[RunWorker], outstanding: Decimal
+    heartbeat: HeartbeatReply,
+    run: JudgeRun,
+    this_worker: RunWorker,
+    others: list[RunWorker],
+    outstanding: Decimal,
+    needed: Decimal,
 ) -> HeartbeatReply:
-    """Reserve the rest of the money for a worker, or half of it if there are others."""
+    """Reserve the rest of the money for a worker, or half of it if there are others.
+
+    Where half is too little for its next call, it gets all or nothing: shares that suffice for no call would never be spent.
+    """
     spent = run.judgments.of_every_question().aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
     left = max(Decimal(0), (run.max_cost or Decimal(0)) - spent - sum(one.reserved for one in others))
     granted = left / 2 if others else left
+    if granted < needed:
+        granted = left if left >= needed else NOTHING
     this_worker.reserved = max(granted, outstanding).quantize(Decimal("0.00000001"), ROUND_DOWN)
     alone = not any(one.reserved for one in others)
     return replace(heartbeat, reserved=granted, cap=run.max_cost, spent=spent, alone=alone)

@@ -44,9 +44,9 @@ class RunWorkerSession(Session):
         if self.run.max_cost is not None:
             sizes.learn_from_run(self.run)
 
-    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
+    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal, needed: Decimal) -> HeartbeatReply:
         """Renew the lease; what other workers have filled is counted too."""
-        heartbeat = leases.send_heartbeat(self.job.worker, in_flight=in_flight, outstanding=outstanding)
+        heartbeat = leases.send_heartbeat(self.job.worker, in_flight=in_flight, outstanding=outstanding, needed=needed)
         if heartbeat.lost:
             self.stamp = replace(self.stamp, worker=self.job.worker.pk)
         if heartbeat.others:

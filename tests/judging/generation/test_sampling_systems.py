@@ -563,7 +563,7 @@ def test_limits_of_an_endpoint_are_shared_with_others_that_sample_there(study: S
     session = SamplingSession(
         run, iter(()), SamplingTotals(), in_flight=1, max_cost=None, stop=StopFlag(), on_progress=ignore_progress
     )
-    assert session.send_heartbeat(in_flight=0, outstanding=Decimal(0)).limits == (20, None)
+    assert session.send_heartbeat(in_flight=0, outstanding=Decimal(0), needed=Decimal(0)).limits == (20, None)
 
 
 # Beforehand

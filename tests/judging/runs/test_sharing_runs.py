@@ -160,6 +160,19 @@ def test_money_under_a_cap_is_given_out_once(run: JudgeRun) -> None:
     assert not leases.send_heartbeat(two).alone
 
 
+@pytest.mark.parametrize(("price", "granted"), [(Decimal("1.5"), 2), (Decimal(3), 0)])
+def test_money_too_little_for_a_call_of_each_worker_is_left_to_one(run: JudgeRun, price: Decimal, granted: int) -> None:
+    JudgeRun.objects.update(max_cost=Decimal(2))
+    workers = [join(run), join(run)]
+    for _ in range(4):  # each is given a share
+        for worker in workers:
+            leases.send_heartbeat(worker)
+    asked = [leases.send_heartbeat(worker, needed=price) for worker in workers]
+    assert [one.reserved for one in asked] == [0, granted]
+    assert asked[1].alone  # it makes the call, or says that the cap is reached
+    assert leases.send_heartbeat(workers[0], needed=price).reserved == 0
+
+
 def test_limits_of_an_endpoint_are_shared_by_the_workers_of_all_its_runs(run: JudgeRun) -> None:
     endpoint = run.judge.endpoint
     assert endpoint is not None
