@@ -100,6 +100,7 @@ class BatchWork(Transport):
         self.lines: Lines = {}
         self.failures: dict[str, CallFailed] = {}
         self.open_keys: set[str] = set()
+        self.owes = False  # batches of earlier passes are open, whose cost is not known
         self.tried: Counter[str] = Counter()
         self.is_short = False  # the cap held a request back in this pass
         self.has_lost_lease = False
@@ -198,8 +199,9 @@ class BatchWork(Transport):
 
     def note_batches(self, *, besides: list[ProviderBatch]) -> None:
         """Note which requests are in open batches, and how often each was submitted."""
-        done = [batch.pk for batch in besides]
-        self.open_keys = {key for batch in self.provider.open_batches().exclude(pk__in=done) for key in batch.keys}
+        others = list(self.provider.open_batches().exclude(pk__in=[batch.pk for batch in besides]))
+        self.owes = bool(others)
+        self.open_keys = {key for batch in others for key in batch.keys}
         handed_in = self.job.run.provider_batches.exclude(status=ProviderBatch.Status.FAILED)
         self.tried = Counter(key for keys in handed_in.values_list("keys", flat=True) for key in keys)
 
@@ -283,7 +285,7 @@ class BatchWork(Transport):
             )
         if cost_of(self.budget.endpoint, *self.sizes.guess(request)) is None:
             raise RunStopped(f"the cost can't be capped: the prices of endpoint {self.budget.endpoint} are unknown")
-        if self.is_short or self.provider.open_batches().exists() or not self.budget.reserve(request):
+        if self.is_short or self.owes or not self.budget.reserve(request):
             self.is_short = True
         return not self.is_short
 

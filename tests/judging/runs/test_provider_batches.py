@@ -407,6 +407,12 @@ def test_cap_bounds_what_is_handed_in(standin: StandInProcess) -> None:
     assert standin.stats()["repeated"] == 0
 
 
+def test_cap_with_room_lets_the_next_round_be_handed_in(standin: StandInProcess) -> None:
+    run = batch_run(standin, "prepair", instances=1, params={"max_tokens": 60})
+    JudgeRun.objects.update(max_cost=Decimal(1))
+    assert (work(run).status, handed_in(standin)) == ("done", 2)
+
+
 def test_limit_bounds_the_cells(standin: StandInProcess) -> None:
     run = batch_run(standin)
     ended = work(run, limit=4)
