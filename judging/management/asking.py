@@ -40,17 +40,17 @@ class Asking:
 
 
 @contextmanager
-def asking(out: Any, *also: type[Exception]) -> Iterator[Asking]:
+def asking(out: Any, *, also: type[Exception] = CapReached) -> Iterator[Asking]:
     """Yield what procedures take in a command, and note why they were stopped.
 
     out  : for progress and messages
-    also : further errors of work that was stopped
+    also : a further error of work that was stopped
     """
     work = Asking(StopFlag(), Meter(out))
     with stopping_on_signals(work.stop):
         try:
             yield work
-        except (Interrupted, CapReached, *also) as error:
+        except (Interrupted, CapReached, also) as error:
             work.ended = error
         finally:
             if work.meter.progress.total:

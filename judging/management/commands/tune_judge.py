@@ -77,7 +77,7 @@ class Command(TandemCommand):
         name = options["name"] or default_name(asked.judge)
         tuning = start_tuning(asked, name=name, in_flight=options["in_flight"], max_cost=cap)
         if tuning.ended_at is None:
-            with asking(self.stderr, TuningStopped) as work:
+            with asking(self.stderr, also=TuningStopped) as work:
                 Search(tuning, work.stop, on_progress=work.meter).work()
             work.conclude()
         self.say_result(lines_of(tuning), as_json(tuning), options)
