@@ -6,11 +6,25 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 
 from annotation.models import Channel, Study
 from annotation.recruitment.channels import make_channel
-from tests.annotation.recruitment.mturk.server import ACCESS_KEY, SECRET_KEY, MturkServer
-from tests.factories import make_batch, make_study
+from annotation.recruitment.mturk.hits import publish
+from annotation.recruitment.mturk.requests import RunSummary
+from annotation.recruitment.mturk.sync import sync
+from annotation.recruitment.mturk.work import MturkArrival, arrive, begin, settle
+from tests.annotation.recruitment.mturk.server import (
+    ACCESS_KEY,
+    CUT,
+    FAULT,
+    LOST,
+    SECRET_KEY,
+    THROTTLED,
+    MturkServer,
+    Trouble,
+)
+from tests.factories import claim, make_batch, make_study, rate
 
 SANDBOX = "https://workersandbox.mturk.com"
 OPTIONS: dict[str, Any] = {
@@ -22,6 +36,16 @@ OPTIONS: dict[str, Any] = {
     "access_key_env": "MTURK_ACCESS_KEY",
     "secret_key_env": "MTURK_SECRET_KEY",
 }
+# Failures before and after MTurk has done what was asked.
+BEFORE_EFFECT = [
+    pytest.param(THROTTLED, id="throttled"),
+    pytest.param(FAULT, id="fault"),
+    pytest.param(CUT, id="cut"),
+]
+AFTER_EFFECT = [
+    pytest.param(LOST, id="lost"),
+    pytest.param(Trouble(FAULT, takes_effect=True), id="fault"),
+]
 
 
 @pytest.fixture
@@ -56,3 +80,40 @@ def address(
 def open_frame(channel: Channel, **told: str) -> HttpResponse:
     """Open MTurk's frame, in which no cookie of ours is sent or kept."""
     return Client().get(f"/join/{channel.key}/", address(**told))
+
+
+def offer(channel: Channel, **more: Any) -> RunSummary:
+    return publish(channel=channel, at=timezone.now(), **more)
+
+
+def places(server: MturkServer) -> int:
+    return sum(hit["MaxAssignments"] for hit in server.hits.values())
+
+
+def do_work(server: MturkServer, channel: Channel, hit_id: str, worker: str) -> str:
+    """Have a worker accept a HIT, rate one of ours, and submit the form with the code; returns the assignment."""
+    assignment = server.accept(hit_id, worker)
+    now = timezone.now()
+    arrival = MturkArrival(worker_id=worker, assignment_id=assignment, hit_id=hit_id)
+    submission = arrive(channel=channel, arrival=arrival, verified="", at=now)
+    rater = begin(submission=submission, opens=0, device=worker, at=now)
+    rater.consents.create(version=1, accepted=True)
+    rate(claim(rater, timezone.now()), at=timezone.now())
+    settle(participant=rater.participant)
+    submission.refresh_from_db()
+    server.submit(assignment, code=submission.code)
+    return assignment
+
+
+@pytest.fixture
+def channel(mturk: MturkServer) -> Channel:
+    return make_mturk(mturk)
+
+
+@pytest.fixture
+def submitted(mturk: MturkServer, channel: Channel) -> str:
+    """An assignment that a worker submitted here and on MTurk, which we were told of."""
+    offer(channel)
+    assignment = do_work(mturk, channel, "3HIT00001", "AWORKER1")
+    sync(channel=channel, at=timezone.now())
+    return assignment

@@ -1,4 +1,4 @@
-"""Asking MTurk for things, over HTTP: nothing is done twice, whatever is slow, refused or lost on the way."""
+"""Learning from MTurk what workers did, and deciding about it, over HTTP: nothing is done twice, whatever is lost."""
 
 import json
 from datetime import timedelta
@@ -10,358 +10,34 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.core.errors import AnnotationError, ClaimRefused, Unacceptable, UnknownName
-from annotation.hits.slots import reopen_slots
-from annotation.models import Annotator, Batch, Channel, Participant, PlatformAction, Submission
+from annotation.core.errors import Unacceptable, UnknownName
+from annotation.models import Annotator, Channel, Participant, PlatformAction, Submission
 from annotation.privacy.erasing import erase_rater
-from annotation.recruitment.channels import make_channel
 from annotation.recruitment.mturk import actions
-from annotation.recruitment.mturk.client import KeyMissing, MturkClient, MturkRefused, MturkUnreachable
-from annotation.recruitment.mturk.hits import expire, publish
+from annotation.recruitment.mturk.client import MturkUnreachable
 from annotation.recruitment.mturk.requests import RunSummary
-from annotation.recruitment.mturk.site import MturkSettings, parse_requirements
 from annotation.recruitment.mturk.sync import answers, sync
-from annotation.recruitment.mturk.work import MturkArrival, arrive, begin, settle
+from annotation.recruitment.mturk.work import MturkArrival, arrive
 from tests.annotation.recruitment.mturk.server import (
-    CUT,
     FAULT,
-    HELD,
-    HELD_AND_DONE,
     LOST,
     THROTTLED,
     MturkServer,
-    Refusal,
-    Trouble,
 )
-from tests.annotation.recruitment.mturk.setup import OPTIONS, make_mturk, mturk
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.annotation.recruitment.mturk.setup import (
+    AFTER_EFFECT,
+    BEFORE_EFFECT,
+    channel,
+    do_work,
+    make_mturk,
+    mturk,
+    offer,
+    submitted,
+)
+from tests.factories import make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["mturk"]
-BEFORE_EFFECT = [
-    pytest.param(THROTTLED, id="throttled"),
-    pytest.param(FAULT, id="fault"),
-    pytest.param(CUT, id="cut"),
-]
-AFTER_EFFECT = [
-    pytest.param(LOST, id="lost"),
-    pytest.param(Trouble(FAULT, takes_effect=True), id="fault"),
-]
-
-
-def offer(channel: Channel, **more: Any) -> RunSummary:
-    return publish(channel=channel, at=timezone.now(), **more)
-
-
-def places(server: MturkServer) -> int:
-    return sum(hit["MaxAssignments"] for hit in server.hits.values())
-
-
-def do_work(server: MturkServer, channel: Channel, hit_id: str, worker: str) -> str:
-    """Have a worker accept a HIT, rate one of ours, and submit the form with the code; returns the assignment."""
-    assignment = server.accept(hit_id, worker)
-    now = timezone.now()
-    arrival = MturkArrival(worker_id=worker, assignment_id=assignment, hit_id=hit_id)
-    submission = arrive(channel=channel, arrival=arrival, verified="", at=now)
-    rater = begin(submission=submission, opens=0, device=worker, at=now)
-    rater.consents.create(version=1, accepted=True)
-    rate(claim(rater, timezone.now()), at=timezone.now())
-    settle(participant=rater.participant)
-    submission.refresh_from_db()
-    server.submit(assignment, code=submission.code)
-    return assignment
-
-
-@pytest.fixture
-def channel(mturk: MturkServer) -> Channel:
-    return make_mturk(mturk)
-
-
-@pytest.fixture
-def submitted(mturk: MturkServer, channel: Channel) -> str:
-    """An assignment that a worker submitted here and on MTurk, which we were told of."""
-    offer(channel)
-    assignment = do_work(mturk, channel, "3HIT00001", "AWORKER1")
-    sync(channel=channel, at=timezone.now())
-    return assignment
-
-
-# Offering
-
-
-def test_as_many_places_are_offered_as_there_are_slots(mturk: MturkServer, channel: Channel) -> None:
-    tally = offer(channel)
-
-    assert (len(tally.done), places(mturk), len(mturk.hits)) == (3, 6, 3)
-    asked = mturk.asked("CreateHIT")[0]
-    assert asked["Reward"] == "0.50"
-    assert asked["AssignmentDurationInSeconds"] == 3600
-    assert f"<ExternalURL>http://localhost:8000/join/{channel.key}/</ExternalURL>" in asked["Question"]
-    assert asked["UniqueRequestToken"] == asked["RequesterAnnotation"]
-    assert len(asked["UniqueRequestToken"]) <= 64
-
-
-def test_offering_again_offers_nothing_more(mturk: MturkServer, channel: Channel) -> None:
-    offer(channel)
-
-    assert offer(channel).done == []
-    assert places(mturk) == 6
-
-
-def test_what_others_rate_is_not_offered(mturk: MturkServer) -> None:
-    study = make_study(instances=3, k=2)
-    make_batch(study, pairs=2, raters=2)
-    rate(claim(make_annotator(study, "one")))
-    claim(make_annotator(study, "two"))
-
-    offer(make_mturk(mturk, study=study))
-
-    assert places(mturk) == 4
-
-
-def test_a_place_that_came_free_again_is_offered_again(mturk: MturkServer, channel: Channel) -> None:
-    offer(channel)
-    do_work(mturk, channel, "3HIT00001", "AWORKER1")
-    done = Annotator.objects.get(kind="mturk").assignments.get()
-    reopen_slots([done.pk], {done.hit_id})
-
-    offer(channel)
-
-    assert places(mturk) == 7
-
-
-def test_no_hit_has_ten_assignments(mturk: MturkServer) -> None:
-    study = make_study(instances=2, k=2)
-    make_batch(study, pairs=2, raters=11)
-
-    offer(make_mturk(mturk, study=study))
-
-    assert [hit["MaxAssignments"] for hit in mturk.hits.values()] == [9, 9, 4]
-
-
-# A time-out, which takes its time, is to the client what a cut and a lost answer are: only here are all three tried.
-@pytest.mark.parametrize("trouble", [*BEFORE_EFFECT, pytest.param(HELD, id="time-out")])
-def test_offering_continues_where_it_stopped(mturk: MturkServer, channel: Channel, trouble: Any) -> None:
-    mturk.fail(trouble, on="CreateHIT")
-
-    tally = offer(channel)
-    assert (tally.done, tally.waiting) == ([], 3)
-    assert "Nothing is lost or doubled" in tally.trouble
-    offer(channel)
-
-    assert (len(mturk.hits), places(mturk)) == (3, 6)
-    assert set(channel.actions.values_list("state", flat=True)) == {"done"}
-
-
-@pytest.mark.parametrize("trouble", [*AFTER_EFFECT, pytest.param(HELD_AND_DONE, id="time-out")])
-def test_a_hit_whose_answer_was_lost_is_not_made_twice(mturk: MturkServer, channel: Channel, trouble: Any) -> None:
-    mturk.fail(trouble, on="CreateHIT")
-    offer(channel)
-    assert len(mturk.hits) == 1
-
-    offer(channel)
-
-    assert (len(mturk.hits), places(mturk)) == (3, 6)
-    assert {action.answer["hit_id"] for action in channel.actions.all()} == set(mturk.hits)
-
-
-def test_a_lost_hit_is_found_again_when_its_token_was_forgotten(mturk: MturkServer, channel: Channel) -> None:
-    mturk.page_size = 1
-    mturk.hits["3OTHER"] = {"HITId": "3OTHER", "RequesterAnnotation": "another project", "Expiration": 1e10}
-    mturk.fail(LOST, on="CreateHIT")
-    offer(channel)
-    mturk.forget_tokens()
-
-    offer(channel)
-
-    assert len(mturk.hits) == 4
-    assert channel.actions.filter(answer__hit_id="3OTHER").count() == 0
-
-
-def test_a_token_that_mturk_knows_names_the_hit(mturk: MturkServer, channel: Channel, monkeypatch: Any) -> None:
-    mturk.fail(LOST, on="CreateHIT")
-    offer(channel)
-    monkeypatch.setattr("annotation.recruitment.mturk.hits.adopt_hits", lambda client, channel: [])  # listed late
-
-    offer(channel)
-
-    assert len(mturk.hits) == 3
-    assert channel.actions.get(key="hit:1").answer["hit_id"] == "3HIT00001"
-
-
-def test_retries_of_one_request_make_one_hit(mturk: MturkServer, channel: Channel, monkeypatch: Any) -> None:
-    monkeypatch.setattr("annotation.recruitment.mturk.client.ATTEMPTS", 2)
-    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *args: 0.0)
-    mturk.fail(Trouble(FAULT, takes_effect=True), on="CreateHIT")
-
-    tally = offer(channel)
-
-    assert (len(tally.done), len(mturk.hits)) == (3, 3)
-
-
-def test_a_refusal_is_told_in_mturks_words_and_may_be_put_right(mturk: MturkServer, channel: Channel) -> None:
-    mturk.funds = 0.5
-
-    tally = offer(channel)
-    assert tally.refused == dict.fromkeys(["hit:1", "hit:2", "hit:3"], "This Requester has insufficient funds.")
-    mturk.funds = 100
-    offer(channel)
-
-    assert (len(mturk.hits), places(mturk)) == (3, 6)
-
-
-def test_a_page_makes_so_many_at_once_and_continues_later(mturk: MturkServer, channel: Channel) -> None:
-    first = offer(channel, limit=2)
-
-    assert (len(first.done), first.waiting) == (2, 1)
-    assert len(offer(channel, limit=2).done) == 1
-    assert places(mturk) == 6
-
-
-@pytest.mark.parametrize(
-    ("options", "named"), [({"title": ""}, "title"), ({"description": " "}, "description"), ({"reward": ""}, "reward")]
-)
-def test_what_a_hit_lacks_is_named_before_anything_is_asked(
-    mturk: MturkServer, options: dict[str, str], named: str
-) -> None:
-    with pytest.raises(Unacceptable, match=named):
-        offer(make_mturk(mturk, **options))
-
-    assert mturk.requests == []
-
-
-def test_the_studys_pay_in_dollars_is_the_reward_where_none_is_set(mturk: MturkServer) -> None:
-    study = make_study(pay_per_hit="0.75", currency="USD")
-    make_batch(study)
-
-    offer(make_mturk(mturk, study=study, reward=""))
-
-    assert {body["Reward"] for body in mturk.asked("CreateHIT")} == {"0.75"}
-
-
-def test_mturk_itself_gets_https_addresses_only(mturk: MturkServer, settings: Any) -> None:
-    channel = make_mturk()
-    settings.BASE_URL = "http://here.example"
-
-    with pytest.raises(Unacceptable, match="HTTPS"):
-        offer(channel)
-
-
-def test_nothing_is_offered_into_a_shut_channel_or_without_an_open_batch(mturk: MturkServer, channel: Channel) -> None:
-    Batch.objects.update(status="paused")
-    with pytest.raises(Unacceptable, match="No batch"):
-        offer(channel)
-    Channel.objects.update(is_open=False)
-    with pytest.raises(ClaimRefused):
-        offer(Channel.objects.get())
-
-    assert mturk.requests == []
-
-
-# The key
-
-
-def test_a_missing_key_is_named_by_its_variables(mturk: MturkServer, monkeypatch: Any) -> None:
-    channel = make_mturk(mturk)
-    monkeypatch.delenv("MTURK_SECRET_KEY")
-
-    with pytest.raises(KeyMissing, match="MTURK_ACCESS_KEY MTURK_SECRET_KEY"):
-        offer(channel)
-
-
-def test_a_refused_key_is_told_without_the_key(mturk: MturkServer, monkeypatch: Any) -> None:
-    channel = make_mturk(mturk)
-    monkeypatch.setenv("MTURK_ACCESS_KEY", "AKWRONG")
-
-    tally = offer(channel)
-
-    assert "does not take the key" in str(tally.refused)
-    assert "AKWRONG" not in json.dumps(vars(tally)) + json.dumps(list(channel.actions.values("payload", "answer")))
-
-
-@pytest.mark.parametrize("name", ["AKIAIOSFODNN7EXAMPLE", "SECRET_KEY", "DATABASE_URL", "aws/secret", "mturk_key"])
-def test_an_option_takes_the_name_of_a_variable_for_mturk_only(name: str) -> None:
-    study = make_study()
-
-    with pytest.raises(AnnotationError) as caught:
-        make_channel(study=study, kind="mturk", name="x", options={**OPTIONS, "secret_key_env": name})
-
-    assert name not in str(caught.value).replace("such as MTURK_SECRET_KEY", "")
-
-
-@pytest.mark.parametrize(
-    "endpoint",
-    [
-        "https://evil.example",
-        "http://127.0.0.1.evil.example",
-        "http://10.0.0.1",
-        "http://x@127.0.0.1:1",
-        "http://@127.0.0.1:1",
-        "http://127.0.0.1:1/x",
-        "http://127.0.0.1:1?x",
-        "http://127.0.0.1:1#x",
-        "http://127.0.0.1",
-    ],
-)
-def test_a_stand_in_must_be_on_this_machine(settings: Any, endpoint: str) -> None:
-    settings.PLATFORM_ALLOWLIST = ["127.0.0.1:1", "10.0.0.1:80"]
-
-    with pytest.raises(AnnotationError, match="on this machine"):
-        make_channel(study=make_study(), kind="mturk", name="x", options={**OPTIONS, "endpoint": endpoint})
-
-
-def test_a_stand_in_must_be_allowed_by_the_installation(settings: Any) -> None:
-    settings.PLATFORM_ALLOWLIST = []
-
-    with pytest.raises(AnnotationError, match="PLATFORM_ALLOWLIST"):
-        make_channel(study=make_study(), kind="mturk", name="x", options={**OPTIONS, "endpoint": "http://127.0.0.1:1"})
-
-
-def test_the_channels_addresses_are_amazons_without_a_stand_in() -> None:
-    sandbox, live = make_mturk(), make_mturk(study=make_study("live"), site="live")
-
-    assert MturkSettings.of(sandbox).endpoint == "https://mturk-requester-sandbox.us-east-1.amazonaws.com"
-    assert MturkSettings.of(live).endpoint == "https://mturk-requester.us-east-1.amazonaws.com"
-
-
-# Requirements
-
-
-def test_requirements_are_sent_as_mturk_wants_them(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk, requirements="approval-rate >= 95\nlocale in US GB-ENG\n3TYPE00001 missing\n")
-
-    offer(channel)
-
-    assert mturk.asked("CreateHIT")[0]["QualificationRequirements"] == [
-        {"QualificationTypeId": "000000000000000000L0", "Comparator": "GreaterThanOrEqualTo", "IntegerValues": [95]},
-        {
-            "QualificationTypeId": "00000000000000000071",
-            "Comparator": "In",
-            "LocaleValues": [{"Country": "US"}, {"Country": "GB", "Subdivision": "ENG"}],
-        },
-        {"QualificationTypeId": "3TYPE00001", "Comparator": "DoesNotExist"},
-    ]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "approval-rate",
-        "approval-rate >=",
-        "approval-rate >= many",
-        "approval-rate >= 1 2",
-        "approval-rate ~ 9",
-        "nobody = 1",
-        "locale > US",
-        "locale = Germany",
-        "approved-hits exists 3",
-        "approved-hits in",
-        "x" * 200,
-    ],
-)
-def test_a_line_that_is_no_requirement_is_refused(line: str) -> None:
-    with pytest.raises(Unacceptable, match="is no requirement"):
-        parse_requirements(line)
+__all__ = ["channel", "mturk", "submitted"]
 
 
 # Learning what workers did
@@ -609,53 +285,6 @@ def test_a_qualification_is_made_once_and_given_to_who_was_approved(
 def test_a_rater_of_another_channel_gets_no_qualification(mturk: MturkServer, channel: Channel) -> None:
     with pytest.raises(UnknownName, match="r-nobody"):
         actions.qualify(channel=channel, name="x", description="y", value=1, codes=["r-nobody"], at=timezone.now())
-
-    assert mturk.requests == []
-
-
-# Taking down
-
-
-@pytest.mark.parametrize("trouble", [*BEFORE_EFFECT, *AFTER_EFFECT])
-def test_hits_are_taken_down_and_may_be_offered_again(mturk: MturkServer, channel: Channel, trouble: Any) -> None:
-    offer(channel)
-    mturk.fail(trouble, on="UpdateExpirationForHIT")
-
-    expire(channel=channel, at=timezone.now())
-    expire(channel=channel, at=timezone.now())
-
-    assert all(hit["Expiration"] < timezone.now().timestamp() for hit in mturk.hits.values())
-    assert expire(channel=channel, at=timezone.now()).done == []
-    offer(channel)
-    assert len(mturk.hits) == 6
-
-
-# The client's words
-
-
-@pytest.mark.parametrize(
-    ("refusal", "error"),
-    [
-        (THROTTLED, MturkUnreachable),
-        (FAULT, MturkUnreachable),
-        (Refusal("Slow down", kind="TooManyRequests", status=429), MturkUnreachable),
-        (Refusal("Not this", "AWS.MechanicalTurk.InvalidParameterValue"), MturkRefused),
-    ],
-)
-def test_failures_are_told_as_not_knowing_or_as_a_no(
-    mturk: MturkServer, channel: Channel, refusal: Refusal, error: type[AnnotationError]
-) -> None:
-    mturk.fail(refusal)
-
-    with pytest.raises(error) as caught:
-        MturkClient(MturkSettings.of(channel)).call("get_hit", HITId="3HIT1")
-
-    assert "(17" not in str(caught.value)  # the stamp that MTurk puts behind its words
-
-
-def test_a_request_that_mturk_does_not_take_is_refused_before_it_is_sent(mturk: MturkServer, channel: Channel) -> None:
-    with pytest.raises(MturkRefused):
-        MturkClient(MturkSettings.of(channel)).call("get_hit", HITId=7)
 
     assert mturk.requests == []
 

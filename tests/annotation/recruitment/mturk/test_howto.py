@@ -14,8 +14,7 @@ from django.core.management import call_command
 from annotation.models import Assignment
 from annotation.recruitment.mturk.offline_results import ImportCounts
 from tests.annotation.recruitment.mturk.server import MturkServer
-from tests.annotation.recruitment.mturk.setup import make_mturk, mturk
-from tests.annotation.recruitment.mturk.test_actions import do_work
+from tests.annotation.recruitment.mturk.setup import do_work, make_mturk, mturk
 from tests.factories import csv_file, make_batch, make_study
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent.parent
