@@ -8,9 +8,10 @@ from django.core.management import CommandError, call_command
 
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.rating_files import import_ratings
-from annotation.models import Annotator, Study
+from annotation.models import Annotator, Hit, Study
 from annotation.separability.services import compute_separability
 from annotation.studies.outcomes import batches_named
+from annotation.studies.votes import read_votes
 from reporting.findings.study_findings import findings
 from reporting.separability.arrays import SeparabilityFilters
 from reporting.separability.distributions import distinguishable
@@ -51,6 +52,19 @@ def test_a_set_is_complete_when_its_own_hit_is_answered() -> None:
 
     assert (found["rating_sets"], found["incomplete_rating_sets"]) == (2, 0)
     assert list(found["consistency_distribution"]) == ["0.0", "0.333333", "0.666667", "1.0"]  # thirds only
+
+
+def test_others_studies_play_no_part_where_a_study_has_most_hits_and_where_it_has_few() -> None:
+    most, few = make_study("most", instances=1, k=5), make_study("few", instances=1, k=5)
+    for place in range(3):
+        rate(most, "r", {place: 1}, batch=f"b{place}")
+    rate(few, "r", {0: -1, 1: 0})
+    counts = {study.slug: people(study)["counts"] for study in (most, few)}
+    assert counts == {"most": {"a": 0, "tie": 0, "b": 3}, "few": {"a": 1, "tie": 1, "b": 0}}
+    for study in (most, few):
+        hits, batches = Hit.objects.filter(batch__study=study), [batch.pk for batch in study.batches.all()]
+        votes = read_votes(study, hits, batches, stage="first", question=study.questions[0])
+        assert set(votes.pair.tolist()) == set(hits.values_list("pairs", flat=True))
 
 
 def test_excluding_one_rater_makes_no_other_set_complete() -> None:
