@@ -107,7 +107,7 @@ function linkTo(address, name) {
   return link;
 }
 
-/** Add the number by which the server's log has a request that it failed at. */
+/** Add the number of a server's error, as its log has it. */
 function numbered(text, xhr) {
   const number = xhr?.status >= 500 && xhr.getResponseHeader("X-Request-ID");
   return number ? `${text} ${words.number} ${number}` : text;
@@ -248,7 +248,7 @@ function failed(key, status, xhr) {
   later(xhr.getResponseHeader("Retry-After"));
 }
 
-// Small forms beside the votes: they are not kept for later, but a failure is shown
+// Small forms beside the votes: not kept, but a failure is shown
 
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { requestConfig, xhr } = event.detail;
@@ -387,7 +387,7 @@ function now() {
 addEventListener("online", now);
 document.addEventListener("visibilitychange", () => document.hidden || now());
 
-// What another tab or another device has changed meanwhile: the server knows, and is asked when the rater comes back
+// Changes by other tabs and devices: ask the server when the rater comes back
 
 let away = false;
 let comparing = false;
@@ -434,7 +434,7 @@ function update(page) {
   if (changed.length) window.htmx.swap(foot, now.outerHTML, { swapStyle: "outerHTML", settleDelay: 0 });
 }
 
-// Another tab of this browser has sent what waits here, or took it back: ask the server what holds.
+// Another tab has sent or taken back what waits here: ask the server.
 addEventListener("storage", ({ key, newValue }) => {
   if (!key?.startsWith(PREFIX) || newValue !== null) return;
   if (!memory.has(key)) return formOf(key) && compare();
@@ -461,7 +461,7 @@ inStorage((storage) => {
   }
 });
 
-/** Take up the HIT that has come, with the page or in the place of the one before. */
+/** Take up the HIT that has come. */
 function begin() {
   leaving = false;
   wanted = unsent = "";

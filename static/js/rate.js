@@ -195,7 +195,7 @@ document.addEventListener("formdata", ({ target, formData }) => {
   }
 });
 
-/** Take up what the server knows from another browser, and forget the times of HITs of long ago. */
+/** Take over times from other browsers, and drop those of old HITs. */
 function openBook() {
   const book = read();
   for (const form of document.querySelectorAll("form[data-times]")) {
@@ -347,7 +347,7 @@ function press(key) {
   else if (card) choose(askedIn(card), radioOf(askedIn(card), key));
 }
 
-/** Do what the keys say, one after the other: each finds the page as the one before it has left it. */
+/** Handle keys one after the other, each on the page that the one before left. */
 async function pressAll() {
   if (moving) return;
   moving = true;

@@ -209,7 +209,7 @@ function tellTimes() {
   }
 }
 
-// A response replaces the button that had the focus: move the focus to what it says, not to the top of the page
+// A response replaces the button in focus: move the focus to the response, not to the top of the page
 document.addEventListener("htmx:afterSettle", ({ target, detail: { requestConfig, xhr } }) => {
   const isReport = requestConfig?.elt.matches(".report form");
   if (isReport || (target.id === "stage" && xhr?.status >= 400)) target.querySelector(".reported, .saved > .error")?.focus();
@@ -224,7 +224,7 @@ function dress() {
   showOne();
 }
 
-/** Take up the HIT that has come, with the page or in the place of the one before. */
+/** Take up the HIT that has come. */
 function begin() {
   hit = byId("hit")?.dataset;
   if (hit) {
