@@ -220,7 +220,7 @@ def test_reasons_are_kept_and_keys_lead_on(open_as: OpenAs, live_server: Any, tr
         expect(second(page)).to_be_visible()
     with step("and wait while the second one moves on"):
         page.clock.install()
-        page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))  # else a slow machine sees the choice wait
+        page.clock.pause_at(datetime.now(UTC) + timedelta(minutes=1))  # else a slow machine sees the choice wait
         held: list[Route] = []
         page.route("**/second/", lambda route: route.continue_() if held else held.append(route))
         for key in ("1", "Enter", "1"):
