@@ -5,7 +5,7 @@
 
 PostgreSQL with its usual, durable settings, and the web server of `make run` with two processes. Raters sign in first, a
 few at a time, and vote on none to four pairs of their first HIT: without that, all 500 would submit within the same ten
-seconds of each fifty, and nobody in the other forty. Then each takes ten seconds for a pair, votes, and after five pairs
+seconds of each fifty, and none in the other forty. Then each takes ten seconds for a pair, votes, and after five pairs
 submits and gets the next HIT. The baseline, before that and at the same pace: the same signed-in raters send a form to a
 bare view that inserts one row.
 """

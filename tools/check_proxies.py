@@ -37,13 +37,19 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def listens(port: int) -> bool:
+    """Tell whether a program listens on a port."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 @contextmanager
 def running(command: list[str], port: int, **environment: str) -> Iterator[None]:
     """Run a program until the block ends, from when it listens."""
     program = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
     try:
         until = time.monotonic() + 30
-        while socket.socket().connect_ex(("127.0.0.1", port)):
+        while not listens(port):
             if program.poll() is not None or time.monotonic() > until:
                 raise SystemExit(f"{command[0]} does not listen at {port}")
             time.sleep(0.1)

@@ -30,19 +30,6 @@ ATTACK = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'>{{ secret }
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    with django_db_blocker.unblock():
-        study = make_study(instances=2, k=2)
-        make_batch(study, raters=1)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
-
-
 def test_nothing_that_an_annotator_receives_tells_what_is_compared() -> None:
     systems = SECRETS[:2]
     study = make_study(SECRETS[2], title=SECRETS[3], instances=0)

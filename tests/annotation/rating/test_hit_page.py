@@ -18,19 +18,6 @@ from tests.factories import make_annotator, make_batch, make_study, rate
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    with django_db_blocker.unblock():
-        study = make_study(instances=2, k=2)
-        make_batch(study, raters=1)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
-
-
 def test_a_hit_page_shows_its_source_and_each_pair_as_a_form(study: Study) -> None:
     client, address, assignment = at_hit(study)
 

@@ -17,19 +17,6 @@ from tests.factories import make_annotator, make_batch, make_study, make_user
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    with django_db_blocker.unblock():
-        study = make_study(instances=2, k=2)
-        make_batch(study, raters=1)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
-
-
 def test_the_whole_way_to_the_end(study: Study) -> None:
     client, address, _ = at_hit(study)
     seen = set()

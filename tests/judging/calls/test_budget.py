@@ -1,4 +1,4 @@
-"""The budget of a run: what is left of it, and what it says of itself."""
+"""The budget of a run: what remains of it, and its message."""
 
 from decimal import Decimal
 
