@@ -4,6 +4,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects
+from judging.core.constants import MOST_SEED
 from judging.core.errors import BadSettings
 from judging.core.fields import CapField, NarrowingForm, ParametersField, endpoint_field
 from judging.methods.direct import LONGEST_ASPECT
@@ -43,7 +44,7 @@ class DistilForm(NarrowingForm):
         help_text=_("Drawn from all pairs of the study; each of their texts is looked at once."),
     )
     seed = forms.IntegerField(
-        min_value=0, max_value=2**31 - 1, initial=0, label=_("Seed"), help_text=_("Draws the pairs.")
+        min_value=0, max_value=MOST_SEED, initial=0, label=_("Seed"), help_text=_("Draws the pairs.")
     )
     params = ParametersField(
         help_text=_("key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out.")

@@ -51,7 +51,7 @@ def unparsed(reply: Reply | None, reason: str) -> Reading:
     """Return the reading of an unparsed reply, noting if it was cut off or held nothing but reasoning."""
     if reply is not None and not reply.text.strip() and has_thoughts(reply.response):
         reason = "nothing but thoughts"
-    cut = "cut off at the length limit; " if reply is not None and reply.finish_reason == "length" else ""
+    cut = "cut off at the length limit; " if reply is not None and reply.is_cut_off else ""
     return Reading(Judgment.Status.UNPARSED, failure=f"{cut}{reason}")
 
 

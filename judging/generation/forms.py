@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.batches.sampling import ids_of
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.models import Study
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.errors import BadSettings
 from judging.core.fields import CapField, IdsField, NarrowingForm, ParametersField, endpoint_field, or_all
 from judging.generation.instances import InstanceSelection
@@ -20,7 +20,7 @@ from judging.generation.prompt_templates import (
     find_template,
     own_template,
 )
-from judging.generation.services import MAX_TEMPERATURE, MOST_SAMPLES, MOST_SEED, SAMPLES, TEMPERATURE, Sampling
+from judging.generation.services import MAX_TEMPERATURE, MOST_SAMPLES, SAMPLES, TEMPERATURE, Sampling
 
 
 class GenerateForm(NarrowingForm):

@@ -35,10 +35,10 @@ def read_text(reply: Reply, *, keep_refusals: bool = False) -> SampledText:
     """
     text = THINKING.sub("", reply.text).strip()
     if not text:
-        cut = " (cut off at the length limit)" if reply.finish_reason == "length" else ""
+        cut = " (cut off at the length limit)" if reply.is_cut_off else ""
         raise UnparsedVerdict(f"{'nothing but thoughts' if reply.text.strip() else 'empty'}{cut}")
     if not keep_refusals and DECLINES.match(text):
         raise UnparsedVerdict(f"refused: {text[:SHOWN]}")
     if problem := text_problem(text):
         raise UnparsedVerdict(f"a text that {problem}")
-    return SampledText(text, reply.finish_reason == "length")
+    return SampledText(text, reply.is_cut_off)

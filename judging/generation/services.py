@@ -17,7 +17,7 @@ from annotation.models import Generation, Study
 from judging.calls.cases import AnyProcedure, Case, Cell
 from judging.calls.requests import Requests
 from judging.calls.results import read_reply
-from judging.core.constants import RESERVED_PARAMS
+from judging.core.constants import MOST_SEED, RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.generation.prompt_templates import LONGEST, Wording
 from judging.generation.sampled_text import read_text
@@ -28,7 +28,6 @@ KIND = "generation"
 SAMPLES, TEMPERATURE = 5, 0.5  # as in Ghosh et al. 2024, section 2.2
 MOST_SAMPLES = 100
 MAX_TEMPERATURE = 5.0
-MOST_SEED = 2**31 - 1
 OWN_OPTIONS = ("temperature", "top_p", "max_tokens")
 # The fields of `GenerationRun` that determine the texts, with their names in messages.
 SETTING_FIELDS: Mapping[str, str] = {

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from judging.core.errors import UnparsedVerdict
+from judging.methods.base import Reply
 
 QUOTES = "\"'`“”„‟‘’‚«»‹›「」『』＂＇"
 MARKUP = "*_#~|$()[]{}<>\\"
@@ -263,6 +264,19 @@ def answer_lines(completion: str) -> list[str]:
     """Return the lines of an answer that aren't blank or markup only."""
     lines = strip_reasoning(completion).splitlines()
     return [line for line in lines if line.strip(f" \t{QUOTES}{MARKUP}=-")]
+
+
+def whole(found: FoundVerdict, reply: Reply) -> FoundVerdict:
+    """Return a verdict, unless the length limit ended the answer right behind its letter, in the middle of a line.
+
+    What was to follow may say otherwise: `Preferred: A` may be half of `Preferred: A tie`, and `Score: 4` of `Score: 4.5`.
+    An answer of one line stays what it is: to a limit of one token there is no other.
+    Raises: UnparsedVerdict
+    """
+    before, _, last = reply.text.rstrip(" ").rpartition("\n")
+    if reply.is_cut_off and before.strip() and last == found.line.rstrip(" ") and last.upper().endswith(found.letter):
+        raise no_verdict(reply.text)
+    return found
 
 
 def no_verdict(completion: str) -> UnparsedVerdict:

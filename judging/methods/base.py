@@ -95,6 +95,11 @@ class Reply:
     finish_reason: str = ""
     response: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Tell whether the limit on its tokens ended the answer."""
+        return self.finish_reason == "length"
+
 
 @dataclass(frozen=True)
 class Call:

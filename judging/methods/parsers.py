@@ -22,11 +22,12 @@ from judging.methods.answers import (
     is_quotation,
     no_verdict,
     strip_reasoning,
+    whole,
 )
 from judging.methods.base import Reply
 from judging.methods.conclusions import Conclusion
 
-VERSION = "answers.8"  # of all of them: another one has stored answers read again, which costs no call
+VERSION = "answers.9"  # of all of them: another one has stored answers read again, which costs no call
 # Nouns before a letter: those of the tasks, and general ones that models use.
 NOUNS = (
     *("summary", "response", "document", "translation", "output", "answer", "event", "text"),
@@ -141,10 +142,10 @@ def verdict_line(reply: Reply, offer: Offer) -> ParsedAnswer:
     A conclusion is a last line `Final answer: B` or a last sentence; earlier ones may be quoted from the texts.
     """
     if found := offer.form.find(reply.text):
-        return ParsedAnswer(found.letter, found.rationale)
+        return ParsedAnswer(whole(found, reply).letter, found.rationale)
     lines = answer_lines(CODE.sub("", reply.text))
     if lines and (found := offer.neutral_form.find(lines[-1])):
-        return ParsedAnswer(found.letter, "\n".join(lines[:-1]).strip())
+        return ParsedAnswer(whole(found, reply).letter, "\n".join(lines[:-1]).strip())
     if lines and (concluded := offer.conclusion.letter_in(lines[-1])):
         return ParsedAnswer(concluded, "\n".join(lines).strip())
     raise no_verdict(reply.text)
@@ -153,7 +154,7 @@ def verdict_line(reply: Reply, offer: Offer) -> ParsedAnswer:
 @parser("letter")
 def letter(reply: Reply, offer: Offer) -> ParsedAnswer:
     """Only a letter; also a letter followed by reasons, or a verdict line."""
-    found = offer.form.read(reply.text, letter_first=True)
+    found = whole(offer.form.read(reply.text, letter_first=True), reply)
     return ParsedAnswer(found.letter, found.rationale)
 
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from analysis.types import Verdict
 from judging.core.errors import BadSettings
+from judging.methods.answers import whole
 from judging.methods.base import (
     AskingMethod,
     Call,
@@ -70,7 +71,7 @@ class Pointwise(AskingMethod):
         weighted = bool(setting.options.get("weighted", self.options["weighted"]))
 
         def read(reply: Reply) -> float:
-            scored = read_score(reply.text)
+            scored = whole(read_score(reply.text), reply)
             return weighted_score(reply, scored) if weighted else float(scored.letter)
 
         params = WITH_LOGPROBS if weighted else {}

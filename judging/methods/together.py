@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import VerdictForm, no_verdict, strip_reasoning
+from judging.methods.answers import VerdictForm, no_verdict, strip_reasoning, whole
 from judging.methods.base import Asked, Presentation, Reply
 from judging.methods.parsers import NOUNS, TIE, ParsedAnswer
 from judging.methods.task_files import find_task
@@ -50,15 +50,15 @@ def reader_together(shown: Presentation, letters: tuple[str, ...]) -> Callable[[
     """Return a reader of the verdicts on all questions; an answer with at least one of them is not asked for again."""
     count = len(shown.together)
 
-    def in_words(text: str) -> dict[int, ParsedAnswer]:
+    def in_words(reply: Reply) -> dict[int, ParsedAnswer]:
         found: dict[int, ParsedAnswer] = {}
         for place in range(count):
             try:
-                said = _form(place, letters, not shown.negated).find(text)
+                said = _form(place, letters, not shown.negated).find(reply.text)
+                if said is not None:
+                    found[place] = ParsedAnswer(whole(said, reply).letter, said.rationale)
             except UnparsedVerdict:
                 continue  # this verdict alone is doubtful
-            if said is not None:
-                found[place] = ParsedAnswer(said.letter, said.rationale)
         # The reasons stand before the first verdict.
         reasons = min((one.rationale for one in found.values()), key=len, default="")
         return {place: ParsedAnswer(one.letter, reasons) for place, one in found.items()}
@@ -70,7 +70,7 @@ def reader_together(shown: Presentation, letters: tuple[str, ...]) -> Callable[[
 
     def read(reply: Reply) -> Answers:
         text = strip_reasoning(reply.text).strip()
-        found = in_json(text) if text.startswith("{") else in_words(reply.text)
+        found = in_json(text) if text.startswith("{") else in_words(reply)
         if not found:
             raise no_verdict(reply.text)
         return found

@@ -17,7 +17,7 @@ from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import named_questions
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.errors import JudgingError
 from judging.core.fields import CapField, IdsField, NarrowingForm, ParametersField, or_all
 from judging.core.visibility import prompt_files_of
@@ -118,7 +118,7 @@ class JudgeForm(forms.Form):
     seed = forms.IntegerField(
         required=False,
         min_value=0,
-        max_value=2**31 - 1,
+        max_value=MOST_SEED,
         label=_("Seed"),
         help_text=_("Draws the orders and the samples. Empty: any, recorded."),
     )

@@ -9,18 +9,30 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.short_names import ShortNameField
 from annotation.models import Study
 from annotation.questions.questions import MAIN
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.fields import CapField, NarrowingForm
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, find_method, method_names
 from judging.methods.options import MOST_SHOTS
-from judging.models import Judge, PromptFile
+from judging.models import Judge, JudgeTuning, PromptFile
 from judging.runs.forms import free_name
 from judging.tuning.candidates import METHODS, SHOTS
 from judging.tuning.planning import HELD_OUT, TuningSettings
 from judging.tuning.services import LONGEST_NAME
 
 ASKING = ("max_cost", "in_flight", "name")  # which are no part of what is asked
+
+
+class ResumeForm(forms.Form):
+    """A tuning that is to continue, by its name, and the cap from now on."""
+
+    resume = forms.ModelChoiceField(JudgeTuning.objects.none(), to_field_name="name")
+    max_cost = CapField()
+
+    def __init__(self, *args: Any, tunings: QuerySet[JudgeTuning], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: dict[str, Any] = self.fields
+        fields["resume"].queryset = tunings.select_related("judge__endpoint", "judge__table_endpoint")
 
 
 class TuningForm(NarrowingForm):
@@ -63,7 +75,7 @@ class TuningForm(NarrowingForm):
         max_length=LONGEST_NAME, required=False, label=_("Name of the new judge"), help_text=_("Empty: NAME-tuned.")
     )
     seed = forms.IntegerField(
-        min_value=0, max_value=2**31 - 1, initial=0, label=_("Seed"), help_text=_("Draws which instances are held out.")
+        min_value=0, max_value=MOST_SEED, initial=0, label=_("Seed"), help_text=_("Draws which instances are held out.")
     )
     in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
     max_cost = CapField(help_text=_("In the endpoint's currency, of the whole. Empty: no cap."))

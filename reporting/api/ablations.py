@@ -15,13 +15,14 @@ from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from judging.ablation.judge_configurations import PAPER, PARTS, ROUNDS, Axes
 from judging.ablation.services import FEWER_CALLS, Ablation, estimate_ablation, queue_ablation
+from judging.core.constants import MOST_SEED
 from judging.endpoints.services import find_endpoint
 from judging.methods.options import OFFLINE, ONLINE
 from judging.methods.sc2.bracket import SCHEMES
 from judging.runs.judges import MOST_REPEATS
 from reporting.ablation.comparison import ablation
 from reporting.api.rows import COMPUTED, WORK
-from reporting.api.run_setup import MOST_SEED, AskingSerializer, PairsSerializer, pairs_of
+from reporting.api.run_setup import AskingSerializer, PairsSerializer, pairs_of
 from reporting.api.serializers import JudgeRunSerializer
 
 RUNS_QUEUED: dict[Any, Any] = {202: JudgeRunSerializer(many=True), **refusals(409, 413, 422)}

@@ -21,13 +21,13 @@ from judging.audits.drift import start_check
 from judging.audits.estimates import estimate_check, estimate_stress
 from judging.audits.stress import CHANGES, StressTest, start_stress
 from judging.audits.tasks import queue_audit
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
 from judging.models import Judge, JudgeAudit
 from reporting.api.filters import AuditFilter
 from reporting.api.rows import COMPUTED, StudyRows
-from reporting.api.run_setup import MOST_SEED, EstimateSerializer
+from reporting.api.run_setup import EstimateSerializer
 from reporting.audits.card import about_question, judge_card
 from reporting.audits.stress import stress_findings
 from reporting.findings.data.inputs import Filters

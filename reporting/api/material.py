@@ -20,6 +20,7 @@ from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_
 from judging.aspects.forms import DistilForm
 from judging.aspects.tasks import last_distillation, queue_distilling
 from judging.aspects.text import as_dict as aspects_as_dict
+from judging.core.constants import MOST_SEED
 from judging.core.pricing import check_cap
 from judging.endpoints.services import find_endpoint
 from judging.generation.estimates import ON_A_PAGE, estimate_generating
@@ -35,7 +36,7 @@ from judging.runs.estimates import estimate
 from judging.tables.making import TableSettings, build_tables_judge, default_variant, start_tables
 from reporting.api.page_forms import body_of_form, filled
 from reporting.api.rows import COMPUTED, WORK
-from reporting.api.run_setup import MOST_SEED, AskingSerializer, EstimateSerializer, PairsSerializer, pairs_of
+from reporting.api.run_setup import AskingSerializer, EstimateSerializer, PairsSerializer, pairs_of
 from reporting.api.serializers import JudgeRunSerializer
 
 ESTIMATED: dict[Any, Any] = {200: OpenApiTypes.OBJECT, **refusals(409, 413, 422)}

@@ -19,13 +19,14 @@ from annotation.core.errors import UnknownName
 from annotation.models import Pair, Study
 from annotation.studies.questions import find_question
 from judging.audits.services import estimate_audit, start_audit
+from judging.core.constants import MOST_SEED
 from judging.models import Judge
 from judging.review.comparing import GOLD, compare
 from judging.review.comparing import PEOPLE as BESIDE_PEOPLE
 from reporting.accuracy.accuracies import judge_accuracy
 from reporting.api.page_forms import body_of_form, filled_for_judges
 from reporting.api.rows import COMPUTED, WORK
-from reporting.api.run_setup import MOST_SEED, EstimateSerializer
+from reporting.api.run_setup import EstimateSerializer
 from reporting.api.serializers import JudgeRunSerializer
 from reporting.core.raters import PEOPLE
 from reporting.disagreements.choosing import KINDS as APART

@@ -16,11 +16,11 @@ from annotation.api.bodies import read
 from annotation.api.study_serializers import refusals
 from annotation.members.permissions import READERS, find_study
 from annotation.studies.questions import find_question
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.visibility import judges_seen_by
 from reporting.api.filters import RunFilter
 from reporting.api.rows import StudyRows
-from reporting.api.run_setup import MOST_SEED, EstimateSerializer
+from reporting.api.run_setup import EstimateSerializer
 from reporting.models import SystemRanking
 from reporting.system_ranking.designs import DESIGNS, OPTIONS, WantedRanking, estimate_ranking
 from reporting.system_ranking.jobs import queue_ranking, rankings_of, stop_ranking

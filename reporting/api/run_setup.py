@@ -21,7 +21,7 @@ from annotation.models import Study
 from annotation.models.studies import TaskKind
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import find_question
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
 from judging.endpoints.services import find_endpoint
 from judging.models import Judge, JudgeRun
@@ -33,8 +33,6 @@ from judging.runs.status import report_on
 from judging.wordings.prompt_files import VERSIONED
 from judging.wordings.prompt_text import LONGEST
 from reporting.api.serializers import JudgeRunSerializer, JudgeSerializer
-
-MOST_SEED = 2**31 - 1
 
 
 class NewJudgeSerializer(serializers.Serializer[Any]):

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
 from judging.audits.stress import CHANGES, StressTest
+from judging.core.constants import MOST_SEED
 from judging.core.fields import AskedJudgeForm, CapField
 from judging.models import Judge, JudgeAudit
 from reporting.audits.words import CHANGE_NAMES
@@ -33,6 +34,7 @@ class JudgeAuditForm(AskedJudgeForm):
     pairs = forms.IntegerField(
         required=False,
         min_value=1,
+        max_value=MOST_SEED,
         initial=PAIRS,
         label=_("Number of pairs"),
         help_text=_("Drawn at random; more with the same seed include the fewer. Empty: all."),
@@ -47,7 +49,7 @@ class JudgeAuditForm(AskedJudgeForm):
         widget=forms.CheckboxSelectMultiple,
         label=_("Changes of a stress test"),
     )
-    seed = forms.IntegerField(required=False, min_value=0, initial=0, label=_("Seed"))
+    seed = forms.IntegerField(required=False, min_value=0, max_value=MOST_SEED, initial=0, label=_("Seed"))
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, study=study, judges=judges.filter(endpoint__isnull=False), **kwargs)

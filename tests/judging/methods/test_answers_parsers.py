@@ -163,6 +163,29 @@ def test_tie_is_read_where_it_is_on_offer(parser: str, completion: str) -> None:
         read(parser, completion)
 
 
+@pytest.mark.parametrize(
+    ("parser", "completion", "letter"),
+    [
+        pytest.param("verdict-line", "Both are short.\nPreferred: A", None, id="may have been A tie"),
+        pytest.param("verdict-line", "Both are short.\nPreferred: A\n", "A", id="whole line"),
+        pytest.param("verdict-line", "Preferred: A\nReason: shorter than option A", "A", id="cut in the reasons"),
+        pytest.param("verdict-line", "It is short.\nFinal answer: B", None, id="final line"),
+        pytest.param("letter", "B", "B", id="a limit of one token"),
+        pytest.param("letter", "B\nIt says more than B", "B", id="letter first"),
+        pytest.param("letter", "It is short.\nB", None, id="letter last"),
+    ],
+)
+def test_verdict_at_which_the_length_limit_ends_an_answer_is_left(
+    parser: str, completion: str, letter: str | None
+) -> None:
+    assert read(parser, Reply(completion), ties=True).letter == (letter or completion[-1])  # that ends by itself
+    if letter is None:
+        with pytest.raises(UnparsedVerdict):
+            read(parser, Reply(completion, "length"), ties=True)
+    else:
+        assert read(parser, Reply(completion, "length"), ties=True).letter == letter
+
+
 def test_every_parser_is_in_the_tables() -> None:
     assert {param.values[0] for param in TEXTS} | {"verdict-line"} == set(PARSERS)
 

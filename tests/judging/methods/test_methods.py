@@ -259,6 +259,11 @@ def test_higher_score_wins_and_is_kept(scores: tuple[str, str], negated: bool, v
     assert outcome == Outcome(verdict, score_first=float(scores[0]), score_second=float(scores[1]))
 
 
+def test_score_that_may_be_half_a_number_is_left() -> None:
+    with pytest.raises(UnparsedVerdict):
+        play("pointwise", [Reply("It is short.\nScore: 4", "length"), Reply("Score: 3")])
+
+
 def test_score_is_weighted_unless_told_otherwise() -> None:
     answers = [token_reply("4", **{"4": 0.5, "5": 0.5}), token_reply("4", **{"4": 0.9, "3": 0.1})]
     played = play("pointwise", answers)

@@ -120,6 +120,12 @@ def test_answer_that_stays_unreadable_is_stored_as_unparsed() -> None:
     [
         pytest.param(chat_completion("Comparison: A is", finish_reason="length"), "unparsed", "cut off", id="cut off"),
         pytest.param(chat_completion("Preferred: A", finish_reason="length"), "parsed", "", id="cut off after it"),
+        pytest.param(
+            chat_completion("Comparison: alike.\nPreferred: A", finish_reason="length"),
+            "unparsed",
+            "cut off",
+            id="within it",
+        ),
         pytest.param(chat_completion("", finish_reason="content_filter"), "refused", "content filter", id="filter"),
         pytest.param(chat_completion(None, refusal="I will not."), "refused", "I will not.", id="refusal field"),
         pytest.param("I'm sorry, I can't help with that.", "refused", "I'm sorry", id="refusal in words"),

@@ -17,7 +17,7 @@ from judging.runs.estimates import estimate
 from judging.runs.judges import add_judge
 from judging.runs.reparse import reparse_run
 from judging.runs.services import start_run
-from tests.fakes import ScriptedClient
+from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import COHERENCE, judge_with, make_endpoint, make_judge, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -74,10 +74,15 @@ def test_one_call_asks_all_and_each_verdict_is_stored_under_its_question(study: 
         pytest.param("Question 1: A\nQuestion 2: A\nA", [-1, -1, None], id="a letter without a question"),
         pytest.param("Question 1: B\nQuestion 2: B\nQuestion 1: A", [-1, 1, None], id="the last line counts"),
         pytest.param("**Question 2:** B\n[[A]]", [None, 1, None], id="a mark without a question"),
+        pytest.param(
+            chat_completion("Question 1: A\nQuestion 2: A", finish_reason="length"),
+            [-1, None, None],
+            id="the last is cut off",
+        ),
     ],
 )
 def test_what_can_be_read_is_stored_and_the_others_are_unparsed(
-    study: Study, answer: str, verdicts: list[int | None]
+    study: Study, answer: str | dict[str, Any], verdicts: list[int | None]
 ) -> None:
     client = ScriptedClient(then=answer)
     judge_with(client, study, make_judge(params=TOGETHER), questions=ALL)

@@ -94,7 +94,16 @@ def test_one_that_stopped_continues_with_another_cap(researcher: Client, judge: 
     page = researcher.get(address("tunings")).content.decode()
     assert "the cap of 5 is reached &lt;script&gt;" in page
     assert 'value="5.000000"' in page
+    for cap, why in (
+        ("much", "Enter a number"),
+        ("0.0000001", "6 decimal places"),
+        ("-1", "greater than or equal to 0"),
+    ):
+        refused = researcher.post(address("start-tuning"), {"resume": "judy-tuned", "max_cost": cap})
+        assert (refused.status_code, why in refused.content.decode()) == (422, True), cap
+    assert JudgeTuning.objects.get().max_cost == 5
     answer = researcher.post(address("start-tuning"), {"resume": "judy-tuned", "max_cost": "9"}, follow=True)
     assert "a worker is at it already" in answer.content.decode()  # the first task still waits
     assert JudgeTuning.objects.get().max_cost == 9
     assert researcher.post(address("start-tuning"), {"resume": "other"}).status_code == 404
+    assert researcher.post(address("start-tuning"), {"resume": "judy\x00"}).status_code == 404
