@@ -1,4 +1,4 @@
-"""A real small language model on loopback for the tests of this folder, and the table that they end with."""
+"""A real small language model on loopback for the tests of this folder, and the table of what each method came to."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import secrets
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / ".venv" / "small-model"
 KEY_NAME = "SMALL_MODEL_KEY"
 COLUMNS = (
-    *("method", "held to its form by", "read", "asked", "parsed", "expected", "unparsed", "refused", "calls"),
+    *("method".ljust(16), "held to its form by", "read", "asked", "parsed", "expected", "unparsed", "refused", "calls"),
     "seconds",
 )
-TABLE = pytest.StashKey[list[tuple[str, ...]]]()
+Row = tuple[str, ...]
+HAS_HEAD = pytest.StashKey[bool]()
 
 
 @dataclass(frozen=True)
@@ -81,21 +82,16 @@ def key_name(small_model: SmallModel, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def table(pytestconfig: pytest.Config) -> list[tuple[str, ...]]:
-    """Rows that are printed when all is done, in the order of `COLUMNS`."""
-    return pytestconfig.stash.setdefault(TABLE, [])
+def say_row(pytestconfig: pytest.Config) -> Callable[[Row], None]:
+    """Print a row of the table, in the order of `COLUMNS`, at once: whoever stops the tests has what there is."""
+    reporter = pytestconfig.pluginmanager.get_plugin("terminalreporter")
 
+    def say(row: Row) -> None:
+        head = [] if pytestconfig.stash.get(HAS_HEAD, False) else [COLUMNS]
+        pytestconfig.stash[HAS_HEAD] = True
+        for first, *others in [*head, row]:
+            cells = [cell.rjust(len(name)) for cell, name in zip(others, COLUMNS[1:], strict=True)]
+            reporter.ensure_newline()
+            reporter.write_line("  ".join([first.ljust(len(COLUMNS[0])), *cells]))
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what each method came to."""
-    rows = config.stash.get(TABLE, [])
-    if not rows:
-        return
-    terminalreporter.section("judging methods over a real small model (mechanics only: its verdicts mean nothing)")
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
-    for row in (COLUMNS, *rows):
-        first, *others = (
-            cell.ljust(width) if not place else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        terminalreporter.write_line("  ".join([first, *others]))
+    return say

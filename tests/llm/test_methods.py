@@ -6,8 +6,8 @@ in a state, nothing is asked more often than the method says, and nothing is pai
 
 import json
 import time
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -20,10 +20,11 @@ from annotation.studies.arm_tables import refuse_missing_tables
 from judging.methods import find_method, method_names
 from judging.models import AspectSet, Completion, Endpoint, Judgment
 from tests.factories import add_instances, make_study
-from tests.llm.conftest import SmallModel
+from tests.llm.conftest import Row, SmallModel
 
-PAIRS = 10
+PAIRS, FEW_PAIRS = 10, 4
 ATTEMPTS, ATTEMPT = 3, 1_000_000  # how often a question is asked at most; how far its samples are apart
+SAMPLES = 3  # that methods draw: each is read as the others are
 OUTCOMES = ("a", "tie", "b", "unparsed", "refused", "errors")
 ASKING = [name for name in method_names() if find_method(name).needs_endpoint]
 
@@ -34,7 +35,7 @@ CALLS: Mapping[str, dict[str, int]] = {
     "cot": {"verdict": 1},
     "cot-1shot": {"verdict": 1},
     "few-shot": {"verdict": 1},
-    "self-consistency": {"verdict": 8},
+    "self-consistency": {"verdict": SAMPLES},
     "pointwise": {"score": 2},
     "pairwise": {"verdict": 1},
     "pairwise-tie": {"verdict": 1},
@@ -48,7 +49,7 @@ CALLS: Mapping[str, dict[str, int]] = {
     "ranked-function": {"verdict": 1},
     "token-preference": {"verdict": 1},
     "reference": {"reference": 1, "verdict": 1},
-    "sc2": {"table": 4, "comparator": 3, "verdict": 1},
+    "sc2": {"table": SAMPLES, "comparator": SAMPLES - 1, "verdict": 1},
 }
 MOST_TOKENS = 40  # of one answer; long enough for the answer forms, short enough for two cores
 # Grammars that hold the model to an answer form, by method or parser: by itself it keeps to one now and then only, and
@@ -67,10 +68,10 @@ FOR_TABLES = [("longest_cell", 40), ("max_tokens", 300)]
 BY_SCHEMA: Mapping[str, int] = {"direct": 400, "pairwise": MOST_TOKENS, "pairwise-tie": MOST_TOKENS, "sc2": 300}
 # The model's server takes no grammar beside functions, and its model calls none by itself.
 FOR_FUNCTION = [("max_tokens", MOST_TOKENS)]
-# How many of the ten pairs must come out parsed: all, as every answer has the form that was asked for, but those that are cut
+# How many pairs need not come out parsed: none, as every answer has the form that was asked for, but those that are cut
 # off at the limit, and tables that have an aspect twice. Of functions there is no call to be read here: the scripted tests
 # read them.
-FEWEST: Mapping[str, int] = {**dict.fromkeys(CALLS, PAIRS), "direct": 8, "sc2": 6, "ranked-function": 0}
+LOST: Mapping[str, int] = {"direct": 2, "sc2": 4, "ranked-function": PAIRS}
 
 # Five short talks with two summaries each, written for this test.
 TALKS = (
@@ -84,7 +85,12 @@ TALKS = (
 
 @pytest.fixture
 def study(transactional_db: None) -> Study:
-    """Ten pairs: each talk with its two summaries from either system, the other way round the second time."""
+    """Ten pairs."""
+    return study_of(PAIRS)
+
+
+def study_of(pairs: int) -> Study:
+    """Make a study of so many pairs: talks with two summaries from either system, the other way round the second time."""
     rows = [
         InstanceRow(
             number=line,
@@ -93,7 +99,7 @@ def study(transactional_db: None) -> Study:
             source=talk,
             generations={"alpha": [good, poor], "beta": [poor, good]},
         )
-        for line, (talk, good, poor) in enumerate(TALKS, start=1)
+        for line, (talk, good, poor) in enumerate(TALKS[: pairs // 2], start=1)
     ]
     return add_instances(make_study(slug="talks", instances=0, task_kind="summarization"), rows)
 
@@ -101,13 +107,23 @@ def study(transactional_db: None) -> Study:
 def params_of(method: str) -> list[tuple[str, object]]:
     """Return what is sent with each call."""
     if method == "sc2":
-        return [("verdict_schema", "auto"), ("samples", 4), ("aspects", ASPECTS), *FOR_TABLES]
+        return [("verdict_schema", "auto"), ("samples", SAMPLES), ("aspects", ASPECTS), *FOR_TABLES]
     if method in BY_SCHEMA:
         return [("verdict_schema", "auto"), ("max_tokens", BY_SCHEMA[method])]
     if method == "ranked-function":
         return list(FOR_FUNCTION)
-    form = method if method in GRAMMARS else getattr(find_method(method), "parser", "")
-    return [("max_tokens", MOST_TOKENS), ("grammar", GRAMMARS[form])]
+    samples = [("samples", SAMPLES)] if method == "self-consistency" else []
+    return [*samples, ("max_tokens", MOST_TOKENS), ("grammar", GRAMMARS[form_of(method)])]
+
+
+def form_of(method: str) -> str:
+    """Return the form of a method's answers, which a grammar may stand for."""
+    return method if method in GRAMMARS else getattr(find_method(method), "parser", "")
+
+
+def pairs_for(method: str) -> int:
+    """Return how many pairs a method judges: few where its answers are of the form in which those of another one are read."""
+    return FEW_PAIRS if form_of(method) == "verdict-line" and method not in ("cot", *BY_SCHEMA) else PAIRS
 
 
 def held_to_its_form(method: str) -> str:
@@ -116,7 +132,7 @@ def held_to_its_form(method: str) -> str:
 
 
 def run(judge: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """Let a judge rate the ten pairs; returns what `run_status` says then."""
+    """Let a judge rate the study's pairs; returns what `run_status` says then."""
     try:
         call_command("run_judge", "talks", judge=judge, in_flight=2)
     except SystemExit as stopped:  # by Ctrl-C or SIGTERM, which it takes for itself: no further method is tried then
@@ -143,14 +159,17 @@ def questions(cell: Judgment) -> dict[str, int]:
 @pytest.mark.parametrize("method", ASKING)
 def test_every_cell_ends_and_nothing_is_asked_twice(
     method: str,
-    study: Study,
+    transactional_db: None,
     small_model: SmallModel,
     key_name: str,
-    table: list[tuple[str, ...]],
+    say_row: Callable[[Row], None],
     capsys: pytest.CaptureFixture[str],
     settings: Any,
 ) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    pairs = pairs_for(method)
+    fewest = pairs - LOST.get(method, 0)
+    study_of(pairs)
     call_command("add_endpoint", "small", base_url=small_model.base_url, model="smollm2", key_env=key_name, timeout=600)
     call_command("test_endpoint", "small")
     assert Endpoint.objects.get().supports["json_schema"] is True
@@ -165,14 +184,14 @@ def test_every_cell_ends_and_nothing_is_asked_twice(
 
     parsed = sum(status[name] for name in ("a", "tie", "b"))
     form = held_to_its_form(method)
-    figures = (PAIRS, parsed, FEWEST[method], status["unparsed"], status["refused"], status["calls"], f"{seconds:.0f}")
-    table.append((method, form or "nothing", "yes" if form and parsed >= FEWEST[method] else "NO", *map(str, figures)))
-    assert status["asked"] == PAIRS == sum(status[name] for name in OUTCOMES)
+    figures = (pairs, parsed, fewest, status["unparsed"], status["refused"], status["calls"], f"{seconds:.0f}")
+    say_row((method, form or "nothing", "yes" if form and parsed >= fewest else "NO", *map(str, figures)))
+    assert status["asked"] == pairs == sum(status[name] for name in OUTCOMES)
     assert status["errors"] == 0, (
         Judgment.objects.of_every_question().filter(status="error").values_list("failure", flat=True)
     )
     assert not Judgment.objects.of_every_question().filter(status="pending").exists()
-    assert parsed >= FEWEST[method], set(
+    assert parsed >= fewest, set(
         Judgment.objects.of_every_question().exclude(failure="").values_list("failure", flat=True)
     )
     for cell in Judgment.objects.of_every_question():
@@ -180,7 +199,7 @@ def test_every_cell_ends_and_nothing_is_asked_twice(
         if cell.status == Judgment.Status.PARSED:
             assert cell.calls == cell.completions.count()
             lost = sum("lost" in sample for sample in cell.making.record["samples"]) if method == "sc2" else 0
-            assert asked == {kind: count - lost * (kind == "comparator") for kind, count in CALLS[method].items()}
+            assert asked == Counter(CALLS[method]) - Counter(comparator=lost)
         else:  # it may have ended while another call was under way, whose answer is kept and not used
             assert 0 < cell.calls <= cell.completions.count()
             assert all(number <= CALLS[method].get(kind, 0) for kind, number in asked.items()), asked
