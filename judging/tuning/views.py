@@ -47,7 +47,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a tuning: a new one, or one that stopped, with another cap if one is given."""
     if "resume" in request.POST:
-        return _resumed(request, study, ResumeForm(request.POST, tunings=study.judge_tunings))
+        return _resumed(request, study, ResumeForm(request.POST, tunings=study.judge_tunings.all()))
     form = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user))
     if form.is_valid():
         asking = {name: form.cleaned_data[name] for name in ("name", "in_flight", "max_cost")}
@@ -64,7 +64,7 @@ def _resumed(request: HttpRequest, study: Study, form: ResumeForm) -> HttpRespon
     if form.has_error("resume"):
         raise Http404("no such tuning")
     for error in form.errors["max_cost"]:
-        messages.error(request, error)
+        messages.error(request, str(error))
     return _page(request, study, status=422)
 
 
