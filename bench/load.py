@@ -3,7 +3,8 @@
     make bench-load
     BENCH_SECONDS=600 make bench-load     the soak of ten minutes
 
-PostgreSQL with its usual, durable settings, and the web server of `make run` with two processes. Raters sign in first, a
+PostgreSQL with its usual, durable settings, and the web server of `make run` with two processes, with a worker beside it:
+without one, web processes look at alarms themselves, and load what that takes. The memory is the web server's. Raters sign in first, a
 few at a time, and vote on none to four pairs of their first HIT: without that, all 500 would submit within the same ten
 seconds of each fifty, and none in the other forty. Then each takes ten seconds for a pair, votes, and after five pairs
 submits and gets the next HIT. The baseline, before that and at the same pace: the same signed-in raters send a form to a
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from random import Random
 from statistics import quantiles
 
@@ -158,15 +159,28 @@ def serving(database_url: str, folder: str) -> Iterator[tuple[str, list[str], in
     hits = RATERS * (2 + math.ceil(SECONDS / (THINKING * PAIRS)))  # none may run out of them before the end
     filled = [sys.executable, "-m", "bench._rating_study", str(RATERS), address, str(math.ceil(hits / INSTANCES))]
     made = subprocess.run(filled, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:config.serving.gunicorn_config"]
-    command += ["--bind", f"127.0.0.1:{port}", "--log-level", "error"]
-    web = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
-    try:
+    gunicorn = [sys.executable, "-m", "gunicorn", "--config", "python:config.serving.gunicorn_config"]
+    gunicorn += ["--bind", f"127.0.0.1:{port}", "--log-level", "error"]
+    with (
+        running(gunicorn, environment) as web,
+        running([sys.executable, "-m", "config", "worker"], environment) as worker,
+    ):
         wait_for(port, web)
         yield address, json.loads(made.stdout), web.pid
+        if worker.poll() is not None:
+            raise SystemExit(f"the worker ended with exit code {worker.returncode}")
+
+
+@contextmanager
+def running(command: list[str], environment: dict[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a program in a process group of its own for the time of the `with` block."""
+    program = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
+    try:
+        yield program
     finally:
-        os.killpg(web.pid, signal.SIGKILL)
-        web.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
 
 
 def p95_by_fifths(raters: list[Rater]) -> list[float]:
