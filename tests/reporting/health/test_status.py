@@ -20,7 +20,7 @@ from judging.models import Judgment
 from judging.runs.tasks import execute_run
 from reporting.health.signs import WORKER_SILENT
 from reporting.models import Sign
-from tests.factories import make_user
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user
 from tests.whole_study import build_whole_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -132,6 +132,14 @@ def test_status_page_is_for_site_admins() -> None:
     page = browser.get("/status/").content.decode()
     assert "All checks pass" in page
     queue_task(minutes_ago=11)
-    assert "queued tasks are not done" in browser.get("/status/").content.decode()
+    make_batch(study := make_study())
+    claim(make_annotator(study))
+    cache.clear()
+    page = browser.get("/status/").content.decode()
+    assert "queued tasks are not done" in page
+    states = r'<th scope="row">(.*?)</th>'  # words, not the keys of /metrics
+    assert re.findall(states, page) == ["Claimed", "Queued", "Running", "Failed", "Done"]
+    german = browser.get("/status/", HTTP_ACCEPT_LANGUAGE="de").content.decode()
+    assert re.findall(states, german) == ["In Arbeit", "Wartet", "Läuft", "Fehlgeschlagen", "Fertig"]
     browser.force_login(make_user("reader", "study-admin"))
     assert browser.get("/status/").status_code == 403
