@@ -45,6 +45,7 @@ from judging.models import Endpoint
 
 DENIED_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 FILE_SECONDS = 600.0  # for a file of thousands of requests or answers
+MOST_ANSWER, MOST_FILE = 64 * 2**20, 1024 * 2**20  # bytes, unpacked: an endpoint may answer without an end
 UPLOAD_NAME = "requests.jsonl"
 IDLE_SECONDS = 5.0  # of a connection that is kept: many servers close theirs soon after
 PROVIDER_ID = re.compile(r"\w[\w.:-]{0,199}", re.ASCII)
@@ -150,14 +151,15 @@ class OpenAIClient:
     ) -> str:
         """Send a request with a JSON body or other data, and return what is answered.
 
-        seconds : to wait for the whole answer (default: the endpoint's time-out)
+        seconds : to wait for the whole answer (default: the endpoint's time-out), which then may be a large file
         Raises: CallFailed
         """
+        most = MOST_FILE if seconds else MOST_ANSWER
         seconds = seconds or self.timeout
         sent = self._connections().request(method, url, json=body, data=data, allow_redirects=False)
         try:
             async with asyncio.timeout(seconds), sent as response:
-                content = (await response.read()).decode("utf-8", "replace")
+                content = await read_bounded(response.content, most)
         except (TimeoutError, aiohttp.ClientError, HttpProcessingError, OSError) as error:
             raise self.connection_failure(error, seconds) from None
         if response.status >= 300:
@@ -220,6 +222,19 @@ class OpenAIClient:
             filtered=is_filtered(text),
             out=error_code(content) in DENIED_CODES,
         )
+
+
+async def read_bounded(body: aiohttp.StreamReader, most: int) -> str:
+    """Read an answer to its end.
+
+    Raises: RejectedCall if it has more than `most` bytes.
+    """
+    content = bytearray()
+    while chunk := await body.readany():
+        content += chunk
+        if len(content) > most:
+            raise RejectedCall(f"the answer is longer than {most // 2**20:,} MB")
+    return content.decode("utf-8", "replace")
 
 
 class Secrets:

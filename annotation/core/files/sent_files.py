@@ -1,6 +1,7 @@
 """Files as they are sent: one, several of one data set, a folder of them, a ZIP archive; read as one."""
 
 import json
+import shutil
 import stat
 import zipfile
 from bisect import bisect_right
@@ -8,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from django.conf import settings
 
 from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files.lines import is_csv, is_json_array, read_json_array, refuse
@@ -117,11 +120,12 @@ def is_zip(name: str) -> bool:
 def unpack(archive: Path, folder: Path, name: str, *, most: int) -> None:
     """Unpack a ZIP archive into a new folder, within bounds; nothing is written outside it.
 
-    most : bytes that its files may take, counted while they are unpacked
+    most : bytes that its files may take, counted while they are unpacked; they may not fill the disk either
     Raises: AnnotationError for an archive that can't be read, is too large, or holds a link or a way out of the folder.
     """
-    left = most
     try:
+        room = shutil.disk_usage(folder.parent).free - settings.LEAST_FREE_BYTES
+        left = min(most, max(0, room))
         folder.mkdir()
         with zipfile.ZipFile(archive) as packed:
             if len(packed.infolist()) > MOST_FILES:
@@ -135,7 +139,8 @@ def unpack(archive: Path, folder: Path, name: str, *, most: int) -> None:
                     while chunk := file.read(min(2**20, left + 1)):
                         left -= len(chunk)
                         if left < 0:
-                            raise AnnotationError(f"{name} unpacks to more than {most // 2**20:,} MB")
+                            than = "the disk has room for" if room < most else f"{most // 2**20:,} MB"
+                            raise AnnotationError(f"{name} unpacks to more than {than}")
                         out.write(chunk)
     except FileExistsError:
         raise AnnotationError(f"{name} holds a file twice") from None

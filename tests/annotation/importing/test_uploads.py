@@ -3,10 +3,12 @@
 import io
 import json
 import os
+import shutil
 import zipfile
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -268,6 +270,16 @@ def test_a_bad_archive_is_refused_and_leaves_nothing(
     assert sorted(one for one in tmp_path.iterdir() if one.name != "data") == [
         one for one in before if one.name != "data"
     ]
+
+
+def test_an_archive_leaves_the_disk_the_space_that_votes_need(
+    study: Study, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = settings.LEAST_FREE_BYTES + len(LINES)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=free))
+    assert send(study, f_zip=archive(("f.jsonl", LINES))).status == "done"
+    assert "more than the disk has room for" in send(study, f_zip=archive(("f.jsonl", LINES + b"\n"))).message
+    assert left(study) == []
 
 
 def test_a_small_file_that_nobody_began_is_queued(study: Study) -> None:

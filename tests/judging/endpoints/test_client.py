@@ -202,6 +202,12 @@ def test_slow_body_runs_into_the_time_out(standin: StandInProcess) -> None:
         using(standin, complete, timeout_seconds=0.3)
 
 
+def test_an_answer_without_an_end_is_not_read_to_it(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judging.endpoints.client.MOST_ANSWER", 100, raising=False)
+    with pytest.raises(RejectedCall, match="the answer is longer"):
+        using(standin, complete)
+
+
 @pytest.mark.parametrize(
     ("content", "clean"),
     [
