@@ -239,14 +239,19 @@ def _judge(mutant: Mutant | None, stages: tuple[list[str], ...]) -> int:
     return SURVIVED if changed is None or changed.done else BROKEN
 
 
-def main() -> int:
-    """Draw, run and report; return the exit code."""
+def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--least", type=float, default=0.85)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("modules", nargs="*")
+    return parser
+
+
+def main() -> int:
+    """Draw, run and report; return the exit code."""
+    parser = _arguments()
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))

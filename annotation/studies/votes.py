@@ -98,6 +98,20 @@ class _Assignments:
     codes: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """One row per answer: `of` is its assignment's row, `position` that of the pair on the HIT; the rest as in `HumanVotes`."""
+
+    of: IntArray
+    pair: IntArray
+    verdict: FloatArray
+    first_is_a: BoolArray
+    strength: FloatArray
+    tie_kind: FloatArray
+    seconds: FloatArray
+    position: FloatArray
+
+
 def read_votes(
     study: Study,
     hits: QuerySet[Hit],
@@ -116,51 +130,67 @@ def read_votes(
     known, batch = number_columns(hits.order_by("pk"), "pk", "batch_id").astype(np.int64)
     has_most = 2 * len(known) > Hit.objects.count()  # reading all rows takes less time than joining those of the HITs
     given = _assignments(study, hits, known, np.isin(batch, list(batches)), whose, has_most=has_most)
-    has_degree = question.strength or question.tie_kinds
-    times, degrees = OF_TIME if timed else (), OF_DEGREE if has_degree else ()
     stored = Rating.objects.of_question(question.number).filter(stage=stage)
     if not has_most:
         stored = stored.filter(display__assignment__hit__in=hits)
-    shown = packed("display__pair_id", *OF_ANSWER)
-    answers = number_columns(stored.order_by(), "display__assignment_id", shown, *degrees, *times)
-    row = places(given.key, answers[0])
-    if (row < 0).any():  # of other HITs
-        answers, row = answers[:, row >= 0], row[row >= 0]
-    pair, verdict, a_is_left = unpacked(answers[1], *(n for _, n in OF_ANSWER))
-    out = (given.is_wanted & ~given.is_counted & given.reasons.any(axis=0))[row]
+    answers = _answers(stored, given, question, timed=timed)
+    out = (given.is_wanted & ~given.is_counted & given.reasons.any(axis=0))[answers.of]
 
     on_hits = HitPair.objects.all() if has_most else HitPair.objects.filter(hit__in=hits)
     of, asked, chance = _asked(on_hits, given)
-    answer = places_of_two((row, pair), (of, asked))
+    answer = places_of_two((answers.of, answers.pair), (of, asked))
     is_answered = answer >= 0
     kept = (np.bincount(of[is_answered], minlength=len(given.key)) > 0)[of]  # an assignment without answers has no rows
     if stage != Rating.Stage.FIRST:
         kept &= is_answered
     if not kept.all():
         of, asked, chance, answer = of[kept], asked[kept], chance[kept], answer[kept]
-    # The row after the last is that of pairs without an answer.
-    values = np.append(answers[2:], np.full((len(answers) - 2, 1), np.nan), axis=1)[:, answer]
-    unknown = np.full(len(of), np.nan)
-    seconds, position = values[-2:] if timed else (unknown, unknown)
-    if timed and question.number != MAIN:  # the times on a pair are kept with the main question
-        recorded = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__in=hits)
-        spent = number_columns(recorded.order_by(), "display__assignment_id", "display__pair_id", "active_seconds")
-        found = places_of_two((places(given.key, spent[0]), spent[1].astype(np.int64)), (of, asked))
-        seconds = np.append(spent[2], np.nan)[found]
+    # What is appended is the value of pairs without an answer, whose place is -1.
+    position = np.append(answers.position, np.nan)[answer]
+    if timed and question.number != MAIN:
+        seconds = _seconds_on_pairs(hits, stage, given, of, asked)
+    else:
+        seconds = np.append(answers.seconds, np.nan)[answer]
     return HumanVotes(
         codes=given.codes,
         pair=asked,
         person=given.person[of],
-        verdict=np.append(verdict - 1.0, np.nan)[answer],
-        first_is_a=np.append(a_is_left == 1, True)[answer],
+        verdict=np.append(answers.verdict, np.nan)[answer],
+        first_is_a=np.append(answers.first_is_a, True)[answer],
         chance=chance,
         seconds=seconds,
         shown=of * (1 + np.max(position, initial=0, where=~np.isnan(position))) + position,
-        strength=values[0] if has_degree else unknown,
-        tie_kind=np.where(answer >= 0, values[1], 0.0) if has_degree else np.zeros(len(of)),
-        left_out=pair[out],
-        reason=given.reasons[:, row[out]].argmax(axis=0),
+        strength=np.append(answers.strength, np.nan)[answer],
+        tie_kind=np.append(answers.tie_kind, 0.0)[answer],
+        left_out=answers.pair[out],
+        reason=given.reasons[:, answers.of[out]].argmax(axis=0),
     )
+
+
+def _answers(stored: QuerySet[Rating], given: _Assignments, question: Question, *, timed: bool) -> _Answers:
+    """Read the ratings of some assignments; others are left out."""
+    has_degree = question.strength or question.tie_kinds
+    times, degrees = OF_TIME if timed else (), OF_DEGREE if has_degree else ()
+    shown = packed("display__pair_id", *OF_ANSWER)
+    found = number_columns(stored.order_by(), "display__assignment_id", shown, *degrees, *times)
+    of = places(given.key, found[0])
+    if (of < 0).any():  # of other HITs
+        found, of = found[:, of >= 0], of[of >= 0]
+    pair, verdict, a_is_left = unpacked(found[1], *(n for _, n in OF_ANSWER))
+    unread = np.full(len(of), np.nan)
+    strength, tie_kind = found[2:4] if has_degree else (unread, np.zeros(len(of)))
+    seconds, position = found[-2:] if timed else (unread, unread)
+    return _Answers(of, pair, (verdict - 1).astype(np.float64), a_is_left == 1, strength, tie_kind, seconds, position)
+
+
+def _seconds_on_pairs(
+    hits: QuerySet[Hit], stage: str, given: _Assignments, of: IntArray, asked: IntArray
+) -> FloatArray:
+    """Return the active seconds on pairs, which are kept with the main question."""
+    recorded = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__in=hits)
+    spent = number_columns(recorded.order_by(), "display__assignment_id", "display__pair_id", "active_seconds")
+    found = places_of_two((places(given.key, spent[0]), spent[1].astype(np.int64)), (of, asked))
+    return np.append(spent[2], np.nan)[found]
 
 
 def _assignments(

@@ -65,26 +65,12 @@ def make_plan(asked: TuningSettings) -> dict[str, Any]:
     pairs = _pairs_by_instance(asked.study, votes)
     if not pairs:
         raise BadSettings(NO_VOTES.format(study=asked.study.slug))
-    instances = list(pairs)
-    try:
-        chosen, held = split_instances(len(instances), asked.held_out, np.random.default_rng(asked.seed))
-    except AnalysisError as error:
-        raise BadSettings(
-            f"{error}: a judge tuned on all instances would have none left for findings, and one on none learns nothing"
-        ) from error
     drawn = max((one["params"]["shots"] for one in candidates if one["params"].get(EXAMPLES) == "drawn"), default=0)
-    choosing = [instances[place] for place in chosen.tolist()]
-    shown = [one for one in choosing if _clear_pair(pairs[one], votes) is not None][:drawn]
-    choosing = [one for one in choosing if one not in shown]
-    holding = [instances[place] for place in held.tolist()]
-    if len(choosing) < FEWEST_CHOSEN or len(holding) < FEWEST_HELD:
-        raise BadSettings(
-            f"too few instances with votes: {len(choosing)} to choose on, {len(shown)} for examples, {len(holding)} held out; "
-            f"{FEWEST_CHOSEN} and {FEWEST_HELD} held out are needed: let people rate more, or try fewer examples"
-        )
+    clear = {instance: _clear_pair(those, votes) for instance, those in pairs.items()}
+    choosing, shown, held_out = _parts(asked, clear, drawn)
     orders = 2 if asked.judge.order == Judge.OrderPolicy.BOTH else 1
     costs = [len(pairs[one]) * orders for one in choosing]
-    comparing = 2 * orders * sum(len(pairs[one]) for one in holding)  # with the untuned judge and with the best
+    comparing = 2 * orders * sum(len(pairs[one]) for one in held_out)  # with the untuned judge and with the best
     left = asked.budget - comparing
     try:
         rounds = halving_rounds(costs, len(candidates), left, least=FIRST_ROUND)
@@ -92,17 +78,43 @@ def make_plan(asked: TuningSettings) -> dict[str, Any]:
         needed = comparing + least_budget(costs, len(candidates), least=FIRST_ROUND)
         raise BadSettings(
             f"a budget of {asked.budget} presentations is too small for {len(candidates)} candidates: {comparing} go to the comparison "
-            f"on {len(holding)} held-out instances, and {needed} in all is the least; or try less, or hold out fewer"
+            f"on {len(held_out)} held-out instances, and {needed} in all is the least; or try less, or hold out fewer"
         ) from None
     return {
         "candidates": candidates,
-        "examples": [_example(pair, votes) for one in shown if (pair := _clear_pair(pairs[one], votes)) is not None],
+        "examples": [_example(pair, votes) for one in shown if (pair := clear[one]) is not None],
         "shown": shown,
         "choosing": choosing,
-        "held_out": holding,
+        "held_out": held_out,
         "rounds": [[one.candidates, one.instances] for one in rounds],
         "presentations": comparing + sum(_asked_in_rounds(costs, rounds)),
     }
+
+
+def _parts(
+    asked: TuningSettings, clear: Mapping[int, int | None], examples: int
+) -> tuple[list[int], list[int], list[int]]:
+    """Return the instances to choose on, those of the examples, and those held out.
+
+    clear : for each instance with votes, its pair of `_clear_pair`, which may be an example
+    """
+    instances = list(clear)
+    try:
+        chosen, held = split_instances(len(instances), asked.held_out, np.random.default_rng(asked.seed))
+    except AnalysisError as error:
+        raise BadSettings(
+            f"{error}: a judge tuned on all instances would have none left for findings, and one on none learns nothing"
+        ) from error
+    choosing = [instances[place] for place in chosen.tolist()]
+    shown = [one for one in choosing if clear[one] is not None][:examples]
+    choosing = [one for one in choosing if one not in shown]
+    held_out = [instances[place] for place in held.tolist()]
+    if len(choosing) < FEWEST_CHOSEN or len(held_out) < FEWEST_HELD:
+        raise BadSettings(
+            f"too few instances with votes: {len(choosing)} to choose on, {len(shown)} for examples, {len(held_out)} held out; "
+            f"{FEWEST_CHOSEN} and {FEWEST_HELD} held out are needed: let people rate more, or try fewer examples"
+        )
+    return choosing, shown, held_out
 
 
 def _asked_in_rounds(costs: Sequence[int], rounds: Sequence[Any]) -> list[int]:

@@ -28,6 +28,7 @@ from reporting.core.questions import question_choice
 from reporting.separability import charts
 from reporting.separability.arrays import (
     THRESHOLDS,
+    RunAlignments,
     SeparabilityFilters,
     check_similarity,
     read_alignments,
@@ -207,7 +208,6 @@ def _details(
     list_page, listed = instance_page(
         one, main, kind=filters.threshold, order=order, scenario=scenario, page=request.GET.get("list_page")
     )
-    found_examples = examples(main, filters.threshold)
     wants_stability = "stability" in request.GET
     names = ("similarities", "scatter", *(("stability",) if wants_stability else ()))
     narrowed = {"order": order, **({"scenario": scenario} if scenario else {})}
@@ -215,16 +215,7 @@ def _details(
         "one": described,
         "main": part,
         "shapes": {name: _picture(study, name, filters, None) for name in names},
-        "scenarios": [
-            {
-                "name": name,
-                "title": title,
-                "count": part["scenarios"]["counts"][name],
-                "example": found_examples.get(name),
-                "query": query_of(filters, order=order, scenario=name),
-            }
-            for name, title in SCENARIO_NAMES.items()
-        ],
+        "scenarios": _scenarios(main, part, filters, order),
         "listed": [(row, SCENARIO_NAMES[row.scenario]) for row in listed],
         "list_page": list_page,
         "list_query": query_of(filters, **narrowed),
@@ -235,6 +226,23 @@ def _details(
         "stability_query": query_of(filters, stability="1"),
         "batch_links": _batch_links(study, configuration, main.label),
     }
+
+
+def _scenarios(
+    main: RunAlignments, part: dict[str, Any], filters: SeparabilityFilters, order: str
+) -> list[dict[str, Any]]:
+    """Describe each scenario: how many instances it has, one of them, and the query that lists them."""
+    found = examples(main, filters.threshold)
+    return [
+        {
+            "name": name,
+            "title": title,
+            "count": part["scenarios"]["counts"][name],
+            "example": found.get(name),
+            "query": query_of(filters, order=order, scenario=name),
+        }
+        for name, title in SCENARIO_NAMES.items()
+    ]
 
 
 def _blind(study: Study, numbers: dict[str, Any]) -> list[tuple[str, int]]:

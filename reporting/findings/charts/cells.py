@@ -58,11 +58,29 @@ def cells_body(
     width, height = (
         min(most, size) for most, size in zip(LARGE if counted else SMALL, (room / across, 99), strict=True)
     )
-    x = {
+    size = {"width": {"step": round(width)}, "height": {"step": height}}
+    x, y = _columns_axis(columns, titles[1], counted), _rows_axis(rows, titles[0], letters)
+    unnamed = {**y, "title": None, "axis": None}
+    drawn = [
+        {
+            "title": {"text": panel, "anchor": "start", "frame": "group", "fontSize": 11, "fontWeight": "normal"},
+            "transform": [{"filter": {"field": "panel", "equal": panel}}],
+            **size,
+            "layer": _layers({"x": x, "y": unnamed if beside and number else y}, count if counted else None),
+        }
+        for number, panel in enumerate(panels)
+    ]
+    data = {"data": {"values": [_row(cell) for cell in cells]}}
+    in_row = len(panels) if beside else 2 if two else 1
+    return {**data, "concat": drawn, "columns": in_row, **({"spacing": SPACING} if beside else {})}
+
+
+def _columns_axis(columns: Sequence[str], title: str, counted: bool) -> Spec:
+    return {
         "field": "column",
         "type": "nominal",
         "sort": list(columns),
-        "title": titles[1],
+        "title": title,
         "axis": {
             "orient": "top",
             "labelAngle": -35 if max(map(len, columns)) > 6 else 0,
@@ -72,11 +90,14 @@ def cells_body(
         },
         "scale": {"domain": list(columns)},
     }
-    y = {
+
+
+def _rows_axis(rows: Sequence[str], title: str, letters: int) -> Spec:
+    return {
         "field": "row",
         "type": "nominal",
         "sort": list(rows),
-        "title": titles[0],
+        "title": title,
         "axis": {
             "labelLimit": COLUMN_WIDTH,
             "labelFontSize": letters,
@@ -86,47 +107,22 @@ def cells_body(
         },
         "scale": {"domain": list(rows)},
     }
-    place = {"x": x, "y": y}
+
+
+def _layers(place: Spec, count: str | None) -> list[Spec]:
+    """Return what is drawn in each cell: its colour, the share, and below it the number `count`, if it has room."""
     colour = {"type": "nominal", "scale": None, "legend": None}
+    ink = {"field": "_ink", **colour}
+    share = {"mark": {"type": "text", "fontSize": 11 if count else 10, "dy": -6 if count else 0}}
     layers: list[Spec] = [
         {"mark": {"type": "rect"}, "encoding": {**place, "color": {"field": "_fill", **colour}}},
-        {
-            "mark": {"type": "text", "fontSize": 11 if counted else 10, "dy": -6 if counted else 0},
-            "encoding": {
-                **place,
-                "text": {"field": "_percent", "type": "nominal"},
-                "color": {"field": "_ink", **colour},
-            },
-        },
+        {**share, "encoding": {**place, "text": {"field": "_percent", "type": "nominal"}, "color": ink}},
     ]
-    if counted:
-        layers.append(
-            {
-                "mark": {"type": "text", "fontSize": 10, "dy": 7},
-                "encoding": {
-                    **place,
-                    "text": {"field": count, "type": "quantitative"},
-                    "color": {"field": "_ink", **colour},
-                },
-            }
-        )
-    size = {"width": {"step": round(width)}, "height": {"step": height}}
-    unnamed = {**y, "title": None, "axis": None}
-    drawn = [
-        {
-            "title": {"text": panel, "anchor": "start", "frame": "group", "fontSize": 11, "fontWeight": "normal"},
-            "transform": [{"filter": {"field": "panel", "equal": panel}}],
-            **size,
-            "layer": [
-                {**layer, "encoding": {**layer["encoding"], "y": unnamed if beside and number else y}}
-                for layer in layers
-            ],
-        }
-        for number, panel in enumerate(panels)
-    ]
-    data = {"data": {"values": [_row(cell) for cell in cells]}}
-    in_row = len(panels) if beside else 2 if two else 1
-    return {**data, "concat": drawn, "columns": in_row, **({"spacing": SPACING} if beside else {})}
+    if count:
+        number = {"mark": {"type": "text", "fontSize": 10, "dy": 7}}
+        text = {"field": count, "type": "quantitative"}
+        layers.append({**number, "encoding": {**place, "text": text, "color": ink}})
+    return layers
 
 
 def _row(cell: ShadedCell) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Confusion of raters as coloured cells: what they say where people's majority, or the model of Dawid and Skene, says A."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -34,25 +35,10 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     shown, more = first_of([one["rater"] for one in raters], MAX_RATERS)
     names, said = rater_names(shown, 12), _names()
     cells = [
-        ShadedCell(
-            f"{names[one['rater']]} (n = {one['confusion']['n']})",
-            said[given],
-            said[verdict],
-            count / max(1, sum(row.values())),
-            _scale(theme, one["rater"]),
-            {
-                "rater": rater_name(one["rater"]),
-                "majority": given,
-                "verdict": verdict,
-                "count": count,
-                "n": sum(row.values()),
-            },
-        )
+        cell
         for one in raters
         if one["rater"] in names
-        for given, row in one["confusion"]["by_majority"].items()
-        for verdict, count in row.items()
-        if sum(row.values())
+        for cell in _majority_cells(one, names[one["rater"]], said, theme)
     ]
     empty = any(not sum(row.values()) for one in raters for row in one["confusion"]["by_majority"].values())
     left_out = sum(one["confusion"]["excluded"] for one in raters if one["rater"] in names)
@@ -77,6 +63,15 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
         count="count",
     )
     return column_spec(body, [title_of(found), meaning], notes, theme)
+
+
+def _majority_cells(one: Findings, name: str, said: Mapping[str, str], theme: str) -> Iterator[ShadedCell]:
+    for given, row in one["confusion"]["by_majority"].items():
+        n = sum(row.values())
+        for verdict, count in row.items() if n else ():
+            about = {"rater": rater_name(one["rater"]), "majority": given, "verdict": verdict, "count": count, "n": n}
+            panel = f"{name} (n = {one['confusion']['n']})"
+            yield ShadedCell(panel, said[given], said[verdict], count / n, _scale(theme, one["rater"]), about)
 
 
 def people_confusion(found: Findings, theme: str) -> Spec:

@@ -1,6 +1,6 @@
 """Curves through bins of separability, one for each rater (paper 004, figure 8)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -63,14 +63,17 @@ def curves(
         axis={"values": edges, "format": ".2f", "labelAngle": 0 if together else -90},
     )
     y = quantity("value", axis if together else wrapped(axis, 20), **shares())
-    if together:
-        names = [short[name] for name, _line in lines]
-        rows = [
-            row for place, (name, line) in enumerate(lines) for row in _points(short[name], line, place, len(lines))
-        ]
-        looks = rater_looks(found, (name for name, _line in lines), theme)
-        body = {"height": HEIGHT, "layer": _layers(names, looks, x, y, THEMES[theme])}
-        return column_spec({"data": {"values": rows}, **body}, title, notes, theme, legend=names)
+    if not together:
+        return column_spec(_panel_by_judge(lines, short, x, y, theme), title, notes, theme)
+    names = [short[name] for name, _line in lines]
+    rows = [row for place, (name, line) in enumerate(lines) for row in _points(short[name], line, place, len(lines))]
+    looks = rater_looks(found, (name for name, _line in lines), theme)
+    body = {"height": HEIGHT, "layer": _layers(names, looks, x, y, THEMES[theme])}
+    return column_spec({"data": {"values": rows}, **body}, title, notes, theme, legend=names)
+
+
+def _panel_by_judge(lines: Sequence[Curve], short: Mapping[str, str], x: Spec, y: Spec, theme: str) -> Spec:
+    """Return the body of a picture with a panel for each judge, in which people are drawn too."""
     known = [(rater_name(name), line) for name, line in lines if name == PEOPLE]
     judges, judge = [line for line in lines if line[0] != PEOPLE], _(JUDGE_SERIES)
     rows = [
@@ -82,7 +85,7 @@ def curves(
     looks = [kind_looks(theme)[kind] for kind in (*["person"][: len(known)], "judge")]
     layers = _layers([*(name for name, _line in known), judge], looks, x, y, THEMES[theme])
     body = panels("panel", [short[name] for name, _line in judges], layers, SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
-    return column_spec({"data": {"values": rows}, **body}, title, notes, theme)
+    return {"data": {"values": rows}, **body}
 
 
 def _points(name: str, line: list[tuple[Findings, Findings]], place: int, raters: int) -> list[dict[str, Any]]:

@@ -40,18 +40,12 @@ def dot_rows(
     most = max(MIN_ROWS, MAX_HEIGHT // max(1, tallest))
     names, more = first_of(list(dict.fromkeys(row["name"] for row in rows)), most)
     notes = [counted_note(), *more]
-    drawn = [row for row in rows if row["name"] in names]
-    labels = _labels(drawn, panel)
-    first = {(row.get("panel"), row["name"]): place for place, row in reversed(list(enumerate(drawn)))}
-    drawn = [
-        {**row, "_label": labels[key], "_first": first[key] == place}
-        for place, row in enumerate(drawn)
-        for key in [(row.get("panel"), row["name"])]
-    ]
-    longest = max(map(len, labels.values()), default=0)
+    drawn = _labelled([row for row in rows if row["name"] in names])
+    labels = list(dict.fromkeys(row["_label"] for row in drawn))
+    longest = max(map(len, labels), default=0)
     above = longest > BESIDE
     step = POINT * points + GAP + (POINT if above else 0)
-    y: Spec = {"field": "_label", "type": "nominal", "sort": list(dict.fromkeys(labels.values()))}
+    y: Spec = {"field": "_label", "type": "nominal", "sort": labels}
     y |= {"scale": {"padding": 0}, "axis": None if above else NAMES_AXIS}
     offset = {"scale": {"range": [POINT + GAP if above else GAP, step - GAP]}} if points > 1 or above else None
     values = [row[key] for row in drawn for key in ("value", "low", "high")] + [value for value, _dashed in marks]
@@ -85,7 +79,17 @@ def point(name: str, series: str, estimate: dict[str, Any], **more: Any) -> Row:
     return {"name": name, "series": series, **{key: estimate.get(key) for key in kept}, **more}
 
 
-def _labels(rows: Sequence[Row], panel: bool) -> dict[tuple[str | None, str], str]:
+def _labelled(rows: Sequence[Row]) -> list[Row]:
+    """Return rows with a `_label`; `_first` tells whether it is the first row of its name in its panel."""
+    labels, seen, found = _labels(rows), set(), list[Row]()
+    for row in rows:
+        key = (row.get("panel"), row["name"])
+        found.append({**row, "_label": labels[key], "_first": key not in seen})
+        seen.add(key)
+    return found
+
+
+def _labels(rows: Sequence[Row]) -> dict[tuple[str | None, str], str]:
     """Return the label of each row by its panel and name: a short name, and the number of instances."""
     short = short_names((row["name"] for row in rows), MAX_NAME)
     instances: dict[tuple[str | None, str], list[int]] = {}

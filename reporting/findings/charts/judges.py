@@ -1,9 +1,11 @@
 """May a judge be believed: its agreement with people, tests of replacement, what it confuses, and its own family."""
 
+from collections.abc import Sequence
+
 from django.utils.translation import gettext as _
 
 from reporting.core.charts import Findings, Spec, padded, quantity, series_encoding, shares
-from reporting.core.themes import THEMES
+from reporting.core.themes import THEMES, Theme
 from reporting.core.words import JUDGE
 from reporting.findings.charts.common import (
     column_spec,
@@ -104,12 +106,25 @@ def winning_rates(found: Findings, theme: str) -> Spec:
         for place, one in enumerate(tests[name]["curve"])
         if one["winning_rate"] is not None
     ]
-    x = quantity("epsilon", "ε", **padded(row["epsilon"] for row in rows))
-    y = quantity("winning_rate", _("Winning rate ω"), **shares())
     looks = rater_looks(found, (f"{JUDGE}{name}" for name in judges), theme)
     series = series_encoding("judge", None, list(labels.values()), THEMES[theme], looks)
-    dashed = {"type": "rule", "color": THEMES[theme].ink, "strokeDash": [4, 4]}
-    layers = [
+    meaning = _("share of the people whom the judge can replace, by ε, what the judge may lack")
+    notes = [
+        _("dashed: ω = 0.5, from which it passes; dotted: the ε chosen, %(epsilon)s") % {"epsilon": f"{chosen:g}"},
+        _("no intervals: each person is one test"),
+        *more,
+        *study_notes(found),
+    ]
+    body = {"data": {"values": rows}, "height": 200, "layer": _steps(rows, series, chosen, THEMES[theme])}
+    return column_spec(body, [title, meaning], notes, theme, legend=list(labels.values()))
+
+
+def _steps(rows: Sequence[Row], series: Spec, chosen: float, look: Theme) -> list[Spec]:
+    """Return the curves of winning rates, with points, and lines at ω = 0.5 and at the ε chosen."""
+    x = quantity("epsilon", "ε", **padded(row["epsilon"] for row in rows))
+    y = quantity("winning_rate", _("Winning rate ω"), **shares())
+    dashed = {"type": "rule", "color": look.ink, "strokeDash": [4, 4]}
+    return [
         {"mark": dashed, "encoding": {"y": {"datum": 0.5, "type": "quantitative"}}},
         {"mark": {**dashed, "strokeDash": [1, 3]}, "encoding": {"x": {"datum": chosen, "type": "quantitative"}}},
         {
@@ -122,15 +137,6 @@ def winning_rates(found: Findings, theme: str) -> Spec:
             "encoding": {"x": x, "y": y, **series},
         },
     ]
-    meaning = _("share of the people whom the judge can replace, by ε, what the judge may lack")
-    notes = [
-        _("dashed: ω = 0.5, from which it passes; dotted: the ε chosen, %(epsilon)s") % {"epsilon": f"{chosen:g}"},
-        _("no intervals: each person is one test"),
-        *more,
-        *study_notes(found),
-    ]
-    body = {"data": {"values": rows}, "height": 200, "layer": layers}
-    return column_spec(body, [title, meaning], notes, theme, legend=list(labels.values()))
 
 
 def self_preference(found: Findings, theme: str) -> Spec:
