@@ -54,6 +54,7 @@ class Migration(migrations.Migration):
             name="criteria",
             field=models.JSONField(
                 blank=True,
+                db_default=models.Value([], models.JSONField()),
                 default=list,
                 help_text="Up to five further questions on each pair: key, text, description, choices.",
             ),

@@ -169,6 +169,7 @@ class Study(models.Model):
     )
     criteria: models.JSONField[Any, Any] = models.JSONField(
         default=list,
+        db_default=models.Value([], models.JSONField()),
         blank=True,
         help_text="Up to five further questions on each pair: key, text, description, choices.",
     )

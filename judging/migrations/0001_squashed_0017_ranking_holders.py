@@ -195,12 +195,21 @@ class Migration(migrations.Migration):
                 ("text", models.TextField()),
                 (
                     "system_prompt",
-                    models.TextField(blank=True, help_text="Sent before the text, as the system's message."),
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Sent before the text, as the system's message.",
+                    ),
                 ),
                 (
                     "form",
                     models.CharField(
-                        blank=True, help_text="Published form in which it was brought; empty: our own.", max_length=20
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Published form in which it was brought; empty: our own.",
+                        max_length=20,
                     ),
                 ),
                 ("parser", models.CharField(max_length=40)),
@@ -271,12 +280,19 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "system_prompt",
-                    models.TextField(blank=True, help_text="Sent before each call, as the system's message."),
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Sent before each call, as the system's message.",
+                    ),
                 ),
                 (
                     "table_variant",
                     models.CharField(
                         blank=True,
+                        db_default="",
+                        default="",
                         help_text="SC²: variant of the study's stored tables that it is shown; empty: it makes its own.",
                         max_length=40,
                     ),
@@ -284,6 +300,7 @@ class Migration(migrations.Migration):
                 (
                     "texts_first",
                     models.BooleanField(
+                        db_default=False,
                         default=True,
                         help_text="Calls begin with the texts, under a fence of the instance; off for older judges.",
                     ),
@@ -293,6 +310,7 @@ class Migration(migrations.Migration):
                     "tuned",
                     models.JSONField(
                         blank=True,
+                        db_default=models.Value({}, models.JSONField()),
                         default=dict,
                         help_text="How it was made from votes, and the instances used; empty: it was not.",
                     ),

@@ -10,6 +10,8 @@ class Migration(migrations.Migration):
             "table_variant",
             models.CharField(
                 blank=True,
+                db_default="",
+                default="",
                 max_length=40,
                 help_text="SC²: variant of the study's stored tables that it is shown; empty: it makes its own.",
             ),

@@ -17,6 +17,7 @@ class Migration(migrations.Migration):
             name="tuned",
             field=models.JSONField(
                 blank=True,
+                db_default=models.Value({}, models.JSONField()),
                 default=dict,
                 help_text="How it was made from votes, and the instances used; empty: it was not.",
             ),

@@ -7,17 +7,25 @@ class Migration(migrations.Migration):
     dependencies = [("judging", "0014_judges_tuned_to_people")]
 
     operations = [
-        migrations.AddField("judge", "system_prompt", models.TextField(blank=True, help_text=SENT)),
+        migrations.AddField(
+            "judge", "system_prompt", models.TextField(blank=True, db_default="", default="", help_text=SENT)
+        ),
         migrations.AddField(
             "promptfile",
             "system_prompt",
-            models.TextField(blank=True, help_text="Sent before the text, as the system's message."),
+            models.TextField(
+                blank=True, db_default="", default="", help_text="Sent before the text, as the system's message."
+            ),
         ),
         migrations.AddField(
             "promptfile",
             "form",
             models.CharField(
-                blank=True, max_length=20, help_text="Published form in which it was brought; empty: our own."
+                blank=True,
+                db_default="",
+                default="",
+                max_length=20,
+                help_text="Published form in which it was brought; empty: our own.",
             ),
         ),
     ]

@@ -52,18 +52,27 @@ class Judge(models.Model):
     prompt_file = models.ForeignKey(PromptFile, null=True, blank=True, on_delete=models.PROTECT, related_name="judges")
     family = models.CharField(max_length=100, blank=True)
     params = models.JSONField(default=dict, blank=True, help_text="Temperature and the like, sent with each call.")
-    system_prompt = models.TextField(blank=True, help_text="Sent before each call, as the system's message.")
+    system_prompt = models.TextField(
+        blank=True, default="", db_default="", help_text="Sent before each call, as the system's message."
+    )
     table_variant = models.CharField(
         max_length=40,
         blank=True,
+        default="",
+        db_default="",
         help_text="SC²: variant of the study's stored tables that it is shown; empty: it makes its own.",
     )
     texts_first = models.BooleanField(
-        default=True, help_text="Calls begin with the texts, under a fence of the instance; off for older judges."
+        default=True,
+        db_default=False,  # for judges that older code makes during an upgrade
+        help_text="Calls begin with the texts, under a fence of the instance; off for older judges.",
     )
     seed = models.PositiveIntegerField(default=new_seed)
     tuned = models.JSONField(
-        default=dict, blank=True, help_text="How it was made from votes, and the instances used; empty: it was not."
+        default=dict,
+        db_default=Value({}, models.JSONField()),
+        blank=True,
+        help_text="How it was made from votes, and the instances used; empty: it was not.",
     )
     created_at = models.DateTimeField(default=timezone.now)
 

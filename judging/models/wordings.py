@@ -15,9 +15,15 @@ class PromptFile(models.Model):
     name = models.SlugField(max_length=80)
     version = models.PositiveIntegerField(default=1)
     text = models.TextField()
-    system_prompt = models.TextField(blank=True, help_text="Sent before the text, as the system's message.")
+    system_prompt = models.TextField(
+        blank=True, default="", db_default="", help_text="Sent before the text, as the system's message."
+    )
     form = models.CharField(
-        max_length=20, blank=True, help_text="Published form in which it was brought; empty: our own."
+        max_length=20,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Published form in which it was brought; empty: our own.",
     )
     parser = models.CharField(max_length=40)
     created_at = models.DateTimeField(default=timezone.now)

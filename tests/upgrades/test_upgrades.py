@@ -136,7 +136,7 @@ def test_the_check_before_an_upgrade_names_what_web_servers_must_be_stopped_for(
 ) -> None:
     settings.PRODUCTION = True
     loader = MigrationLoader(None)
-    for name, warned in (("0019_questions", True), ("0025_mail", False)):
+    for name, warned in (("0018_render_math", True), ("0025_mail", False)):
         migration = loader.disk_migrations["annotation", name]
         monkeypatch.setattr("annotation.core.system_checks.missing_migrations", lambda migration=migration: [migration])
         found = {one.id: one for one in check_migrations(databases=["default"])}
