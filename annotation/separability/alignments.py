@@ -224,7 +224,7 @@ def _systems_of(one: InstanceTexts, places: Sequence[_Place]) -> list[int]:
             if system.pk not in one.texts:
                 raise AnnotationError(
                     f"{one.name} has no text of {system.name}, though it is to be compared with others; read the "
-                    "instance's texts in again, or leave its data set out (--dataset). Nothing was stored."
+                    "instance's texts in again, or compute other data sets by themselves. Nothing was stored."
                 )
             wanted[system.pk] = None
     return list(wanted)

@@ -116,7 +116,7 @@ def default_similarity(model: str = "") -> DefaultSimilarity:
     return DefaultSimilarity(
         LEXICAL_DEFAULT,
         f"no language model is installed, so texts are compared by their words ({LEXICAL_DEFAULT}); "
-        "with the extra `metrics`, or --model, it would be by their meaning "
+        "with the extra `metrics`, or a model that is given, it would be by their meaning "
         f"({SEMANTIC_DEFAULT})",
     )
 
@@ -156,7 +156,7 @@ def model_of(similarity: str, model: str, *, listed_only: bool = False) -> Simil
     except AnalysisError as error:
         raise AnnotationError(str(error)) from None
     if model and not needed:
-        raise AnnotationError(f"{similarity} takes no model; leave --model {model} away, or take {SEMANTIC_DEFAULT}")
+        raise AnnotationError(f"{similarity} takes no model; leave {model} away, or take {SEMANTIC_DEFAULT}")
     return find_similarity_model(needed, model, listed_only=listed_only) if needed else None
 
 

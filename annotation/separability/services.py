@@ -73,7 +73,7 @@ def compute_separability(
     measure = measure_of(similarity=similarity, model=model, samples=samples, cross_pairs=cross_pairs, seed=seed)
     found = (part or StudyPart()).of(study)
     if wanted.name == "study" and part is not None and (part.dataset or part.systems):
-        raise AnnotationError("the group study takes in the whole study: leave --dataset and --systems away")
+        raise AnnotationError("the group study takes in the whole study: name no data set and no systems with it")
     everything, is_staged = align(study, found, measure, runs_by(study, measure), progress or (lambda *_counts: None))
     return store(
         study,

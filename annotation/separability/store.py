@@ -78,7 +78,7 @@ def normalised(everything: Sequence[AlignmentRows], group: NormalisationGroup) -
     if group.name == "study":
         whole = _normalised(everything, None)
         bounds = whole.low, whole.high
-    return [_normalised([one], bounds, wider="--group study, or ") for one in everything]
+    return [_normalised([one], bounds, wider="study, or ") for one in everything]
 
 
 def _check_fit(everything: Sequence[AlignmentRows], group: NormalisationGroup) -> None:
@@ -101,7 +101,7 @@ def _normalised(everything: Sequence[AlignmentRows], bounds: tuple[float, float]
     except AnalysisError as error:
         listed = "; ".join(str(one.configuration) for one in everything)
         help_ = (
-            f". Nothing was stored. Take {wider}constants as --group 0,1; or another similarity, "
+            f". Nothing was stored. Take as group {wider}constants such as 0,1; or another similarity, "
             "if these texts do differ"
             if isinstance(error, ConstantGroup)
             else ""

@@ -92,7 +92,7 @@ def refuse_other_makers(publication: TablePublication) -> None:
     if makers - {publication.made_by["judge"]}:
         raise BadSettings(
             f"variant {publication.variant} has tables that judge {publication.made_by['judge']} did not make; "
-            "name another one with --variant"
+            "name another variant"
         )
 
 

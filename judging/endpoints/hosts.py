@@ -100,7 +100,9 @@ def split_url(base_url: str) -> SplitResult:
     except ValueError as error:
         raise EndpointRefused(f"the base URL can't be read: {error}") from error
     if parts.username is not None or parts.password is not None:
-        raise EndpointRefused("the base URL holds a user name or password; name a variable with --key-env instead")
+        raise EndpointRefused(
+            "the base URL holds a user name or password; name the environment variable that holds the key instead"
+        )
     if parts.scheme not in ("http", "https") or not has_host:
         raise EndpointRefused(f"the base URL must be http(s)://host[:port][/path], got {base_url}")
     if parts.query or parts.fragment or any(character.isspace() or character == "\\" for character in base_url):

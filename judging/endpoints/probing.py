@@ -155,7 +155,7 @@ async def chats(probe: Probe) -> Finding:
         return Finding(
             True,
             f"takes no {', '.join(probe.rejects) or 'such parameters together'}{instead}: new judges are added so "
-            f"(null as in --param seed=null leaves one out); {rejected}",
+            f"(a parameter that is null, as seed=null, is left out); {rejected}",
         )
     except (CallFailed, EndpointRefused) as error:
         return Finding(False, explain(error))

@@ -51,14 +51,13 @@ def add_endpoint(*, name: str, base_url: str, model: str, key_env: str = "", **m
 
 
 def require_unchanged(existing: Endpoint, limits: Mapping[str, Any]) -> None:
-    """Refuse to change prices, limits and headers of an existing endpoint without `--update`.
+    """Refuse to change prices, limits and headers of an existing endpoint in passing.
 
     Raises: BadSettings listing the differences.
     """
     if found := differences(existing, limits, hidden=["headers"]):
         raise BadSettings(
-            f"endpoint {existing} exists with other settings: {'; '.join(found)}; to change these, give the same command "
-            "with --update"
+            f"endpoint {existing} exists with other settings: {'; '.join(found)}; to change these, update it"
         )
 
 

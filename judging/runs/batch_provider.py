@@ -177,5 +177,5 @@ def cancel_batches(run: JudgeRun) -> None:
 def not_taken(error: CallFailed) -> RunStopped:
     """Return the error for a file that could not be submitted."""
     return RunStopped(
-        f"the endpoint's Batch API did not take the requests ({error}); without --batch-api they are asked one by one"
+        f"the endpoint's Batch API did not take the requests ({error}); run by calls, they are asked one by one"
     )

@@ -281,7 +281,7 @@ class BatchWork(Transport):
         if not (self.sizes.known or longest_allowed(request.body)):
             raise RunStopped(
                 "a cap on the cost of a batch needs answers of a known length: nothing can be taken back once it "
-                "is handed in; add a judge with --param max_tokens=N, or run it by calls"
+                "is handed in; add a judge with the parameter max_tokens, or run it by calls"
             )
         if cost_of(self.budget.endpoint, *self.sizes.guess(request)) is None:
             raise RunStopped(f"the cost can't be capped: the prices of endpoint {self.budget.endpoint} are unknown")

@@ -44,7 +44,7 @@ def write_refined(study: Study, out: Path, asked: Repair, options: Options) -> d
     raters = list(asked.wanted.raters)
     if not len(repaired.pairs):
         raise AnnotationError(
-            f"{study.slug} has no preference by {', '.join(raters)} that a ranking could be made of; name others with --rater"
+            f"{study.slug} has no preference by {', '.join(raters)} that a ranking could be made of; name other raters"
         )
     question = find_question(study, asked.wanted.question).text
     written = write_training_data(repaired, out, title=study.title, question=question, options=options)

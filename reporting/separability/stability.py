@@ -35,8 +35,8 @@ MAX_CHARACTERS = 1_000_000  # of all compared texts, a few seconds' work: long t
 CROSS_SHARES = (0.1, 0.2, 0.4, 0.6, 0.8)  # of all cross pairs
 NEEDS_MODEL = "this similarity needs a model or a package that pages don't load; a command works it out"
 TOO_LONG = (
-    "the texts are too long to be compared while a page waits; compute separability with fewer samples beside it "
-    "(--samples, --cross), and compare"
+    "the texts are too long to be compared while a page waits; compute separability with fewer samples "
+    "or cross pairs beside it, and compare"
 )
 TOO_FEW_TEXTS = "no instance has three generations or more of both systems: with two there is nothing to leave out"
 
@@ -82,8 +82,8 @@ def _measure_of(run: SeparabilityRun, model: str) -> AlignmentMeasure:
     if measure.model_fingerprint != run.model_fingerprint:
         raise AnnotationError(
             f"{run} was computed with another model than {measure.model} here (fingerprint "
-            f"{run.model_fingerprint or 'none'}, here {measure.model_fingerprint}): name its own by --model, or another "
-            "run by its label as --similarity"
+            f"{run.model_fingerprint or 'none'}, here {measure.model_fingerprint}): name its own model, or another "
+            "run by its label as the similarity"
         )
     return measure
 

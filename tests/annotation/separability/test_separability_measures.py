@@ -144,7 +144,7 @@ def test_all_are_taken_where_there_are_fewer_and_that_is_counted(capsys: pytest.
         ({"similarity": "vibes"}, "unknown similarity 'vibes'; known: .*rouge1"),
         ({"part": StudyPart(dataset="talk")}, "study study has no talk; it has news: alpha / beta"),
         ({"part": StudyPart(systems=("alpha", "omega"))}, "study study has no alpha / omega"),
-        ({"part": StudyPart(dataset="news"), "group": "study"}, "leave --dataset and --systems away"),
+        ({"part": StudyPart(dataset="news"), "group": "study"}, "name no data set and no systems"),
     ],
     ids=str,
 )
@@ -400,7 +400,9 @@ def test_empty_texts_have_their_defined_similarities(model: FakeModel) -> None:
 def test_equal_texts_everywhere_are_an_error_that_says_what_to_do() -> None:
     same = {"alpha": ["cat", "cat"], "beta": ["cat", "cat"]}
     study = study_of(same, same)
-    with pytest.raises(CommandError, match=r"separability of news: alpha / beta: every .*is 1\.0.*--group 0,1"):
+    with pytest.raises(
+        CommandError, match=r"separability of news: alpha / beta: every .*is 1\.0.*constants such as 0,1"
+    ):
         call_command("compute_separability", "study", "--similarity", "rouge1")
     assert not SeparabilityRun.objects.exists()
     compute_separability(study=study, group="0,1")
