@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.core.errors import AnnotationError
 from annotation.models import Study
 from judging.embeddings.services import Embedder
 from judging.endpoints.services import find_endpoint
 from judging.models import Endpoint
 from judging.tables.checked_tables import ModelFigure, model_figures
-from judging.tables.entailment import EntailmentProgress, check_entailment, name_of
+from judging.tables.entailment import EntailmentProgress, check_entailment
+from judging.tables.entailment_calls import name_of
 from judging.tables.services import CheckProgress, check_tables
 
 LEVEL = {"level": 0.95}
@@ -22,12 +22,6 @@ class Checked:
     done: CheckProgress | EntailmentProgress
     figures: dict[str, ModelFigure]
     document: dict[str, Any]
-
-
-def require_tables(study: Study, variant: str) -> None:
-    """Raise AnnotationError if a study has no tables, or none of a variant."""
-    if not study.tables.filter(**({"variant": variant} if variant else {})).exists():
-        raise AnnotationError(f"study {study.slug} has no such comparison tables")
 
 
 def checked_by_vectors(

@@ -1,39 +1,16 @@
-"""Checking comparison tables by an entailment judge: a model that scores what follows from the texts, and what is covered.
+"""Checking comparison tables by an entailment judge: a model that scores what follows from the texts, and what is covered."""
 
-source : Predicting Text Preference Via Structured Comparative Reasoning, appendix, fig. 5, whose models are internal
-"""
-
-import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.utils import timezone
 
-from analysis.content_words import is_blank
-from analysis.table_checks import CELLS, SUPPORTED, Cell, sentences, summarize_cosines
-from annotation.models import ComparisonTable, Study
-from judging.calls.adhoc import AdhocRequests, estimate_procedure
+from annotation.models import Study
+from judging.calls.adhoc import AdhocRequests
 from judging.calls.adhoc_runner import ProcedureUsage, run_procedure
-from judging.calls.dry_run import CallsEstimate
-from judging.core.errors import UnparsedVerdict
-from judging.methods import Call, Reply
-from judging.methods.answers import strip_reasoning
-from judging.methods.prompts import load_prompt
 from judging.models import Endpoint, TableCheck
-from judging.tables.checked_tables import rows_of, with_texts
-from judging.tables.services import found, refuse_other_endpoint
-
-ENTAILMENT, COVERAGE = "table-entailment.v1.txt", "table-coverage.v1.txt"
-NAMES: Mapping[Cell, str] = {"only_a": "text A", "both": "both texts", "only_b": "text B"}
-# Some models say yes or no all the same. A minus after a colon is one, and no dash.
-LINE = re.compile(
-    r"^\W*(?P<number>\d+)\W+?(?<![:=][-−])(?<![:=] [-−])(?P<score>yes\b|no\b|(?:[01](?:\.\d*)?|\.\d+)(?![.\d]|\s*[%/]))",
-    re.IGNORECASE,
-)
-WORDS = {"yes": 1.0, "no": 0.0}
-Answers = list[list[float] | None]
+from judging.tables.entailment_calls import asking, name_of, open_tables
 
 
 @dataclass(frozen=True)
@@ -50,89 +27,6 @@ class EntailmentProgress:
     usage: ProcedureUsage
 
 
-@dataclass(frozen=True)
-class OpenTable:
-    """A table to be checked: its cells that say something, and the sentences of its texts."""
-
-    table: ComparisonTable
-    rows: Sequence[Mapping[str, str]]
-    cells: Sequence[tuple[int, Cell]]
-    sentences: Sequence[str]
-
-    def calls(self) -> list[Call]:
-        """Return the calls about it: none about nothing."""
-        pair = self.table.pair
-        notes = [f"({NAMES[cell]}) {self.rows[number][cell]}" for number, cell in self.cells]
-        texts = {"first": pair.generation_a.text, "second": pair.generation_b.text, "notes": numbered(notes)}
-        table = "\n".join(" | ".join(_line(row[name]) for name in ("aspect", *CELLS)) for row in self.rows)
-        asked = [(ENTAILMENT, texts, len(self.cells))] if self.cells else []
-        if self.sentences:
-            shown = {"table": f"aspect | only A | both | only B\n{table}", "notes": numbered(self.sentences)}
-            asked.append((COVERAGE, shown, len(self.sentences)))
-        return [
-            Call(
-                name.partition(".")[0],
-                [{"role": "user", "content": load_prompt(name).render({}, texts)}],
-                partial(read_lines, lines=lines),
-                reusable=True,
-                optional=True,
-                example=numbered(["0.5"] * lines),
-            )
-            for name, texts, lines in asked
-        ]
-
-    def found(self, answers: Iterable[list[float] | None]) -> dict[str, Any] | None:
-        """Return the result as it is stored; `None` where an answer can't be read."""
-        parts = list(answers)
-        if None in parts:
-            return None
-        follow = dict(zip(self.cells, (parts.pop(0) or []) if self.cells else [], strict=True))
-        covered = parts.pop(0) if self.sentences else None
-        rows: list[dict[Cell, float | None]] = [
-            {cell: follow.get((number, cell)) for cell in CELLS} for number in range(len(self.rows))
-        ]
-        return {
-            **found(summarize_cosines(rows, threshold=SUPPORTED), SUPPORTED),
-            "coverage": sum(covered) / len(covered) if covered else None,
-            "sentences": len(self.sentences),
-        }
-
-
-def numbered(lines: Iterable[str]) -> str:
-    """Number some texts, a line each."""
-    return "\n".join(f"{number}: {_line(text)}" for number, text in enumerate(lines, 1))
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def read_lines(reply: Reply, *, lines: int) -> list[float]:
-    """Read an answer of numbered lines, each with a score.
-
-    Raises: UnparsedVerdict unless each number is there, with one score from 0 to 1
-    """
-    told = {
-        (int(match["number"]), _score(match["score"]))
-        for line in strip_reasoning(reply.text).splitlines()
-        if (match := LINE.match(line)) and len(match["number"]) < len(str(lines)) + 1
-    }
-    scores = [score for _, score in sorted(told)]
-    if sorted(number for number, _ in told) != list(range(1, lines + 1)) or max(scores) > 1:
-        raise UnparsedVerdict(f"not one score from 0 to 1 for each of {lines} lines: {reply.text[-200:]}")
-    return scores
-
-
-def _score(said: str) -> float:
-    word = WORDS.get(said.lower())
-    return float(said) if word is None else word
-
-
-def name_of(endpoint: Endpoint) -> str:
-    """Return the name under which the checks of an endpoint's model are stored."""
-    return f"{endpoint.model} (entailment)"[-200:]
-
-
 def check_entailment(
     study: Study, *, endpoint: Endpoint, variant: str = "", params: Mapping[str, Any] | None = None, **running: Any
 ) -> EntailmentProgress:
@@ -144,7 +38,7 @@ def check_entailment(
     """
     tables, kept = open_tables(study, endpoint=endpoint, variant=variant)
     requests = AdhocRequests(endpoint, params=params)
-    outcome = run_procedure(_asking(tables), endpoint=endpoint, requests=requests, **running)
+    outcome = run_procedure(asking(tables), endpoint=endpoint, requests=requests, **running)
     answers = iter(outcome.result)
     results = [(one.table, one.found([next(answers) for _call in one.calls()])) for one in tables]
     now = timezone.now()
@@ -155,37 +49,3 @@ def check_entailment(
     ]
     TableCheck.objects.bulk_create(checks, ignore_conflicts=True)  # another process may have stored them
     return EntailmentProgress(len(checks), kept, len(results) - len(checks), outcome.usage)
-
-
-def estimate_entailment(
-    study: Study, *, endpoint: Endpoint, variant: str = "", params: Mapping[str, Any] | None = None
-) -> CallsEstimate:
-    """Return what `check_entailment` would take."""
-    tables, _kept = open_tables(study, endpoint=endpoint, variant=variant)
-    return estimate_procedure(_asking(tables), endpoint=endpoint, requests=AdhocRequests(endpoint, params=params))
-
-
-def open_tables(study: Study, *, endpoint: Endpoint, variant: str) -> tuple[list[OpenTable], int]:
-    """Return the tables without a check by an endpoint's model, and how many have one.
-
-    Raises: BadSettings if another endpoint has checked tables under this model's name
-    """
-    tables = ComparisonTable.objects.filter(study=study, **({"variant": variant} if variant else {}))
-    earlier = TableCheck.objects.filter(table__in=tables.values("pk"), model=name_of(endpoint))
-    refuse_other_endpoint(earlier, endpoint)
-    found = []
-    for table in with_texts(tables.exclude(pk__in=earlier.values("table"))).order_by("pk"):
-        rows = rows_of(table.rows)
-        said: list[tuple[int, Cell]] = [
-            (number, cell) for number, row in enumerate(rows) for cell in CELLS if not is_blank(row[cell])
-        ]
-        texts = (table.pair.generation_a.text, table.pair.generation_b.text)
-        found.append(OpenTable(table, rows, said, [one for text in texts for one in sentences(text)]))
-    return found, earlier.count()
-
-
-def _asking(tables: Sequence[OpenTable]) -> Generator[Sequence[Call], list[Any], Answers]:
-    """Ask about all tables at once; an answer that can't be read is `None`."""
-    calls = [call for table in tables for call in table.calls()]
-    answers: Answers = (yield calls) if calls else []
-    return answers

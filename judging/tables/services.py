@@ -1,20 +1,20 @@
 """Checking a study's comparison tables by vectors, and storing the results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
-from analysis.table_checks import SUPPORTED, Cell, VectorCheck, check_by_vectors, summarize_cosines
+from analysis.table_checks import SUPPORTED, VectorCheck, check_by_vectors, summarize_cosines
 from annotation.models import ComparisonTable, Study
 from judging.core.errors import BadSettings
 from judging.embeddings.services import Embedder
-from judging.models import Endpoint, TableCheck
+from judging.models import TableCheck
 from judging.tables.checked_tables import rows_of, with_texts
+from judging.tables.stored_checks import found, refuse_other_endpoint
 
 TABLES_PER_ROUND = 20  # tables whose texts are embedded together
 
@@ -68,19 +68,6 @@ def check_tables(
     return checked
 
 
-def refuse_other_endpoint(earlier: QuerySet[TableCheck], endpoint: Endpoint) -> None:
-    """Refuse to mix checks of two endpoints under one name.
-
-    Raises: BadSettings
-    """
-    other = earlier.exclude(endpoint=endpoint).select_related("endpoint").first()
-    if other is not None:
-        raise BadSettings(
-            f"tables of this study were checked with {other.model} at endpoint {other.endpoint.name}; at "
-            f"{endpoint.name} it may be another model. Use that endpoint, or a name that says which model it is"
-        )
-
-
 @transaction.atomic
 def _set_threshold(earlier: Sequence[TableCheck], threshold: float) -> None:
     changed = [check for check in earlier if check.found["threshold"] != threshold]
@@ -120,16 +107,3 @@ def _by_vectors(table: ComparisonTable, encode: Any, threshold: float) -> Vector
     pair = table.pair
     texts = pair.generation_a.text, pair.generation_b.text
     return check_by_vectors(rows_of(table.rows), *texts, encode, threshold=threshold)
-
-
-def found(check: VectorCheck, threshold: float) -> dict[str, Any]:
-    """Return the result of a vector check as it is stored."""
-    cells: list[Mapping[Cell, float | None]] = list(check.rows)
-    return {
-        "threshold": threshold,
-        "cells": cells,
-        "n": check.n,
-        "missing": check.cells - check.n,
-        "supported": check.supported,
-        "support": check.support,
-    }

@@ -1,10 +1,7 @@
 """Files of a study in the API: rows in long form, and bundles and reports that the worker makes."""
 
-from dataclasses import asdict
-from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -16,51 +13,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from analysis.refinement import EQUAL_RATINGS
-from analysis.table_checks import SUPPORTED
 from annotation.api.bodies import read, require_manager, user_of
 from annotation.api.study_serializers import refusals
-from annotation.core.errors import BadFields
-from annotation.models import Rating, Study
-from annotation.studies.questions import find_question
-from judging.calls.adhoc import AdhocRequests
-from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.pricing import check_cap
-from judging.endpoints.services import find_endpoint
+from annotation.models import Study
+from reporting.api.file_choices import NewFileSerializer, estimated, options_of, refuse_unknown_names
+from reporting.api.material import ESTIMATED
 from reporting.api.rows import KEY
-from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import files_of, queue_file, remove_file
 from reporting.downloads.views import find_file, packed
-from reporting.exports.elsewhere import PEOPLE, WantedVerdicts
 from reporting.exports.files import FORMATS, KINDS
 from reporting.exports.views import CONTENT_TYPES, rows_response
-from reporting.logic.given_preferences import FORMS, refuse_unknown
-from reporting.logic.ranking import METHODS
-from reporting.logic.stored_ranking import StoredRanking, judge_with_answers
-from reporting.logic.training_files import FORMS as TRAINING
 from reporting.models import MadeFile
 
 PACKED = "application/zip"
-MOST_RATERS = 100
-VERDICTS: dict[str, Any] = {"raters": [PEOPLE], "dataset": "", "question": "", "stage": "first"}
-REPAIRED: dict[str, Any] = {**VERDICTS, "method": "win_loss", "seed": 0}
-CHOICES_OF: dict[str, dict[str, Any]] = {
-    MadeFile.Kind.BUNDLE: dict.fromkeys(CHOICES, True),
-    MadeFile.Kind.REPORT: {"language": settings.LANGUAGE_CODE},
-    MadeFile.Kind.PREFERENCES: {"form": "trl", **VERDICTS},
-    MadeFile.Kind.REFINED: {"form": "trl", **REPAIRED, "negated": False, "down_sample": False, "held_out": 0.0},
-    MadeFile.Kind.NOISE: {**REPAIRED, "flips": [10.0], "draws": 100},
-    MadeFile.Kind.RANKING: {**asdict(StoredRanking()), "methods": list(METHODS)},
-    MadeFile.Kind.TABLE_CHECKS: {
-        "endpoint": "",
-        "model": "",
-        "variant": "",
-        "threshold": SUPPORTED,
-        "params": {},
-        "max_cost": None,
-        "in_flight": None,
-    },
-}
 FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv when left out.")
 ROWS: Any = {(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in CONTENT_TYPES.values()}
 
@@ -84,85 +49,6 @@ class MadeFileSerializer(serializers.ModelSerializer[MadeFile]):
         """Return the address of a file that is there."""
         is_there = made.status == MadeFile.Status.DONE
         return reverse("api:study-file-content", args=[made.study.slug, made.key]) if is_there else None
-
-
-class NewFileSerializer(serializers.Serializer[Any]):
-    """A bundle, and what it holds; a report, and its language; preferences, as given or repaired, and whose; or ranked texts."""
-
-    kind = serializers.ChoiceField(choices=MadeFile.Kind.choices)
-    texts = serializers.BooleanField(required=False, help_text="Of a bundle: sources, generations, tables.")
-    completions = serializers.BooleanField(required=False, help_text="Of a bundle: raw answers of judges.")
-    reasons = serializers.BooleanField(required=False, help_text="Of a bundle: what raters wrote.")
-    language = serializers.ChoiceField(choices=[code for code, _ in settings.LANGUAGES], required=False)
-    form = serializers.ChoiceField(choices=FORMS, required=False, help_text="Of preferences: trl when left out.")
-    raters = serializers.ListField(
-        child=serializers.CharField(max_length=120),
-        required=False,
-        max_length=MOST_RATERS,
-        help_text="Of preferences: people (when left out), judge:NAME.",
-    )
-    dataset = serializers.CharField(required=False, help_text="Only this data set.")
-    question = serializers.CharField(required=False, help_text="The key of one of several questions.")
-    stage = serializers.ChoiceField(choices=Rating.Stage.choices, required=False)
-    method = serializers.ChoiceField(choices=list(EQUAL_RATINGS), required=False, help_text="Scores of the repair.")
-    seed = serializers.IntegerField(
-        min_value=0, max_value=2**32 - 1, required=False, help_text="Of the repair's draws."
-    )
-    negated = serializers.BooleanField(required=False, help_text="Of refined: each row also with the negated question.")
-    down_sample = serializers.BooleanField(required=False, help_text="Of refined: only as many rows as were given.")
-    held_out = serializers.FloatField(
-        min_value=0, max_value=0.99, required=False, help_text="Of refined: share of instances kept apart."
-    )
-    flips = serializers.ListField(
-        child=serializers.FloatField(min_value=0, max_value=100),
-        required=False,
-        min_length=1,
-        max_length=MOST_RATERS,
-        help_text="Of noise: percentages.",
-    )
-    draws = serializers.IntegerField(min_value=1, max_value=1000, required=False, help_text="Of noise, for each.")
-    judge = serializers.CharField(required=False, help_text="Of a ranking; may be left out where one has answers.")
-    methods = serializers.ListField(
-        child=serializers.ChoiceField(choices=list(METHODS)), required=False, min_length=1, max_length=len(METHODS)
-    )
-    calibrate = serializers.BooleanField(required=False, help_text="Of a ranking: by the mean of both orders.")
-    seeds = serializers.IntegerField(
-        min_value=1, max_value=1000, required=False, help_text="Of a ranking: orders in which the texts come."
-    )
-    sample = serializers.IntegerField(min_value=1, required=False, help_text="Of a ranking: about so many instances.")
-    endpoint = serializers.CharField(required=False, max_length=80, help_text="Of table-checks, which need one.")
-    model = serializers.CharField(
-        required=False, help_text="Of table-checks: of an embedding model; without it the chat model is asked."
-    )
-    variant = serializers.CharField(required=False, help_text="Of table-checks: only the tables of this variant.")
-    threshold = serializers.FloatField(
-        min_value=-1, max_value=1, required=False, help_text="Of table-checks by vectors: the cosine that supports."
-    )
-    params = serializers.DictField(required=False, help_text="Of table-checks: sent with each call.")
-    max_cost = serializers.DecimalField(
-        required=False, max_digits=12, decimal_places=6, min_value=Decimal(0), help_text="Of table-checks: at most."
-    )
-    in_flight = serializers.IntegerField(required=False, min_value=1, max_value=MAX_IN_FLIGHT)
-
-
-def _refuse_unknown(study: Study, kind: str, options: dict[str, Any]) -> None:
-    """Refuse what the study doesn't have before it is queued.
-
-    Raises: UnknownName; BadFields.
-    """
-    if "raters" in options:
-        refuse_unknown(study, WantedVerdicts(**{name: options[name] for name in VERDICTS}))
-    if kind == MadeFile.Kind.REFINED and options["form"] not in TRAINING:
-        raise BadFields({"form": [f"Of repaired preferences one of {', '.join(TRAINING)}."]})
-    if kind == MadeFile.Kind.RANKING:
-        question = find_question(study, options["question"]).number
-        judge_with_answers(study, options["judge"], question)
-        refuse_unknown(study, WantedVerdicts(dataset=options["dataset"]))
-    if kind == MadeFile.Kind.TABLE_CHECKS:
-        endpoint = find_endpoint(options["endpoint"])
-        check_cap(options["max_cost"], endpoint)
-        AdhocRequests(endpoint, params=options["params"])
-        options["max_cost"] = None if options["max_cost"] is None else str(options["max_cost"])
 
 
 class StudyFiles(GenericViewSet[Any]):
@@ -195,14 +81,19 @@ class StudyFiles(GenericViewSet[Any]):
     def make_file(self, request: Request, slug: str) -> Response:
         """Queue a file of one kind; asking for the same while it is under way changes nothing."""
         study: Study = self.get_object()
-        data = read(NewFileSerializer, request)
-        kind = data.pop("kind")
-        if foreign := [name for name in data if name not in CHOICES_OF[kind]]:
-            raise BadFields({name: [f"There is no such choice for kind {kind}."] for name in foreign})
-        options = {**CHOICES_OF[kind], **data}
-        _refuse_unknown(study, kind, options)
+        kind, options = options_of(read(NewFileSerializer, request))
+        refuse_unknown_names(study, kind, options, request.user)
         made, _ = queue_file(study, kind, options, user_of(request))
         return Response(MadeFileSerializer(made).data, status=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(request=NewFileSerializer, responses=ESTIMATED, filters=False)
+    @action(detail=True, methods=["post"], url_path="files/estimate", pagination_class=None, filter_backends=[])
+    def estimate_file(self, request: Request, slug: str) -> Response:
+        """Estimate what a file takes for which a model is asked: `ranking` with `run`, `table-checks`; no call is made."""
+        study: Study = self.get_object()
+        kind, options = options_of(read(NewFileSerializer, request))
+        refuse_unknown_names(study, kind, options, request.user)
+        return Response(estimated(study, kind, options))
 
     @extend_schema(responses={200: MadeFileSerializer, **refusals()}, filters=False)
     @action(detail=True, url_path=rf"files/(?P<key>{KEY})", pagination_class=None, filter_backends=[])

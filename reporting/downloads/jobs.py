@@ -23,6 +23,8 @@ from annotation.models import Study
 from judging.core.errors import Interrupted
 from judging.endpoints.services import find_endpoint
 from judging.jobs.stopping import WORKER_STOP
+from judging.models import JudgeRun
+from judging.tables.stored_checks import require_tables
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import Contents, Progress
 from reporting.core.charts import to_svg
@@ -32,7 +34,7 @@ from reporting.logic.given_preferences import FILES, write_preferences
 from reporting.logic.noise import noise_chart
 from reporting.logic.ranking import ranking_chart
 from reporting.logic.refining import Repair, noise_of, write_refined
-from reporting.logic.stored_ranking import StoredRanking, rank_stored
+from reporting.logic.stored_ranking import TextRanking, rank_stored
 from reporting.logic.training_files import Options
 from reporting.models import MadeFile
 from reporting.report.building import write_report
@@ -41,6 +43,7 @@ Status = MadeFile.Status
 UNDER_WAY = (Status.QUEUED, Status.RUNNING)
 MOST_KEPT = 5  # of a study
 COMPRESSED = (".gz", ".parquet", ".pdf")
+RANKING_LIMITS = ("in_flight", "max_cost", "limit")  # of a ranking that asks
 PROGRESS_SECONDS = 1.0
 DEAD_AFTER = timedelta(minutes=5)  # without a heartbeat; before, a task of a dead worker is queued again
 ENDED = "the worker ended while it made this; please ask again"
@@ -81,16 +84,38 @@ def _noise(made: MadeFile, folder: Path, progress: Progress) -> None:
 
 
 def _ranking(made: MadeFile, folder: Path, progress: Progress) -> None:
-    found = rank_stored(made.study, StoredRanking(**made.options))
+    asked = dict(made.options)
+    running = {name: asked.pop(name) for name in RANKING_LIMITS}
+    is_asking, wanted = asked.pop("run"), TextRanking(**asked)
+    found = _asked_ranking(made, wanted, running, progress) if is_asking else rank_stored(made.study, wanted)
     folder.mkdir()
     _write(folder / "ranking.json", found)
     (folder / "ranking.svg").write_text(to_svg(ranking_chart(found)), encoding="utf-8")
     progress(1, 1)
 
 
+def _asked_ranking(made: MadeFile, wanted: TextRanking, running: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    # As in `_table_checks`.
+    from reporting.logic.live_ranking import Asking, rank_by_asking
+
+    def tell(asking: Asking) -> None:
+        progress(asking.sorts - asking.unfinished, asking.sorts)
+
+    running["max_cost"] = None if running["max_cost"] is None else Decimal(running["max_cost"])
+    ranking = rank_by_asking(made.study, wanted, **running, stop=WORKER_STOP, on_step=tell)
+    asking, ended = ranking.asking, ranking.asking.ended
+    if ended and ended.signal and asking.unfinished:
+        left = None if running["limit"] is None else max(1, running["limit"] - asking.asked)
+        _update(made, options=made.options | {"limit": left})
+        raise Interrupted
+    if ended and ended.status == JudgeRun.Status.FAILED:
+        raise AnnotationError(ended.message)
+    return ranking.found
+
+
 def _table_checks(made: MadeFile, folder: Path, progress: Progress) -> None:
     # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
-    from judging.tables.checking import checked_by_entailment, checked_by_vectors, require_tables
+    from judging.tables.checking import checked_by_entailment, checked_by_vectors
 
     asked = dict(made.options)
     cap, in_flight, params = (asked.pop(name) for name in ("max_cost", "in_flight", "params"))
@@ -147,7 +172,8 @@ def queue_file(study: Study, kind: str, options: dict[str, Any], by: User | None
         if made.status in UNDER_WAY and (made.kind, made.options) == (kind, options):
             return made, False
     made = MadeFile.objects.create(study=study, kind=kind, options=options, asked_by=by)
-    (ask_for_file if kind == MadeFile.Kind.TABLE_CHECKS else make_file).enqueue(made.pk)
+    asks = kind == MadeFile.Kind.TABLE_CHECKS or options.get("run")
+    (ask_for_file if asks else make_file).enqueue(made.pk)
     return made, True
 
 

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain, islice, product
+from typing import Any
 
 from annotation.models import Study
-from annotation.questions.questions import MAIN
+from annotation.studies.questions import find_question
 from judging.audits.asking_on_demand import ask_missing
-from judging.audits.on_demand import estimate_on_demand
+from judging.audits.on_demand import asking_alone
 from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.jobs.stopping import StopFlag
-from judging.models import Judge, JudgeRun, Judgment
-from judging.runs.estimates import RunEstimate
+from judging.models import JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult
+from judging.runs.usage import usage_of
 from reporting.logic.ranking import Known, Shown, Sort, drawn_order
+from reporting.logic.stored_ranking import TextRanking, answers_of, judge_to_ask, ranked, sets_to_rank
 from reporting.logic.text_sets import Pairs, TextSet, presentation_of
 
 AT_ONCE = 64  # sorts: enough to keep calls in flight, and few enough that a budget's end leaves most of them done
@@ -40,6 +43,39 @@ class Asking:
     def unfinished(self) -> int:
         """Sorts that were stopped, or not begun."""
         return self.sorts - self.finished - self.without_verdict
+
+
+@dataclass(frozen=True)
+class AskedRanking:
+    """Rankings with what was asked for them, as a document; how far they came, and the run that was asked."""
+
+    found: dict[str, Any]
+    asking: Asking
+    run: JudgeRun
+
+
+def rank_by_asking(
+    study: Study,
+    wanted: TextRanking,
+    *,
+    stop: StopFlag,
+    in_flight: int | None = None,
+    max_cost: Decimal | None = None,
+    limit: int | None = None,
+    on_step: Callable[[Asking], object] = lambda _: None,
+) -> AskedRanking:
+    """Rank each instance's texts by a judge's answers, and ask it for those that are not stored; further arguments of `ask_rankings`.
+
+    Raises: as `start_on_demand`; RunBusy; UnknownJudge; UnknownName; AnnotationError where there are no texts to rank
+    """
+    question = find_question(study, wanted.question).number
+    judge = judge_to_ask(study, wanted.judge, question)
+    sets, pairs = sets_to_rank(study, judge, dataset=wanted.dataset, sample=wanted.sample)
+    answers = answers_of(study, judge, question, turnable=False)
+    with asking_alone(study=study, judge=judge, question=question, in_flight=in_flight, max_cost=max_cost) as run:
+        asking = ask_rankings(run, sets, pairs, answers.known, **wanted.how, stop=stop, limit=limit, on_step=on_step)
+    found = {**ranked(study, judge, sets, answers, **wanted.how), "run": _asked(run, asking)}
+    return AskedRanking(found, asking, run)
 
 
 def ask_rankings(
@@ -94,41 +130,6 @@ def ask_rankings(
             return found
 
 
-def estimate_rankings(
-    study: Study,
-    judge: Judge,
-    sets: Sequence[TextSet],
-    *,
-    methods: Sequence[str],
-    seeds: int,
-    calibrate: bool,
-    question: int = MAIN,
-    limit: int | None = None,
-) -> RunEstimate:
-    """Estimate the most that rankings of these sets take, or `limit` presentations of them; no call is made.
-
-    Each sort makes at most `most_comparisons`, all sorts of a set together at most all of its pairs in both orders. Tokens are
-    those of all pairs of the study's data, in proportion.
-    """
-    both = 2 if calibrate else 1
-    most = 0
-    for one in sets:
-        n = len(one.texts)
-        by_methods = both * seeds * sum(most_comparisons(name, n) for name in methods)
-        most += min(by_methods, n * (n - 1))
-    return estimate_on_demand(study, judge, most if limit is None else min(most, limit), question=question)
-
-
-def most_comparisons(method: str, n: int) -> int:
-    """Return the most comparisons that a method makes of n texts."""
-    if method == "swiss":
-        return n // 2 * max(n - 1, 0).bit_length()
-    if method == "pairs":
-        half = n // 2
-        return most_comparisons(method, half) + most_comparisons(method, n - half) + n - 1 if n > 1 else 0
-    return n * (n - 1) // 2
-
-
 def _advance(sort: Sort, known: Known, silent: set[Shown], found: Asking) -> bool:
     """Advance a sort as far as the answers go, and count it where it ends; returns whether it waits for answers.
 
@@ -149,3 +150,21 @@ def _probability(one: Judgment) -> float:
     """Return the probability that the text shown first is better."""
     b = (1 + (one.verdict or 0)) / 2 if one.p_b is None else one.p_b
     return 1 - b if one.order == Judgment.Order.AB else b
+
+
+def _asked(run: JudgeRun, asking: Asking) -> dict[str, Any]:
+    """Return what was asked, and how it ended."""
+    endpoint = run.judge.endpoint
+    spent = usage_of(run.judgments.of_every_question(), endpoint.currency if endpoint else "")
+    return {
+        "judge": run.judge.name,
+        "rankings": asking.sorts,
+        "finished": asking.finished,
+        "unfinished": asking.unfinished,
+        "without_verdict": asking.without_verdict,
+        "asked": asking.asked,
+        "calls": asking.calls,
+        "cost": None if spent.cost is None else str(spent.cost),
+        "currency": spent.currency,
+        "message": asking.ended.message if asking.ended else "",
+    }

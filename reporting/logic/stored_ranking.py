@@ -9,6 +9,7 @@ from annotation.models import Generation, Study
 from annotation.studies.questions import find_question
 from judging.audits.services import place_in_draw
 from judging.models import Judge
+from judging.runs.judges import find_judge
 from reporting.core.estimates import IntervalSettings
 from reporting.logic.presentations import judge_presentations, targets
 from reporting.logic.ranking import METHODS, Known, RankingAnswers, probabilities, rank_sets, reference_scores
@@ -16,10 +17,13 @@ from reporting.logic.study_audit import judges_audited
 from reporting.logic.text_sets import Pairs, TextSet, read_text_sets
 
 SEEDS = 100
+# Asking costs, so that less is the default there.
+STORED: dict[str, Any] = {"methods": list(METHODS), "seeds": SEEDS}
+ASKING: dict[str, Any] = {"methods": ["pairs"], "seeds": 1}
 
 
 @dataclass(frozen=True)
-class StoredRanking:
+class TextRanking:
     """What is ranked, by which methods, in how many drawn orders of the texts; by both orders if `calibrate`.
 
     judge   : its name; empty where one alone has answers
@@ -34,8 +38,13 @@ class StoredRanking:
     dataset: str = ""
     sample: int | None = None
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """Return the settings of the sorts."""
+        return {"methods": self.methods, "seeds": self.seeds, "calibrate": self.calibrate}
 
-def rank_stored(study: Study, asked: StoredRanking) -> dict[str, Any]:
+
+def rank_stored(study: Study, asked: TextRanking) -> dict[str, Any]:
     """Rank each instance's texts by a judge's stored answers.
 
     Raises: UnknownName; AnnotationError where there are no texts to rank.
@@ -46,8 +55,7 @@ def rank_stored(study: Study, asked: StoredRanking) -> dict[str, Any]:
     answers = answers_of(study, judge, question, turnable=True)
     answered = {text for shown in answers.known for text in shown}
     sets = [one for one in sets if not answered.isdisjoint(one.texts)]
-    how = {"methods": asked.methods, "seeds": asked.seeds, "calibrate": asked.calibrate}
-    return ranked(study, judge, sets, answers, **how)
+    return ranked(study, judge, sets, answers, **asked.how)
 
 
 def judge_with_answers(study: Study, name: str, question: int) -> Judge:
@@ -59,13 +67,21 @@ def judge_with_answers(study: Study, name: str, question: int) -> Judge:
     known = ", ".join(judges) or "none"
     if not name:
         if len(judges) != 1:
-            raise UnknownName(f"name the judge with --judge; those that have run on study {study.slug}: {known}")
+            raise UnknownName(f"name the judge; those that have run on study {study.slug}: {known}")
         (name,) = judges
     if name not in judges:
         raise UnknownName(
-            f"no judge {name} has run on study {study.slug}; those that have: {known}; --run asks another"
+            f"no judge {name} has run on study {study.slug}; those that have: {known}; another one must be asked"
         )
     return judges[name]
+
+
+def judge_to_ask(study: Study, name: str, question: int) -> Judge:
+    """Find the judge that a ranking asks: any one by its name, or without a name the one that has run on the study.
+
+    Raises: UnknownJudge; UnknownName
+    """
+    return find_judge(name) if name else judge_with_answers(study, name, question)
 
 
 def sets_to_rank(study: Study, judge: Judge, *, dataset: str, sample: int | None) -> tuple[list[TextSet], Pairs]:

@@ -18,8 +18,9 @@ from judging.endpoints.services import find_endpoint
 from judging.management.asking import asking
 from judging.management.commands._runs import max_cost, param
 from judging.management.commands.run_judge import parse_money
-from judging.tables.checking import checked_by_entailment, checked_by_vectors, require_tables
-from judging.tables.entailment import estimate_entailment
+from judging.tables.checking import checked_by_entailment, checked_by_vectors
+from judging.tables.entailment_calls import estimate_entailment
+from judging.tables.stored_checks import require_tables
 
 
 class Command(TandemCommand):

@@ -4,37 +4,25 @@
 --run|--estimate [--in-flight W] [--max-cost X] [--limit N]
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import argument, group, one_of
-from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
-from judging.audits.on_demand import asking_alone
 from judging.jobs.stopping import StopFlag
 from judging.management.asking import stopping_on_signals
 from judging.management.commands._runs import IN_FLIGHT, max_cost
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money
-from judging.models import JudgeRun
-from judging.runs.judges import find_judge
-from judging.runs.usage import usage_of
 from reporting.core.charts import to_png, to_svg
-from reporting.logic.live_ranking import Asking, ask_rankings, estimate_rankings
-from reporting.logic.ranking import METHODS, Known, as_text, ranking_chart
-from reporting.logic.stored_ranking import (
-    SEEDS,
-    StoredRanking,
-    answers_of,
-    judge_with_answers,
-    rank_stored,
-    ranked,
-    sets_to_rank,
-)
-from reporting.logic.text_sets import Pairs, TextSet
+from reporting.logic.live_ranking import Asking, rank_by_asking
+from reporting.logic.ranking import METHODS, as_text, ranking_chart
+from reporting.logic.ranking_estimates import estimate_asking
+from reporting.logic.stored_ranking import ASKING, SEEDS, STORED, TextRanking, rank_stored
 
 PICTURES = {".svg": lambda spec: to_svg(spec).encode(), ".png": to_png}
 ONLY_WHEN_ASKING = ("in_flight", "max_cost", "limit")
@@ -86,27 +74,19 @@ class Command(RunJudge):
         _check(options, live=live)
         wanted = _wanted(options, live=live)
         if not live:
-            more = {name: options[name] for name in ("question", "dataset", "sample")}
-            found = rank_stored(study, StoredRanking(options["judge"] or "", **wanted, **more))
-            self.show(found, picture, options["format"])
+            self.show(rank_stored(study, wanted), picture, options["format"])
             return
-        question = find_question(study, options["question"]).number
-        name = options["judge"]
-        judge = find_judge(name) if name else judge_with_answers(study, "", question)
-        sets, pairs = sets_to_rank(study, judge, dataset=options["dataset"], sample=options["sample"])
         if options["estimate"]:
-            expected = estimate_rankings(study, judge, sets, question=question, limit=options["limit"], **wanted)
+            judge, expected = estimate_asking(study, wanted, limit=options["limit"])
             values = {"study": study.slug, "judge": judge.name, **expected.as_dict()}
             self.say_result(["at most:", *lines(expected, cap)], values, options)
             return
-        answers = answers_of(study, judge, question, turnable=False)
-        settings = {"in_flight": options["in_flight"], "max_cost": cap}
-        with asking_alone(study=study, judge=judge, question=question, **settings) as run:
-            asking = self.ask(run, sets, pairs, answers.known, wanted, options["limit"])
-        found = {**ranked(study, judge, sets, answers, **wanted), "run": _asked(run, asking)}
-        self.show(found, picture, options["format"])
-        if asking.ended:
-            self.conclude(run, asking.ended)
+        stop, limits = StopFlag(), {name: options[name] for name in ("in_flight", "limit")}
+        with stopping_on_signals(stop):
+            ranking = rank_by_asking(study, wanted, stop=stop, max_cost=cap, on_step=self.in_tenths(), **limits)
+        self.show(ranking.found, picture, options["format"])
+        if ranking.asking.ended:
+            self.conclude(ranking.run, ranking.asking.ended)
 
     def show(self, found: dict[str, Any], picture: Path | None, form: str) -> None:
         """Print the rankings, and draw them."""
@@ -117,16 +97,8 @@ class Command(RunJudge):
                 raise CommandError(f"can't write to {picture}: {error.strerror}") from None
         self.say_numbers(found, form, as_text)
 
-    def ask(
-        self,
-        run: JudgeRun,
-        sets: list[TextSet],
-        pairs: Pairs,
-        known: Known,
-        wanted: dict[str, Any],
-        limit: int | None,
-    ) -> Asking:
-        """Ask for what the rankings lack, and say how far they are after each tenth of them."""
+    def in_tenths(self) -> Callable[[Asking], None]:
+        """Return a reporter of how far rankings are, which speaks after each tenth of them."""
         said = [0]
 
         def say(found: Asking) -> None:
@@ -134,9 +106,7 @@ class Command(RunJudge):
                 said[0] = tenths
                 self.stderr.write(f"{found.finished} of {found.sorts} rankings, {found.asked} presentations asked")
 
-        stop = StopFlag()
-        with stopping_on_signals(stop):
-            return ask_rankings(run, sets, pairs, known, **wanted, stop=stop, limit=limit, on_step=say)
+        return say
 
 
 def _check(options: dict[str, Any], *, live: bool) -> None:
@@ -156,28 +126,11 @@ def _check(options: dict[str, Any], *, live: bool) -> None:
         raise CommandError(f"--picture {picture}: name a file that ends in {' or '.join(PICTURES)}")
 
 
-def _wanted(options: dict[str, Any], *, live: bool) -> dict[str, Any]:
-    """Return what is to be ranked how often; asking costs, so that less is the default there."""
-    return {
-        "methods": list(dict.fromkeys(options["method"])) or (["pairs"] if live else list(METHODS)),
-        "seeds": options["seeds"] or (1 if live else SEEDS),
-        "calibrate": options["calibrate"],
-    }
-
-
-def _asked(run: JudgeRun, asking: Asking) -> dict[str, Any]:
-    """Return what was asked, and how it ended."""
-    endpoint = run.judge.endpoint
-    spent = usage_of(run.judgments.of_every_question(), endpoint.currency if endpoint else "")
-    return {
-        "judge": run.judge.name,
-        "rankings": asking.sorts,
-        "finished": asking.finished,
-        "unfinished": asking.unfinished,
-        "without_verdict": asking.without_verdict,
-        "asked": asking.asked,
-        "calls": asking.calls,
-        "cost": None if spent.cost is None else str(spent.cost),
-        "currency": spent.currency,
-        "message": asking.ended.message if asking.ended else "",
-    }
+def _wanted(options: dict[str, Any], *, live: bool) -> TextRanking:
+    usual = ASKING if live else STORED
+    return TextRanking(
+        options["judge"] or "",
+        methods=list(dict.fromkeys(options["method"])) or usual["methods"],
+        seeds=options["seeds"] or usual["seeds"],
+        **{name: options[name] for name in ("calibrate", "question", "dataset", "sample")},
+    )

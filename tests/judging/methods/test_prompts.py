@@ -28,7 +28,7 @@ from judging.methods.prompted import check_wording
 from judging.methods.prompts import FOLDER, fence_for, load_prompt, make_prompt
 from judging.methods.sc2 import distilling
 from judging.methods.task_files import CRITERION, TASKS, find_task
-from judging.tables.entailment import COVERAGE, ENTAILMENT
+from judging.tables.entailment_calls import COVERAGE, ENTAILMENT
 from tests.judging.methods.procedures import Answer, asking, content, play, shown
 from tests.judging.methods.test_sc2 import graded
 

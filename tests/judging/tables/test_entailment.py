@@ -1,7 +1,9 @@
 """Tables checked by an entailment judge: what is asked, how answers are read, and where the figures stand."""
 
 import json
+from contextlib import nullcontext
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,9 @@ from judging.endpoints.retrying import RetryingClient
 from judging.methods import Reply
 from judging.models import Completion, Endpoint, TableCheck
 from judging.tables import checking
-from judging.tables.entailment import EntailmentProgress, check_entailment, estimate_entailment, read_lines
+from judging.tables.entailment import EntailmentProgress, check_entailment
+from judging.tables.entailment_calls import estimate_entailment, read_lines
+from reporting.downloads.jobs import ask_for_file, queue_file
 from tests.fakes import Body, ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep, pairs_in
 from tests.judging.tables.table_builders import make_table, row
@@ -156,14 +160,22 @@ def test_command_prints_an_estimate_and_the_figures_by_variant(study: Study, end
 
 
 @pytest.mark.parametrize(
-    ("ended", "status", "told"),
+    ("ended", "status", "told", "file"),
     [
-        pytest.param(Interrupted(), 130, "the same command resumes without repeating a call", id="stopped"),
-        pytest.param(CapReached("the cap of 1 USD is reached"), 3, "the cap of 1 USD is reached", id="cap"),
+        pytest.param(Interrupted(), 130, "the same command resumes without repeating a call", "queued", id="stopped"),
+        pytest.param(CapReached("the cap of 1 USD is reached"), 3, "the cap of 1 USD is reached", "failed", id="cap"),
     ],
 )
-def test_command_that_is_stopped_ends_as_the_others_do(
-    study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, ended: Exception, status: int, told: str
+def test_command_and_task_that_are_stopped_end_as_the_others_do(
+    study: Study,
+    endpoint: Endpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+    tmp_path: Path,
+    ended: Exception,
+    status: int,
+    told: str,
+    file: str,
 ) -> None:
     def stopped(*args: Any, **kwargs: Any) -> None:
         raise ended
@@ -175,3 +187,11 @@ def test_command_that_is_stopped_ends_as_the_others_do(
         call_command("check_tables", "tea", "--endpoint", "stand-in", "--entailment", stderr=err)
     assert getattr(exit_.value, "code", getattr(exit_.value, "returncode", None)) == status
     assert told in err.getvalue() + str(exit_.value)
+
+    settings.DATA_DIR = tmp_path
+    asked = {"endpoint": "stand-in", "model": "", "variant": "", "threshold": 0.5, "params": {}}
+    made, _ = queue_file(study, "table-checks", {**asked, "max_cost": "1", "in_flight": None})
+    with pytest.raises(SystemExit) if file == "queued" else nullcontext():  # the task stays, for the next worker
+        ask_for_file.func(made.pk)
+    made.refresh_from_db()
+    assert (made.status, made.message) == (file, "" if file == "queued" else told)

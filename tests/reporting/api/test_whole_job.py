@@ -16,11 +16,12 @@ from annotation.models import Annotator, Assignment, Channel, Message, Pair
 from annotation.models.members import Role
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from reporting.api.sent_once import KEPT_FOR
-from reporting.downloads.jobs import make_file
+from reporting.downloads.jobs import ask_for_file, make_file
 from reporting.exports.files import export_lines
 from reporting.models import MadeFile, SentRequest
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, token_of
 from tests.judging.builders import make_endpoint
+from tests.judging.tables.table_builders import make_table
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -230,12 +231,51 @@ def test_files_of_logic_hold_what_the_commands_say(
         ({"kind": "refined", "form": "arena"}, 422),
         ({"kind": "refined", "held_out": 1}, 422),
         ({"kind": "refined", "raters": ["judge:nobody"]}, 404),
+        ({"kind": "ranking", "run": True, "judge": "nobody"}, 404),
+        ({"kind": "ranking", "run": True, "judge": "elsewhere"}, 409),
+        ({"kind": "ranking", "limit": 3}, 422),
         ({"kind": "table-checks"}, 409),
     ],
 )
 def test_files_that_cannot_be_made_are_refused_at_once(wrong: Any, status: int, researcher: Client) -> None:
+    Judge.objects.create(name="elsewhere", method="imported")
     refused = researcher.post("studies/study/files/", **wrong)
     assert (refused.status_code, MadeFile.objects.count()) == (status, 0), refused.content
+
+
+def test_a_ranking_asks_the_judge_for_what_is_not_stored(
+    researcher: Client, study: Any, settings: Any, tmp_path: Any, capsys: Any
+) -> None:
+    settings.DATA_DIR = tmp_path
+    Judge.objects.create(name="guess", method="coin")
+    asked = {"kind": "ranking", "run": True, "judge": "guess"}
+    expected = researcher.post("studies/study/files/estimate/", **asked).json()
+    assert (expected["judge"], expected["presentations"], JudgeRun.objects.count()) == ("guess", 4, 0)
+    for wrong in ({"kind": "ranking", "judge": "guess", "run": False}, {"kind": "report"}):
+        assert researcher.post("studies/study/files/estimate/", **wrong).status_code in (404, 422), wrong
+
+    made = researcher.post("studies/study/files/", **asked, max_cost="1.5", in_flight=2).json()
+    assert (made["options"]["methods"], made["options"]["seeds"]) == (["pairs"], 1)
+    assert ask_for_file.func(MadeFile.objects.get().pk)
+    told = researcher.get(f"studies/study/files/{made['key']}/").json()
+    assert (told["status"], told["done"]) == ("done", told["total"])
+    packed: Any = researcher.api.get(told["content"])
+    with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
+        found = json.loads(file.read("study-ranking/ranking.json"))
+    assert (found["run"]["finished"], found["run"]["asked"]) == (4, 4)
+    call_command("rank", "study", "--judge=guess", "--run", "--format=json")
+    again = json.loads(capsys.readouterr().out)
+    assert again["run"]["asked"] == 0
+    assert again["methods"] == found["methods"]
+
+
+def test_what_table_checks_take_is_estimated(researcher: Client, study: Any) -> None:
+    make_endpoint(name="local")
+    asked = {"kind": "table-checks", "endpoint": "local"}
+    assert researcher.post("studies/study/files/estimate/", **asked).status_code == 409  # there are no tables
+    make_table(Pair.objects.filter(matchup__instance__study=study)[0])
+    assert researcher.post("studies/study/files/estimate/", **asked).json()["calls"] == 2
+    assert researcher.post("studies/study/files/estimate/", **asked, model="bag").status_code == 422
 
 
 def test_channels_are_set_up_and_raters_invited(researcher: Client, admin: Client, study: Any) -> None:

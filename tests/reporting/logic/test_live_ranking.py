@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,18 @@ from judging.audits.on_demand import start_on_demand
 from judging.core.errors import RejectedCall
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.retrying import RetryingClient
+from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
 from judging.models import Judge, JudgeRun, Judgment
+from judging.runs.execution import ExecutionResult
 from judging.runs.services import run_again
 from judging.templatetags.judged import judged_pairs
 from reporting.core.estimates import IntervalSettings
-from reporting.logic.live_ranking import Asking, ask_rankings, most_comparisons
+from reporting.downloads.jobs import ask_for_file, queue_file
+from reporting.logic import live_ranking
+from reporting.logic.live_ranking import Asking, ask_rankings
 from reporting.logic.ranking import METHODS, Known, RankingAnswers, rank_sets
+from reporting.logic.ranking_estimates import most_comparisons
 from reporting.logic.text_sets import read_text_sets
 from tests.factories import ask_more
 from tests.fakes import Body, ScriptedClient
@@ -268,6 +274,27 @@ def test_the_command_uses_the_judges_answers_and_asks_for_the_others(capsys: pyt
     found = command(capsys, judge="guess", run=True, method=["all-pairs"])
     assert (found["run"]["finished"], found["run"]["asked"], found["run"]["message"]) == (2, 5, "")
     assert JudgeRun.objects.get(judge__name="guess-rank").status == JudgeRun.Status.DONE
+
+
+@pytest.mark.parametrize(
+    ("status", "signal", "left"),
+    [pytest.param("paused", True, 4, id="worker stops"), pytest.param("failed", False, 7, id="endpoint is gone")],
+)
+def test_a_file_for_which_a_judge_is_asked_is_continued_or_fails(
+    status: str, signal: bool, left: int, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DATA_DIR = tmp_path
+    study, _ = build_four_systems(instances=2)
+    make_judge("coin", name="guess")
+    ended = ExecutionResult(status, "no answer", Progress(), signal=signal)
+    monkeypatch.setattr(live_ranking, "ask_rankings", lambda *_, **__: Asking(2, asked=3, ended=ended))
+    asked = {"judge": "guess", "run": True, "in_flight": None, "max_cost": None, "limit": 7}
+    made, _ = queue_file(study, "ranking", asked | {"methods": ["pairs"], "seeds": 1})
+    with pytest.raises(SystemExit) if signal else nullcontext():
+        ask_for_file.func(made.pk)
+    made.refresh_from_db()
+    assert (made.status, made.message) == (("queued", "") if signal else ("failed", "no answer"))
+    assert made.options["limit"] == left
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_every_method_finds_an_order_without_contradictions(capsys: pytest.Captu
 
 def test_the_only_judge_need_not_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
-    with pytest.raises(CommandError, match="name the judge with --judge; those that have run on study tried: none"):
+    with pytest.raises(CommandError, match="name the judge; those that have run on study tried: none"):
         call_command("rank", study.slug)
     let_judge(study, built, in_order())
     call_command("rank", study.slug, method=["pairs"], format="json")
