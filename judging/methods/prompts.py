@@ -9,7 +9,7 @@ method's prompt says the same as version 1 and begins with the texts.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -71,6 +71,12 @@ class Prompt:
             for name, text in shown.items()
         }
         return without_empty_lines(self.template, words).substitute({**words, **blocks, "fence": fence})
+
+
+def files_named(versions: Iterable[str]) -> list[Path]:
+    """Return the files that versions of prompts name, as `direct.v1+summarization.v1` does; none for a researcher's own."""
+    named = {name for version in versions for name in version.split("+")}
+    return [path for path in sorted(FOLDER.rglob("*.v*.*")) if path.stem in named]
 
 
 def load_prompt(file_name: str, setting: Setting | None = None) -> Prompt:

@@ -11,7 +11,7 @@ from annotation.core.database.snapshot import one_snapshot
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.log import shown_with_results
-from judging.methods.prompts import FOLDER as BUILT_IN
+from judging.methods.prompts import files_named
 from judging.models import Judge, Judgment
 from reporting.bundle.layout import (
     FORMAT_VERSION,
@@ -127,7 +127,5 @@ def _prompts(study: Study) -> Iterator[tuple[str, str]]:
     for prompt in sorted(own, key=str):
         yield f"{prompt}.txt", prompt.text
     asked = Judgment.objects.of_every_question().filter(run__study=study).order_by()
-    versions = " ".join(asked.values_list("prompt_version", flat=True).distinct())
-    for path in sorted(BUILT_IN.rglob("*.v*.*")):
-        if path.stem in versions:
-            yield f"{path.parent.name}/{path.name}", path.read_text(encoding="utf-8")
+    for path in files_named(asked.values_list("prompt_version", flat=True).distinct()):
+        yield f"{path.parent.name}/{path.name}", path.read_text(encoding="utf-8")

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from analysis.intervals import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
+from analysis.jackknife import MIN_CLUSTERS
 from annotation.models import Annotator, Assignment, Batch, Consent, Study
-from judging.methods.prompts import FOLDER
+from judging.methods.prompts import files_named
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from judging.outcomes.judgments import judges_of
 
@@ -105,7 +108,7 @@ def _chosen(batch: Batch) -> str:
 
 
 def _people(study: Study) -> Iterator[str]:
-    raters = study.annotators.filter(withdrawn_at=None)
+    raters = study.annotators.filter(Exists(Assignment.objects.filter(annotator=OuterRef("pk"))), withdrawn_at=None)
     people = raters.exclude(kind=Annotator.Kind.SCRIPTED)
     kinds = Counter(one.get_kind_display() for one in people)
     listed = ", ".join(f"{kind}: {count}" for kind, count in sorted(kinds.items()))
@@ -120,7 +123,9 @@ def _people(study: Study) -> Iterator[str]:
         ) % {"n": programs}
     if not number + programs:
         return
-    channels = sorted({channel.get_kind_display() for channel in study.channels.all()})
+    channels = sorted(
+        {channel.get_kind_display() for channel in study.channels.filter(participants__annotator__in=raters)}
+    )
     if channels:
         yield _("They came through: %(channels)s.") % {"channels": ", ".join(map(str, channels))}
     if study.pay_per_hit:
@@ -181,7 +186,7 @@ def _hash(run: JudgeRun, version: str) -> str:
     if run.judge.prompt_file is not None:
         texts = [run.judge.prompt_file.text]
     else:
-        texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.rglob("*.v*.*")) if path.stem in version]
+        texts = [path.read_text(encoding="utf-8") for path in files_named([version])]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12] if texts else ""
 
 
@@ -198,11 +203,17 @@ def _numbers(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
             "scale": _scale(group),
         }
     yield _(
-        "Intervals are of level %(level)g over instances%(two_way)s; a tie counts as half a win%(ties)s. Below five "
-        "instances there is no interval. Draws have the seed %(seed)d; the study's seed is %(study)d."
+        "Intervals are %(level)s intervals over instances%(two_way)s: of shares by Clopper and Pearson, of means, differences, α, κ "
+        "and strengths by Student’s t on the jackknife, of Elo ratings by the percentile bootstrap. There is none below %(few)d "
+        "instances, of α, κ, strengths and win rates at equal lengths below %(some)d, of Elo ratings below %(many)d."
     ) % {
-        "level": filters["level"],
+        "level": _("{number}%").format(number=f"{100 * filters['level']:g}"),
         "two_way": _(" and raters") if filters["two_way"] else "",
+        "few": MIN_CLUSTERS,
+        "some": MIN_FOR_STATISTIC,
+        "many": MIN_FOR_BOOTSTRAP,
+    }
+    yield _("A tie counts as half a win%(ties)s. Draws have the seed %(seed)d; the study’s seed is %(study)d.") % {
         "ties": _(", and in Bradley–Terry strengths as an outcome of its own (Davidson)") * (filters["ties"] != "half"),
         "seed": filters["seed"],
         "study": study.seed,

@@ -36,6 +36,16 @@ ENTRIES = {
   publisher = {Sage},
   year = {2018}
 }""",
+    "landis_koch": """@article{landis1977measurement,
+  title = {The Measurement of Observer Agreement for Categorical Data},
+  author = {Landis, J. Richard and Koch, Gary G.},
+  journal = {Biometrics},
+  volume = {33},
+  number = {1},
+  pages = {159--174},
+  year = {1977},
+  doi = {10.2307/2529310}
+}""",
     "dawid_skene": """@article{dawid1979maximum,
   title = {Maximum Likelihood Estimation of Observer Error-Rates Using the {EM} Algorithm},
   author = {Dawid, A. P. and Skene, A. M.},
@@ -54,6 +64,16 @@ ENTRIES = {
   number = {2},
   pages = {65--70},
   year = {1979}
+}""",
+    "benjamini_yekutieli": """@article{benjamini2001control,
+  title = {The Control of the False Discovery Rate in Multiple Testing under Dependency},
+  author = {Benjamini, Yoav and Yekutieli, Daniel},
+  journal = {The Annals of Statistics},
+  volume = {29},
+  number = {4},
+  pages = {1165--1188},
+  year = {2001},
+  doi = {10.1214/aos/1013699998}
 }""",
     "prediction_powered": """@article{angelopoulos2023ppi,
   title = {{PPI++}: Efficient Prediction-Powered Inference},
@@ -106,6 +126,8 @@ def cited(found: Mapping[str, Any]) -> list[str]:
 
 def _reasons(found: Mapping[str, Any]) -> Iterator[str]:
     yield "krippendorff"
+    if any("Landis" in said["text"] for said in found["answer"]):
+        yield "landis_koch"
     for one in found["configurations"]:
         if one["separability"] is not None:
             yield "separability"
@@ -115,7 +137,11 @@ def _reasons(found: Mapping[str, Any]) -> Iterator[str]:
     if any("bradley_terry" in ranking for ranking in found["rankings"]):
         yield "bradley_terry"
     if found["replacement"]:
-        yield from ("alternative_annotator", "prediction_powered")
+        yield "alternative_annotator"
+    if any(judge["alternative_annotator"]["people"] for judge in found["replacement"]):
+        yield "benjamini_yekutieli"
+    if any(one["n_judged"] for judge in found["replacement"] for one in judge["prediction_powered"]):
+        yield "prediction_powered"
     if any(one["of"] > 1 for one in (*found["judge_tests"], *found["system_tests"])):
         yield "holm"
     if found["dawid_skene"].get("raters"):

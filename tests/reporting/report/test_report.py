@@ -2,6 +2,7 @@
 
 import json
 import re
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import translation
 
-from annotation.models import Annotator, Batch, Instance, Study
+from annotation.models import Annotator, Batch, Channel, Instance, Participant, Study
 from annotation.studies.log import log
+from judging.methods.prompts import FOLDER
 from judging.models import Endpoint, Judge, Judgment
 from reporting.core.scripted import SCRIPTED
 from reporting.core.words import said
@@ -23,6 +25,9 @@ from reporting.report.references import ENTRIES, bibtex, cited
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
 
 pytestmark = pytest.mark.django_db
+# Of these two files alone, though `cot.v1` is in the name as well.
+ASKED = ("methods/pairwise-cot.v1.txt", "tasks/summarization.v1.toml")
+HASH = sha256("\0".join((FOLDER / name).read_text(encoding="utf-8") for name in ASKED).encode()).hexdigest()[:12]
 
 
 def build(slug: str = "shown") -> Study:
@@ -46,10 +51,14 @@ def build(slug: str = "shown") -> Study:
     endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small-model")
     tables = Endpoint.objects.create(name="large", base_url="http://localhost/v1", model="large-model")
     Judge.objects.update(endpoint=endpoint, table_endpoint=tables)
-    Judgment.objects.of_every_question().filter(run=run).update(prompt_version="direct.v1+summarization.v1")
+    Judgment.objects.of_every_question().filter(run=run).update(prompt_version="pairwise-cot.v1+summarization.v1")
     Batch.objects.update(selection={"spec": "top", "asked": {"spec": "top:6"}, "similarity": "rouge1", "pool": 9})
     Instance.objects.update(gold={"better": "first-system"})
     Annotator.objects.filter(code="bob").update(kind="scripted")
+    Annotator.objects.create(study=study, code="never-came", kind="invited", excluded=True)
+    for name, kind in (("link", "anonymous"), ("nobody", "prolific")):
+        Channel.objects.create(study=study, name=name, kind=kind)
+    Participant.objects.create(channel=study.channels.get(name="link"), annotator=Annotator.objects.get(code="ann"))
     log(study=study, kind="amendment", reason="a <slip>", changes={"question": ["Which?", "Which is better?"]})
     return study
 
@@ -126,12 +135,14 @@ def test_what_it_quotes_is_escaped(folder: Path) -> None:
         "Asked was: “Which &lt;i&gt;is&lt;/i&gt; better?”.",
         "the 6 instances of highest separability (top:6, seed ",
         "It has 6 HITs with N = 2 pairs of one instance each, for R = 3 raters; they were submitted 8 times.",
-        "1 person took part (Account here: 1). 1 program rated in the place of a person.",
+        "1 person took part (Account here: 1). 1 program rated in the place of a person. They came through: Anonymous link. A HIT",
+        "Excluded by hand: 0; withdrawn: 0.",
         "A HIT was paid with 2.00 EUR.",
         "Judge &lt;u&gt;judge: method direct, model small-model, with tables by large-model, parameters {&quot;t&quot;: 0}",
-        "prompt direct.v1+summarization.v1 (SHA-256 ",
+        f"prompt pairwise-cot.v1+summarization.v1 (SHA-256 {HASH})",
         "Separability is by rouge1; similarities are put on a scale from 0 to 1, from the smallest to the largest of each configuration.",
-        "Intervals are of level 0.95 over instances; a tie counts as half a win",
+        "Intervals are 95% intervals over instances: of shares by Clopper and Pearson",
+        "There is none below 5 instances, of α, κ, strengths and win rates at equal lengths below 20, of Elo ratings below 30. A tie counts",
         "people rated only 6 instances; intervals are wide",
         "separability bins hold fewer than 5 instances",
         "by separability (rouge1)",
@@ -151,7 +162,12 @@ def test_numbers_and_references_lie_beside_it(study: Study, folder: Path) -> Non
     assert text == bibtex(cited(numbers), numbers["version"])
     keys = re.findall(r"(?m)^@\w+\{(\w+),", text)
     assert {"ghosh2024despair", "lin2004rouge", "krippendorff2018content", "tandem"} <= set(keys)
-    assert "popovic2015chrf" not in keys
+    assert not {"popovic2015chrf", "angelopoulos2023ppi"} & set(keys)  # nothing is by these
+    for name, key in (
+        ("Landis and Koch", "landis1977measurement"),
+        ("Benjamini and Yekutieli", "benjamini2001control"),
+    ):
+        assert (name in page_of(folder)) == (key in keys)
 
 
 # By what BibTeX's standard styles ask for.
