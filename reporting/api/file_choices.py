@@ -15,13 +15,12 @@ from annotation.models import Rating, Study
 from annotation.studies.questions import find_question
 from judging.audits.on_demand import asker
 from judging.calls.adhoc import AdhocRequests
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
 from judging.endpoints.services import find_endpoint
 from judging.tables.entailment_calls import estimate_entailment
 from judging.tables.stored_checks import require_tables
-from reporting.api.run_setup import MOST_SEED
 from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import RANKING_LIMITS
 from reporting.exports.elsewhere import PEOPLE, WantedVerdicts
