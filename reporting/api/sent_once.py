@@ -44,14 +44,17 @@ def done_once(request: Request, key: str, handler: Handler, *, keeps_answer: boo
     for an answer that was not kept. A request that is refused is not remembered.
     """
 
-    @transaction.atomic
     def answer(inner: Request, *args: Any, **kwargs: Any) -> Any:
         if not 1 <= len(key) <= LONGEST:
             raise ParseError(f"{HEADER} must have 1 to {LONGEST} characters")
+        return once(inner, digest_of(inner), *args, **kwargs)
+
+    @transaction.atomic
+    def once(inner: Request, digest: str, *args: Any, **kwargs: Any) -> Any:
         now = timezone.now()
         SentRequest.objects.filter(sent_at__lt=now - KEPT_FOR).delete()
         found, is_new = SentRequest.objects.get_or_create(
-            user=user_of(inner), key=key, defaults={"digest": digest_of(request), "sent_at": now}
+            user=user_of(inner), key=key, defaults={"digest": digest, "sent_at": now}
         )
         if is_new:
             response = handler(inner, *args, **kwargs)
@@ -59,7 +62,7 @@ def done_once(request: Request, key: str, handler: Handler, *, keeps_answer: boo
             found.answer = JSONRenderer().render(response.data).decode() if keeps_answer else None
             found.save()
             return response
-        if found.digest != digest_of(request):
+        if found.digest != digest:
             raise Unacceptable(f"this {HEADER} was sent with another request")
         if found.answer is None:
             raise AnnotationError("this was done before; its answer is not kept")
@@ -70,8 +73,19 @@ def done_once(request: Request, key: str, handler: Handler, *, keeps_answer: boo
 
 
 def digest_of(request: Request) -> str:
-    """Return the hash of a request; of a file, or what is too large to be taken, the size counts."""
+    """Return the hash of a request's address and content, files included; of JSON that is too large to be taken, of its size."""
+    found = hashlib.sha256(request.get_full_path().encode())
+    if not request.content_type.startswith("application/json"):  # a form's boundary may be another each time
+        found.update(repr(sorted(request.POST.lists())).encode())
+        for name, files in sorted(request.FILES.lists()):
+            for file in files:
+                found.update(repr((name, file.name, file.size)).encode())
+                for chunk in file.chunks():
+                    found.update(chunk)
+                file.seek(0)
+        return found.hexdigest()
     size = int(request.META.get("CONTENT_LENGTH") or 0)
     whole = request.content_type.startswith("application/json") and size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    body = request._request.body if whole else b""  # noqa: SLF001  # before the parser reads it
-    return hashlib.sha256(f"{request.get_full_path()} {size} ".encode() + body).hexdigest()
+    found.update(f" {size} ".encode())
+    found.update(request._request.body if whole else b"")  # noqa: SLF001  # before the parser reads it
+    return found.hexdigest()

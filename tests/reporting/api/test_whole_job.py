@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -353,6 +354,16 @@ def test_a_request_that_is_sent_again_is_done_once(researcher: Client, admin: Cl
     refused = post(researcher, "judges/", "b", name="new", method="none")
     assert refused.status_code == 409
     assert post(researcher, "judges/", "b", name="new", method="coin").status_code == 201
+
+    def upload(instance: str) -> Any:
+        line = {"instance_id": instance, "source": "s", "generations": {"alpha": ["a", "b"], "beta": ["c", "d"]}}
+        sent = {"kind": "study", "dataset": "news", "file": SimpleUploadedFile("a.jsonl", json.dumps(line).encode())}
+        address = "/api/v1/studies/study/import/"
+        return researcher.api.post(address, sent, format="multipart", headers={"Idempotency-Key": "d"})
+
+    first = upload("more-1")
+    assert (first.status_code, upload("more-1").content) == (200, first.content)
+    assert upload("more-2").status_code == 422  # of the same size
 
     assert len(post(admin, "studies/study/invitations/", "c", count=2).json()) == 2
     assert post(admin, "studies/study/invitations/", "c", count=2).status_code == 409
