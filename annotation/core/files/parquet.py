@@ -2,7 +2,9 @@
 
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+import resource
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path, PurePath
@@ -67,6 +69,31 @@ def as_json_lines(data: bytes, name: str, *, most: int) -> bytes:
     form = PurePath(name).suffix.lower()
     if form not in (PARQUET, ARROW):
         return data
+    try:
+        with _bounded_memory(4 * most + 2**29):
+            return _lines_of(data, name, form, most)
+    except MemoryError:
+        raise BadFile(name, [BadLine(1, f"it unpacks to far more than {most // 2**20:,} MB: split it")]) from None
+
+
+@contextmanager
+def _bounded_memory(more: int) -> Iterator[None]:
+    """Let this process take so much more memory than now, where Linux tells how much that is: kilobytes may unpack to any size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        now = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    except OSError:
+        yield
+        return
+    bound = now + more
+    resource.setrlimit(resource.RLIMIT_AS, (bound if soft == resource.RLIM_INFINITY else min(bound, soft), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _lines_of(data: bytes, name: str, form: str, most: int) -> bytes:
     arrow = _pyarrow()
     lines = io.BytesIO()
     try:
@@ -79,6 +106,8 @@ def as_json_lines(data: bytes, name: str, *, most: int) -> bytes:
                 lines.write(json.dumps(read, ensure_ascii=False, default=str).encode() + b"\n")
                 if lines.tell() > most:
                     raise BadFile(name, [BadLine(1, f"its rows take more than {most // 2**20:,} MB as text: split it")])
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except (arrow.ArrowException, OSError, ValueError, UnicodeEncodeError) as error:
         raise BadFile(name, [BadLine(1, f"not a file of {form[1:].title()} that can be read: {error}")]) from None
     return lines.getvalue()

@@ -173,6 +173,16 @@ def test_parquet_and_arrow_of_elsewhere_are_read_as_json_lines(tmp_path: Path) -
             as_json_lines(data, file.name, most=3)
 
 
+def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "study.parquet"
+    text = pa.array(["x" * 2**20])
+    pq.write_table(pa.table({"source": pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), text)}), path)
+    assert path.stat().st_size < 100_000
+    told = "unpacks to far more than 1 MB" if sys.platform == "linux" else "more than 1 MB"
+    with pytest.raises(BadFile, match=told):
+        as_json_lines(path.read_bytes(), path.name, most=2**20)
+
+
 def test_without_pyarrow_the_extra_is_named(
     study: Study, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
