@@ -199,7 +199,7 @@ def make_file(made_id: int) -> bool:
     except BaseException:  # the worker is stopping, and the task is queued again
         _update(made, status=Status.QUEUED, executor="")
         raise
-    _update(made, status=Status.DONE, size=size, finished_at=timezone.now())
+    _update(made, status=Status.DONE, size=size, done=made.done, total=made.total, finished_at=timezone.now())
     for older in made.study.made_files.filter(status=Status.DONE)[MOST_KEPT:]:
         remove_file(older)
     return True
@@ -296,6 +296,7 @@ def _recorded(made: MadeFile) -> Iterator[Progress]:
     finally:
         stop.set()
         thread.join()
+        made.done, made.total = last
 
 
 def _update(made: MadeFile, **values: object) -> None:

@@ -16,6 +16,7 @@ from annotation.models import Annotator, Assignment, Batch, Consent, Study
 from judging.methods.prompts import files_named
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from judging.outcomes.judgments import judges_of
+from reporting.core.text import level_text
 
 
 def methods_of(study: Study, found: Mapping[str, Any]) -> list[str]:
@@ -207,7 +208,7 @@ def _numbers(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
         "and strengths by Student’s t on the jackknife, of Elo ratings by the percentile bootstrap. There is none below %(few)d "
         "instances, of α, κ, strengths and win rates at equal lengths below %(some)d, of Elo ratings below %(many)d."
     ) % {
-        "level": _("{number}%").format(number=f"{100 * filters['level']:g}"),
+        "level": level_text(filters["level"]),
         "two_way": _(" and raters") if filters["two_way"] else "",
         "few": MIN_CLUSTERS,
         "some": MIN_FOR_STATISTIC,
