@@ -29,6 +29,12 @@ ENTRIES = {
   year = {1952},
   doi = {10.2307/2334029}
 }""",
+    "elo": """@book{elo1978rating,
+  title = {The Rating of Chessplayers, Past and Present},
+  author = {Elo, Arpad E.},
+  publisher = {Arco},
+  year = {1978}
+}""",
     "krippendorff": """@book{krippendorff2018content,
   title = {Content Analysis: An Introduction to Its Methodology},
   author = {Krippendorff, Klaus},
@@ -134,8 +140,9 @@ def _reasons(found: Mapping[str, Any]) -> Iterator[str]:
             yield from (
                 key for key in ("rouge", "bleu", "chrf", "bertscore") if key in one["separability"]["similarity"]
             )
-    if any("bradley_terry" in ranking for ranking in found["rankings"]):
-        yield "bradley_terry"
+    yield from (
+        key for ranking in found["rankings"] for key in ("bradley_terry", "elo") if ranking["measure"].endswith(key)
+    )
     if found["replacement"]:
         yield "alternative_annotator"
     if any(judge["alternative_annotator"]["people"] for judge in found["replacement"]):

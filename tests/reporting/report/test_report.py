@@ -170,6 +170,13 @@ def test_numbers_and_references_lie_beside_it(study: Study, folder: Path) -> Non
         assert (name in page_of(folder)) == (key in keys)
 
 
+def test_the_models_behind_rankings_are_cited(study: Study) -> None:
+    numbers = findings(study, rounds=1)
+    assert not {"bradley_terry", "elo"} & set(cited(numbers))
+    ranked = {**numbers, "rankings": [{"measure": "sep_bradley_terry"}, {"measure": "elo"}]}
+    assert {"bradley_terry", "elo"} <= set(cited(ranked))
+
+
 # By what BibTeX's standard styles ask for.
 NEEDED = {
     "article": {"author", "title", "journal", "year"},
