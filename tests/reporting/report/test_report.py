@@ -118,6 +118,8 @@ def test_the_page_loads_nothing_and_runs_nothing(folder: Path) -> None:
     assert anchors
     assert set(anchors) <= set(found.ids)
     assert "<details>" not in html  # all is open, also on paper
+    assert '<caption id="table-values-1" class="sr">' in html  # the summary above says the same
+    assert re.search(r"\.sr \{ position: absolute;[^}]* overflow: hidden;", html)
     assert "default-src 'none'" in html
 
 
