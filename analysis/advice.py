@@ -12,12 +12,8 @@ import numpy.typing as npt
 
 from analysis.bootstrap import BLOCK_CELLS, Interval, draw_counts, interval_of, ratio
 from analysis.errors import AnalysisError, NotEnough, ShapeError, UnknownValue
+from analysis.logistic import expit, newton, separation
 from analysis.types import BoolArray, FloatArray, IntArray, code_array
-
-MAX_ITERATIONS = 100
-MAX_HALVINGS = 30
-TOLERANCE = 1e-9  # of the number of sets: a gradient below this is none
-MIN_DETERMINANT = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +87,7 @@ class Curves(NamedTuple):
     def at(self, delta: npt.ArrayLike) -> FloatArray:
         """(rounds, n) fitted mean consistency at each separability; NaN where there is no fit."""
         x = np.asarray(delta, dtype=np.float64)[np.newaxis, :]
-        smooth = _expit(
+        smooth = expit(
             self.intercept[:, np.newaxis] + np.where(np.isfinite(self.slope), self.slope, 0)[:, np.newaxis] * x
         )
         rise = np.sign(np.where(np.isinf(self.slope), self.slope, 0))[:, np.newaxis]
@@ -126,14 +122,14 @@ def fit(pilot: Pilot, times: npt.ArrayLike | None = None) -> Curves:
     won, sets = drawn * pilot.total, drawn * pilot.sets
     lost = drawn * (pilot.sets - pilot.total)
     level = ratio(np.stack([won.sum(axis=1), sets.sum(axis=1)], axis=-1).reshape(-1, 2))
-    slope, step = _separation(pilot.delta, won, lost)
+    slope, step = separation(pilot.delta, won, lost)
     intercept = np.full(len(drawn), np.nan)
     converged = np.isinf(slope)
     undetermined = ~converged & _varies(pilot.delta, sets) & (level > 0) & (level < 1)
     center, scale = float(pilot.delta.mean()), float(pilot.delta.std()) or 1.0
     p = level[undetermined]
     start = np.stack([np.log(p) - np.log1p(-p), np.zeros(len(p))], axis=1)
-    found, done, iterations = _newton((pilot.delta - center) / scale, won[undetermined], sets[undetermined], start)
+    found, done, iterations = newton((pilot.delta - center) / scale, won[undetermined], sets[undetermined], start)
     found[~done] = np.nan
     slope[undetermined] = found[:, 1] / scale
     intercept[undetermined] = found[:, 0] - found[:, 1] * center / scale
@@ -311,84 +307,3 @@ def _varies(x: FloatArray, sets: FloatArray) -> BoolArray:
     there = sets > 0
     varies: BoolArray = np.where(there, x, np.inf).min(axis=1) < np.where(there, x, -np.inf).max(axis=1)
     return varies
-
-
-def _separation(x: FloatArray, won: FloatArray, lost: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(rounds,) slope, infinite where one separability parts all that is consistent from all that is not, and that step."""
-    rounding = TOLERANCE * np.maximum(won + lost, 1)
-    good, bad = won > rounding, lost > rounding
-    least_good, most_good = np.where(good, x, np.inf).min(axis=1), np.where(good, x, -np.inf).max(axis=1)
-    least_bad, most_bad = np.where(bad, x, np.inf).min(axis=1), np.where(bad, x, -np.inf).max(axis=1)
-    both = good.any(axis=1) & bad.any(axis=1)
-    varies = np.minimum(least_good, least_bad) < np.maximum(most_good, most_bad)
-    rising, falling = both & varies & (most_bad <= least_good), both & varies & (most_good <= least_bad)
-    slope = np.select([rising, falling], [np.inf, -np.inf], np.nan)
-    step = np.full(len(slope), np.nan)
-    step[rising] = (most_bad[rising] + least_good[rising]) / 2
-    step[falling] = (most_good[falling] + least_bad[falling]) / 2
-    return slope, step
-
-
-def _newton(x: FloatArray, won: FloatArray, sets: FloatArray, start: FloatArray) -> tuple[FloatArray, BoolArray, int]:
-    """Maximise every row's quasi-likelihood; returns parameters (rounds, 2), whether each converged, and iterations."""
-    theta = start.copy()
-    likelihood = _likelihood(theta, x, won, sets)
-    done = np.zeros(len(theta), dtype=bool)
-    steps = 0
-    while steps < MAX_ITERATIONS and not done.all():
-        steps += 1
-        rows = np.flatnonzero(~done)
-        slope, curvature = _derivatives(theta[rows], x, won[rows], sets[rows])
-        flat = np.abs(slope).max(axis=1) <= TOLERANCE * sets[rows].sum(axis=1)
-        done[rows[flat]] = True
-        rows, slope, curvature = rows[~flat], slope[~flat], curvature[~flat]
-        det = curvature[:, 0] * curvature[:, 2] - curvature[:, 1] ** 2
-        fine = det > MIN_DETERMINANT * curvature[:, 0] * curvature[:, 2]
-        if not fine.all():  # the curvature is numerically singular: left as it is, and not converged
-            rows, slope, curvature, det = rows[fine], slope[fine], curvature[fine], det[fine]
-        if not rows.size:
-            break
-        step = np.stack(
-            [
-                (curvature[:, 2] * slope[:, 0] - curvature[:, 1] * slope[:, 1]) / det,
-                (curvature[:, 0] * slope[:, 1] - curvature[:, 1] * slope[:, 0]) / det,
-            ],
-            axis=1,
-        )
-        theta[rows], likelihood[rows] = _line_search(theta[rows], likelihood[rows], step, x, won[rows], sets[rows])
-    return theta, done, steps
-
-
-def _line_search(
-    theta: FloatArray, likelihood: FloatArray, step: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Take the Newton step, halved until the likelihood does not fall."""
-    moved, reached = theta + step, _likelihood(theta + step, x, won, sets)
-    for _ in range(MAX_HALVINGS):
-        low = np.flatnonzero(~(reached >= likelihood - 1e-12 * np.abs(likelihood)))
-        if not low.size:
-            break
-        step[low] /= 2
-        moved[low] = theta[low] + step[low]
-        reached[low] = _likelihood(moved[low], x, won[low], sets[low])
-    return moved, reached
-
-
-def _likelihood(theta: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> FloatArray:
-    """(rounds,) Bernoulli quasi-log-likelihood of the mean consistency."""
-    eta = theta[:, :1] + theta[:, 1:] * x
-    value: FloatArray = (won * eta - sets * np.logaddexp(0, eta)).sum(axis=1)
-    return value
-
-
-def _derivatives(theta: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gradient (rounds, 2), and the negative second derivatives (rounds, 3): of the intercept, of both, of the slope."""
-    p = _expit(theta[:, :1] + theta[:, 1:] * x)
-    residual, weight = won - sets * p, sets * p * (1 - p)
-    gradient = np.stack([residual.sum(axis=1), residual @ x], axis=1)
-    return gradient, np.stack([weight.sum(axis=1), weight @ x, weight @ x**2], axis=1)
-
-
-def _expit(eta: FloatArray) -> FloatArray:
-    value: FloatArray = 0.5 * (1 + np.tanh(eta / 2))
-    return value

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models.functions import Length
 
 from annotation.models import Pair, Study
-from judging.outcomes.judgments import RECORDS, judgment_rows
+from judging.outcomes.judgment_rows import RECORDS, judgment_rows
 from reporting.bundle.layout import Contents
 from reporting.exports.content_rows import SEPARABILITY_RECORDS, rater_rows, separability_rows, table_rows, text_rows
 from reporting.exports.rows import RATING_IDS, flag_rows, history_rows, rating_columns, rating_rows, read_rows

@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 from annotation.models import Generation, Instance, Study
 from annotation.studies.questions import find_question, named_questions
-from judging.outcomes.judgments import judgment_rows
+from judging.outcomes.judgment_rows import judgment_rows
 from reporting.exports.files import replacing, write_rows
 from reporting.exports.rows import rating_rows
 

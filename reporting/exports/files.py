@@ -14,7 +14,7 @@ from annotation.importing.formats.separability import COLUMNS as SEPARABILITY_CO
 from annotation.models import Study
 from annotation.studies.data_sets import COLUMNS as DATA_SET_COLUMNS
 from judging.importing.columns import judgment_columns
-from judging.outcomes.judgments import judgment_rows
+from judging.outcomes.judgment_rows import judgment_rows
 from reporting.exports.content_rows import (
     TABLE_FIELDS,
     TEXT_COLUMNS,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analysis import advice
+from analysis import advice, logistic
 from analysis.advice import Pilot, aggregate_sets, cut_statistic, cut_sums, fit, fit_relation, savings
 from analysis.errors import AnalysisError, NotEnough, ShapeError, UnknownValue
 from analysis.types import FloatArray
@@ -82,7 +82,7 @@ def test_known_curve_is_found_again_from_many_sets() -> None:
 
 def test_the_gradient_is_that_of_the_likelihood_and_the_curvature_that_of_the_gradient() -> None:
     pilot, theta, step = simulated(2), np.array([0.3, -1.2]), 1e-5
-    gradient, curvature = advice._derivatives(
+    gradient, curvature = logistic.derivatives(
         theta[np.newaxis], pilot.delta, pilot.total[np.newaxis], pilot.sets[np.newaxis]
     )
     for place in range(2):
@@ -90,7 +90,7 @@ def test_the_gradient_is_that_of_the_likelihood_and_the_curvature_that_of_the_gr
         numeric = (likelihood(theta + moved, pilot) - likelihood(theta - moved, pilot)) / (2 * step)
         assert gradient[0, place] == pytest.approx(numeric, rel=1e-6)
         ends = [
-            advice._derivatives((theta + sign * moved)[np.newaxis], pilot.delta, pilot.total, pilot.sets)[0][0]
+            logistic.derivatives((theta + sign * moved)[np.newaxis], pilot.delta, pilot.total, pilot.sets)[0][0]
             for sign in (1, -1)
         ]
         # (0, 0), (0, 1), (1, 1) of the negative second derivatives

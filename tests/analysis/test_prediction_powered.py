@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.jackknife import student_quantile
-from analysis.replacement import prediction_powered_win_rate, win_shares
+from analysis.prediction_powered import prediction_powered_win_rate, win_shares
 
 NAN = np.nan
 

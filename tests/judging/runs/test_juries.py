@@ -16,7 +16,8 @@ from judging.core.visibility import judges_seen_by
 from judging.importing.judgments import parse_judgments
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.gold import gold_pairs, judged_gold
-from judging.outcomes.judgments import judges_of, judgment_rows, judgments, verdicts_by_pair
+from judging.outcomes.judgment_rows import judgment_rows
+from judging.outcomes.judgments import judges_of, judgments, verdicts_by_pair
 from judging.runs.estimates import estimate
 from judging.runs.figures import figures_of
 from judging.runs.judges import add_judge

@@ -10,10 +10,10 @@ from analysis.types import Verdict
 from annotation.models import Study
 from annotation.studies.outcomes import select
 from judging.models import Judge, JudgeRun, Judgment
+from judging.outcomes.judgment_rows import judgment_rows
 from judging.outcomes.judgments import (
     cells_of,
     judges_of,
-    judgment_rows,
     judgments,
     verdicts_by_pair,
 )

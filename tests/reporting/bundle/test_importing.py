@@ -13,7 +13,7 @@ from annotation.core.errors import AnnotationError
 from annotation.models import Assignment, Hit, Study
 from annotation.studies.log import shown_with_results
 from judging.models import Judge, JudgeRun, Judgment
-from judging.outcomes.judgments import judgment_rows
+from judging.outcomes.judgment_rows import judgment_rows
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import BadBundle, Contents

@@ -22,7 +22,7 @@ from annotation.core.files.spreadsheet import restore
 from annotation.importing.study_files import import_study
 from annotation.models import Study
 from judging.models import Judge, JudgeRun
-from judging.outcomes.judgments import judgment_rows
+from judging.outcomes.judgment_rows import judgment_rows
 from reporting.exports.content_rows import table_rows, text_rows
 from reporting.exports.files import FORMATS, KINDS, types_of
 from reporting.findings.study_findings import findings

@@ -15,7 +15,7 @@ from annotation.models import Annotator, Assignment
 from judging.importing.columns import JUDGMENT_COLUMNS
 from judging.importing.services import import_judgments
 from judging.models import Judge, JudgeRun, Judgment
-from judging.outcomes.judgments import judgment_rows
+from judging.outcomes.judgment_rows import judgment_rows
 from reporting.exports.rows import rating_rows
 from tests.factories import ask_more
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
