@@ -88,7 +88,7 @@ class StudyInviteSerializer(InviteSerializer):
 
 
 class ReissueSerializer(serializers.Serializer[Any]):
-    """A rater of the channel who has lost the old way in."""
+    """A rater of the channel who has lost access."""
 
     rater = serializers.CharField(max_length=100, help_text="Their code.")
 
@@ -190,7 +190,7 @@ class ChannelSetup(GenericViewSet[Any]):
     @extend_schema(request=ReissueSerializer, responses={201: LinkSerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"], keeps_answer=False)
     def reissue(self, request: Request, key: str) -> Response:
-        """Make a new link, good for one day, for a rater who has lost the old way in."""
+        """Make a new link, good for one day, for a rater who has lost access."""
         channel, code = self._managed(), read(ReissueSerializer, request)["rater"]
         made = reissue(channel=channel, code=code, base_url=_base(request), at=timezone.now(), by=user_of(request))
         return Response(asdict(made), status=status.HTTP_201_CREATED)

@@ -13,7 +13,7 @@ class Command(TandemCommand):
 
     arguments = (
         argument("study", metavar="STUDY"),
-        argument("--restore", action="store_true", help="take it out again"),
+        argument("--restore", action="store_true", help="take it out of the archive"),
         argument("--reason", default="", help="kept in the study's log"),
         FORMAT,
     )

@@ -30,7 +30,7 @@ class Command(TandemCommand):
             action="append",
             default=[],
             metavar="SYSTEM=FAMILY",
-            help="the family of a system's model, as on judges: do judges prefer their own? Again for another system",
+            help="the family of a system's model, as on judges: do judges prefer their own? May be repeated",
         ),
         FORMAT,
     )

@@ -33,7 +33,7 @@ class Command(TandemCommand):
         argument("--similarity", help="which separability to choose by, or a run's label (default: computed last)"),
         argument("--seed", type=int, help="recorded; drawn when not given"),
         argument(
-            "--lease-minutes", type=int, default=60, help="how long a HIT stays claimed without a sign of its rater"
+            "--lease-minutes", type=int, default=60, help="how long a HIT stays claimed without activity of its rater"
         ),
         argument("--max-hits-per-rater", type=int, help="of this batch (default: no limit but the study's)"),
         argument("--draft", action="store_true", help="give out nothing until the batch is launched"),

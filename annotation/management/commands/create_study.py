@@ -28,7 +28,7 @@ class Command(TandemCommand):
             default=[],
             dest="values",
             metavar="NAME=VALUE",
-            help=f"NAME is one of: {', '.join(StudySettingsForm.base_fields)}; may be given several times",
+            help=f"NAME is one of: {', '.join(StudySettingsForm.base_fields)}; may be repeated",
         ),
         argument("--group", metavar="SLUG", help="the group that it belongs to (default: the main one)"),
         argument("--file", help="a study file: instances and generations (JSON Lines or CSV)"),

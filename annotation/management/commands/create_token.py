@@ -20,8 +20,8 @@ class Command(TandemCommand):
 
     arguments = (
         argument("user", metavar="USER", help="the account's name"),
-        argument("--scope", action="append", required=True, choices=Scope.values, help="again for another one"),
-        argument("--study", action="append", default=[], metavar="STUDY", help="only in this one; again for another"),
+        argument("--scope", action="append", required=True, choices=Scope.values, help="may be repeated"),
+        argument("--study", action="append", default=[], metavar="STUDY", help="only in this one; may be repeated"),
         argument("--name", default="from the command line", help="by which the user knows it"),
         argument("--days", type=int, metavar="N", help="how long it is valid (default: without end)"),
     )

@@ -24,7 +24,7 @@ class Command(TandemCommand):
         argument("study", metavar="STUDY"),
         one_of(
             argument("--count", type=int, metavar="N", help=f"how many new raters, 1 to {MOST_LINKS:,}"),
-            argument("--rater", metavar="CODE", help="a new link for this rater, who has lost the old way in"),
+            argument("--rater", metavar="CODE", help="a new link for this rater, who has lost access"),
             required=True,
         ),
         argument("--batch", metavar="NAME", help="they rate this batch only (default: every open batch)"),

@@ -28,9 +28,7 @@ PAIRS = (  # the study, and which of its pairs
     ),
     argument("--dataset", default="", metavar="NAME", help="only pairs of this data set"),
     argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only pairs of these two systems"),
-    argument(
-        "--tag", action="append", default=[], metavar="TAG", help="only instances with this tag; again for another one"
-    ),
+    argument("--tag", action="append", default=[], metavar="TAG", help="only instances with this tag; may be repeated"),
     argument("--instances", metavar="FILE", help="only the instances that a file names, one id a line"),
 )
 
@@ -40,7 +38,7 @@ QUESTIONS = one_of(
         action="append",
         default=[],
         metavar="KEY",
-        help="answer this question of the study; again for another one (default: the main one)",
+        help="answer this question of the study; may be repeated (default: the main one)",
     ),
     argument("--all-questions", action="store_true", help="answer every question of the study"),
 )
@@ -81,7 +79,7 @@ def pairs_of(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def param(about: str) -> Argument:
-    """Declare the option for parameters, which may be given several times."""
+    """Declare the option for parameters, which may be repeated."""
     return argument("--param", type=parameter, action="append", default=[], metavar="KEY=VALUE", help=about)
 
 

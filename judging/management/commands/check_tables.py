@@ -46,7 +46,7 @@ class Command(TandemCommand):
             metavar="T",
             help=f"cosine from which on a cell counts as supported ({SUPPORTED}); what is high depends on the model",
         ),
-        param("sent with each call about entailment, as max_tokens=300; may be given several times"),
+        param("sent with each call about entailment, as max_tokens=300; may be repeated"),
         max_cost("the calls about entailment"),
         argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"),
         argument("--estimate", action="store_true", help="print what --entailment would take, and make no call"),

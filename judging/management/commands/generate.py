@@ -41,7 +41,7 @@ class Command(TandemCommand):
 
     arguments = (
         argument("study", metavar="STUDY", help="the study's slug"),
-        argument("--system", metavar="NAME", help="the system that the texts become those of"),
+        argument("--system", metavar="NAME", help="the system whose texts they become"),
         argument("--endpoint", metavar="NAME", help="who writes them"),
         argument("--show", action="store_true", help="list the systems that were sampled, with all settings"),
         argument("--samples", type=int, default=SAMPLES, metavar="K", help=f"of each instance ({SAMPLES})"),

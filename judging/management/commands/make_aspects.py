@@ -45,7 +45,7 @@ class Command(TandemCommand):
         ),
         argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"to distil from (default: {PAIRS})"),
         argument("--seed", type=int, default=0, metavar="S", help="draws the pairs (default: 0)"),
-        param("sent with each call, as max_tokens=300; may be given several times"),
+        param("sent with each call, as max_tokens=300; may be repeated"),
         max_cost("it"),
         argument(
             "--in-flight",

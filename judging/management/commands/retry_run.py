@@ -20,7 +20,7 @@ class Command(RunJudge):
 
     arguments = (
         argument("run", type=int, metavar="RUN", help="the run's number, as in its page's address"),
-        argument("--unparsed", action="store_true", help="those unparsed of which a question never got an answer"),
+        argument("--unparsed", action="store_true", help="unparsed ones of which a question got no answer"),
         argument("--errors", action="store_true", help="those that ended in an error"),
     )
 

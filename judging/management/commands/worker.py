@@ -24,7 +24,7 @@ class Command(TandemCommand):
     help = "Do queued work: judge runs and other long tasks. Several workers may run, on several machines."
 
     arguments = (
-        argument("--interval", type=float, default=1.0, help="seconds between looks at an empty queue"),
+        argument("--interval", type=float, default=1.0, help="seconds between checks of an empty queue"),
         argument("--batch", action="store_true", help="end when the queue is empty"),
     )
 

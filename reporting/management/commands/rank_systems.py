@@ -46,7 +46,13 @@ class Command(RunJudge):
             "--settle", type=int, default=1, metavar="P", help="stop when P places are settled (default 1; 0: never)"
         ),
         argument("--budget", type=int, metavar="N", help="comparisons at most"),
-        argument("--step", type=int, default=STEP, metavar="N", help=f"comparisons between two looks (default {STEP})"),
+        argument(
+            "--step",
+            type=int,
+            default=STEP,
+            metavar="N",
+            help=f"comparisons between two checks of the ranking (default {STEP})",
+        ),
         argument("--both-orders", action="store_true", help="ask each comparison in both orders; else one is drawn"),
         argument("--seed", type=int, default=0, metavar="S", help="of instances, order and design (default 0)"),
         argument("--dataset", default="", metavar="NAME", help="only instances of this data set"),

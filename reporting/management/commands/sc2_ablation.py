@@ -66,9 +66,7 @@ class Command(TandemCommand):
         ),
         argument("--estimate", action="store_true", help="say what it would take, and ask nothing"),
         argument("--report", action="store_true", help="print what is there, and ask nothing"),
-        argument(
-            "--part", action="append", choices=list(PARTS), help=f"again for another one (default: {', '.join(PAPER)})"
-        ),
+        argument("--part", action="append", choices=list(PARTS), help=f"may be repeated (default: {', '.join(PAPER)})"),
         argument("--rounds", type=int, default=ROUNDS, metavar="R", help=f"default {ROUNDS}"),
         argument("--samples", type=int, nargs="+", metavar="C", help="numbers of tables (default: 1 4 8)"),
         argument("--scheme", nargs="+", choices=list(SCHEMES), metavar="S", help="default: all three"),

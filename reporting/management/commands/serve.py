@@ -24,7 +24,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("--port", default=settings.PORT, help="port on LISTEN_HOST (default: PORT, else 8000)")
-        parser.add_argument("--follow-parent", action="store_true", help="stop when the process above this one ends")
+        parser.add_argument(
+            "--follow-parent", action="store_true", help="stop when the process that started this one ends"
+        )
         parser.add_argument(
             "--web-only", action="store_true", help="without a worker; start `worker` here or elsewhere"
         )
