@@ -77,6 +77,15 @@ def folder(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture(scope="module")
+def german(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("reports") / "de"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pdf, "browser", lambda: None)
+        write_report(study, made, language="de")
+    return made
+
+
 class Loaded(HTMLParser):
     """Collects what a browser would load, and the texts."""
 
@@ -225,10 +234,8 @@ def test_nobody_rated_is_said(study: Study) -> None:
     assert "No ratings of people count" in limitations_of(findings(study, rounds=1), {})[-1]
 
 
-def test_it_is_written_in_german(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "browser", lambda: None)
-    write_report(study, tmp_path / "de", language="de")
-    html = page_of(tmp_path / "de")
+def test_it_is_written_in_german(german: Path) -> None:
+    html = page_of(german)
     assert '<html lang="de">' in html
     assert "So wurde vorgegangen" in html
     assert "Ausgaben von 2 Systemen" in html
@@ -245,17 +252,13 @@ ONLY_ENGLISH = {"the", "of", "by", "with", "people", "ratings", "instances", "wh
 ONLY_GERMAN = {"und", "der", "das", "nach", "mit", "von", "Menschen", "Instanzen"}
 
 
-def test_no_english_is_left_in_german_and_no_german_comes_into_english(
-    study: Study, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pdf, "browser", lambda: None)
-    write_report(study, tmp_path / "de", language="de")
-    english, german = texts_of(folder), texts_of(tmp_path / "de")
-    alike = {text for text in english & german if re.search(r"[a-z]{3,} [A-Za-z]{2,}", text)}
+def test_no_english_is_left_in_german_and_no_german_comes_into_english(folder: Path, german: Path) -> None:
+    english, translated = texts_of(folder), texts_of(german)
+    alike = {text for text in english & translated if re.search(r"[a-z]{3,} [A-Za-z]{2,}", text)}
     assert alike == {"question: Which? → Which is better?"}
-    assert [text for text in german if ONLY_ENGLISH & set(re.findall(r"\w+", text))] == []
+    assert [text for text in translated if ONLY_ENGLISH & set(re.findall(r"\w+", text))] == []
     assert [text for text in english if ONLY_GERMAN & set(re.findall(r"\w+", text))] == []
-    assert [text for text in (*english, *german) if "CSV" in text] == []
+    assert [text for text in (*english, *translated) if "CSV" in text] == []
 
 
 def test_of_several_notes_each_is_translated() -> None:
@@ -285,9 +288,9 @@ def test_the_command_prints_a_pdf_where_chromium_is(
 
 
 def test_a_browser_that_fails_leaves_the_report_without_a_pdf(
-    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(pdf, "browser", lambda: "/bin/false")
-    call_command("report", study.slug, "--out", str(tmp_path / "out"))
+    call_command("report", build_study("empty").slug, "--out", str(tmp_path / "out"))
     assert "no PDF" in capsys.readouterr().out
     assert not (tmp_path / "out" / "report.pdf").exists()
