@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path, PurePath
+from threading import Lock
 from typing import Any
 
 from annotation.core.errors import AnnotationError, BadFile, BadLine
@@ -16,6 +17,7 @@ CHUNK = 10_000
 PARQUET, ARROW = ".parquet", ".arrow"
 # Of an Arrow field that holds JSON as text, which CSV does too.
 JSON_FIELD = {b"tandem": b"json"}
+READING = Lock()  # a bound is of the process: of two that overlap, the one that ends last would leave the other's
 TEXT, INTEGER, NUMBER, BOOLEAN, JSON = "text", "integer", "number", "boolean", "json"
 
 
@@ -70,7 +72,7 @@ def as_json_lines(data: bytes, name: str, *, most: int) -> bytes:
     if form not in (PARQUET, ARROW):
         return data
     try:
-        with _bounded_memory(4 * most + 2**29):
+        with READING, _bounded_memory(4 * most + 2**29):
             return _lines_of(data, name, form, most)
     except MemoryError:
         raise BadFile(name, [BadLine(1, f"it unpacks to far more than {most // 2**20:,} MB: split it")]) from None

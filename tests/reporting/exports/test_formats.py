@@ -2,11 +2,13 @@
 
 import csv
 import json
+import resource
 import sys
 import tracemalloc
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.core.errors import BadFile
+from annotation.core.files import parquet
 from annotation.core.files.parquet import as_json_lines, write_parquet
 from annotation.core.files.sent_files import read_sent
 from annotation.core.files.spreadsheet import restore
@@ -181,6 +184,26 @@ def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path: 
     told = "unpacks to far more than 1 MB" if sys.platform == "linux" else "more than 1 MB"
     with pytest.raises(BadFile, match=told):
         as_json_lines(path.read_bytes(), path.name, most=2**20)
+
+
+def test_files_that_are_read_at_once_leave_no_bound_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, reading, go_on = resource.getrlimit(resource.RLIMIT_AS), Event(), Event()
+
+    def lines_of(data: bytes, *_: object) -> bytes:
+        if data == b"second":
+            reading.set()
+            go_on.wait()
+        else:
+            second.start()
+            reading.wait(0.1)  # it has to wait for its turn
+        return b""
+
+    monkeypatch.setattr(parquet, "_lines_of", lines_of)
+    second = Thread(target=as_json_lines, args=(b"second", "a.parquet"), kwargs={"most": 1})
+    as_json_lines(b"first", "a.parquet", most=1)
+    go_on.set()
+    second.join()
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_without_pyarrow_the_extra_is_named(
