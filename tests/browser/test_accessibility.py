@@ -48,6 +48,7 @@ class Inspection:
 
     def look(self, page: Page, name: str) -> None:
         """Run axe over the page as it stands, in every look; its forms, dialogs and what was typed stay as they are."""
+        page.wait_for_load_state()  # a click returns when the next page begins to come
         if not page.evaluate("'axe' in window"):
             # The page's own policy, which would refuse it, does not bind the browser's driver.
             page.evaluate(AXE_SCRIPT)

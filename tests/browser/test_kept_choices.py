@@ -10,7 +10,7 @@ from annotation.members.accounts import grant_role, login_link
 from annotation.models import Study
 from tests.browser import walk
 from tests.browser.outbox import checked, expect_saved, kept, leave_behind
-from tests.browser.walk import on_server, step
+from tests.browser.walk import on_server, release, step
 from tests.factories import make_batch, make_study
 
 OpenAs = Callable[..., Page]
@@ -50,7 +50,7 @@ def test_others_sign_in_meanwhile(open_as: OpenAs, transactional_db: None) -> No
         choice.click()
         expect(choice).to_be_checked()
         assert on_server(page) == {}
-        held[0].continue_()
+        release(page, held)
         page.unroute("**/outbox*.js")
         expect_saved(page, 1)
         assert (kept(page), on_server(page)) == (0, {1: "right"})

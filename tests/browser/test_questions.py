@@ -277,6 +277,7 @@ def test_a_phone_shows_all_choices_and_a_tap_leads_on(open_as: OpenAs, transacti
         expect(walk.card(page, 0)).to_be_hidden()
         page.get_by_role("link", name="pair 2").click()
         expect(walk.card(page, 1).locator("h2")).to_be_focused()
+        expect_saved(page, 0, 0, 1, 2)
         assert answers() == {(0, 0): "left-slightly", (0, 1): "both-good", (0, 2): "none"}
 
 

@@ -26,6 +26,7 @@ SIDES = {
 def speak(page: Page, language: str) -> None:
     """Choose the language of the page."""
     page.locator(f"footer button[value={language}], footer strong[lang={language}]").click()
+    page.wait_for_load_state()  # all of it, not only its first words
 
 
 def seen(page: Page, selector: str) -> str:
