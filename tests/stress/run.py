@@ -128,6 +128,7 @@ def serving(
                     *(sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"fd://{listener.fileno()}"),
                     *("--workers", str(plan.processes), "--threads", str(plan.threads)),
                     *("--timeout", "60", "--graceful-timeout", "1", "--log-level", "error", "--no-control-socket"),
+                    "--preload",  # as in production: the process after a killed one is a fork
                 ],
                 cwd=ROOT, env=environment | {"PYTHONFAULTHANDLER": "1"}, pass_fds=(listener.fileno(),),
                 start_new_session=True, stderr=log,

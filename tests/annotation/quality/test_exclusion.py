@@ -1,5 +1,6 @@
 """Leaving raters and HITs out and taking them back: nothing is deleted, and no pair gets more ratings than wanted."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
 from random import Random
@@ -284,21 +285,26 @@ def test_a_blocked_rater_is_let_go_on_and_that_is_logged(study: Study, admin: Us
 
 def slots_are_sound(batch: Batch) -> None:
     wanted = batch.raters_per_hit
-    for hit in batch.hits.all():
-        slots = list(hit.slots.order_by("number"))
-        assert [slot.number for slot in slots] == list(range(1, wanted + 1))
-        held = [slot.assignment_id for slot in slots if slot.assignment_id]
+    slots = defaultdict(list)
+    for hit, *slot in batch.slots.order_by("number").values_list("hit", "number", "assignment", "assignment__state"):
+        slots[hit].append(slot)
+    assert len(slots) == batch.hits.count()
+    for of_hit in slots.values():
+        assert [number for number, *_ in of_hit] == list(range(1, wanted + 1))
+        holders = [assignment for _, assignment, _ in of_hit]
+        held = [one for one in holders if one]
         assert len(set(held)) == len(held)
-        assert [slot.assignment_id is None for slot in slots] == sorted(slot.assignment_id is None for slot in slots)
-        for pair in hit.pairs.all():
-            voted = Rating.objects.of_every_question().filter(
-                stage="first", display__pair=pair, display__assignment__in=Assignment.objects.counted()
-            )
-            raters = list(voted.values_list("display__assignment__annotator", flat=True))
-            assert len(raters) <= wanted
-            assert len(set(raters)) == len(raters)
-    held_states = set(Slot.objects.exclude(assignment=None).values_list("assignment__state", flat=True))
-    assert held_states <= {"claimed", "submitted"}
+        assert [one is None for one in holders] == sorted(one is None for one in holders)
+        assert {state for *_, state in of_hit} <= {"claimed", "submitted", None}
+    voted = Rating.objects.of_every_question().filter(
+        stage="first", display__assignment__in=Assignment.objects.counted()
+    )
+    raters = defaultdict(list)
+    for pair, rater in voted.values_list("display__pair", "display__assignment__annotator"):
+        raters[pair].append(rater)
+    for of_pair in raters.values():
+        assert len(of_pair) <= wanted
+        assert len(set(of_pair)) == len(of_pair)
 
 
 @pytest.mark.parametrize("seed", [*(pytest.param(seed, marks=pytest.mark.engine) for seed in range(3)), *range(3, 12)])
