@@ -22,6 +22,7 @@ from django.utils import translation
 from hypothesis import settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from reporting.core.renderer import RENDERER
 from tests import migrated
 from tests.flush import quick_flush
 from tests.rows import undone_at_the_end
@@ -29,8 +30,9 @@ from tools.find_chromium import find_chromium
 
 # `make test-llm`, `make test-models` and `make fuzz` name these: they take models of 130 and 100 MB, or minutes.
 collect_ignore = ["fuzz", "llm", "models"]
-# Properties try the same examples in each run, and none of them is cut off on a slow day.
-settings.register_profile("repeatable", deadline=None, derandomize=True)
+# Properties try the same examples in each run (in `make test-all` four times as many), and none is cut off on a slow day.
+EXAMPLES = int(os.environ.get("TEST_EXAMPLES", "50"))
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=EXAMPLES)
 settings.load_profile("repeatable")
 TESTS = Path(__file__).parent
 BROWSER_TESTS, FUZZ_TESTS = (TESTS / name for name in ("browser", "fuzz"))
@@ -143,6 +145,15 @@ def _static_files_in_their_folders() -> Iterator[None]:
     ):
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", find_once)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_program_for_pictures() -> Iterator[None]:
+    """Keep the program that draws pictures: it would end after a minute without one, and to start it takes half a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RENDERER, "idle_seconds", 3600.0)
+        yield
+    RENDERER.close()
 
 
 @pytest.fixture(autouse=True)

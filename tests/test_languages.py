@@ -99,7 +99,8 @@ def english_left(page: str) -> list[str]:
     return [
         text.id
         for text in texts
-        if text.id != text.string and re.search(rf"(?<!\w){re.escape(text.id)}(?!\w)", visible)
+        if text.id != text.string and text.id in visible  # most are not, which is quicker to see
+        if re.search(rf"(?<!\w){re.escape(text.id)}(?!\w)", visible)
     ]
 
 

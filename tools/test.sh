@@ -15,6 +15,7 @@ on_postgres="engine and django_db and not any_engine and not weekly"
 if [ "${1:-}" = --all ]; then
     on_sqlite=
     on_postgres=django_db
+    export TEST_EXAMPLES=200 # of each property
     shift
 elif [ "${1:-}" = --fast ]; then
     shift
