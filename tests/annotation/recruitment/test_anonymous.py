@@ -18,18 +18,24 @@ from annotation.recruitment.arrival_limits import TooManyArrivals, join_limited
 from annotation.recruitment.base import WorkOutcome, adapter_of
 from annotation.recruitment.channels import change_channel, make_channel, set_open
 from config.settings import PASSWORD_HASHERS
-from tests.annotation.allocation.test_races import together
 from tests.factories import NOON, make_batch, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 GOOD = "correct horse battery"
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    """Store a study with a batch, once for all tests; return its number."""
+    with django_db_blocker.unblock():
+        study = make_study("secret-name", instances=2, question="Which do you like?", contact="ann@example.org")
+        make_batch(study)
+        return study.pk
+
+
 @pytest.fixture
-def study() -> Study:
-    study = make_study("secret-name", instances=2, question="Which do you like?", contact="ann@example.org")
-    make_batch(study)
-    return study
+def study(stored: int) -> Study:
+    return Study.objects.get(pk=stored)
 
 
 def opened(study: Study, kind: str = "anonymous", **options: Any) -> Channel:
@@ -324,27 +330,6 @@ def test_saving_the_settings_forgets_no_arrivals(study: Study) -> None:
     change_channel(channel=channel, name="Renamed", options={"per_address": "1"})  # from a page loaded before
     with pytest.raises(TooManyArrivals):
         join_limited(channel=channel, external_id="b", address="203.0.113.9", at=NOON)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_those_who_come_at_one_moment_are_counted_one_by_one() -> None:
-    channel = opened(make_study("secret-name", instances=0), per_address="3")
-    results = together(
-        [
-            lambda n=n: join_limited(channel=channel, external_id=str(n), address="203.0.113.9", at=NOON)[0]  # type: ignore[misc]
-            for n in range(8)
-        ]
-    )
-    assert sum(isinstance(result, Participant) for result in results) == 3
-    assert sum(isinstance(result, TooManyArrivals) for result in results) == 5
-    assert Annotator.objects.count() == 3
-
-
-@pytest.mark.django_db(transaction=True)
-def test_one_person_who_presses_many_times_at_once_is_one_rater() -> None:
-    channel = opened(make_study("secret-name", instances=0), per_address="1")
-    results = together([lambda: join_limited(channel=channel, external_id="a", address="x", at=NOON)[0].pk] * 8)
-    assert len(set(results)) == 1
 
 
 # Self-registration

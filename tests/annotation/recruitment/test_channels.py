@@ -34,11 +34,18 @@ def signed_in(user: User, **settings: Any) -> Client:
     return client
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    """Store a study with a batch, once for all tests; return its number."""
+    with django_db_blocker.unblock():
+        study = make_study(instances=3)
+        make_batch(study)
+        return study.pk
+
+
 @pytest.fixture
-def study() -> Study:
-    study = make_study(instances=3)
-    make_batch(study)
-    return study
+def study(stored: int) -> Study:
+    return Study.objects.get(pk=stored)
 
 
 @pytest.fixture

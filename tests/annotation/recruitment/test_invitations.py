@@ -20,22 +20,28 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.annotators.consent import withdraw
-from annotation.core.errors import AnnotationError, ClaimRefused, Unacceptable, UnknownName
+from annotation.core.errors import ClaimRefused, Unacceptable, UnknownName
 from annotation.members.accounts import grant_role
 from annotation.models import Annotator, Channel, Invitation, Participant, RoleGrant, Study
 from annotation.recruitment.channels import invitation_channel, set_open
 from annotation.recruitment.invitations import Link, accept_invitation, invite, reissue
-from tests.annotation.allocation.test_races import together
 from tests.factories import NOON, make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    """Store a study with a batch, once for all tests; return its number."""
+    with django_db_blocker.unblock():
+        study = make_study("secret-name", instances=2, question="Which do you like?", contact="ann@example.org")
+        make_batch(study)
+        return study.pk
+
+
 @pytest.fixture
-def study() -> Study:
-    study = make_study("secret-name", instances=2, question="Which do you like?", contact="ann@example.org")
-    make_batch(study)
-    return study
+def study(stored: int) -> Study:
+    return Study.objects.get(pk=stored)
 
 
 def made(study: Study, count: int = 1, **settings: Any) -> list[Link]:
@@ -410,35 +416,3 @@ def test_a_link_can_not_be_used_in_the_second_after_it_was(study: Study) -> None
     accept_invitation(invitation=invitation, at=timezone.now())
     with pytest.raises(ClaimRefused):
         accept_invitation(invitation=invitation, at=timezone.now())
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_many_who_use_a_link_at_one_moment_one_gets_in() -> None:
-    study = make_study("secret-name", instances=1)
-    [link] = made(study)
-    clients = [Client() for _number in range(8)]
-
-    responses = together([lambda one=one: one.get(link.link) for one in clients])  # type: ignore[misc]
-
-    assert sorted(response.status_code for response in responses) == [302] + [403] * 7
-    assert sum(rater_of(client) is not None for client in clients) == 1
-    assert Participant.objects.count() == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_invitation_that_many_accept_at_one_moment_is_spent_once() -> None:
-    made(make_study("secret-name", instances=0))
-    invitation = Invitation.objects.get()
-
-    results = together([lambda: accept_invitation(invitation=invitation, at=timezone.now())] * 8)
-
-    assert sum(isinstance(result, Annotator) for result in results) == 1
-    assert sum(isinstance(result, ClaimRefused) for result in results) == 7
-
-
-@pytest.mark.django_db(transaction=True)
-def test_many_who_invite_at_one_moment_make_one_channel() -> None:
-    study = make_study("secret-name", instances=0)
-    results = together([lambda: made(study)] * 8)
-    assert not [result for result in results if isinstance(result, AnnotationError)]
-    assert Channel.objects.get().invitations.count() == 8

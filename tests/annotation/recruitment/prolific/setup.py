@@ -63,6 +63,12 @@ def stored_study(module_rows: None, django_db_blocker: Any) -> int:
         return store_study().pk
 
 
+@pytest.fixture(name="study")
+def shared_study(stored_study: int) -> Study:
+    """Return that study as it is in this test: in the place of `study`."""
+    return Study.objects.get(pk=stored_study)
+
+
 @pytest.fixture
 def channel(study: Study, prolific: ProlificServer) -> Channel:
     return make_prolific(study, prolific)

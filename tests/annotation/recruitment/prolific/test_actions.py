@@ -44,15 +44,11 @@ from tests.annotation.recruitment.prolific.setup import (
 )
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
 from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
-    return Study.objects.get(pk=stored_study)
 
 
 @pytest.fixture

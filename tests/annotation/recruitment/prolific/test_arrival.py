@@ -1,13 +1,11 @@
 """Participants of Prolific arriving: whose place is whose, what a link needs, and who is turned away."""
 
-import threading
 import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -33,7 +31,8 @@ from tests.annotation.recruitment.prolific.setup import (
 )
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
-from tests.annotation.recruitment.prolific.setup import study as study
+from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
+from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.factories import claim, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -283,28 +282,6 @@ def test_place_of_a_deactivated_account_is_gone(channel: Channel) -> None:
     User.objects.filter(pk=rater(channel).user_id).update(is_active=False)
 
     assert come(channel, browser)[0].status_code == 403
-
-
-@pytest.mark.django_db(transaction=True)
-def test_one_browser_of_two_at_one_moment_gets_the_place(channel: Channel) -> None:
-    answers: list[int] = []
-    together = threading.Barrier(2)
-
-    def arrive() -> None:
-        try:
-            together.wait()
-            answers.append(come(channel)[0].status_code)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=arrive) for _number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sorted(answers) == [302, 403]
-    assert Participant.objects.count() == Submission.objects.count() == 1
 
 
 # Links that Prolific has signed

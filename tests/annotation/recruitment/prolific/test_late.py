@@ -18,7 +18,8 @@ from annotation.recruitment.prolific.submissions import apply_status
 from tests.annotation.recruitment.prolific.setup import OTHER_PID, OTHER_SESSION, PID, SESSION, come, rater
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
-from tests.annotation.recruitment.prolific.setup import study as study
+from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
+from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.factories import claim, make_user, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -35,16 +35,12 @@ from tests.annotation.recruitment.prolific.setup import (
 )
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
 from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.factories import claim, make_user, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 LATER = NOON + timedelta(hours=5)
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
-    return Study.objects.get(pk=stored_study)
 
 
 def end(channel: Channel, outcome: WorkOutcome | None = None, pid: str = PID) -> CompletionMessage | None:

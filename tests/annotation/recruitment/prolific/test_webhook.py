@@ -1,11 +1,9 @@
 """Messages from Prolific: which are taken, once, in which order, and what they do to the work."""
 
 import json
-import threading
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -30,7 +28,8 @@ from tests.annotation.recruitment.prolific.setup import (
 )
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
-from tests.annotation.recruitment.prolific.setup import study as study
+from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
+from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.factories import claim
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -214,28 +213,6 @@ def test_message_without_an_id_is_known_by_its_body(channel: Channel) -> None:
     tell(channel, "AWAITING REVIEW", at=stamp)
 
     assert tell(channel, "AWAITING REVIEW", at=stamp) == "duplicate"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_message_sent_twice_at_once_is_kept_once(channel: Channel) -> None:
-    come(channel)
-    stamp, results, together = now(), [], threading.Barrier(2)
-
-    def send() -> None:
-        try:
-            together.wait()
-            results.append(tell(channel, "AWAITING REVIEW", event="E1", at=stamp))
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=send) for _number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sorted(results) == ["applied", "duplicate"]
-    assert WebhookEvent.objects.count() == 1
 
 
 @pytest.mark.parametrize(
