@@ -42,24 +42,30 @@ COHERENCE: dict[str, Any] = {
 def make_study(slug: str = "tea", *, instances: int = 3, k: int = 2, **settings: Any) -> Study:
     """Make a study with two systems and k pairs per instance; every text is different."""
     study = Study.objects.create(slug=slug, title=slug.title(), seed=1, group=main_group(), **settings)
-    heron = System.objects.create(study=study, name="heron", position=0)
-    wren = System.objects.create(study=study, name="wren", position=1)
-    for place in range(instances):
-        instance = Instance.objects.create(
-            study=study,
-            instance_id=f"i{place}",
-            dataset="talk",
-            source=f"What was said in talk {place}.",
-            position=place,
-        )
-        matchup = Matchup.objects.create(instance=instance, system_a=heron, system_b=wren)
-        for index in range(k):
-            texts = {heron: f"Heron {index} on talk {place}, at length.", wren: f"Wren {index} on talk {place}."}
-            a, b = (
-                Generation.objects.create(instance=instance, system=system, index=index, text=text)
-                for system, text in texts.items()
+    heron, wren = System.objects.bulk_create(
+        System(study=study, name=name, position=place) for place, name in enumerate(("heron", "wren"))
+    )
+    stored = Instance.objects.bulk_create(
+        Instance(study=study, instance_id=f"i{place}", dataset="talk", source=source, position=place)
+        for place, source in enumerate(f"What was said in talk {place}." for place in range(instances))
+    )
+    matchups = Matchup.objects.bulk_create(Matchup(instance=one, system_a=heron, system_b=wren) for one in stored)
+    texts = iter(
+        Generation.objects.bulk_create(
+            Generation(instance=one, system=system, index=index, text=text)
+            for place, one in enumerate(stored)
+            for index in range(k)
+            for system, text in (
+                (heron, f"Heron {index} on talk {place}, at length."),
+                (wren, f"Wren {index} on talk {place}."),
             )
-            Pair.objects.create(matchup=matchup, index=index, generation_a=a, generation_b=b)
+        )
+    )
+    Pair.objects.bulk_create(
+        Pair(matchup=matchup, index=index, generation_a=next(texts), generation_b=next(texts))
+        for matchup in matchups
+        for index in range(k)
+    )
     return study
 
 
@@ -75,10 +81,15 @@ def make_batch(study: Study, pairs: Sequence[Pair], name: str = "first") -> Batc
         pairs_per_hit=2,
         raters_per_hit=1,
     )
-    for position, matchup_id in enumerate(dict.fromkeys(pair.matchup_id for pair in pairs)):
-        hit = Hit.objects.create(batch=batch, matchup_id=matchup_id, position=position)
-        for place, pair in enumerate(pair for pair in pairs if pair.matchup_id == matchup_id):
-            HitPair.objects.create(hit=hit, pair=pair, position=place)
+    hits = Hit.objects.bulk_create(
+        Hit(batch=batch, matchup_id=matchup_id, position=position)
+        for position, matchup_id in enumerate(dict.fromkeys(pair.matchup_id for pair in pairs))
+    )
+    HitPair.objects.bulk_create(
+        HitPair(hit=hit, pair=pair, position=place)
+        for hit in hits
+        for place, pair in enumerate(pair for pair in pairs if pair.matchup_id == hit.matchup_id)
+    )
     return batch
 
 
