@@ -1,11 +1,11 @@
 #!/bin/sh
-# `make test`: the tests on SQLite, then those that depend on the engine on a temporary PostgreSQL.
+# `make test`: the tests on SQLite, and beside them those that depend on the engine on a temporary PostgreSQL.
 #
 # usage: test.sh [PYTEST ARGUMENT ...]        make test
 #        test.sh --all [PYTEST ARGUMENT ...]  make test-all: those marked weekly too, and every database test on PostgreSQL
 #        test.sh --fast [PYTEST ARGUMENT ...] make test-fast: on SQLite, without browser tests and slow ones
 #
-# Arguments go to pytest in every round.
+# Arguments go to pytest in every round. With --all, PostgreSQL's round comes second.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -30,12 +30,30 @@ sh tools/setup_tests.sh
 
 processors=$(count_processors)
 status=0
+on_postgresql() { # in place of this shell, with so many workers
+    workers=$1
+    shift
+    echo "== the tests of \"$on_postgres\", on PostgreSQL =="
+    exec .venv/bin/python tools/with_postgres.py --in-memory \
+        .venv/bin/python -m pytest -n "$workers" -m "$on_postgres" --ignore=tests/browser "$@"
+}
+
+# Browsers, servers and commands in processes of their own leave a processor waiting: one worker more keeps it at work,
+# and the few tests on PostgreSQL.
+if [ -n "$on_sqlite" ]; then
+    said=$TANDEM_DATA_DIR/on_postgresql
+    on_postgresql 1 "$@" >"$said" 2>&1 &
+    beside=$!
+    trap 'kill "$beside" 2>/dev/null && wait "$beside"; rm -rf "$TANDEM_DATA_DIR"' EXIT
+fi
 echo "== the tests, on SQLite =="
 DJANGO_SETTINGS_MODULE=config.settings .venv/bin/python -m tests.migrated &
-# Browsers, servers and commands in processes of their own leave a processor waiting: one worker more keeps it at work.
 .venv/bin/python -m pytest -n $((processors + 1)) -m "$on_sqlite" "$@" || status=1
 
-echo "== the tests of \"$on_postgres\", on PostgreSQL =="
-.venv/bin/python tools/with_postgres.py --in-memory \
-    .venv/bin/python -m pytest -n "$processors" -m "$on_postgres" --ignore=tests/browser "$@" || status=1
+if [ -n "$on_sqlite" ]; then
+    wait "$beside" || status=1
+    cat "$said"
+else
+    (on_postgresql "$processors" "$@") || status=1
+fi
 exit "$status"
