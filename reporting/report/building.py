@@ -27,6 +27,7 @@ from reporting.report.methods import methods_of
 from reporting.report.pdf import write_pdf
 from reporting.report.references import ENTRIES, bibtex, cited
 
+MOST_CONFIGURATIONS = 20  # shown one by one: each has pictures and tables
 PAGE, BIBLIOGRAPHY, NUMBERS, PDF = "report.html", "references.bib", "numbers.json", "report.pdf"
 
 
@@ -68,8 +69,9 @@ def report_page(study: Study, found: dict[str, Any]) -> str:
             configuration_section(
                 one, at, lambda one: by_section(OF_CONFIGURATION, lambda name: _figure(name, found, one))
             )
-            for at, one in enumerate(configurations, start=1)
+            for at, one in enumerate(configurations[:MOST_CONFIGURATIONS], start=1)
         ],
+        "further": len(configurations[MOST_CONFIGURATIONS:]),
         "all_chosen": [row for one in configurations for row in one["chosen"]],
         "methods": methods_of(study, found),
         "limitations": limitations_of(found, by_rater),

@@ -1,7 +1,7 @@
 """What a reader must know before believing a study's numbers, found in the numbers themselves."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -15,6 +15,7 @@ from reporting.findings.sections.data_table import configuration_name
 
 FEW_INSTANCES, FEW_IN_A_BIN = 20, 5
 MUCH_BY_ONE, MANY_FAILED = 0.25, 0.05
+MOST_LISTED = 5  # of one kind
 
 
 def limitations_of(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) -> list[str]:
@@ -22,49 +23,73 @@ def limitations_of(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]
 
     ratings_by_rater : people's counted ratings, by code
     """
-    return [*_of_configurations(found), *_of_people(found, ratings_by_rater)]
+    return [*_shortened(_of_configurations(found)), *_of_people(found, ratings_by_rater)]
 
 
-def _of_configurations(found: Mapping[str, Any]) -> Iterator[str]:
+def _shortened(limits: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield the sentences on configurations, by kind: of one kind some, and how many there are further."""
+    by_kind: dict[str, list[str]] = {}
+    for kind, text in limits:
+        by_kind.setdefault(kind, []).append(text)
+    for texts in by_kind.values():
+        yield from texts[:MOST_LISTED]
+        if further := len(texts[MOST_LISTED:]):
+            yield ngettext(
+                "The same holds, with its own numbers, for %(n)d further configuration.",
+                "The same holds, each with its own numbers, for %(n)d further configurations.",
+                further,
+            ) % {"n": further}
+
+
+def _of_configurations(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each limit with its kind."""
     for one in found["configurations"]:
         name = configuration_name(one)
         people = one["raters"][0]
         rated = people["mean_consistency"].get("n_instances") or 0
         if rated < FEW_INSTANCES:
-            yield _("%(name)s: people rated only %(instances)s; intervals are wide.") % {
-                "name": name,
-                "instances": counted(rated, "instances"),
-            }
+            few = _("%(name)s: people rated only %(instances)s; intervals are wide.")
+            yield "instances", few % {"name": name, "instances": counted(rated, "instances")}
         small = [bin_ for bin_ in people["bins"] if bin_["instances"] < FEW_IN_A_BIN]
         if small:
-            yield ngettext(
+            bins = ngettext(
                 "%(name)s: %(small)d of %(all)d separability bins holds fewer than %(few)d instances.",
                 "%(name)s: %(small)d of %(all)d separability bins hold fewer than %(few)d instances.",
                 len(small),
-            ) % {
-                "name": name,
-                "small": len(small),
-                "all": len(people["bins"]),
-                "few": FEW_IN_A_BIN,
-            }
+            )
+            yield (
+                "bins",
+                bins
+                % {
+                    "name": name,
+                    "small": len(small),
+                    "all": len(people["bins"]),
+                    "few": FEW_IN_A_BIN,
+                },
+            )
         if "chosen_note" in one:
-            yield f"{name}: {selection_note(one['chosen'])}."
+            yield "chosen", f"{name}: {selection_note(one['chosen'])}."
         if "note" in people:
-            yield f"{name}: {said(people['note'])}."
+            yield "note", f"{name}: {said(people['note'])}."
         if sets := people["incomplete_rating_sets"]:
             lacking = ngettext(
                 "%(name)s: %(sets)d rating set lacks a rating.", "%(name)s: %(sets)d rating sets lack a rating.", sets
             )
-            yield lacking % {"name": name, "sets": sets}
+            yield "incomplete", lacking % {"name": name, "sets": sets}
         for judge in one["raters"][1:]:
             failed = judge["asked"] - judge["parsed"]
             if judge["asked"] and failed / judge["asked"] > MANY_FAILED:
-                yield _("%(name)s: “%(judge)s” gave no readable verdict on %(failed)d of %(asked)d presentations.") % {
-                    "name": name,
-                    "judge": rater_name(judge["rater"]),
-                    "failed": failed,
-                    "asked": judge["asked"],
-                }
+                unread = _("%(name)s: “%(judge)s” gave no readable verdict on %(failed)d of %(asked)d presentations.")
+                yield (
+                    "unread",
+                    unread
+                    % {
+                        "name": name,
+                        "judge": rater_name(judge["rater"]),
+                        "failed": failed,
+                        "asked": judge["asked"],
+                    },
+                )
 
 
 def _of_people(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) -> Iterator[str]:

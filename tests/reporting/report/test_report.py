@@ -18,7 +18,7 @@ from reporting.core.scripted import SCRIPTED
 from reporting.core.words import said
 from reporting.findings.rankings import ranking_models
 from reporting.findings.study_findings import findings
-from reporting.report import pdf
+from reporting.report import building, pdf
 from reporting.report.building import write_report
 from reporting.report.limitations import limitations_of
 from reporting.report.references import ENTRIES, bibtex, cited
@@ -228,6 +228,23 @@ def test_every_reference_is_an_entry_that_bibtex_takes() -> None:
             for value in fields.values()
         )
         assert all(", " in one or one.startswith("{") for one in fields["author"].split(" and "))
+
+
+def test_of_many_configurations_the_first_are_shown_and_the_others_counted(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "MOST_CONFIGURATIONS", 2)
+    found = findings(study, rounds=1)
+    [one] = found["configurations"]
+    many = {**found, "configurations": [one] * 5}
+    page = building.report_page(study, many)
+    assert page.count('class="configuration"') == 2
+    assert "The 3 other configurations are in numbers.json" in page
+    few, all_ = limitations_of(found, {}), limitations_of({**found, "configurations": [one] * 9}, {})
+    assert len(few) > 2
+    listed = [said for said in few[:-1] for _ in range(5)]
+    assert [said for said in all_[:-1] if said in listed] == listed
+    assert all_.count("The same holds, each with its own numbers, for 4 further configurations.") == len(few) - 1
 
 
 def test_nobody_rated_is_said(study: Study) -> None:
