@@ -6,17 +6,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from analysis.intervals import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
 from analysis.jackknife import MIN_CLUSTERS
-from annotation.models import Annotator, Assignment, Batch, Consent, Study
+from annotation.models import Annotator, Assignment, Batch, Consent, Hit, Study
+from annotation.studies.configurations import configurations as known_configurations
+from annotation.studies.outcomes import select_each
 from judging.methods.prompts import files_named
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from judging.outcomes.judgments import judges_of
 from reporting.core.text import level_text
+
+MOST_BATCHES = 5  # described one by one
 
 
 def methods_of(study: Study, found: Mapping[str, Any]) -> list[str]:
@@ -28,10 +32,12 @@ def methods_of(study: Study, found: Mapping[str, Any]) -> list[str]:
 def _task(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
     configurations = found["configurations"]
     systems = {one[side] for one in configurations for side in ("system_a", "system_b")}
+    selections = select_each(study, known_configurations(study, checks=False))
+    compared = {(one.configuration.dataset, name) for one in selections for name in one.instance_ids}
     yield _("Task: %(kind)s. Outputs of %(systems)s were compared on %(instances)s in %(pairs)s.") % {
         "kind": study.get_task_kind_display(),
         "systems": ngettext("%(n)d system", "%(n)d systems", len(systems)) % {"n": len(systems)},
-        "instances": _instances(sum(one["instances"] for one in configurations)),
+        "instances": _instances(len(compared)),
         "pairs": _pairs(sum(one["pairs"] for one in configurations)),
     }
     for question in study.questions:
@@ -51,45 +57,71 @@ def _pairs(number: int) -> str:
 
 
 def _batches(study: Study) -> Iterator[str]:
-    present = Assignment.objects.filter(state=Assignment.State.SUBMITTED, annotator__withdrawn_at=None)
-    for batch in study.batches.select_related("system_a", "system_b"):
-        what = {
-            "batch": batch.name,
-            "spec": batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec"),
-            "seed": batch.seed,
-            "chosen": _chosen(batch),
-            "hits": batch.hits.count(),
-            "pairs": batch.pairs_per_hit,
-            "raters": batch.raters_per_hit,
-            "done": present.filter(hit__batch=batch).count(),
+    from_elsewhere = Q(origin=Batch.Origin.IMPORTED, purpose=Batch.Purpose.RATING)
+    batches, imported = list(study.batches.all()), list(study.batches.filter(from_elsewhere))
+    if len(imported) > MOST_BATCHES:
+        batches = list(study.batches.exclude(from_elsewhere))
+        yield _(
+            "The ratings of %(n)d batches were collected elsewhere and imported: %(hits)d HITs, submitted %(done)d times."
+        ) % _sums(imported)
+    for batch in batches[:MOST_BATCHES]:
+        yield from _batch(batch)
+    if further := batches[MOST_BATCHES:]:
+        yield ngettext(
+            "%(n)d further batch: %(hits)d HITs, submitted %(done)d times.",
+            "%(n)d further batches: %(hits)d HITs, submitted %(done)d times.",
+            len(further),
+        ) % _sums(further)
+
+
+def _sums(batches: list[Batch]) -> dict[str, int]:
+    """Return how many batches and HITs there are, and how often these were submitted by those who have not withdrawn."""
+    done = Assignment.objects.filter(state=Assignment.State.SUBMITTED, annotator__withdrawn_at=None)
+    of = {"batch__in": batches}
+    return {
+        "n": len(batches),
+        "hits": Hit.objects.filter(**of).count(),
+        "done": done.filter(hit__batch__in=batches).count(),
+    }
+
+
+def _batch(batch: Batch) -> Iterator[str]:
+    what = {
+        "batch": batch.name,
+        "spec": batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec"),
+        "seed": batch.seed,
+        "chosen": _chosen(batch),
+        "pairs": batch.pairs_per_hit,
+        "raters": batch.raters_per_hit,
+        **_sums([batch]),
+    }
+    if batch.purpose != Batch.Purpose.RATING:
+        yield _("Batch %(batch)s (%(hits)d HITs) assessed the raters and enters no finding.") % what
+    elif batch.origin == Batch.Origin.IMPORTED:
+        yield (
+            _(
+                "The ratings of batch %(batch)s were collected elsewhere and imported: %(hits)d HITs, submitted %(done)d times."
+            )
+            % what
+        )
+    else:
+        known, unknown = (
+            _("Batch %(batch)s: %(chosen)s (%(spec)s, seed %(seed)d)."),
+            _("Batch %(batch)s: how its instances were chosen is not recorded."),
+        )
+        yield (known if what["spec"] else unknown) % what
+        yield (
+            _(
+                "It has %(hits)d HITs with N = %(pairs)d pairs of one instance each, for R = %(raters)d raters; they were "
+                "submitted %(done)d times."
+            )
+            % what
+        )
+    if batch.gold_rate or batch.repeat_rate:
+        yield _("Of a rater's HITs %(gold)g were hidden checks with a known answer, %(repeat)g hidden repeats.") % {
+            "gold": batch.gold_rate,
+            "repeat": batch.repeat_rate,
         }
-        if batch.purpose != Batch.Purpose.RATING:
-            yield _("Batch %(batch)s (%(hits)d HITs) assessed the raters and enters no finding.") % what
-        elif batch.origin == Batch.Origin.IMPORTED:
-            yield (
-                _(
-                    "The ratings of batch %(batch)s were collected elsewhere and imported: %(hits)d HITs, submitted %(done)d times."
-                )
-                % what
-            )
-        else:
-            known, unknown = (
-                _("Batch %(batch)s: %(chosen)s (%(spec)s, seed %(seed)d)."),
-                _("Batch %(batch)s: how its instances were chosen is not recorded."),
-            )
-            yield (known if what["spec"] else unknown) % what
-            yield (
-                _(
-                    "It has %(hits)d HITs with N = %(pairs)d pairs of one instance each, for R = %(raters)d raters; they were "
-                    "submitted %(done)d times."
-                )
-                % what
-            )
-        if batch.gold_rate or batch.repeat_rate:
-            yield _("Of a rater's HITs %(gold)g were hidden checks with a known answer, %(repeat)g hidden repeats.") % {
-                "gold": batch.gold_rate,
-                "repeat": batch.repeat_rate,
-            }
 
 
 def _chosen(batch: Batch) -> str:

@@ -86,7 +86,7 @@ def _json_lines(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
 
 
 def read_json(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
-    """Read JSON Lines, or one JSON array of objects; records are numbered by the line on which they start."""
+    """Read JSON Lines, or one JSON array of objects; records are numbered as by `read_json_array`."""
     return read_json_array(data) if is_json_array(data) else read_json_lines(data)
 
 
@@ -104,7 +104,10 @@ def is_json_array(data: bytes) -> bool:
 
 
 def read_json_array(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
-    """Read one JSON array of objects, over any number of lines; reading stops at the first syntax error."""
+    """Read one JSON array of objects; reading stops at the first syntax error.
+
+    Records are numbered by the line on which they start; where all stand on one line, by their place in the array.
+    """
     bad: list[BadLine] = []
     return _json_array(data, bad), bad
 
@@ -117,9 +120,10 @@ def _json_array(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
         return
     at = text.index("[") + 1
     number = 1 + text.count("\n", 0, at)
+    has_lines = 0 <= text.find("\n", at) < text.rfind("]")
     try:
-        for start, end, problem, value in items_of_array(text, at):
-            number += text.count("\n", at, start)
+        for place, (start, end, problem, value) in enumerate(items_of_array(text, at), start=1):
+            number = number + text.count("\n", at, start) if has_lines else place
             at = start
             report(READING, start, len(text))
             if len(bad) >= MOST_BAD_LINES:

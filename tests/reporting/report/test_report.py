@@ -21,8 +21,10 @@ from reporting.findings.study_findings import findings
 from reporting.report import building, pdf
 from reporting.report.building import write_report
 from reporting.report.limitations import limitations_of
+from reporting.report.methods import MOST_BATCHES, methods_of
 from reporting.report.references import ENTRIES, bibtex, cited
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
+from tests.reporting.logic.test_repair import build_four_systems
 
 pytestmark = pytest.mark.django_db
 # Of these two files alone, though `cot.v1` is in the name as well.
@@ -245,6 +247,17 @@ def test_of_many_configurations_the_first_are_shown_and_the_others_counted(
     listed = [said for said in few[:-1] for _ in range(5)]
     assert [said for said in all_[:-1] if said in listed] == listed
     assert all_.count("The same holds, each with its own numbers, for 4 further configurations.") == len(few) - 1
+
+
+def test_instances_that_systems_share_count_once_and_many_batches_are_added_up() -> None:
+    study, _ = build_four_systems(instances=3)
+    made = " ".join(methods_of(study, findings(study, rounds=1)))
+    assert "Outputs of 4 systems were compared on 3 instances in 18 pairs." in made
+    assert made.count("It has 3 HITs with N = 1 pairs") == MOST_BATCHES
+    assert "1 further batch: 3 HITs, submitted 0 times." in made
+    Batch.objects.update(origin="imported")
+    made = " ".join(methods_of(study, findings(study, rounds=1)))
+    assert "The ratings of 6 batches were collected elsewhere and imported: 18 HITs, submitted 0 times." in made
 
 
 def test_nobody_rated_is_said(study: Study) -> None:
