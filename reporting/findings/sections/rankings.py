@@ -1,6 +1,6 @@
 """The section on rankings: each rater's ranking, who beats whom, tests between systems, and win rates at equal lengths."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.functional import Promise
@@ -17,6 +17,7 @@ from reporting.findings.sections.data_table import DataTable, Row, adjusted_head
 Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
 SHADES = 5
+MOST_NAMED = 10  # systems in a sentence
 MEASURES: dict[str, tuple[str | Promise, int]] = {  # heading, and decimals of the ranking's values
     "bradley_terry": (gettext_lazy("Bradley–Terry"), 0),
     "sep_bradley_terry": (gettext_lazy("SEP-Bradley–Terry"), 0),
@@ -55,7 +56,7 @@ def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Find
         "table": _ranking_table(at, main, named),
         "notes": _notes(main, named),
         "matrix": _matrix(matrix, order) if len(order) > 2 else None,
-        "cycles": [" → ".join([*cycle, cycle[0]]) for cycle in matrix["cycles"]],
+        "cycles": [named_together(cycle) for cycle in matrix["cycles"]],
         "tests": _tests_table(at, tests, order),
         "tested": _tested_text(tests),
     }
@@ -76,6 +77,13 @@ def first_text(ranking: Findings) -> str:
     if first["by_more_than_chance"]:
         return _("%(system)s is first, by more than chance (%(p)s).") % values
     return _("%(system)s is first, but not by more than chance (%(p)s).") % values
+
+
+def named_together(systems: Sequence[str]) -> str:
+    """Name some systems, or say how many they are."""
+    if len(systems) <= MOST_NAMED:
+        return ", ".join(systems)
+    return _("%(number)d of these systems") % {"number": len(systems)}
 
 
 def tested_p_text(p_value: float | None, tests: int) -> str:
