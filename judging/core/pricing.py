@@ -8,6 +8,7 @@ from judging.models import Endpoint
 
 MILLION = Decimal(1_000_000)
 PLACES = Decimal("0.00000001")  # as a completion stores its cost
+CAPS_BELOW = 1_000_000  # what is larger can't be stored
 
 
 def cost_of(
@@ -48,8 +49,8 @@ def check_cap(max_cost: Decimal | None, *endpoints: Endpoint | None) -> None:
     """
     if max_cost is None:
         return
-    if not max_cost.is_finite() or max_cost < 0:
-        raise BadSettings(f"the cap on the cost must be a sum of money, got {max_cost}")
+    if not max_cost.is_finite() or not 0 <= max_cost < CAPS_BELOW:
+        raise BadSettings(f"the cap on the cost must be a sum of money below {CAPS_BELOW:,}, got {max_cost}")
     for endpoint in filter(None, endpoints):
         if None in (endpoint.price_prompt, endpoint.price_completion):
             raise BadSettings(

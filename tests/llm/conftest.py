@@ -82,16 +82,17 @@ def key_name(small_model: SmallModel, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def say_row(pytestconfig: pytest.Config) -> Callable[[Row], None]:
+def say_row(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> Callable[[Row], None]:
     """Print a row of the table, in the order of `COLUMNS`, at once: whoever stops the tests has what there is."""
     reporter = pytestconfig.pluginmanager.get_plugin("terminalreporter")
 
     def say(row: Row) -> None:
         head = [] if pytestconfig.stash.get(HAS_HEAD, False) else [COLUMNS]
         pytestconfig.stash[HAS_HEAD] = True
-        for first, *others in [*head, row]:
-            cells = [cell.rjust(len(name)) for cell, name in zip(others, COLUMNS[1:], strict=True)]
-            reporter.ensure_newline()
-            reporter.write_line("  ".join([first.ljust(len(COLUMNS[0])), *cells]))
+        with capsys.disabled():
+            for first, *others in [*head, row]:
+                cells = [cell.rjust(len(name)) for cell, name in zip(others, COLUMNS[1:], strict=True)]
+                reporter.ensure_newline()
+                reporter.write_line("  ".join([first.ljust(len(COLUMNS[0])), *cells]))
 
     return say

@@ -22,9 +22,9 @@ from judging.models import AspectSet, Completion, Endpoint, Judgment
 from tests.factories import add_instances, make_study
 from tests.llm.conftest import Row, SmallModel
 
-PAIRS, FEW_PAIRS = 10, 4
+PAIRS, PAIRS_OF_TABLES, FEW_PAIRS = 10, 6, 4
 ATTEMPTS, ATTEMPT = 3, 1_000_000  # how often a question is asked at most; how far its samples are apart
-SAMPLES = 3  # that methods draw: each is read as the others are
+SAMPLES, TABLES = 3, 4  # that methods draw: each is read as the others are; of three tables, too few can be read
 OUTCOMES = ("a", "tie", "b", "unparsed", "refused", "errors")
 ASKING = [name for name in method_names() if find_method(name).needs_endpoint]
 
@@ -49,7 +49,7 @@ CALLS: Mapping[str, dict[str, int]] = {
     "ranked-function": {"verdict": 1},
     "token-preference": {"verdict": 1},
     "reference": {"reference": 1, "verdict": 1},
-    "sc2": {"table": SAMPLES, "comparator": SAMPLES - 1, "verdict": 1},
+    "sc2": {"table": TABLES, "comparator": TABLES - 1, "verdict": 1},
 }
 MOST_TOKENS = 40  # of one answer; long enough for the answer forms, short enough for two cores
 # Grammars that hold the model to an answer form, by method or parser: by itself it keeps to one now and then only, and
@@ -107,7 +107,7 @@ def study_of(pairs: int) -> Study:
 def params_of(method: str) -> list[tuple[str, object]]:
     """Return what is sent with each call."""
     if method == "sc2":
-        return [("verdict_schema", "auto"), ("samples", SAMPLES), ("aspects", ASPECTS), *FOR_TABLES]
+        return [("verdict_schema", "auto"), ("samples", TABLES), ("aspects", ASPECTS), *FOR_TABLES]
     if method in BY_SCHEMA:
         return [("verdict_schema", "auto"), ("max_tokens", BY_SCHEMA[method])]
     if method == "ranked-function":
@@ -123,6 +123,8 @@ def form_of(method: str) -> str:
 
 def pairs_for(method: str) -> int:
     """Return how many pairs a method judges: few where its answers are of the form in which those of another one are read."""
+    if method == "sc2":
+        return PAIRS_OF_TABLES  # whose tables take the most time
     return FEW_PAIRS if form_of(method) == "verdict-line" and method not in ("cot", *BY_SCHEMA) else PAIRS
 
 
