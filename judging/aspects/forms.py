@@ -4,9 +4,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects
-from judging.core.constants import MOST_SEED
 from judging.core.errors import BadSettings
-from judging.core.fields import CapField, NarrowingForm, ParametersField, endpoint_field
+from judging.core.fields import CapField, NarrowingForm, ParametersField, SeedField, endpoint_field
 from judging.methods.direct import LONGEST_ASPECT
 from judging.methods.options import MOST_ASPECTS
 
@@ -43,9 +42,7 @@ class DistilForm(NarrowingForm):
         label=_("Pairs"),
         help_text=_("Drawn from all pairs of the study; each of their texts is looked at once."),
     )
-    seed = forms.IntegerField(
-        min_value=0, max_value=MOST_SEED, initial=0, label=_("Seed"), help_text=_("Draws the pairs.")
-    )
+    seed = SeedField(initial=0, help_text=_("Draws the pairs."))
     params = ParametersField(
         help_text=_("key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out.")
     )

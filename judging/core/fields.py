@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.errors import AnnotationError, UnknownName
 from annotation.models import Study
 from annotation.questions.questions import MAIN
-from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.errors import JudgingError
 from judging.models import Endpoint, Judge
 
@@ -72,6 +72,34 @@ class CapField(forms.DecimalField):
         )
 
 
+class SeedField(forms.IntegerField):
+    """A seed of draws."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"min_value": 0, "max_value": MOST_SEED, "label": _("Seed"), **kwargs})
+
+
+class InFlightField(forms.IntegerField):
+    """How many calls are made at the same time."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        settings = {"min_value": 1, "max_value": MAX_IN_FLIGHT, "initial": 8, "label": _("Calls in flight")}
+        super().__init__(**{**settings, **kwargs})
+
+
+class StartLimitField(forms.IntegerField):
+    """How much is asked at the most before work pauses."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        settings = {
+            "min_value": 1,
+            "max_value": MOST_SEED,
+            "label": _("Most presentations in this start"),
+            "help_text": _("For a first try; start it again to continue. Empty: all."),
+        }
+        super().__init__(required=False, **{**settings, **kwargs})
+
+
 class NarrowingForm(forms.Form):
     """A form of which one part, folded away at first, narrows what is chosen.
 
@@ -100,7 +128,7 @@ class AskedJudgeForm(NarrowingForm):
     judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
     question = forms.ChoiceField(label=_("Question"))
     dataset = forms.ChoiceField(required=False, label=_("Data set"))
-    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
+    in_flight = InFlightField()
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

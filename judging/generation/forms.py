@@ -8,9 +8,18 @@ from django.utils.translation import gettext_lazy as _
 from annotation.batches.sampling import ids_of
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.models import Study
-from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.errors import BadSettings
-from judging.core.fields import CapField, IdsField, NarrowingForm, ParametersField, endpoint_field, or_all
+from judging.core.fields import (
+    CapField,
+    IdsField,
+    InFlightField,
+    NarrowingForm,
+    ParametersField,
+    SeedField,
+    StartLimitField,
+    endpoint_field,
+    or_all,
+)
 from judging.generation.instances import InstanceSelection
 from judging.generation.prompt_templates import (
     LONGEST,
@@ -53,9 +62,7 @@ class GenerateForm(NarrowingForm):
     max_tokens = forms.IntegerField(
         required=False, min_value=1, label=_("Longest text, in tokens"), help_text=_("Empty: the endpoint’s own.")
     )
-    seed = forms.IntegerField(
-        min_value=0, max_value=MOST_SEED, initial=0, label=_("Seed"), help_text=_("Draws a seed for each call.")
-    )
+    seed = SeedField(initial=0, help_text=_("Draws a seed for each call."))
     template = forms.ChoiceField(
         required=False, label=_("Template"), help_text=_("What is asked. Their texts are below.")
     )
@@ -85,13 +92,8 @@ class GenerateForm(NarrowingForm):
     max_cost = CapField(help_text=_("For all of the system’s texts, in the endpoint’s currency. Empty: no cap."))
     dataset = forms.ChoiceField(required=False, label=_("Data set"))
     instances = IdsField(help_text=_("One a line. Empty: all."))
-    limit = forms.IntegerField(
-        required=False,
-        min_value=1,
-        label=_("Most instances in this start"),
-        help_text=_("For a first try; start it again to continue. Empty: all."),
-    )
-    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
+    limit = StartLimitField(label=_("Most instances in this start"))
+    in_flight = InFlightField()
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -7,8 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.questions.questions import MAIN, Question
-from judging.core.constants import MOST_SEED
-from judging.core.fields import or_all
+from judging.core.fields import SeedField, or_all
 from judging.models import Judge
 from judging.review.marks import LONGEST_NOTE
 
@@ -22,7 +21,7 @@ class CompareForm(forms.Form):
     question = forms.ChoiceField(required=False, label=_("Question"))
     only = forms.BooleanField(required=False, label=_("Only disagreements"))
     drawn = forms.BooleanField(required=False, label=_("Only 100 disagreements drawn at random, to mark their reasons"))
-    seed = forms.IntegerField(required=False, min_value=0, max_value=MOST_SEED, label=_("Seed of the draw (0)"))
+    seed = SeedField(required=False, label=_("Seed of the draw (0)"))
 
     def __init__(
         self,

@@ -17,9 +17,17 @@ from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import named_questions
-from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.errors import JudgingError
-from judging.core.fields import CapField, IdsField, NarrowingForm, ParametersField, or_all
+from judging.core.fields import (
+    CapField,
+    IdsField,
+    InFlightField,
+    NarrowingForm,
+    ParametersField,
+    SeedField,
+    StartLimitField,
+    or_all,
+)
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, Baseline, find_method, method_names
 from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
@@ -115,13 +123,7 @@ class JudgeForm(forms.Form):
             "null leaves a default out."
         ),
     )
-    seed = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=MOST_SEED,
-        label=_("Seed"),
-        help_text=_("Draws the orders and the samples. Empty: any, recorded."),
-    )
+    seed = SeedField(required=False, help_text=_("Draws the orders and the samples. Empty: any, recorded."))
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -225,18 +227,13 @@ class PairsForm(NarrowingForm):
         label=_("Pairs that are on no HIT too"),
         help_text=_("Verdicts on pairs that people do not rate make their win rates more precise."),
     )
-    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
+    in_flight = InFlightField()
     max_cost = CapField(
         help_text=_(
             "In the endpoint's currency; the run stops before it would spend more. Empty: no cap, or that it has."
         )
     )
-    limit = forms.IntegerField(
-        required=False,
-        min_value=1,
-        label=_("Most presentations in this start"),
-        help_text=_("For a first try; start it again to continue. Empty: all."),
-    )
+    limit = StartLimitField()
 
     dataset = forms.ChoiceField(required=False, label=_("Data set"))
     systems = forms.ChoiceField(required=False, label=_("Systems"))

@@ -9,8 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.short_names import ShortNameField
 from annotation.models import Study
 from annotation.questions.questions import MAIN
-from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
-from judging.core.fields import CapField, NarrowingForm
+from judging.core.fields import CapField, InFlightField, NarrowingForm, SeedField
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, find_method, method_names
 from judging.methods.options import MOST_SHOTS
@@ -74,10 +73,8 @@ class TuningForm(NarrowingForm):
     name = ShortNameField(
         max_length=LONGEST_NAME, required=False, label=_("Name of the new judge"), help_text=_("Empty: NAME-tuned.")
     )
-    seed = forms.IntegerField(
-        min_value=0, max_value=MOST_SEED, initial=0, label=_("Seed"), help_text=_("Draws which instances are held out.")
-    )
-    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
+    seed = SeedField(initial=0, help_text=_("Draws which instances are held out."))
+    in_flight = InFlightField()
     max_cost = CapField(help_text=_("In the endpoint's currency, of the whole. Empty: no cap."))
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Study
 from judging.audits.stress import CHANGES, StressTest
 from judging.core.constants import MOST_SEED
-from judging.core.fields import AskedJudgeForm, CapField
+from judging.core.fields import AskedJudgeForm, CapField, SeedField
 from judging.models import Judge, JudgeAudit
 from reporting.audits.words import CHANGE_NAMES
 
@@ -49,7 +49,7 @@ class JudgeAuditForm(AskedJudgeForm):
         widget=forms.CheckboxSelectMultiple,
         label=_("Changes of a stress test"),
     )
-    seed = forms.IntegerField(required=False, min_value=0, max_value=MOST_SEED, initial=0, label=_("Seed"))
+    seed = SeedField(required=False, initial=0)
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, study=study, judges=judges.filter(endpoint__isnull=False), **kwargs)

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
 from judging.audits.services import Audit
-from judging.core.fields import AskedJudgeForm, CapField
+from judging.core.fields import AskedJudgeForm, CapField, SeedField, StartLimitField
 from judging.core.visibility import prompt_files_of
 from judging.models import Judge, PromptFile
 from judging.runs.forms import runnable_methods
@@ -43,19 +43,10 @@ class LogicAuditForm(AskedJudgeForm):
     instances = forms.IntegerField(
         required=False, min_value=1, label=_("Number of instances"), help_text=_("Drawn at random. Empty: all.")
     )
-    seed = forms.IntegerField(
-        required=False,
-        min_value=0,
-        initial=0,
-        label=_("Seed"),
-        help_text=_("Draws the instances; more with the same seed include the fewer."),
+    seed = SeedField(
+        required=False, initial=0, help_text=_("Draws the instances; more with the same seed include the fewer.")
     )
-    limit = forms.IntegerField(
-        required=False,
-        min_value=1,
-        label=_("Most presentations in this start"),
-        help_text=_("For a first try; start it again to continue. Empty: all."),
-    )
+    limit = StartLimitField()
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, study=study, judges=judges.filter(method__in=runnable_methods()), **kwargs)

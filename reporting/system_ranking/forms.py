@@ -8,13 +8,13 @@ from django.utils.translation import gettext_lazy as _
 
 from analysis.adaptive import STEP
 from annotation.models import Study
-from judging.core.fields import AskedJudgeForm, CapField
+from judging.core.constants import MOST_SEED
+from judging.core.fields import AskedJudgeForm, CapField, SeedField, StartLimitField
 from judging.models import Judge
 from judging.runs.forms import runnable_methods
 from reporting.system_ranking.designs import OPTIONS, WantedRanking
 
 BALANCED = "balanced"
-MOST = 2**31 - 1
 DESIGN_NAMES = {
     "adaptive": _("adaptive: where the ranking is the least sure"),
     "swiss": _("Swiss: neighbours in the ranking so far"),
@@ -43,7 +43,7 @@ class RankingForm(AskedJudgeForm):
     )
     settle = forms.IntegerField(
         min_value=0,
-        max_value=MOST,
+        max_value=MOST_SEED,
         initial=1,
         label=_("Stop when so many places are settled"),
         help_text=_("From the first place on. 0: never, it uses the whole budget."),
@@ -51,7 +51,7 @@ class RankingForm(AskedJudgeForm):
     budget = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=MOST,
+        max_value=MOST_SEED,
         label=_("Comparisons at most"),
         help_text=_("Empty: all that the design has."),
     )
@@ -68,28 +68,15 @@ class RankingForm(AskedJudgeForm):
     sample = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=MOST,
+        max_value=MOST_SEED,
         label=_("Number of instances"),
         help_text=_("Drawn at random. Empty: all."),
     )
-    seed = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=MOST,
-        initial=0,
-        label=_("Seed"),
-        help_text=_("Draws instances, the order of the texts, and the design."),
-    )
+    seed = SeedField(required=False, initial=0, help_text=_("Draws instances, the order of the texts, and the design."))
     step = forms.IntegerField(
-        min_value=1, max_value=MOST, initial=STEP, label=_("Comparisons between two looks at the ranking")
+        min_value=1, max_value=MOST_SEED, initial=STEP, label=_("Comparisons between two looks at the ranking")
     )
-    limit = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=MOST,
-        label=_("Most presentations in this start"),
-        help_text=_("For a first try; start it again to continue. Empty: all."),
-    )
+    limit = StartLimitField()
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, study=study, judges=judges.filter(method__in=runnable_methods()), **kwargs)

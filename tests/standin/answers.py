@@ -26,6 +26,14 @@ LETTERS = re.compile(r"\b(A|1|m)\b\W{1,3}(?:or|/|and)\W{1,3}\b(B|2|M)\b")
 NUMBER = re.compile(r"\b(?:number|score|digit|integer|rating|grade)\b|\b1\b.{0,12}\b(?:5|7|10)\b", re.IGNORECASE)
 RANGE = re.compile(r"\b(\d{1,2})\b\s*(?:to|and|–|-|—)\s*\b(\d{1,2})\b")
 FENCED = re.compile(r"^\[(?P<fence>[0-9a-f]{16}) begin\]\n(?P<text>.*?)\n\[(?P=fence) end\]$", re.MULTILINE | re.DOTALL)
+# Marks that published prompts ask for, and what is on offer then: the first text, the second, a tie where there is one.
+MARKS = {
+    "[[A>B]]": ("[[A>B]]", "[[B>>A]]", "[[A=B]]"),
+    "[[A]]": ("[[A]]", "[[B]]", "[[C]]"),
+    "[RESULT]": ("[RESULT] A", "[RESULT] B"),
+    "\\boxed{": ("\\boxed{A}", "\\boxed{B}"),
+}
+MODELS = ("m", "M")  # AlpacaEval's letters, which stand alone
 UNLIKELY = [(f"~{number}", 1e-9) for number in range(20)]
 TOKEN = re.compile(r"\s*(?:[^\W_]+|[\W_])")
 
@@ -81,8 +89,12 @@ def in_the_form(question: str, body: Body, behaviour: Behaviour, *, seed: object
         return "\n".join(
             SLOT.sub(lambda slot: value_for(slot[1], instructions, body, behaviour, seed=seed), line) for line in form
         )
+    asked = "\n".join(str(message.get("content") or "") for message in body["messages"][:-1]) + instructions
+    if marks := next((marks for mark, marks in MARKS.items() if mark in asked), ()):
+        return f"Comparison: {SENTENCE}.\n{choose(body, behaviour, seed=seed, offered=marks)}"
     offered = offer_in(instructions) or ("A", "B")
-    return f"Comparison: {SENTENCE}.\nPreferred: {choose(body, behaviour, seed=seed, offered=offered)}"
+    said = choose(body, behaviour, seed=seed, offered=offered)
+    return said if offered == MODELS else f"Comparison: {SENTENCE}.\nPreferred: {said}"
 
 
 def instructions_in(question: str) -> str:

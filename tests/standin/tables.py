@@ -18,7 +18,7 @@ MOST_WORDS = 8
 
 
 def table_answer(question: str, *, seed: object, how: str) -> str | None:
-    """Return the answer to a question about tables or aspects; `None` for any other one.
+    """Return the answer to a question about tables, their cells or aspects; `None` for any other one.
 
     how : which table wins: the one with the higher `grade`; the `first`; by a `cycle`, in which no grade is the best;
           or `unclear`, an answer that names none
@@ -29,9 +29,16 @@ def table_answer(question: str, *, seed: object, how: str) -> str | None:
         return json.dumps({"rows": rows_of(texts, number_of(question, seed))})
     if "Table 1:" in instructions and "Table 2:" in instructions:
         return compared(texts[-2:], how)
+    if "its number, a colon, and its score" in instructions:
+        return scored(texts[-1].splitlines(), number_of(question, seed))
     if "starts with a dash" in instructions:
         return "The two differ in several ways.\nAspects:\n" + "\n".join(f"- {one}" for one in listed(question, seed))
     return None
+
+
+def scored(lines: Sequence[str], number: int) -> str:
+    """Score each of some numbered lines: 1, 0.5 or 0."""
+    return "\n".join(f"{place}: {(number + place) % 3 / 2:g}" for place, _line in enumerate(lines, 1))
 
 
 def number_of(question: str, seed: object) -> int:

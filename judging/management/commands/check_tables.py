@@ -47,7 +47,7 @@ class Command(TandemCommand):
             help=f"cosine from which on a cell counts as supported ({SUPPORTED}); what is high depends on the model",
         ),
         param("sent with each call about entailment, as max_tokens=300; may be repeated"),
-        max_cost("the calls about entailment"),
+        max_cost("asking about entailment"),
         argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"),
         argument("--estimate", action="store_true", help="print what --entailment would take, and make no call"),
         argument("--format", choices=["text", "json"], default="text"),

@@ -15,10 +15,12 @@ import pytest
 from judging.jobs.stopping import StopFlag
 from judging.methods import AskingMethod, Reply, Setting, find_method, method_names
 from judging.methods.base import Presentation
-from judging.models import Judgment
+from judging.methods.prompts import fenced, load_prompt
+from judging.models import Judgment, PromptFile
 from judging.runs.execution import execute
 from judging.runs.services import start_run
 from judging.runs.usage import usage_of
+from judging.tables.entailment import read_lines
 from tests.judging.builders import make_endpoint, make_judge, make_study
 from tests.standin import answers
 from tests.standin.behaviour import Behaviour, asked_for, changed
@@ -85,6 +87,17 @@ def test_pointwise_judge_says_how_to_do_without_log_probabilities(standin: Stand
     assert "does without by weighted=false" in Judgment.objects.of_every_question().get(status="error").failure
 
 
+SHOWS = "[$fence begin] $source $first $second [$fence end] $question"
+FORMS = (
+    ("brackets", "Say [[A]] or [[B]]."),
+    ("brackets", "Say [[A>B]], [[A=B]] or [[B>A]]."),
+    ("brackets", "End with [RESULT] and A or B."),
+    ("verdict-line", "End with \\boxed{A} or \\boxed{B}."),
+    ("model-letter", "Say m or M, and nothing else."),
+    ("letter", "<A or B>"),
+)
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("how", ["first", "second"])
 def test_every_method_reads_what_it_says(standin: StandInProcess, settings: Any, how: str) -> None:
@@ -93,12 +106,16 @@ def test_every_method_reads_what_it_says(standin: StandInProcess, settings: Any,
     study, endpoint = make_study(instances=2), make_endpoint(standin.base_url)
     asking = [name for name in method_names() if isinstance(find_method(name), AskingMethod)]
     assert {"direct", "prepair", "ranked-function", "token-preference"} <= set(asking)
-    for number, name in enumerate(asking):
-        run = start_run(study=study, judge=make_judge(name, name=f"j{number}", endpoint=endpoint))
+    judges = [make_judge(name, name=f"j{number}", endpoint=endpoint) for number, name in enumerate(asking)]
+    for number, (parser, form) in enumerate(FORMS):
+        wording = PromptFile.objects.create(name=f"p{number}", version=1, parser=parser, text=f"{SHOWS} {form}")
+        judges.append(make_judge("direct", name=f"own{number}", endpoint=endpoint, prompt_file=wording))
+    for judge in judges:
+        run, name = start_run(study=study, judge=judge), judge.name
         assert execute(run.pk, stop=StopFlag()).status == "done"
         outcomes = set(run.judgments.of_every_question().values_list("status", "verdict"))
         wanted = {("parsed", -1 if how == "first" else 1)}
-        assert outcomes == wanted or (name == "pointwise" and {one[0] for one in outcomes} == {"parsed"}), (
+        assert outcomes == wanted or (judge.method == "pointwise" and {one[0] for one in outcomes} == {"parsed"}), (
             name,
             outcomes,
         )
@@ -129,6 +146,7 @@ def test_the_direct_method_reads_what_it_says() -> None:
     [
         pytest.param("Verdict: <A, B or tie>", "Verdict: tie", id="tie"),
         pytest.param("Choice: [[<A or B>]]", "Choice: [[A]]", id="within brackets"),
+        pytest.param("Say [[A>B]], [[A=B]] or [[B>A]].", f"Comparison: {answers.SENTENCE}.\n[[A=B]]", id="a mark"),
         pytest.param("Say A or B.", f"Comparison: {answers.SENTENCE}.\nPreferred: A", id="no form"),
         pytest.param("Old: <x>\n\nNow:\nBetter: <letter A or letter B>", "Better: A", id="last form"),
     ],
@@ -136,6 +154,13 @@ def test_the_direct_method_reads_what_it_says() -> None:
 def test_answer_is_in_the_form_that_is_asked_for(question: str, answer: str) -> None:
     body = {"messages": [{"role": "user", "content": question}]}
     assert answers.answer_text(body, Behaviour(answer="tie"), seed=1) == answer
+
+
+def test_lines_of_a_table_are_scored_one_by_one() -> None:
+    listed = fenced("1: the heron\n2: the wren", "0123456789abcdef")
+    content = load_prompt("table-entailment.v1.txt").template.template.replace("$notes", listed)
+    said = answers.answer_text({"messages": [{"role": "user", "content": content}]}, Behaviour(), seed=1)
+    assert len(read_lines(Reply(said), lines=2)) == 2
 
 
 def test_score_lies_in_the_range_and_depends_on_the_text() -> None:
