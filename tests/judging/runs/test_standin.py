@@ -107,8 +107,8 @@ def test_every_method_reads_what_it_says(standin: StandInProcess, settings: Any,
     asking = [name for name in method_names() if isinstance(find_method(name), AskingMethod)]
     assert {"direct", "prepair", "ranked-function", "token-preference"} <= set(asking)
     judges = [make_judge(name, name=f"j{number}", endpoint=endpoint) for number, name in enumerate(asking)]
-    for number, (parser, form) in enumerate(FORMS):
-        wording = PromptFile.objects.create(name=f"p{number}", version=1, parser=parser, text=f"{SHOWS} {form}")
+    for number, (parser, form) in enumerate(FORMS if how == "second" else ()):
+        wording = PromptFile.objects.create(name=f"p{number}", version=1, parser=parser, text=f"{SHOWS}\n{form}")
         judges.append(make_judge("direct", name=f"own{number}", endpoint=endpoint, prompt_file=wording))
     for judge in judges:
         run, name = start_run(study=study, judge=judge), judge.name
