@@ -16,6 +16,7 @@ from annotation.questions.questions import MAIN
 from judging.calls.cases import Cell
 from judging.calls.presentations import AB, BA, IDENTITY_FIELDS, PAIR_FIELDS, identity_of, orders_for, present
 from judging.core.bulk_sql import chunked
+from judging.core.checks import check_seed
 from judging.core.constants import MOST_SEED
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Presentation, find_method
@@ -63,8 +64,7 @@ class StressTest:
             raise BadSettings(f"a stress test makes at least one change; there are: {', '.join(CHANGES)}")
         if self.pairs is not None and not 1 <= self.pairs <= MOST_SEED:
             raise BadSettings(f"a stress test is about 1 to {MOST_SEED:,} pairs, got {self.pairs}")
-        if not 0 <= self.seed <= MOST_SEED:
-            raise BadSettings(f"the seed must be from 0 to {MOST_SEED:,}, got {self.seed}")
+        check_seed(self.seed)
         endpoint = endpoint_of(self.judge)
         check(self.study, self.judge, stored_questions(self.study, [self.question]))
         audit = JudgeAudit(

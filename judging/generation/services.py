@@ -17,7 +17,8 @@ from annotation.models import Generation, Study
 from judging.calls.cases import AnyProcedure, Case, Cell
 from judging.calls.requests import Requests
 from judging.calls.results import read_reply
-from judging.core.constants import MOST_SEED, RESERVED_PARAMS
+from judging.core.checks import check_seed
+from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.generation.prompt_templates import LONGEST, Wording
 from judging.generation.sampled_text import read_text
@@ -74,8 +75,7 @@ class Sampling:
             raise BadSettings(f"top-p must be above 0 and at most 1, got {self.top_p}")
         if self.max_tokens is not None and self.max_tokens < 1:
             raise BadSettings(f"the longest answer must have 1 token or more, got {self.max_tokens}")
-        if not 0 <= self.seed <= MOST_SEED:
-            raise BadSettings(f"the seed must be from 0 to {MOST_SEED}, got {self.seed}")
+        check_seed(self.seed)
         if self.system_prompt and (problem := text_problem(self.system_prompt, longest=LONGEST)):
             raise BadSettings(f"the system prompt {problem}")
         self._check_params()

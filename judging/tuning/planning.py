@@ -13,6 +13,7 @@ from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
 from judging.calls.presentations import PAIR_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests
+from judging.core.checks import check_seed
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Presentation, find_method
 from judging.models import Judge, PromptFile
@@ -59,6 +60,7 @@ def make_plan(asked: TuningSettings) -> dict[str, Any]:
     Instances are primary keys, in the order in which they are used; those behind the examples choose nothing.
     Raises: BadSettings without votes, with too few instances, or for a budget that doesn't suffice, naming the least
     """
+    check_seed(asked.seed)
     check(asked.study, asked.judge, stored_questions(asked.study, [asked.question]))
     candidates = candidates_of(asked.judge, methods=asked.methods, prompts=asked.prompts, shots=asked.shots)
     votes = people_by_pair(asked.study, question=asked.question)

@@ -5,8 +5,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
@@ -95,10 +93,8 @@ def lines(found: TuningEstimate) -> list[str]:
 def tuning_of(slug: str, options: dict[str, Any]) -> TuningSettings:
     """Return what the options ask for.
 
-    Raises: CommandError, UnknownStudy, UnknownJudge, UnknownName
+    Raises: UnknownStudy, UnknownJudge, UnknownName
     """
-    if options["seed"] < 0:
-        raise CommandError(f"--seed must be 0 or more, got {options['seed']}")
     study = find_study(slug)
     prompts = [found for name in options["prompt"] if (found := prompt_named(name)) is not None]
     return TuningSettings(

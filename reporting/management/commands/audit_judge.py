@@ -92,10 +92,8 @@ class Command(TandemCommand):
 def stress_test_of(slug: str, options: dict[str, Any], changes: tuple[str, ...] = CHANGES) -> StressTest:
     """Return what the options ask for.
 
-    Raises: CommandError, UnknownStudy, UnknownJudge, UnknownName
+    Raises: UnknownStudy, UnknownJudge, UnknownName
     """
-    if options["seed"] < 0:
-        raise CommandError(f"--seed must be 0 or more, got {options['seed']}")
     study = find_study(slug)
     return StressTest(
         study=study,

@@ -144,7 +144,7 @@ def test_the_command_prices_asks_resumes_and_shows(run: Callable[..., str]) -> N
     found = json.loads(run(*part, "--format", "json"))
     assert [one["change"] for one in found["changes"]] == ["position", "padding"]
     assert found["calls"] == AuditAnswer.objects.count() == 18
-    with pytest.raises(CommandError, match="--seed must be 0 or more"):
+    with pytest.raises(CommandError, match="the seed must be from 0"):
         run("--seed", "-1")
     with pytest.raises(CommandError, match="there is no change loud"):
         run("--change", "loud", "--run")
