@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judging.calls.requests import setting_of
 from judging.core.errors import BadSettings, JudgingError
 from judging.methods import AskingMethod, find_method
 from judging.methods.options import MOST_SHOTS
@@ -96,6 +97,13 @@ def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence
     except JudgingError as error:
         raise BadSettings(f"{described(candidate)} can't be tried: {error}") from error
     return judge
+
+
+def settled_schemas(judge: Judge) -> dict[str, bool]:
+    """Return what the last test of a judge's endpoints decides of its options, which a later test would decide anew."""
+    found, options = setting_of(judge), find_method(judge.method).options
+    known = {"schema": found.schema, "verdict_schema": found.verdict_schema}
+    return {name: held for name, held in known.items() if judge.params.get(name, options.get(name)) == "auto"}
 
 
 def described(candidate: Candidate) -> str:

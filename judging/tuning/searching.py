@@ -23,7 +23,7 @@ from judging.runs.judges import add_judge
 from judging.runs.pair_filters import ON_DEMAND
 from judging.runs.services import add_cells, locked_run, open_failed
 from judging.tuning.agreement import Votes, best_threshold, compared, verdicts_at
-from judging.tuning.candidates import as_judge, described
+from judging.tuning.candidates import as_judge, described, settled_schemas
 from judging.tuning.usage import cost_of_tuning
 
 Status = JudgeTuning.Status
@@ -139,6 +139,7 @@ class Search:
         """Store the tuned judge with its provenance; it is never changed again."""
         tuning, plan = self.tuning, self.tuning.plan
         wanted = as_judge(tuning.judge, plan["candidates"][best], name=tuning.name, examples=plan["examples"])
+        wanted.params |= settled_schemas(wanted)
         if threshold:
             wanted.params["tie_below"] = threshold
         used = [*plan["shown"], *plan["choosing"]]

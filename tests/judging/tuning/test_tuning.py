@@ -98,19 +98,21 @@ def judge() -> Judge:
 
 
 def test_the_settings_that_agree_best_make_a_frozen_judge(study: Study, judge: Judge) -> None:
+    judge.params["verdict_schema"] = "auto"
+    judge.save()
     tuning = search(start_tuning(asked_for(study, judge))).work()
     tuned = tuning.tuned
     assert tuned is not None
     assert (tuned.name, tuned.method, tuned.params, tuned.seed) == (
         "judy-tuned",
         "pairwise",
-        {"max_tokens": 50},
+        {"max_tokens": 50, "verdict_schema": False},  # which no later test of the endpoint changes
         judge.seed,
     )
     tried = {one["candidate"]: one for one in tuning.found["tried"]}
-    assert tried["pairwise, max_tokens=50"]["agreement"] == 1.0
-    assert 0.2 < tried["direct, max_tokens=50"]["agreement"] < 0.8
-    assert tried["direct, max_tokens=50"]["votes"] == 60
+    assert tried["pairwise, max_tokens=50, verdict_schema=auto"]["agreement"] == 1.0
+    assert 0.2 < tried["direct, max_tokens=50, verdict_schema=auto"]["agreement"] < 0.8
+    assert tried["direct, max_tokens=50, verdict_schema=auto"]["votes"] == 60
     held = tuning.found["held_out"]
     assert (held["instances"], held["tuned"]["value"], held["people"]["value"]) == (20, 1.0, 1.0)
     assert (held["tuned"]["n"], held["people"]["n"]) == (60, 60)
