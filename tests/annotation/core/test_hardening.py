@@ -219,6 +219,7 @@ def test_no_page_may_use_devices_frames_or_other_sites(client: Client, address: 
     headers = client.get(address).headers
     assert {"camera=()", "geolocation=()", "microphone=()"} <= set(headers["Permissions-Policy"].split(", "))
     assert "default-src 'self'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]  # as 'unsafe-inline'
     assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
     assert (headers["X-Frame-Options"], headers["X-Content-Type-Options"]) == ("DENY", "nosniff")
     assert headers["Referrer-Policy"] == "same-origin"
