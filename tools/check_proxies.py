@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HOST = "tandem.localhost"  # for which Caddy makes a certificate of its own
 SLOW, LONGEST, CLOSED_WITHIN = 16, 2.0, 15.0
-SECRET = "a-token-of-a-link"  # noqa: S105  # looked for in the logs
+MARK = "a-token-of-a-link"  # looked for in the logs
 POST = b"POST / HTTP/1.1\r\nHost: %s\r\n" % HOST.encode()
 UNFINISHED = {
     "headers": POST,
@@ -124,7 +124,7 @@ def check(name: str, port: int) -> None:
             assert took < CLOSED_WITHIN, f"{name}: {what} kept open for {took:.0f} s"
     for path in ("/metrics", "/readyz", "/%6detrics", "//metrics"):
         assert status_of(port, path) == 404, f"{name}: {path} comes through"
-    assert status_of(port, f"/login/link/?sesame={SECRET}") == 200
+    assert status_of(port, f"/login/link/?sesame={MARK}") == 200
 
 
 def main() -> None:
@@ -145,10 +145,10 @@ def main() -> None:
             with running(command, port, **environment):
                 with running([*server, "--bind", f"127.0.0.1:{web}"], web, PYTHONPATH=str(ROOT)):
                     check(name, port)
-                assert status_of(port, f"/login/link/?sesame={SECRET}") == 502
+                assert status_of(port, f"/login/link/?sesame={MARK}") == 502
             logs = [one.read_text(errors="replace") for one in folder.glob("*log")]
             assert any(logs), f"{name} has written no log"
-            assert not any(SECRET in one for one in logs), f"{name} writes tokens into its log"
+            assert not any(MARK in one for one in logs), f"{name} writes tokens into its log"
         print(f"{name}: slow connections stop no other one, and no token is in its log")
 
 
