@@ -14,6 +14,7 @@ from typing import Any
 from annotation.core.errors import AnnotationError, BadFile, BadLine
 
 CHUNK = 10_000
+USUAL = 200  # bytes of memory for each of a file's: its rows are up to 50 times as long as text, of which there are four copies
 PARQUET, ARROW = ".parquet", ".arrow"
 # Of an Arrow field that holds JSON as text, which CSV does too.
 JSON_FIELD = {b"tandem": b"json"}
@@ -72,7 +73,7 @@ def as_json_lines(data: bytes, name: str, *, most: int) -> bytes:
     if form not in (PARQUET, ARROW):
         return data
     try:
-        with READING, _bounded_memory(4 * most + 2**29):
+        with READING, _bounded_memory(min(4 * most, USUAL * len(data)) + 2**29):
             return _lines_of(data, name, form, most)
     except MemoryError:
         raise BadFile(name, [BadLine(1, f"it unpacks to far more than {most // 2**20:,} MB: split it")]) from None
