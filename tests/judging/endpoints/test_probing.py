@@ -67,7 +67,7 @@ def test_seed_without_effect_can_not_be_told_from_an_endpoint_that_never_varies(
 def test_endpoint_that_takes_no_seed_is_asked_without(standin: StandInProcess) -> None:
     supports = found(standin, rejects=["seed"])
     assert (supports["chat"], supports["seed"], supports["logprobs"]) == (True, False, True)
-    assert "--param seed=null" in supports["why"]["chat"]
+    assert "seed=null" in supports["why"]["chat"]
 
 
 @pytest.mark.parametrize(
