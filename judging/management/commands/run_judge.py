@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from annotation.management.commands._base import Argument, TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.drift_warnings import drift_warning
-from judging.core.pricing import money
+from judging.core.pricing import check_cap, money
 from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
 from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
@@ -100,13 +100,18 @@ class Command(TandemCommand):
 
 
 def parse_money(given: object) -> Decimal | None:
-    """Read a sum of money."""
+    """Read a cap on costs.
+
+    Raises: CommandError, BadSettings
+    """
     if given is None:
         return None
     try:
-        return Decimal(str(given))
+        cap = Decimal(str(given))
     except InvalidOperation:
         raise CommandError(f"--max-cost must be a sum of money, got {given}") from None
+    check_cap(cap)
+    return cap
 
 
 def summary_of(run: JudgeRun, progress: Progress) -> str:

@@ -104,6 +104,7 @@ def test_command_asks_a_part_of_the_pairs_only(
         pytest.param({"endpoint": "near", "samples": [0]}, "samples", id="samples"),
         pytest.param({"endpoint": "near", "seed": -1}, "seed", id="seed"),
         pytest.param({"endpoint": "near", "max_cost": "much"}, "sum of money", id="cap"),
+        pytest.param({"endpoint": "near", "max_cost": "nan"}, "sum of money", id="no-number"),
     ],
 )
 def test_command_refuses_what_makes_no_sense(stand_in: StandIn, options: dict[str, Any], reason: str) -> None:
