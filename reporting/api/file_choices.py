@@ -37,7 +37,7 @@ REPAIRED: dict[str, Any] = {**VERDICTS, "method": "win_loss", "seed": 0}
 CHOICES_OF: dict[str, dict[str, Any]] = {
     MadeFile.Kind.BUNDLE: dict.fromkeys(CHOICES, True),
     MadeFile.Kind.REPORT: {"language": settings.LANGUAGE_CODE},
-    MadeFile.Kind.PREFERENCES: {"form": "trl", **VERDICTS},
+    MadeFile.Kind.PREFERENCES: {"form": "trl", **VERDICTS, "systems": []},
     MadeFile.Kind.REFINED: {"form": "trl", **REPAIRED, "negated": False, "down_sample": False, "held_out": 0.0},
     MadeFile.Kind.NOISE: {**REPAIRED, "flips": [10.0], "draws": 100},
     MadeFile.Kind.RANKING: {**asdict(TextRanking()), **STORED, "run": False, **dict.fromkeys(RANKING_LIMITS)},
@@ -69,6 +69,13 @@ class NewFileSerializer(serializers.Serializer[Any]):
         help_text="Of preferences: people (when left out), judge:NAME.",
     )
     dataset = serializers.CharField(required=False, help_text="Only this data set.")
+    systems: Any = serializers.ListField(
+        child=serializers.CharField(max_length=200),
+        required=False,
+        min_length=2,
+        max_length=2,
+        help_text="Of preferences: only pairs of these two.",
+    )
     question = serializers.CharField(required=False, help_text="The key of one of several questions.")
     stage = serializers.ChoiceField(choices=Rating.Stage.choices, required=False)
     method = serializers.ChoiceField(choices=list(EQUAL_RATINGS), required=False, help_text="Scores of the repair.")
@@ -136,7 +143,8 @@ def refuse_unknown_names(study: Study, kind: str, options: dict[str, Any], user:
     Raises: Http404; UnknownName; BadFields; BadSettings.
     """
     if "raters" in options:
-        refuse_unknown(study, WantedVerdicts(**{name: options[name] for name in VERDICTS}))
+        asked = (name for name in (*VERDICTS, "systems") if name in options)
+        refuse_unknown(study, WantedVerdicts(**{name: options[name] for name in asked}))
     if kind == MadeFile.Kind.REFINED and options["form"] not in TRAINING:
         raise BadFields({"form": [f"Of repaired preferences one of {', '.join(TRAINING)}."]})
     if kind == MadeFile.Kind.RANKING:

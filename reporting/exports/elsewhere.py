@@ -27,12 +27,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class WantedVerdicts:
-    """Whose verdicts are written, and on what; raters are `people` and `judge:NAME`."""
+    """Whose verdicts are written, and on what; raters are `people` and `judge:NAME`, systems two or none for all."""
 
     raters: Sequence[str] = (PEOPLE,)
     dataset: str = ""
     question: str = ""
     stage: str = "first"
+    systems: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def verdicts(study: Study, wanted: WantedVerdicts) -> Iterator[Said]:
 def _said(
     row: Mapping[str, Any], wanted: WantedVerdicts, rater: str, verdict: int | None, first: str, *, by_judge: bool
 ) -> Iterator[Said]:
-    if wanted.dataset in ("", row["dataset"]):
+    if wanted.dataset in ("", row["dataset"]) and {*wanted.systems} <= {row["system_a"], row["system_b"]}:
         yield Said(
             row["instance_id"], row["dataset"], row["pair_index"], (row["system_a"], row["system_b"]),
             (row["generation_a_index"], row["generation_b_index"]), rater, by_judge, verdict, first,

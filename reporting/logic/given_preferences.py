@@ -28,13 +28,16 @@ def write_preferences(study: Study, out: Path, form: str, wanted: WantedVerdicts
 
 
 def refuse_unknown(study: Study, wanted: WantedVerdicts) -> None:
-    """Refuse a question or data set that is not there, and a name that is neither people nor a judge of the study.
+    """Refuse a question, data set or system that is not there, and a name that is neither people nor a judge of the study.
 
     Raises: UnknownName.
     """
     find_question(study, wanted.question)
     if wanted.dataset and not study.instances.filter(dataset=wanted.dataset).exists():
         raise UnknownName(f"study {study.slug} has no data set {wanted.dataset}")
+    systems = list(study.systems.order_by("position").values_list("name", flat=True))
+    if unknown := [name for name in wanted.systems if name not in systems]:
+        raise UnknownName(f"study {study.slug} has no system {', '.join(unknown)}; it has {', '.join(systems)}")
     known = [PEOPLE, *(f"judge:{name}" for name in study.judge_runs.values_list("judge__name", flat=True).distinct())]
     if strangers := [name for name in wanted.raters if name not in known]:
         raise UnknownName(
@@ -44,7 +47,7 @@ def refuse_unknown(study: Study, wanted: WantedVerdicts) -> None:
 
 def _train(study: Study, out: Path, form: str, wanted: WantedVerdicts) -> dict[str, int]:
     question = find_question(study, wanted.question)
-    chosen = Chosen(tuple(wanted.raters), question.number, wanted.stage, wanted.dataset)
+    chosen = Chosen(tuple(wanted.raters), question.number, wanted.stage, wanted.dataset, tuple(wanted.systems))
     given = AsGiven(read_preferences(study, chosen))
     path = out / FILES[form] if FILES[form] else out
     written = write_training_data(given, path, title=study.title, question=question.text, options=Options(form))

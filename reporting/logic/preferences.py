@@ -25,12 +25,14 @@ class Chosen:
 
     raters  : "people", and names of judges as "judge:NAME"
     dataset : only this data set; all when empty
+    systems : only pairs of these two; all when empty
     """
 
     raters: tuple[str, ...] = (PEOPLE,)
     question: int = 0
     stage: str = "first"
     dataset: str = ""
+    systems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +135,7 @@ def _configurations(study: Study, chosen: Chosen) -> list[Configuration]:
     if chosen.dataset and not found:
         listed = ", ".join(dict.fromkeys(one.dataset for one in known)) or "none"
         raise UnknownName(f"study {study.slug} has no data set {chosen.dataset}; it has {listed}")
-    return found
+    return [one for one in found if {*chosen.systems} <= {one.system_a.name, one.system_b.name}]
 
 
 def _rated(

@@ -24,13 +24,15 @@ class Command(TandemCommand):
         argument("--out", required=True, type=Path, metavar="DIR", help="the folder; made when missing"),
         argument("--rater", action="append", default=[], help="people (default) or judge:NAME; may be repeated"),
         argument("--dataset", default="", help="only this data set"),
+        argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only pairs of these two systems"),
         argument("--question", default="", metavar="KEY", help="of several questions, the one that is used"),
         argument("--stage", choices=["first", "revised"], default="first", help="people's votes of this stage"),
     )
 
     def handle(self, *args: Any, slug: str, out: Path, form: str, **options: Any) -> None:
         raters = tuple(options["rater"]) or (PEOPLE,)
-        wanted = WantedVerdicts(raters, options["dataset"], options["question"], options["stage"])
+        chosen = {name: options[name] for name in ("dataset", "question", "stage", "systems")}
+        wanted = WantedVerdicts(raters, **chosen)
         try:
             written = write_preferences(find_study(slug), out, form, wanted)
         except OSError as error:

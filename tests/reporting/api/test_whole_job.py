@@ -168,7 +168,9 @@ def test_preferences_are_made_as_the_command_writes_them(
     settings.DATA_DIR = tmp_path / "data"
     rate(claim(make_annotator(study)), ["left", "none"])
     files = "studies/study/files/"
-    for wrong in ({"form": "parquet"}, {"raters": ["judge:nobody"]}, {"dataset": "none"}, {"question": "fluency"}):
+    for wrong in (
+        {"form": "parquet"}, {"raters": ["judge:nobody"]}, {"dataset": "none"}, {"question": "fluency"}, {"systems": ["x", "y"]},
+    ):  # fmt: skip
         refused = researcher.post(files, kind="preferences", **wrong)
         assert 400 <= refused.status_code < 500, wrong
         assert refused.json()["detail"], wrong
@@ -178,7 +180,7 @@ def test_preferences_are_made_as_the_command_writes_them(
     assert not MadeFile.objects.exists()
 
     for form in ("trl", "arena"):
-        asked = researcher.post(files, kind="preferences", form=form, raters=["people"])
+        asked = researcher.post(files, kind="preferences", form=form, raters=["people"], systems=["beta", "alpha"])
         assert asked.json()["options"]["raters"] == ["people"]
         make_file.func(MadeFile.objects.get(key=asked.json()["key"]).pk)
         made = researcher.get(f"{files}{asked.json()['key']}/").json()

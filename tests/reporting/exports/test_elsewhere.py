@@ -14,6 +14,7 @@ from judging.models import Judge
 from reporting.exports.files import types_of
 from reporting.findings.study_findings import findings
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
+from tests.reporting.logic.test_repair import build_four_systems, order_by_hand
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 BOTH = ("--rater", "people", "--rater", "judge:fair")
@@ -167,3 +168,15 @@ def test_a_folder_of_the_hub_is_read_as_one_file(built: Built, tmp_path: Path) -
     (tmp_path / "empty").mkdir()
     with pytest.raises(CommandError, match="holds no file that ends with"):
         call_command("import_study", str(tmp_path / "empty"), "--study", "copy")
+
+
+@pytest.mark.parametrize(("form", "name"), [("trl", "preferences.jsonl"), ("arena", "battles.json")])
+def test_the_verdicts_on_two_systems_are_chosen(form: str, name: str, tmp_path: Path) -> None:
+    order_by_hand(build_four_systems()[1])
+    arguments = ("export_preferences", "tried", "--as", form, "--out")
+    call_command(*arguments, str(tmp_path / "all"))
+    call_command(*arguments, str(tmp_path / "two"), "--systems", "two", "one")
+    rows = [(tmp_path / folder / name).read_text(encoding="utf-8").count('"instance_id"') for folder in ("all", "two")]
+    assert rows == [3, 1]
+    with pytest.raises(CommandError, match="study tried has no system five; it has one, two, three, four"):
+        call_command(*arguments, str(tmp_path / "none"), "--systems", "one", "five")
