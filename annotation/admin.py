@@ -26,6 +26,7 @@ for _of_second_factors in (StaticDevice, TOTPDevice):  # their pages show or tak
     admin.site.unregister(_of_second_factors)
 admin.site.unregister(Group)  # roles are held in a `ResearchGroup` or a study
 admin.site.unregister(User)
+admin.site.site_header = admin.site.site_title = "Tandem"
 
 
 @admin.register(User)

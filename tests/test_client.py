@@ -172,7 +172,7 @@ def test_work_is_waited_for_and_its_failures_are_raised(
     line = {"instance_id": "x", "dataset": "news", "source": "s", "generations": {"alpha": ["a"], "beta": ["b"]}}
     file = tmp_path / "more.jsonl"
     file.write_text(json.dumps(line), encoding="utf-8")
-    assert "1 instances added" in tandem.upload("talks", file)
+    assert "1 instance added" in tandem.upload("talks", file)
     file.write_text("no", encoding="utf-8")
     with pytest.raises(ApiError) as refused:
         tandem.upload("talks", file)

@@ -1,6 +1,8 @@
 """Every command of every page runs, in the order of the page; a model is a stand-in on this machine."""
 
+import itertools
 import json
+import shlex
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +12,24 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
+from rest_framework.test import APIClient
 
-from annotation.models import Annotator, Batch, ComparisonTable, Event, Participant, Study
+from annotation.models import Annotator, Batch, ComparisonTable, Event, Participant, RoleGrant, Study
+from annotation.models.members import Role
 from judging.models import JudgeRun, Judgment
 from tests.annotation.recruitment.prolific.setup import OTHER_PID, OTHER_SESSION, PID, SESSION, come, make_prolific
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
-from tests.factories import claim, criterion, json_lines, make_annotator, make_batch, make_study, rate
+from tests.factories import (
+    claim,
+    criterion,
+    json_lines,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    rate,
+    token_of,
+)
 from tests.howto import ROOT, blocks, commands, walk
 from tests.standin.process import StandInProcess, running
 
@@ -222,6 +236,38 @@ def test_personal_data(prolific: Any) -> None:
     assert not User.objects.filter(username="ada").exists()
     assert User.objects.filter(username="bo").exists()
     assert not Participant.objects.filter(external_id=PID).exists()
+
+
+def test_roles(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_study("cnndm")
+    for name in ("ann", "bob"):
+        make_user(name)
+    walk("docs/roles.md")
+    study.refresh_from_db()
+    assert study.group.slug == "nlp"
+    assert not RoleGrant.objects.filter(user__username="bob").exists()
+    assert "ann" in capsys.readouterr().out
+
+
+def test_requests_that_set_up_a_study(standin: StandInProcess) -> None:
+    [block] = blocks("docs/howto/set_up_a_study.md", "bash")
+    api = APIClient(headers={"Authorization": f"Token {token_of(make_user('ada', Role.STUDY_ADMIN))}"})
+    sent = [shlex.split(line) for line in block.splitlines() if line.startswith(("api $at", "json $at", "json -X"))]
+    for _client, *words in sent:
+        address = next(word for word in words if word.startswith("$at")).replace("$at", "/api/v1/studies")
+        given = {before: after for before, after in itertools.pairwise(words) if before in ("-X", "-d")}
+        fields = dict(word.split("=", 1) for before, word in itertools.pairwise(words) if before == "-F")
+        if fields:
+            with Path(fields["file"].removeprefix("@")).open("rb") as file:
+                answer = api.post(address, {**fields, "file": file}, format="multipart")
+        elif "-d" in given:
+            method = given.get("-X", "POST").lower()
+            answer = getattr(api, method)(address, json.loads(given["-d"]), format="json")
+        else:
+            answer = api.get(address)
+        assert answer.status_code in (200, 201), (words, answer.content)
+    assert len(sent) == 7
+    assert Study.objects.get(slug="quay-2").instances.count() == 12
 
 
 def test_prolific(prolific: Any) -> None:

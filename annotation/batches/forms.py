@@ -23,6 +23,7 @@ from annotation.batches.sampling import (
     BatchSpec,
     SelectionSpec,
     ids_of,
+    most_pairs,
     own_settings,
 )
 from annotation.core.keys import new_seed
@@ -231,7 +232,7 @@ class ForecastForm(SelectionForm):
         name = next(free for n in range(1, len(names) + 2) if (free := f"batch-{n}") not in names)
         begin = {
             "name": name,
-            "pairs": plan.pairs,
+            "pairs": min(plan.pairs, most_pairs(study) or plan.pairs),
             "raters": plan.raters,
             "seed": new_seed(),
             **_fields_of_spec(plan.select),

@@ -156,7 +156,9 @@ def _refuse_other(existing: Batch, spec: BatchSpec, *, same_seed: bool) -> None:
     made = {name: getattr(existing, name) for name in fields}
     made["raters_per_hit"] = existing.selection.get("raters_at_first", existing.raters_per_hit)
     if made != fields or existing.selection.get("asked") != spec.selection.as_json:
-        raise InvalidSelection(f"the study has a batch {existing.name!r} already, made otherwise; choose another name")
+        raise InvalidSelection(
+            _("the study has a batch %(name)s already, made otherwise; choose another name") % {"name": existing.name}
+        )
 
 
 def refuse_slots(slots: int, by: User | None) -> None:
@@ -166,8 +168,11 @@ def refuse_slots(slots: int, by: User | None) -> None:
     """
     if by is not None and slots > MOST_SLOTS:
         raise InvalidSelection(
-            f"{slots:,} slots (HITs × raters) are more than a page makes at once, which is {MOST_SLOTS:,}; "
-            "choose fewer instances or raters, or make it with manage.py create_batch or extend_batch"
+            _(
+                "%(slots)s slots (HITs × raters) are more than a page makes at once, which is %(most)s; "
+                "choose fewer instances or raters, or make it with manage.py create_batch or extend_batch"
+            )
+            % {"slots": f"{slots:,}", "most": f"{MOST_SLOTS:,}"}
         )
 
 
@@ -187,7 +192,7 @@ def refuse_archived(study: Study) -> None:
     Raises: InvalidSelection.
     """
     if study.archived_at is not None:
-        raise InvalidSelection(f"study {study.slug} is in the archive; take it out first")
+        raise InvalidSelection(_("study %(slug)s is in the archive; take it out first") % {"slug": study.slug})
 
 
 def add_hits(*, batch: Batch, plans: Sequence[HitPlan], after: int = 0) -> list[Hit]:
@@ -232,7 +237,9 @@ def set_batch_status(*, batch: Batch, status: str, by: User | None = None, reaso
     if status not in Batch.Status.values:
         raise InvalidSelection(f"{status!r} is no state of a batch")
     if batch.origin == Batch.Origin.IMPORTED:
-        raise InvalidSelection(f"the ratings of batch {batch.name} were imported; it can't be opened here")
+        raise InvalidSelection(
+            _("the ratings of batch %(name)s were imported; it can't be opened here") % {"name": batch.name}
+        )
     now = Batch.objects.select_for_update(of=("self",)).select_related("study").get(pk=batch.pk)
     before = now.status
     if status != before:

@@ -58,7 +58,7 @@ def _make_design(request: HttpRequest, form: BatchForm, status: str) -> HttpResp
         spec=form.spec, design=form.asked_design, name=named, status=status, by=by, drawn=drawn
     )
     message = (
-        _("%(number)d batches of design %(name)s made.")
+        _("Batches of design %(name)s made: %(number)d.")
         if made
         else _("Design %(name)s was there already, made the same way.")
     )
@@ -156,7 +156,7 @@ def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     if "design" in request.POST:
         batches = set_design_status(study=study, name=design_of(batch), status=to, by=by)
         of_design = {"number": len(batches), "name": design_of(batch)}
-        messages.success(request, _("Changed together: %(number)d batches of design %(name)s.") % of_design)
+        messages.success(request, _("Changed together: batches of design %(name)s, %(number)d in all.") % of_design)
     else:
         batches = [set_batch_status(batch=batch, status=to, by=by)]
     return _after_launch(request, batches) if was_draft else redirect("annotation:batch", study.slug, batch.pk)

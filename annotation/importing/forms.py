@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.files.file_bounds import command_for
 from annotation.core.short_names import ShortNameField
+from annotation.core.units import counted
 from annotation.models import ResearchGroup, Study
 from annotation.models.studies import RESERVED_SLUGS
 from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate, find_template
@@ -119,7 +120,7 @@ class NamesStudyForm(forms.Form):
     slug = ShortNameField(
         max_length=80,
         label=_("Short name"),
-        help_text=_("Letters, digits and dashes: part of addresses."),
+        help_text=_("Letters, digits, dashes and underscores: part of addresses."),
     )
     group = forms.ModelChoiceField(
         queryset=ResearchGroup.objects.none(),
@@ -203,10 +204,10 @@ class CopyStudyForm(NamesStudyForm):
         """Refuse more instances than a web request can copy."""
         with_instances: bool = self.cleaned_data["with_instances"]
         if with_instances and (count := self.study.instances.count()) > MOST_COPIED:
-            message = _(
-                "It has %(count)d instances; copy it with manage.py copy_study %(slug)s --to NAME --with-instances."
+            message = _("It has %(instances)s; copy it with manage.py copy_study %(slug)s --to NAME --with-instances.")
+            raise forms.ValidationError(
+                message, params={"instances": counted(count, "instances"), "slug": self.study.slug}
             )
-            raise forms.ValidationError(message, params={"count": count, "slug": self.study.slug})
         return with_instances
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
@@ -97,12 +98,12 @@ def _store(
 def summary(name: str, study: Study, stored: StoredInstances) -> str:
     """Return one line on what an import did."""
     if not stored.added and not stored.extended:
-        return f"{name}: nothing new; all {stored.unchanged} instances are in study {study.slug} already"
-    parts = [f"{stored.added} instances added"]
+        return f"{name}: nothing new; {number_of(stored.unchanged, 'instance')} there already (study {study.slug})"
+    parts = [f"{number_of(stored.added, 'instance')} added"]
     if stored.extended:
         parts.append(f"{stored.extended} given further systems")
     if stored.unchanged:
         parts.append(f"{stored.unchanged} there already")
     if stored.blank:
-        parts.append(f"{stored.blank} of the texts are empty, and are shown as “(no text)”")
+        parts.append(f"{number_of(stored.blank, 'empty text')}, shown as “(no text)”")
     return f"{name}: {', '.join(parts)} (study {study.slug})"

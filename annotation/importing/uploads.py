@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.utils.module_loading import import_string
 
+from annotation.core.counting import number_of
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import bound_of_upload
 from annotation.importing.flags import import_flags
@@ -23,11 +24,11 @@ from annotation.models import Study
 
 # How rows that are exported are read, and what is told of those that were added.
 EXPORTED: dict[str, tuple[Callable[..., tuple[Study, int, int]], str]] = {
-    "tables": (import_tables, "{} comparison tables"),
-    "separability": (import_separability, "separability of {} matchups"),
-    "raters": (import_raters, "{} raters"),
-    "history": (import_history, "{} changes of votes"),
-    "flags": (import_flags, "{} flags"),
+    "tables": (import_tables, "comparison table"),
+    "separability": (import_separability, "matchup with its separability"),
+    "raters": (import_raters, "rater"),
+    "history": (import_history, "vote change"),
+    "flags": (import_flags, "flag"),
 }
 
 
@@ -56,14 +57,16 @@ def read_upload(
         study, stored, ratings = import_mturk(
             **file, system_1=system_1, system_2=system_2, dataset=dataset, bound=bound, **settings
         )
-        return study, _summary(name, f"{ratings.added} ratings on {stored.added} new instances", ratings.added)
+        return study, _summary(
+            name, f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}", ratings.added
+        )
     if kind == "ratings":
         study, ratings = import_ratings(**file)
-        return study, _summary(name, f"{ratings.added} ratings", ratings.added)
+        return study, _summary(name, number_of(ratings.added, "rating"), ratings.added)
     if kind in EXPORTED:
         read, what = EXPORTED[kind]
         study, added, _ = read(**file)
-        return study, _summary(name, what.format(added), added)
+        return study, _summary(name, number_of(added, what), added)
     if kind in FURTHER:
         imported: tuple[Study, str] = import_string(FURTHER[kind])(**file, kind=kind, dataset=dataset, **settings)
         return imported

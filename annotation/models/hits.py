@@ -101,6 +101,7 @@ class Hit(models.Model):
 
     class Meta:
         ordering = ["batch", "position"]
+        verbose_name = "HIT"
         constraints = [models.UniqueConstraint(fields=["batch", "position"], name="hit_position_once_per_batch")]
 
     def __str__(self) -> str:
@@ -116,6 +117,7 @@ class HitPair(models.Model):
 
     class Meta:
         ordering = ["hit", "position"]
+        verbose_name = "HIT pair"
         constraints = [
             models.UniqueConstraint(fields=["hit", "pair"], name="pair_once_per_hit"),
             models.UniqueConstraint(fields=["hit", "position"], name="pair_position_once_per_hit"),

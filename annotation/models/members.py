@@ -91,6 +91,7 @@ class AuditEntry(models.Model):
 
     class Meta:
         ordering = ["pk"]
+        verbose_name_plural = "audit entries"
 
     def __str__(self) -> str:
         return f"{self.happened_at:%Y-%m-%d %H:%M:%S} {self.account} {self.method} {self.action}"

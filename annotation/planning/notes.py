@@ -6,6 +6,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.core.units import counted
+
 SMALL_PILOT = 30
 SMALL_STUDY = 20  # below it, bootstrap intervals are too narrow by more than 2.5 %: √(n / (n - 1))
 
@@ -59,8 +61,8 @@ def _about_variance(plan: Mapping[str, Any]) -> Iterator[str]:
             "All values are alike, so there is no variance to plan from. Two instances is no advice: rate more first."
         )
     if plan["measure"] == "consistency":
-        yield _("Consistency depends on the number of pairs: the plan holds for %(pairs)d pairs and no others.") % {
-            "pairs": components[0]["pairs"]
+        yield _("Consistency depends on the number of pairs: the plan holds for %(pairs)s and no other number.") % {
+            "pairs": counted(components[0]["pairs"], "pairs")
         }
 
 

@@ -19,6 +19,7 @@ from analysis.variance import (
     verdict_variance,
 )
 from annotation.core.errors import InvalidSelection, Unacceptable
+from annotation.core.units import counted
 from annotation.models import Annotator, Batch, Study
 from annotation.studies.configurations import Configuration
 from annotation.studies.outcomes import batches_named, human_ratings, select
@@ -131,8 +132,8 @@ def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Va
             return _from_pilot(votes, spec, about, np.random.default_rng(study.seed))
         if spec.pilot_batches:
             raise Unacceptable(
-                _("The pilot has votes on %(count)d instances; a variance between instances needs two or more.")
-                % {"count": len(rated)}
+                _("The pilot has votes on %(instances)s; a variance between instances needs two or more.")
+                % {"instances": counted(len(rated), "instances")}
             )
     elif spec.pilot_batches:
         raise InvalidSelection(_("The study has no instances, and so no pilot."))

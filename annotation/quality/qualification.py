@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import ClaimRefused
 from annotation.core.keys import new_seed
+from annotation.core.units import counted
 from annotation.models import Annotator, Assignment, Batch, Hit, HitPair, QualificationResult, Study
 from annotation.quality.scoring import expected_verdict, first_verdicts, screen_side
 
@@ -187,17 +188,17 @@ def too_few_hits(study: Study) -> str:
         return ""
     pairs = HitPair.objects.filter(hit__in=hits).count() / found["hits"]
     return _(
-        "The qualification has %(hits)d HITs (%(pairs)d pairs) of different instances; for %(attempts)d attempts with "
-        "fresh ones it needs %(hits_needed)d HITs (%(pairs_needed)d pairs). Until then a further attempt repeats HITs, and "
+        "The qualification has %(hits)s (%(pairs)s) of different instances; for %(attempts)d attempts with fresh ones it "
+        "needs %(hits_needed)s (%(pairs_needed)s). Until then a further attempt repeats HITs, and "
         "the expected answers are shown only after the last attempt. In the settings, set how many HITs one attempt has or "
         "allow fewer attempts; if HITs are still too few, make a further qualification batch, of instances with a known "
         "answer."
     ) % {
-        "hits": available,
-        "pairs": round(available * pairs),
+        "hits": counted(available, "HITs"),
+        "pairs": counted(round(available * pairs), "pairs"),
         "attempts": study.qualification_attempts,
-        "hits_needed": needed,
-        "pairs_needed": math.ceil(needed * pairs),
+        "hits_needed": counted(needed, "HITs"),
+        "pairs_needed": counted(math.ceil(needed * pairs), "pairs"),
     }
 
 

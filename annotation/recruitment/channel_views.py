@@ -148,6 +148,7 @@ def _page(request: HttpRequest, channel: Channel, *, status: int = 200, given: A
         **panel.context,
         **panel.action_forms,
         "panel": panel.template,
+        "needs_settings": any(one.in_settings and not one.is_done for one in panel.context.get("checks", ())),
         "help_page": adapter_of(channel).help_page,
         "study": channel.study,
         "channel": with_counts(Channel.objects.filter(pk=channel.pk)).get(),

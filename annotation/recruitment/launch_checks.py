@@ -18,6 +18,7 @@ class Check:
 
     for_draft : the draft at the platform needs it already
     is_advice : the launch can do without it
+    in_settings : it is set in the channel's settings
     """
 
     label: str
@@ -25,6 +26,7 @@ class Check:
     hint: str
     for_draft: bool = False
     is_advice: bool = False
+    in_settings: bool = False
 
 
 def refuse_missing(checks: Iterable[Check], *, for_draft: bool = False) -> None:

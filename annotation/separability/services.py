@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from time import monotonic
 
+from django.utils.translation import gettext as _
+
 from analysis import similarity as similarities
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
 from annotation.models import Generation, SeparabilityRun, Study
@@ -118,8 +120,15 @@ def require_run(configuration: Configuration, similarity: str | None = None) -> 
         )
     if run is None:
         raise InvalidSelection(
-            f"separability of {configuration} is not computed yet; "
-            f"run: manage.py compute_separability {configuration.study.slug} --similarity {similarity or 'rouge1'}"
+            _(
+                "separability of %(configuration)s is not computed yet; compute it on the study's page, or run: "
+                "manage.py compute_separability %(slug)s --similarity %(similarity)s"
+            )
+            % {
+                "configuration": configuration,
+                "slug": configuration.study.slug,
+                "similarity": similarity or "rouge1",
+            }
         )
     return run
 

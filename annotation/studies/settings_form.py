@@ -262,8 +262,9 @@ class StudySettingsForm(forms.ModelForm[Study]):
         fields = [self[name] for name in names]
         for bound in fields:
             if default := default_shown(bound.name):
-                said = gettext("Default: %(value)s.") % {"value": default}
-                bound.help_text = f"{bound.field.help_text} {said}".strip()
+                said = gettext("Default: %(value)s") % {"value": default}
+                stop = "" if default.endswith(("?", "!", ".")) else "."
+                bound.help_text = f"{bound.field.help_text} {said}{stop}".strip()
         preview = next((self.PREVIEWS[name] for name in names if name in self.PREVIEWS), "")
         changed = [str(bound.label) for bound in fields if is_changed(self.instance, bound.name)]
         return SettingsGroup(title, about, fields, preview, changed)

@@ -71,7 +71,9 @@ class Step:
 
 
 def checklist(study: Study, seen: dict[str, Any]) -> list[Step]:
-    """Return the steps of a study, the first open one as the next; an archived study has none.
+    """Return the steps of a study, the first open one as the next, without separability once a batch is launched.
+
+    An archived study has no next step.
 
     seen : the context of the study's page
     """
@@ -79,7 +81,10 @@ def checklist(study: Study, seen: dict[str, Any]) -> list[Step]:
     steps += [import_string(path)(study) for path in LATER]
     if study.archived_at is not None:
         return [replace(step, actions=()) for step in steps]
-    place = next((place for place, step in enumerate(steps) if step.state == State.OPEN), None)
+    launched = any(one.status != Batch.Status.DRAFT for one in seen["batches"])
+    is_open = [place for place, step in enumerate(steps) if step.state == State.OPEN]
+    # Separability helps to choose a batch's instances; behind a launched one other steps are more pressing.
+    place = next((place for place in is_open if not (launched and steps[place].key == "separability")), None)
     if place is not None:
         steps[place] = replace(steps[place], state=State.NEXT)
     return steps
@@ -176,7 +181,8 @@ def _figures_of_raters(study: Study, total: int, filled: int, claimed: int) -> s
     joined = Q(participant__isnull=False) | Q(kind=Annotator.Kind.ACCOUNT)
     came = Annotator.objects.present().filter(joined, study=study).count()
     parts = [
-        _("%(filled)d of %(total)d slots filled") % {"filled": filled, "total": total},
+        ngettext("%(filled)d of %(total)d slot filled", "%(filled)d of %(total)d slots filled", total)
+        % {"filled": filled, "total": total},
         _("%(count)d at work now") % {"count": claimed},
         ngettext("%(count)d rater joined", "%(count)d raters joined", came) % {"count": came},
     ]

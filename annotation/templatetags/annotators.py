@@ -60,8 +60,8 @@ def block_reason(rater: Annotator) -> str:
         return rater.block_reason
     share, answered, what, limit = found.groups()
     named = {
-        "known answers": _("%(share)s of %(answered)s known answers, below %(limit)s"),
-        "repeated pairs": _("%(share)s of %(answered)s repeated pairs, below %(limit)s"),
+        "known answers": _("%(share)s of known answers (%(answered)s), below %(limit)s"),
+        "repeated pairs": _("%(share)s of repeated pairs (%(answered)s), below %(limit)s"),
     }
     return str(named[what]) % {"share": number_format(share), "answered": answered, "limit": number_format(limit)}
 

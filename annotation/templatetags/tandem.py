@@ -9,8 +9,10 @@ from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from annotation.batches.chosen import chosen_in_words, left_out_in_words
 from annotation.core import markdown
 from annotation.core.markdown import shown_text
+from annotation.core.units import counted
 from annotation.models.studies import DEFAULT_CONSENT
 from annotation.questions.labels import isolated, side_name, stacked_label, translate_default
 from annotation.studies.hourly_pay import hourly_pay_of
@@ -18,6 +20,9 @@ from annotation.study_pages.help_topics import help_page
 from annotation.study_pages.tabs import Tab, tabs_of
 
 register = template.Library()
+register.filter("number_of", counted)
+register.filter("chosen_in_words", chosen_in_words)
+register.filter("left_out_in_words", left_out_in_words)
 register.filter("hourly_pay", hourly_pay_of)
 register.filter("translate_default", translate_default)
 register.filter("side_name", side_name)

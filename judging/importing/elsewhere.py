@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.db import transaction
 
+from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_upload
 from annotation.importing.comparisons import store_comparisons
 from annotation.importing.formats import alpacaeval, arena, label_studio
@@ -45,10 +46,10 @@ def import_elsewhere(
         counts = {**stored.counts, "ratings": ratings.added, "judgments": judged}
         if stored.added or stored.extended or ratings.added:
             record_import(study=study, kind=kind, name=name, data=data, counts=counts)
-    added = {"instances": stored.added, "ratings": ratings.added, "judgments": judged}
+    added = {"instance": stored.added, "rating": ratings.added, "judgment": judged}
     if not any(added.values()):
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
-    parts = ", ".join(f"{count:,} {what}" for what, count in added.items() if count)
+    parts = ", ".join(number_of(count, what) for what, count in added.items() if count)
     return study, f"{name}: {parts} added (study {study.slug})"
 
 

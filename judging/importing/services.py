@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
 from annotation.core.files.lines import refuse
 from annotation.core.version import VERSION
@@ -75,7 +76,7 @@ def import_upload(*, data: bytes, name: str, slug: str, **_of_other_kinds: Any) 
     if not stored.added:
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
     unread = f"; nothing was made of the columns {', '.join(stored.unread)}" if stored.unread else ""
-    return study, f"{name}: {stored.added} judgments by {', '.join(stored.judges)} added{unread}"
+    return study, f"{name}: {number_of(stored.added, 'judgment')} by {', '.join(stored.judges)} added{unread}"
 
 
 def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine]]:

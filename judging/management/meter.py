@@ -5,6 +5,7 @@ import time
 from collections import deque
 from typing import Any
 
+from annotation.core.counting import number_of
 from judging.core.pricing import money
 from judging.jobs.progress import Progress
 
@@ -64,7 +65,7 @@ def line_of(progress: Progress, rate: float, *, bar: bool = False) -> str:
     parts = [f"{drawn}{progress.done}/{progress.total} done", f"{rate:.1f} a second"]
     if rate > 0 and progress.done < progress.total:
         parts.append(f"{duration((progress.total - progress.done) / rate)} left")
-    parts.append(f"{progress.calls} calls, {progress.cached} cached")
+    parts.append(f"{number_of(progress.calls, 'call')}, {progress.cached} cached")
     if progress.cost:
         parts.append(money(progress.cost, progress.currency))
     elif progress.cost is None and progress.calls:

@@ -225,6 +225,7 @@ class ProviderBatch(models.Model):
 
     class Meta:
         ordering = ["run", "created_at"]
+        verbose_name_plural = "provider batches"
 
     def __str__(self) -> str:
         return self.provider_id or f"batch {self.pk}"

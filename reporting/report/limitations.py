@@ -79,7 +79,7 @@ def _of_configurations(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for judge in one["raters"][1:]:
             failed = judge["asked"] - judge["parsed"]
             if judge["asked"] and failed / judge["asked"] > MANY_FAILED:
-                unread = _("%(name)s: “%(judge)s” gave no readable verdict on %(failed)d of %(asked)d presentations.")
+                unread = _("%(name)s: “%(judge)s” gave no readable verdict on %(failed)d of %(asked)s.")
                 yield (
                     "unread",
                     unread
@@ -87,7 +87,7 @@ def _of_configurations(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                         "name": name,
                         "judge": rater_name(judge["rater"]),
                         "failed": failed,
-                        "asked": judge["asked"],
+                        "asked": counted(judge["asked"], "presentations"),
                     },
                 )
 

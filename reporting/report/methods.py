@@ -12,6 +12,8 @@ from django.utils.translation import ngettext
 
 from analysis.intervals import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
 from analysis.jackknife import MIN_CLUSTERS
+from annotation.batches.chosen import chosen_in_words
+from annotation.core.units import counted
 from annotation.models import Annotator, Assignment, Batch, Consent, Hit, Study
 from annotation.studies.configurations import configurations as known_configurations
 from annotation.studies.outcomes import select_each
@@ -86,22 +88,22 @@ def _sums(batches: list[Batch]) -> dict[str, int]:
 
 
 def _batch(batch: Batch) -> Iterator[str]:
+    sums = _sums([batch])
     what = {
         "batch": batch.name,
         "spec": batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec"),
         "seed": batch.seed,
         "chosen": _chosen(batch),
-        "pairs": batch.pairs_per_hit,
-        "raters": batch.raters_per_hit,
-        **_sums([batch]),
+        "pairs": counted(batch.pairs_per_hit, "pairs"),
+        "raters": counted(batch.raters_per_hit, "raters"),
+        **sums,
+        "hits": counted(sums["hits"], "HITs"),
     }
     if batch.purpose != Batch.Purpose.RATING:
-        yield _("Batch %(batch)s (%(hits)d HITs) assessed the raters and enters no finding.") % what
+        yield _("Batch %(batch)s (%(hits)s) assessed the raters and enters no finding.") % what
     elif batch.origin == Batch.Origin.IMPORTED:
         yield (
-            _(
-                "The ratings of batch %(batch)s were collected elsewhere and imported: %(hits)d HITs, submitted %(done)d times."
-            )
+            _("The ratings of batch %(batch)s were collected elsewhere and imported: %(hits)s; submissions: %(done)d.")
             % what
         )
     else:
@@ -111,10 +113,7 @@ def _batch(batch: Batch) -> Iterator[str]:
         )
         yield (known if what["spec"] else unknown) % what
         yield (
-            _(
-                "It has %(hits)d HITs with N = %(pairs)d pairs of one instance each, for R = %(raters)d raters; they were "
-                "submitted %(done)d times."
-            )
+            _("It has %(hits)s, each with N = %(pairs)s of one instance, for R = %(raters)s; submissions: %(done)d.")
             % what
         )
     if batch.gold_rate or batch.repeat_rate:
@@ -127,17 +126,7 @@ def _batch(batch: Batch) -> Iterator[str]:
 def _chosen(batch: Batch) -> str:
     """Say how the instances of a batch were chosen; the latest choice, where it was extended."""
     spec = str(batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec") or "")
-    kind, _colon, number = spec.partition(":")
-    bins, _x, per_bin = number.partition("x")
-    words = {
-        "all": _("all instances"),
-        "ids": _("instances of a list"),
-        "random": _("%(n)s instances at random") % {"n": number},
-        "top": _("the %(n)s instances of highest separability") % {"n": number},
-        "importance": _("%(n)s instances, drawn the more likely the higher their separability") % {"n": number},
-        "stratified": _("%(n)s instances from each of %(bins)s bins of separability") % {"n": per_bin, "bins": bins},
-    }
-    return words.get(kind, "")
+    return chosen_in_words(spec)
 
 
 def _people(study: Study) -> Iterator[str]:

@@ -128,7 +128,7 @@ def page(client: Client, address: str) -> str:
     assert response.status_code == 200, (address, response.content[:300])
     content = b"".join(response.streaming_content) if response.streaming else response.content
     text = re.sub(r'(csrfmiddlewaretoken" value|X-CSRFToken&quot;: &quot;|nonce)=?"?[\w-]+', "", content.decode())
-    return re.sub(r"As of [\d-]+ [\d:]+\.", "", text)  # when findings were computed
+    return re.sub(r"As of <time.*?</time>\.", "", text)  # when findings were computed
 
 
 def everything(built: Built, client: Client) -> dict[str, Any]:

@@ -209,10 +209,22 @@ def refuse(name: str, bad: Iterable[BadLine]) -> None:
         raise BadFile(name, lines)
 
 
+# Values of JSON, by their types in Python.
+KINDS = {
+    "bool": "true or false",
+    "int": "a number",
+    "float": "a number",
+    "list": "a list",
+    "dict": "an object",
+    "NoneType": "null",
+}
+
+
 def text_problem(value: object, *, longest: int | None = None, may_be_blank: bool = False) -> str | None:
     """Return why `value` can't be stored as text, or None."""
     if not isinstance(value, str):
-        return f"is {type(value).__name__}, not text"
+        kind = type(value).__name__
+        return f"is {KINDS.get(kind, kind)}, not text"
     if not may_be_blank and not value.strip():
         return "is empty"
     if "\x00" in value:

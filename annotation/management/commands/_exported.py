@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument, read_file
 from annotation.models import Study
 
 
 class ExportedRowsCommand(TandemCommand):
-    """Reads a file by `importer`, which returns the study, and how many of `what` were added and unchanged."""
+    """Reads a file by `importer`, which returns the study, and how many were added and unchanged.
+
+    what : what is counted, in the singular
+    """
 
     what: str
     importer: Callable[..., tuple[Study, int, int]]
@@ -18,7 +22,7 @@ class ExportedRowsCommand(TandemCommand):
         data, name = read_file(options["file"])
         study, added, unchanged = self.importer(data=data, name=name, slug=options["study"])
         if not added:
-            self.say(f"{name}: nothing new; all {unchanged} {self.what} are in study {study.slug} already")
+            self.say(f"{name}: nothing new; {number_of(unchanged, self.what)} there already (study {study.slug})")
             return
         there = f", {unchanged} there already" if unchanged else ""
-        self.say(f"{name}: {added} {self.what} added{there} (study {study.slug})")
+        self.say(f"{name}: {number_of(added, self.what)} added{there} (study {study.slug})")

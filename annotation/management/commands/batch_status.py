@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.management.commands._batches import BATCH, batch_of
 from annotation.models import Batch
@@ -24,15 +25,15 @@ def _lines(status: BatchStatus) -> list[str]:
     batch, slots = status.batch, status.slots
     lines = [
         f"batch {batch.name} of study {batch.study.slug}: {batch.status}",
-        f"{status.hits} HITs of {batch.pairs_per_hit} pairs: {status.pairs} pairs",
+        f"{number_of(status.hits, 'HIT')} of {number_of(batch.pairs_per_hit, 'pair')}: {number_of(status.pairs, 'pair')}",
     ]
     if batch.purpose == Batch.Purpose.RATING:
         lapsed = f", {slots.lapsed} of them claimed with their time run out" if slots.lapsed else ""
         histogram = ", ".join(f"{pairs} with {count}" for count, pairs in status.ratings_per_pair.items())
         lines += [
-            f"{slots.total} slots: {slots.filled} filled, {slots.claimed} claimed, {slots.open} open{lapsed}",
+            f"{number_of(slots.total, 'slot')}: {slots.filled} filled, {slots.claimed} claimed, {slots.open} open{lapsed}",
             f"pairs by counted ratings: {histogram}",
             f"duplicates: {status.duplicates.total}",
         ]
     left_out = f"{status.not_counted.surplus} surplus, {status.not_counted.excluded} excluded"
-    return [*lines, f"submitted and not counted: {status.not_counted.total} HITs ({left_out})"]
+    return [*lines, f"submitted and not counted: {number_of(status.not_counted.total, 'HIT')} ({left_out})"]

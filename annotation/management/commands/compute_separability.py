@@ -3,6 +3,7 @@
 from typing import Any
 
 from analysis import similarity
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.separability.jobs import SeparabilityRequest
 from annotation.separability.measure import default_similarity
@@ -71,7 +72,7 @@ def in_words(result: SeparabilityResult) -> str:
         outcome = f"stored, of which {result.computed} newly computed"
     missing = f", {result.undefined} undefined (a system with one text)" if result.undefined else ""
     short = f", {result.run.short} with fewer texts than were to be drawn: all taken" if result.run.short else ""
-    return f"{result.configuration}: {result.matchups} matchups {outcome}{missing}{short}"
+    return f"{result.configuration}: {number_of(result.matchups, 'matchup')} {outcome}{missing}{short}"
 
 
 def as_json(result: SeparabilityResult) -> dict[str, Any]:

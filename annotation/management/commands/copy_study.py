@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.importing.new_studies import copy_study
 from annotation.management.commands._base import TandemCommand, argument, one_of
 from annotation.management.commands._settings import FORMAT
@@ -39,6 +40,6 @@ class Command(TandemCommand):
             each_text=options["each_text"],
         )
         count = copy.instances.count()
-        line = f"study {copy.slug} made with the settings of {study.slug}, {count} instances"
+        line = f"study {copy.slug} made with the settings of {study.slug}, {number_of(count, 'instance')}"
         values = {"study": copy.slug, "of": study.slug, "group": copy.group.slug, "instances": count}
         self.say_result([line], values, options)

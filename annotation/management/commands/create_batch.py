@@ -5,6 +5,7 @@ from typing import Any
 from annotation.batches.designs import DESIGNS, create_design
 from annotation.batches.sampling import BatchSpec, SelectionSpec
 from annotation.batches.services import create_batch, notices_of
+from annotation.core.counting import number_of
 from annotation.core.keys import new_seed
 from annotation.management.commands._base import TandemCommand, argument, group, one_of
 from annotation.management.commands._batches import SELECT, document, selection_of
@@ -105,21 +106,26 @@ class Command(TandemCommand):
     def _report(self, batch: Batch, made: bool) -> None:
         hits = batch.hits.count()
         if not made:
-            self.say(f"batch {batch.name} is there already, made the same way: {hits} HITs; nothing was changed")
+            self.say(
+                f"batch {batch.name} is there already, made the same way: {number_of(hits, 'HIT')}; nothing was changed"
+            )
             return
         if batch.purpose == Batch.Purpose.RATING:
             ratings = hits * batch.pairs_per_hit * batch.raters_per_hit
-            outcome = f"for {batch.raters_per_hit} raters each = {ratings} ratings"
+            outcome = f"for {number_of(batch.raters_per_hit, 'rater')} each = {number_of(ratings, 'rating')}"
         else:
             outcome = f"for every rater ({batch.get_purpose_display()})"
         state = "; a draft, not launched yet" if batch.status == Batch.Status.DRAFT else ""
-        self.say(f"batch {batch.name}: {hits} HITs of {batch.pairs_per_hit} pairs {outcome} (seed {batch.seed}){state}")
+        self.say(
+            f"batch {batch.name}: {number_of(hits, 'HIT')} of {number_of(batch.pairs_per_hit, 'pair')} {outcome} "
+            f"(seed {batch.seed}){state}"
+        )
 
     def _notices(self, batch: Batch, made: bool) -> None:
         if not made:
             return
         for reason, count in batch.selection["left_out"].items():
-            self.stderr.write(f"notice: {count} instances {reason} were left out")
+            self.stderr.write(f"notice: left out: {number_of(count, 'instance')} {reason}")
         if by := batch.selection["separability"]:
             self.stderr.write(
                 f"notice: chosen by {by['measure']}; choosing by separability hides instances on which people disagree "

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.data_sets import DataSet, data_sets
 from annotation.studies.services import find_study
@@ -23,7 +24,8 @@ class Command(TandemCommand):
 
 
 def _line(one: DataSet) -> str:
-    counts = f"{one.instances} instances ({one.gold} with gold), {one.systems} systems, {one.pairs} pairs"
+    held = f"{number_of(one.instances, 'instance')} ({one.gold} with gold)"
+    counts = f"{held}, {number_of(one.systems, 'system')}, {number_of(one.pairs, 'pair')}"
     lengths = [
         f"{found.n} {name} of {found.mean:.1f} words (median {found.median:g}, {found.shortest} to {found.longest})"
         if found.mean is not None

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.retention import SIGN_IN_DAYS, Expired, erase_expired, erase_traces, expired_studies
 
@@ -25,8 +26,8 @@ class Command(TandemCommand):
             return
         for one in erase_expired(at=now):
             self.say(_describe(one))
-        self.say(f"sessions and failed sign-ins: {erase_traces(at=now)} rows deleted")
+        self.say(f"sessions and failed sign-ins: {number_of(erase_traces(at=now), 'row')} deleted")
 
 
 def _describe(one: Expired) -> str:
-    return f"{one.study.slug}: personal data of {one.raters} raters, due since {one.since:%Y-%m-%d}"
+    return f"{one.study.slug}: personal data of {number_of(one.raters, 'rater')}, due since {one.since:%Y-%m-%d}"

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.erasing import Erased, due_to, erase_person, erase_rater, find_raters
 from annotation.studies.services import find_study
@@ -51,7 +52,7 @@ def _describe(erased: Erased) -> str:
     elif erased.ratings is None:
         outcome = "personal data deleted, ratings kept"
     else:
-        outcome = f"withdrawn, personal data and {erased.ratings} votes deleted"
+        outcome = f"withdrawn, personal data and {number_of(erased.ratings, 'vote')} deleted"
     account = {True: "; account deleted", False: "; account kept: it has other roles or studies", None: ""}
     due = f"; {erased.due} {erased.currency} still due under this code" if erased.due else ""
     return f"{erased.study}: rater {erased.rater}: {outcome}{account[erased.account]}{due}"

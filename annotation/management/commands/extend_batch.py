@@ -3,6 +3,7 @@
 from typing import Any
 
 from annotation.batches.changes import extend_batch
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.management.commands._batches import BATCH, SELECT, batch_of, document, selection_of
 from annotation.management.commands._settings import FORMAT
@@ -31,6 +32,8 @@ class Command(TandemCommand):
             batch=batch, more_raters=options["raters"], seed=options["seed"], reason=options["reason"], **selection
         )
         hits = done.hits.count()
-        raters = f", for {done.raters_per_hit} raters each" if done.purpose == Batch.Purpose.RATING else ""
-        line = f"batch {done.name}: {hits} HITs, {hits - before} of them new{raters or ', for every rater'}"
+        raters = f", for {number_of(done.raters_per_hit, 'rater')} each" if done.purpose == Batch.Purpose.RATING else ""
+        line = (
+            f"batch {done.name}: {number_of(hits, 'HIT')}, {hits - before} of them new{raters or ', for every rater'}"
+        )
         self.say_result([line], document(done.study, done), options)

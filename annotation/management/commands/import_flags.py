@@ -6,5 +6,5 @@ from annotation.management.commands._exported import ExportedRowsCommand
 
 class Command(ExportedRowsCommand):
     help = "Read flags and returned HITs, as export_study writes them, after the ratings."
-    what = "flags"
+    what = "flag"
     importer = staticmethod(import_flags)

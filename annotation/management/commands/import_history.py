@@ -6,5 +6,5 @@ from annotation.management.commands._exported import ExportedRowsCommand
 
 class Command(ExportedRowsCommand):
     help = "Read the changes of imported votes, as export_study writes them, after the ratings."
-    what = "changes of votes"
+    what = "vote change"
     importer = staticmethod(import_history)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.counting import number_of
 from annotation.importing.formats.mturk import DEFAULT_COLUMNS
 from annotation.importing.mturk_results import import_mturk
 from annotation.management.commands._base import TandemCommand, argument, read_file
@@ -46,11 +47,16 @@ class Command(TandemCommand):
             **study_settings(options),
         )
         if not stored.added and not ratings.added:
-            self.say(f"{name}: nothing new; all {ratings.unchanged} ratings are in study {study.slug} already")
+            self.say(
+                f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} there already (study {study.slug})"
+            )
             return
-        self.say(f"{name}: {stored.added} instances and {ratings.added} ratings added (study {study.slug})")
+        self.say(
+            f"{name}: {number_of(stored.added, 'instance')} and {number_of(ratings.added, 'rating')} added "
+            f"(study {study.slug})"
+        )
         if ratings.unchanged:
-            self.say(f"{ratings.unchanged} ratings were there already")
+            self.say(f"there already: {number_of(ratings.unchanged, 'rating')}")
 
 
 def _columns(given: list[str]) -> dict[str, str]:

@@ -6,5 +6,5 @@ from annotation.management.commands._exported import ExportedRowsCommand
 
 class Command(ExportedRowsCommand):
     help = "Read what is known of raters, as export_study writes it: kind, exclusion, warnings."
-    what = "raters"
+    what = "rater"
     importer = staticmethod(import_raters)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.counting import number_of
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.rating_files import import_ratings, import_votes
 from annotation.importing.ratings import StoredRatings
@@ -30,7 +31,9 @@ class Command(TandemCommand):
             study, ratings = import_ratings(data=data, name=name, slug=options["study"], scripted=options["scripted"])
             self._report(name, study, ratings)
             if ratings.checks:
-                self.stderr.write(f"notice: {ratings.checks} ratings of qualifications and hidden checks were left out")
+                self.stderr.write(
+                    f"notice: left out: {number_of(ratings.checks, 'rating')} of qualifications and hidden checks"
+                )
             return
         if options["scripted"]:
             raise CommandError("--scripted is for long-form ratings, not for --texts")
@@ -48,8 +51,10 @@ class Command(TandemCommand):
 
     def _report(self, name: str, study: Study, ratings: StoredRatings, instances: int = 0) -> None:
         if not ratings.added and not instances:
-            self.say(f"{name}: nothing new; all {ratings.unchanged} ratings are in study {study.slug} already")
+            self.say(
+                f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} there already (study {study.slug})"
+            )
             return
-        parts = [f"{instances} instances"] * bool(instances) + [f"{ratings.added} ratings added"]
+        parts = [number_of(instances, "instance")] * bool(instances) + [f"{number_of(ratings.added, 'rating')} added"]
         parts += [f"{ratings.unchanged} there already"] * bool(ratings.unchanged)
         self.say(f"{name}: {', '.join(parts)} (study {study.slug})")

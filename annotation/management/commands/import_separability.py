@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.importing.separability import import_separability
 from annotation.management.commands._base import TandemCommand, argument, read_file
 
@@ -16,8 +17,8 @@ class Command(TandemCommand):
         study, added, unchanged = import_separability(data=data, name=name, slug=options["study"])
         if not added:
             self.say(
-                f"{name}: nothing new; the separability of all {unchanged} matchups is in study {study.slug} already"
+                f"{name}: nothing new; separability of {number_of(unchanged, 'matchup')} there already (study {study.slug})"
             )
         else:
             there = f", {unchanged} there already" if unchanged else ""
-            self.say(f"{name}: separability of {added} matchups added{there} (study {study.slug})")
+            self.say(f"{name}: separability of {number_of(added, 'matchup')} added{there} (study {study.slug})")

@@ -6,5 +6,5 @@ from annotation.management.commands._exported import ExportedRowsCommand
 
 class Command(ExportedRowsCommand):
     help = "Read comparison tables (JSON Lines or CSV) of a study's pairs."
-    what = "tables"
+    what = "table"
     importer = staticmethod(import_tables)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.members.groups import find_group, move_study
 from annotation.studies.services import find_study
@@ -18,4 +19,6 @@ class Command(TandemCommand):
             self.say(f"study {study} is in group {group} already")
             return
         ended = move_study(study=study, group=group)
-        self.say(f"study {study} is in group {group} now; {ended} roles of readers in the study itself ended")
+        self.say(
+            f"study {study} is in group {group} now; ended: {number_of(ended, 'role')} of readers in the study itself"
+        )

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from annotation.core.counting import number_of
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.management.commands._batches import BATCH, batch_of
@@ -39,4 +40,4 @@ class Command(TandemCommand):
             return
         for one in claims:
             self.say(f"{one.assignment.annotator.code}: idle for {one.minutes} min")
-        self.say(f"batch {batch.name}: {len(claims)} claims idle, {released} released")
+        self.say(f"batch {batch.name}: {number_of(len(claims), 'claim')} idle, {released} released")

@@ -56,13 +56,14 @@ def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
     """Return what offering HITs needs, in the order in which it is done."""
     given, in_settings = MturkSettings.of(channel), _("Set it in the settings below.")
     return [
-        Check(_("Title"), bool(given.title.strip()), in_settings, for_draft=True),
-        Check(_("Description"), bool(given.description.strip()), in_settings, for_draft=True),
+        Check(_("Title"), bool(given.title.strip()), in_settings, for_draft=True, in_settings=True),
+        Check(_("Description"), bool(given.description.strip()), in_settings, for_draft=True, in_settings=True),
         Check(
             _("Reward"),
             offer.reward is not None,
             _("Set it in the settings below, or the study’s pay in USD."),
             for_draft=True,
+            in_settings=True,
         ),
         *hourly_checks(_hourly(channel, offer)),
         Check(
@@ -77,7 +78,12 @@ def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
             _("No place is free: make a batch, or extend one."),
             for_draft=True,
         ),
-        Check(_("Access key"), given.has_key, _("Name its two variables in the settings, and set them on the server.")),
+        Check(
+            _("Access key"),
+            given.has_key,
+            _("Name its two variables in the settings, and set them on the server."),
+            in_settings=True,
+        ),
         Check(_("boto3"), find_spec("boto3") is not None, _("Install the extra mturk on the server.")),
         address_check(),
         *opening_checks(channel),

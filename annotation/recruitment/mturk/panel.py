@@ -100,23 +100,26 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     """
     common: dict[str, Any] = {"channel": channel, "at": at, "limit": AT_ONCE}
     if action == "publish":
-        return publish(**common).message
+        return publish(**common).told(_("HITs offered: %(count)d."))
     if action == "expire":
-        return expire(**common).message
+        return expire(**common).told(_("HITs taken down: %(count)d."))
     if action == "sync":
         return _sync(channel, at)
     if action == "approve-all":
-        return approve(assignment_ids=None, **common).message
+        return approve(assignment_ids=None, **common).told(_("Assignments approved: %(count)d."))
     if action == "release":
         return _release(channel, data.get("rater", "").strip())
     chosen = _chosen(data)
     if action == "approve":
-        return approve(assignment_ids=chosen, override=bool(data.get("override")), **common).message
+        override = bool(data.get("override"))
+        return approve(assignment_ids=chosen, override=override, **common).told(_("Assignments approved: %(count)d."))
     if action == "reject":
-        return reject(assignment_ids=chosen, feedback=data.get("feedback", ""), **common).message
+        rejected = reject(assignment_ids=chosen, feedback=data.get("feedback", ""), **common)
+        return rejected.told(_("Assignments rejected: %(count)d."))
     if action == "bonus":
         amount, reason, label = data.get("amount", ""), data.get("feedback", ""), data.get("label") or "1"
-        return bonus(assignment_ids=chosen, amount=amount, reason=reason, label=label, **common).message
+        paid = bonus(assignment_ids=chosen, amount=amount, reason=reason, label=label, **common)
+        return paid.told(_("Bonuses paid: %(count)d."))
     raise Unacceptable(_("This channel has no action %(action)s.") % {"action": action})
 
 
@@ -134,7 +137,7 @@ def _chosen(data: Mapping[str, str]) -> list[str]:
 
 def _sync(channel: Channel, at: datetime) -> str:
     found = sync(channel=channel, at=at, limit=AT_ONCE)
-    message = _("Asked about %(hits)d HITs: %(assignments)d assignments were submitted.") % found
+    message = _("HITs asked about: %(hits)d; assignments submitted: %(assignments)d.") % found
     if found["hits_left"]:
         message += " " + _("Press again to ask about the other %(count)d.") % {"count": found["hits_left"]}
     return message

@@ -25,10 +25,12 @@ class RunSummary:
     waiting: int = 0
     trouble: str = ""
 
-    @property
-    def message(self) -> str:
-        """The result in one line."""
-        parts = [_("Done: %(count)d.") % {"count": len(self.done)}]
+    def told(self, done: str) -> str:
+        """Tell the result in one line.
+
+        done : what was done, with %(count)d for how often
+        """
+        parts = [done % {"count": len(self.done)}]
         if self.unchanged:
             parts.append(_("Done before: %(count)d.") % {"count": self.unchanged})
         if self.refused:

@@ -53,6 +53,7 @@ def checks(channel: Channel) -> list[Check]:
             _("API token"),
             bool(given.token),
             _("Name its variable in the settings below, and set it on the server."),
+            in_settings=True,
             for_draft=True,
         ),
         address_check(),

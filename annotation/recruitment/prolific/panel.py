@@ -134,7 +134,9 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     client = ProlificClient(ProlificSettings.of(channel), patient=False)
     if action == "sync":
         found = sync(channel=channel, client=client, at=at, most_pages=PAGES_AT_ONCE)
-        return _("Prolific lists %(seen)d submissions: %(new)d new here, %(changed)d with news.") % vars(found)
+        return _(
+            "Submissions that Prolific lists: %(seen)d, of which new here: %(new)d, with news: %(changed)d."
+        ) % vars(found)
     if action == "draft":
         study_id = make_draft(channel=channel, data=data, client=client)
         return _("The draft %(id)s is at Prolific. Look at it there, then publish it.") % {"id": study_id}
@@ -143,7 +145,7 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
         return _("The study is published: participants see it now.") if done else str(DONE_BEFORE)
     if action == "places":
         places = set_places(channel=channel, places=data.get("places", ""), client=client)
-        return _("The study at Prolific has %(places)d places in all now.") % {"places": places}
+        return _("Places of the study at Prolific: %(places)d in all now.") % {"places": places}
     if action not in ("approve", "reject", "bonus", "release"):
         raise Unacceptable(_("This channel has no action %(action)s.") % {"action": action})
     submission = find_submission(channel, data.get("submission", ""))

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.table_checks import SUPPORTED
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument, one_of
 from annotation.models import Study
 from annotation.studies.services import find_study
@@ -69,12 +70,13 @@ class Command(TandemCommand):
         found = checked_by_vectors(
             study,
             **{name: options[name] for name in ("endpoint", "model", "variant", "threshold")},
-            on_progress=(lambda done: self.say(f"{done.made} tables checked")) if in_steps else None,
+            on_progress=(lambda done: self.say(f"{number_of(done.made, 'table')} checked")) if in_steps else None,
         )
         done: Any = found.done
         means = f"have a cosine of {options['threshold']:g} or more"
         lines = [
-            f"{done.made} tables checked, {done.kept} were before; {done.calls} calls, {done.tokens} tokens",
+            f"{number_of(done.made, 'table')} checked, {done.kept} were before; "
+            f"{number_of(done.calls, 'call')}, {number_of(done.tokens, 'token')}",
             *(f"{name}: {_cells(one.supported, means)}" for name, one in found.figures.items()),
         ]
         self.say_result(lines, found.document, options)
@@ -95,8 +97,10 @@ class Command(TandemCommand):
         done: Any = found.done
         usage = done.usage
         lines = [
-            f"{done.made} tables checked, {done.kept} were before, {done.unread} had an answer that can't be read; "
-            f"{usage.calls} calls, {usage.cached} answers were there, cost {money(usage.total.cost, endpoint.currency)}",
+            f"{number_of(done.made, 'table')} checked, {done.kept} were before, "
+            f"{done.unread} had an answer that can't be read; "
+            f"{number_of(usage.calls, 'call')}, {usage.cached} from the cache, "
+            f"cost {money(usage.total.cost, endpoint.currency)}",
             *(
                 f"{name}: entailment {_score(one.entailment, 'no cell says anything')}; "
                 f"coverage of sentences {_score(one.coverage, 'no text has a sentence')}"
@@ -109,13 +113,16 @@ class Command(TandemCommand):
 def _cells(found: Proportion, means: str) -> str:
     if found.value is None:
         return "no cell says anything"
-    return f"{found.value:.3f} of {found.n} cells {means} ({_interval(found)}); {found.left_out} cells are empty"
+    of = f"{number_of(found.n, 'cell')} {means} ({_interval(found)})"
+    return f"{found.value:.3f} of {of}; empty: {number_of(found.left_out, 'cell')}"
 
 
 def _score(found: Proportion | None, why: str) -> str:
     if found is None or found.value is None:
         return f"undefined: {why}"
-    return f"{found.value:.3f}, the mean of {found.n} tables ({_interval(found)}; {found.left_out} left out)"
+    return (
+        f"{found.value:.3f}, the mean of {number_of(found.n, 'table')} ({_interval(found)}; {found.left_out} left out)"
+    )
 
 
 def _interval(found: Proportion) -> str:

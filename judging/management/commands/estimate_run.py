@@ -6,6 +6,7 @@
 from decimal import Decimal
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.pricing import cost_line
@@ -49,8 +50,8 @@ def lines(found: RunEstimate, cap: Decimal | None = None) -> list[str]:
     ]
     if not found.calls:
         return said
-    by = f"by {found.learned_from} stored answers" if found.learned_from else "by the number of characters"
-    sample = "" if found.is_exact else f", from {found.sampled} presentations"
+    by = f"by {number_of(found.learned_from, 'stored answer')}" if found.learned_from else "by the number of characters"
+    sample = "" if found.is_exact else f", from {number_of(found.sampled, 'presentation')}"
     return [
         *said,
         f"tokens: about {found.prompt_tokens:,} sent and {found.completion_tokens:,} written ({by}{sample})",

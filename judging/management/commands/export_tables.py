@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.counting import number_of
 from annotation.importing.tables import table_lines
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
@@ -40,7 +41,7 @@ class Command(TandemCommand):
                 self.stdout.write(line, ending="")
             return
         count = _write(Path(options["output"]), lines)
-        self.say(f"{options['output']}: {count} tables of study {study.slug}")
+        self.say(f"{options['output']}: {number_of(count, 'table')} of study {study.slug}")
 
 
 def _write(path: Path, lines: Iterable[str]) -> int:

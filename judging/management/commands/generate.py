@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Study
 from annotation.studies.services import find_study
@@ -137,7 +138,9 @@ class Command(TandemCommand):
     def conclude(self, run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals, work: Asking) -> None:
         """Name what is missing, and choose the exit status."""
         if totals.left_out:
-            self.stderr.write(f"{len(totals.left_out)} instances were left out; the same command asks them again:")
+            self.stderr.write(
+                f"left out: {number_of(len(totals.left_out), 'instance')}; the same command asks them again:"
+            )
             for line in left_out_lines(run):
                 self.stderr.write(f"  {line}")
         work.conclude()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument, read_file
 from judging.importing.services import import_judgments
 
@@ -30,8 +31,10 @@ class Command(TandemCommand):
             if judge != label:
                 self.stderr.write(f"notice: {label} is judge {judge} here")
         if not stored.added:
-            self.say(f"{name}: nothing new; all {stored.unchanged} judgments are in study {study.slug} already")
+            self.say(
+                f"{name}: nothing new; {number_of(stored.unchanged, 'judgment')} there already (study {study.slug})"
+            )
             return
         there = f", {stored.unchanged} there already" if stored.unchanged else ""
-        judges = f"{len(stored.judges)} judge{'s' if len(stored.judges) != 1 else ''}"
-        self.say(f"{name}: {stored.added} judgments of {judges} added{there} (study {study.slug})")
+        judges = number_of(len(stored.judges), "judge")
+        self.say(f"{name}: {number_of(stored.added, 'judgment')} of {judges} added{there} (study {study.slug})")

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import argument, one_of
 from annotation.models import Study
 from annotation.studies.services import find_study
@@ -114,7 +115,7 @@ def in_words(run: JudgeRun, made: TableFigures, calls: int) -> list[str]:
     """Format the outcome of a run."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.calls.items())
     said = [
-        f"tables: {made.tables:,} of {made.pairs:,} pairs as variant {run.tables_as} (judge {run.judge.name})",
+        f"tables: {made.tables:,} of {number_of(made.pairs, 'pair')} as variant {run.tables_as} (judge {run.judge.name})",
         f"calls: {calls:,} made now; behind all of them {kinds or 'none yet'}",
     ]
     if made.lost_samples or made.coins:

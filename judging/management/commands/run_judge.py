@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import Argument, TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.drift_warnings import drift_warning
@@ -68,7 +69,9 @@ class Command(TandemCommand):
     def work(self, run: JudgeRun, limit: int | None) -> ExecutionResult:
         """Work on a run until it is done or stopped, with progress on stderr."""
         if blind := pairs_without_source(run):
-            self.stderr.write(f"notice: {blind} pairs have no source text; the judge is told that it is not available")
+            self.stderr.write(
+                f"notice: {number_of(blind, 'pair')} without a source text; the judge is told that it is not available"
+            )
         if warning := drift_warning(run):
             self.stderr.write(f"warning: {warning}")
         stop = StopFlag()

@@ -5,6 +5,7 @@
 
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
@@ -83,7 +84,9 @@ class Command(TandemCommand):
 
 def lines(found: TuningEstimate) -> list[str]:
     """Format an estimate."""
-    rounds = ", then ".join(f"{candidates} on {instances} instances" for candidates, instances in found.rounds)
+    rounds = ", then ".join(
+        f"{candidates} on {number_of(instances, 'instance')}" for candidates, instances in found.rounds
+    )
     return [
         f"candidates: {rounds}, of {found.choosing} to choose on; {found.held_out} are held out",
         f"presentations: at most {found.presentations:,}; calls: about {found.calls:,}",

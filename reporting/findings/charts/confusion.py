@@ -46,7 +46,7 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
         _("=: tie"),
         _("rows: what the majority of people says, for people that of the others; columns: what the rater says"),
         *([_("empty: no such pair")] if empty else []),
-        _("left out: %(number)s verdicts without a majority beside them") % {"number": left_out},
+        _("left out, for want of a majority beside them: %(number)s") % {"number": left_out},
         *more,
         *configuration_notes(found),
     ]

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from reporting.backups.writing import write_backup
 from reporting.health.signs import note_sign
@@ -26,4 +27,7 @@ class Command(TandemCommand):
             raise
         note_sign("backup", at=timezone.now())
         rows = sum(table["rows"] for table in manifest["tables"].values())
-        self.say(f"{options['file']}: {rows:,} rows of {len(manifest['tables'])} tables, as of {manifest['at']}")
+        self.say(
+            f"{options['file']}: {number_of(rows, 'row')} of {number_of(len(manifest['tables']), 'table')}, "
+            f"as of {manifest['at']}"
+        )

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from reporting.bundle.exporting import export_bundle
@@ -31,6 +32,8 @@ class Command(TandemCommand):
         study = find_study(slug)
         manifest = export_bundle(study, out, Contents(**dict.fromkeys(without, False)))
         size = sum(said["bytes"] for said in manifest["files"].values())
-        self.say(f"{out}: {len(manifest['files'])} files, {size / 2**20:,.1f} MB; its numbers follow from its rows")
+        self.say(
+            f"{out}: {number_of(len(manifest['files']), 'file')}, {size / 2**20:,.1f} MB; its numbers follow from its rows"
+        )
         if count := manifest["withdrawn_raters"]:
             self.say(f"without the work of raters who have withdrawn ({count})")

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import argument, group, one_of
 from annotation.studies.services import find_study
 from judging.jobs.stopping import StopFlag
@@ -104,7 +105,10 @@ class Command(RunJudge):
         def say(found: Asking) -> None:
             if (tenths := 10 * (found.sorts - found.unfinished) // max(1, found.sorts)) > said[0]:
                 said[0] = tenths
-                self.stderr.write(f"{found.finished} of {found.sorts} rankings, {found.asked} presentations asked")
+                self.stderr.write(
+                    f"{found.finished} of {number_of(found.sorts, 'ranking')}, "
+                    f"{number_of(found.asked, 'presentation')} asked"
+                )
 
         return say
 

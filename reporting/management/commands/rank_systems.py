@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.adaptive import STEP
+from annotation.core.counting import number_of
 from annotation.management.commands._base import argument, group, one_of
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
@@ -91,7 +92,7 @@ class Command(RunJudge):
         settings = {"in_flight": options["in_flight"], "max_cost": cap}
 
         def say(spent: Spent) -> bool:
-            self.stderr.write(f"{spent.asked} presentations asked")
+            self.stderr.write(f"{number_of(spent.asked, 'presentation')} asked")
             return True
 
         alone = asking_alone(study=wanted.study, judge=wanted.judge, question=wanted.question, **settings)

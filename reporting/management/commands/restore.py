@@ -8,6 +8,7 @@ from django.core.management import CommandError
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.erasing import erase_noted
 from reporting.backups.restoring import restore_backup
@@ -45,5 +46,5 @@ class Command(TandemCommand):
             manifest = restore_backup(options["file"], replace=options["replace"])
             erased = erase_noted(written, at=timezone.now())
         rows = sum(table["rows"] for table in manifest["tables"].values())
-        self.say(f"{rows:,} rows restored, as of {manifest['at']}; each was compared")
-        self.say(f"{counted_in_english(erased, 'raters')} erased again, by {len(logs)} logs of erasures")
+        self.say(f"{number_of(rows, 'row')} restored, as of {manifest['at']}; each was compared")
+        self.say(f"{counted_in_english(erased, 'raters')} erased again, by {number_of(len(logs), 'log')} of erasures")

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.counting import number_of
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Study
@@ -154,17 +155,20 @@ class Command(TandemCommand):
             return
         for row, estimate in expected.rows:
             cost = money(estimate.cost, estimate.currency)
-            self.say(f"{row.judge.name}: {estimate.pending:,} presentations, about {estimate.calls:,} calls, {cost}")
+            self.say(
+                f"{row.judge.name}: {number_of(estimate.pending, 'presentation')}, "
+                f"about {number_of(estimate.calls, 'call')}, {cost}"
+            )
         self.say(total_line(expected))
 
 
 def total_line(expected: AblationEstimate) -> str:
     """Return the line on all rows together."""
     total = expected.total
-    about = "" if total.is_exact else f", from {total.sampled:,} of {total.pending:,} presentations"
+    about = "" if total.is_exact else f", from {total.sampled:,} of {number_of(total.pending, 'presentation')}"
     return (
-        f"together: about {total.calls:,} calls ({total.cached:,} answers are there already), "
-        f"{total.prompt_tokens:,} tokens sent and {total.completion_tokens:,} written, "
+        f"together: about {number_of(total.calls, 'call')} (already there: {number_of(total.cached, 'answer')}), "
+        f"{number_of(total.prompt_tokens, 'token')} sent and {total.completion_tokens:,} written, "
         f"cost {money(total.cost, total.currency)}{about}; {SHARED}"
     )
 

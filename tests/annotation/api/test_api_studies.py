@@ -210,7 +210,7 @@ def read(client: APIClient, data: bytes, kind: str = "study", **fields: str) -> 
 def test_a_file_is_read_once(study: Study, manager: APIClient) -> None:
     first, again = (read(manager, json_lines([study_line("a")])) for _ in range(2))
 
-    assert (first.json()["study"], first.json()["detail"]) == ("study", "f.jsonl: 1 instances added (study study)")
+    assert (first.json()["study"], first.json()["detail"]) == ("study", "f.jsonl: 1 instance added (study study)")
     assert again.status_code == 200
     assert "nothing new" in again.json()["detail"]
     assert (study.instances.count(), study.imports.count()) == (3, 1)

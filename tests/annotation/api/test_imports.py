@@ -36,7 +36,7 @@ def send(api: APIClient, *contents: bytes) -> Any:
 
 def test_a_small_file_is_read_at_once_and_bad_lines_are_kept(api: APIClient, study: Study) -> None:
     sent = send(api, ROW % 1)
-    assert (sent.status_code, sent.json()["status"], "1 instances" in sent.json()["detail"]) == (200, "done", True)
+    assert (sent.status_code, sent.json()["status"], "1 instance" in sent.json()["detail"]) == (200, "done", True)
     refused = send(api, b"\n".join([ROW % 2, b"{}", b"no"]))
     assert (refused.status_code, {one["number"] for one in refused.json()["lines"]}) == (422, {2, 3})
     assert study.instances.count() == 1

@@ -56,6 +56,9 @@ def test_the_form_begins_with_the_studys_numbers_and_shows_what_they_come_to(man
     )
     assert "Separability is not computed" in page.text
 
+    Study.objects.update(pairs_per_hit=5)  # more than the texts make
+    assert re.search(r'name="pairs" value="3"', manager.get(f"{START}new/").text)
+
 
 @pytest.mark.parametrize(
     ("choice", "spec"),
@@ -156,6 +159,11 @@ def test_what_cannot_be_made_yet_is_said_beside_the_form(
     assert made.status_code == 422
     assert 'value="b"' in made.text
     assert Batch.objects.count() == 0
+
+
+def test_why_a_batch_cannot_be_made_is_said_in_the_readers_language(manager: Client) -> None:
+    page = manager.post(f"{START}choice/", fields(pairs="4"), headers={"Accept-Language": "de"})
+    assert "keine Instanz von news: alpha / beta kann bewertet werden: 6 mit weniger als 4 Paaren" in plain(page.text)
 
 
 def test_hidden_checks_and_limits_are_counted(study: Study, manager: Client) -> None:

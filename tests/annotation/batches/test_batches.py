@@ -159,7 +159,7 @@ def test_a_list_of_ids_takes_those() -> None:
         ({"select": "random:0"}, "selection is 'random:0'"),
         ({"select": "random:"}, "selection is 'random:'"),
         ({"select": "random:4"}, "random:4 of news: alpha / beta: .*4"),
-        ({"select": "top:1"}, "separability of news: alpha / beta is not computed yet; run: manage.py compute_sep"),
+        ({"select": "top:1"}, "separability of news: alpha / beta is not computed yet; compute it on the study"),
         ({"select": "top:1", "similarity": "rouge1-length"}, "--similarity rouge1-length"),
         ({"select": "top:1", "similarity": "bogus"}, "there is no similarity bogus; known: .*rouge1"),
         ({"pairs": 0}, "0 pairs a HIT; it must be 1 or more"),
@@ -252,7 +252,7 @@ def test_the_same_name_with_other_settings_is_refused(change: dict[str, Any]) ->
     study = make_study()
     make_batch(study, select="random:2", seed=3)
 
-    with pytest.raises(InvalidSelection, match="has a batch 'batch' already, made otherwise; choose another name"):
+    with pytest.raises(InvalidSelection, match="has a batch batch already, made otherwise; choose another name"):
         make_batch(study, **{"select": "random:2", "seed": 3, **change})
 
     assert Batch.objects.count() == 1

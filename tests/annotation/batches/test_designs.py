@@ -171,7 +171,7 @@ def test_page_forecasts_and_makes_a_design(study: Study, client: Client) -> None
 
     assert forecast.count('<th scope="row">') == 6
     assert "alpha / beta" in forecast
-    assert "6 batches of design d made." in made.content.decode()
+    assert "Batches of design d made: 6." in made.content.decode()
     assert set(met(list(Batch.objects.all())).values()) == {2}
     refused = client.post("/studies/study/batches/new/", {**data, "name": "e", "how": "top", "number": "2"})
     assert refused.status_code == 422
@@ -251,7 +251,7 @@ def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(stud
     batches = draft(study, raters=2, most_hits_per_rater=4)  # each batch: 6 HITs × 2 raters, 4 a rater at most
     Batch.objects.filter(pk=batches[3].pk).update(most_hits_per_rater=2)  # 12 / 2: six raters
     page = f"/studies/study/batches/{batches[1].pk}/"
-    assert "all 6 batches of design d" in client.get(page).content.decode()
+    assert "all batches of design d (6)" in client.get(page).content.decode()
 
     client.post(f"{page}status/", {"status": "open", "design": "1", "raters_from": "links"})
     assert statuses() == {"open": 6}
@@ -260,7 +260,7 @@ def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(stud
     assert statuses() == {"open": 5, "paused": 1}
     closed = client.post(f"{page}status/", {"status": "closed", "design": "1"}, follow=True)
     assert statuses() == {"closed": 6}
-    assert "Changed together: 6 batches of design d." in closed.content.decode()
+    assert "Changed together: batches of design d, 6 in all." in closed.content.decode()
     alone = make_batch(study, name="alone")
     assert "of design" not in client.get(f"/studies/study/batches/{alone.pk}/").content.decode()
     assert (

@@ -97,7 +97,7 @@ ROW = {"aspect": "detail", "only_a": "x", "both": "y", "only_b": "z"}
         ({"rows": ["x"]}, "row 1 has no aspect"),
         ({"rows": [ROW, {**ROW, "aspect": " "}]}, "row 2 has no aspect"),
         ({"rows": [{"aspect": "a", "only_a": "x", "both": "y"}]}, "row 1: only_b is missing"),
-        ({"rows": [{**ROW, "both": 3}]}, "row 1: both is int, not text"),
+        ({"rows": [{**ROW, "both": 3}]}, "row 1: both is a number, not text"),
         ({"rows": [{**ROW, "both": "\x00"}]}, "row 1: both holds a NUL character"),
         ({"aspects": "detail"}, "aspects is not a list of texts"),
         ({"aspects": ["\ud800"]}, "aspects is not a list of texts"),

@@ -99,7 +99,7 @@ def test_command_writes_to_the_terminal_or_a_file(tmp_path: Path) -> None:
     load(line(1), line(2, variant="c1"))
     assert run("study") == "".join(table_lines(study=study))
     path = tmp_path / "tables.jsonl"
-    assert run("study", "--variant", "c1", "--output", str(path)) == f"{path}: 1 tables of study study\n"
+    assert run("study", "--variant", "c1", "--output", str(path)) == f"{path}: 1 table of study study\n"
     assert json.loads(path.read_text(encoding="utf-8"))["table_id"] == "t2"
     assert [one.name for one in tmp_path.iterdir()] == ["tables.jsonl"]
 

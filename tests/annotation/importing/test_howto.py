@@ -69,7 +69,7 @@ def test_the_pages_commands_make_a_study_that_raters_can_walk_through(capsys: py
     walk(COMMANDS[:-1])
     said = capsys.readouterr().out
     assert "protocol: one-stage → two-stage" in said
-    assert "batch first: 2 HITs of 1 pairs for every rater (Qualification" in said
+    assert "batch first: 2 HITs of 1 pair for every rater (Qualification" in said
     assert "batch main: 12 HITs of 5 pairs for 3 raters each = 180 ratings" in said
     assert "/login/link/" in said
 

@@ -124,7 +124,7 @@ def test_preferences_without_a_rejected_text_are_listed() -> None:
     assert reasons(data, PREFERENCES) == [
         (1, "rejected is missing"),
         (2, "chosen is a list, but not of messages with a role and a content"),
-        (3, "chosen is int, not text"),
+        (3, "chosen is a number, not text"),
     ]
 
 
@@ -215,7 +215,7 @@ def test_answers_without_a_common_beginning_need_a_prompt() -> None:
         (3, "chosen and rejected are a text and a list of messages; they must be of one kind"),
         (4, "prompt is empty"),
         (5, "rejected is missing"),
-        (6, "chosen is NoneType, not text"),
+        (6, "chosen is null, not text"),
         (7, "the prompt is empty"),
     ]
 
@@ -307,7 +307,7 @@ def test_the_command_knows_the_forms_apart(tmp_path: Any, capsys: pytest.Capture
     (tmp_path / "hh.jsonl").write_bytes(json_lines([preference()]))
     call_command("import_study", str(tmp_path / "Adversarial_Manual.json"), "--study", "s")
     call_command("import_study", str(tmp_path / "hh.jsonl"), "--study", "s", "--dataset", "helpful", "--tag", "chat")
-    assert "1 instances added" in capsys.readouterr().out
+    assert "1 instance added" in capsys.readouterr().out
     assert list(Instance.objects.order_by("position").values_list("instance_id", "dataset", "metadata")) == [
         ("Adversarial_Manual-0", "Adversarial_Manual", {"tags": ["adversarial"]}),
         ("helpful-0", "helpful", {"tags": ["chat"]}),

@@ -173,7 +173,7 @@ def test_line_ends_inside_reasons_keep_line_numbers_right() -> None:
         ({"pair_index": "²"}, "pair_index is '²', not a whole number from 0 to 999,999,999"),
         ({"rating": 2}, "rating is '2'; it must be -1, 0 or 1"),
         ({"rating": None}, "rating is ''; it must be -1, 0 or 1"),
-        ({"rating": True}, "rating is bool, not text"),
+        ({"rating": True}, "rating is true or false, not text"),
         ({"shown_first": "left"}, "shown_first is 'left'; it must be a or b"),
         ({"shown_first": None}, "shown_first is ''; it must be a or b"),
         ({"rater": " "}, "rater is empty"),

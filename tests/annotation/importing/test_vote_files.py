@@ -124,7 +124,7 @@ def test_votes_in_json_may_not_smuggle_in_what_no_database_takes() -> None:
         ([text(id="")], ["line 1: id is missing"]),
         ([text(text=" ")], ["line 1: text is empty"]),
         ([{"id": 1, "text": "Prompt.", "result_x": "x"}], ["line 1: right or result_y is missing"]),
-        ([text(result_x=None)], ["line 1: result_x is NoneType, not text"]),
+        ([text(result_x=None)], ["line 1: result_x is null, not text"]),
         ([text(result_x="\x00")], ["line 1: result_x holds a NUL character"]),
     ],
 )

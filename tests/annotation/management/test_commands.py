@@ -58,7 +58,7 @@ def test_import_study_says_what_came_of_it(capsys: pytest.CaptureFixture[str], w
     ]
 
     assert run(capsys, *arguments) == "f.jsonl: 2 instances added (study s)"
-    assert run(capsys, *arguments) == "f.jsonl: nothing new; all 2 instances are in study s already"
+    assert run(capsys, *arguments) == "f.jsonl: nothing new; 2 instances there already (study s)"
 
     study = Study.objects.get()
     assert (study.title, study.task_kind, study.question) == ("T", "dialogue", "Q?")
@@ -71,8 +71,8 @@ def test_import_mturk_says_what_came_of_it(capsys: pytest.CaptureFixture[str], w
     arguments = ["import_mturk", path, "--study", "s", "--system-1", "one", "--system-2", "two", "--dataset", "news"]
     arguments += ["--column", "worker=who", "--batch", "b"]
 
-    assert run(capsys, *arguments) == "f.csv: 1 instances and 2 ratings added (study s)"
-    assert run(capsys, *arguments) == "f.csv: nothing new; all 2 ratings are in study s already"
+    assert run(capsys, *arguments) == "f.csv: 1 instance and 2 ratings added (study s)"
+    assert run(capsys, *arguments) == "f.csv: nothing new; 2 ratings there already (study s)"
     assert Batch.objects.get().name == "b"
 
 
@@ -92,9 +92,7 @@ def test_import_ratings_says_what_came_of_it(capsys: pytest.CaptureFixture[str],
         run(capsys, "import_ratings", path, "--study", "study", "--scripted")
         == "f.jsonl: 2 ratings added (study study)"
     )
-    assert run(capsys, "import_ratings", path, "--study", "study", "--scripted").startswith(
-        "f.jsonl: nothing new; all 2"
-    )
+    assert run(capsys, "import_ratings", path, "--study", "study", "--scripted").startswith("f.jsonl: nothing new; 2")
     assert study.annotators.get().kind == "scripted"
 
 
@@ -106,7 +104,7 @@ def test_import_ratings_takes_votes_with_their_texts(capsys: pytest.CaptureFixtu
 
     said = run(capsys, "import_ratings", votes, "--texts", texts, "--study", "s", "--dataset", "d")
 
-    assert said == "v.csv: 1 instances, 1 ratings added (study s)"
+    assert said == "v.csv: 1 instance, 1 rating added (study s)"
     with pytest.raises(CommandError, match="--scripted is for long-form ratings"):
         call_command("import_ratings", votes, "--texts", texts, "--study", "s", "--scripted")
 
@@ -115,8 +113,8 @@ def test_import_tables_says_what_came_of_it(capsys: pytest.CaptureFixture[str], 
     make_study()
     path = write(json_lines([TABLE]))
 
-    assert run(capsys, "import_tables", path, "--study", "study") == "f.jsonl: 1 tables added (study study)"
-    assert run(capsys, "import_tables", path, "--study", "study") == "f.jsonl: nothing new; all 1 tables are in study study already"  # fmt: skip
+    assert run(capsys, "import_tables", path, "--study", "study") == "f.jsonl: 1 table added (study study)"
+    assert run(capsys, "import_tables", path, "--study", "study") == "f.jsonl: nothing new; 1 table there already (study study)"  # fmt: skip
     assert ComparisonTable.objects.count() == 1
 
 
@@ -167,9 +165,9 @@ def test_create_batch_for_a_qualification_and_with_hidden_checks(
     call_command(*batch, "--name", "first", "--purpose", "qualification")
     said = capsys.readouterr()
     assert said.out.strip() == (
-        "batch first: 1 HITs of 1 pairs for every rater (Qualification: before the first HIT, with feedback) (seed 1)"
+        "batch first: 1 HIT of 1 pair for every rater (Qualification: before the first HIT, with feedback) (seed 1)"
     )
-    assert "1 instances without a gold preference for these systems were left out" in said.err
+    assert "left out: 1 instance without a gold preference for these systems" in said.err
     call_command(*batch, "--name", "main", "--gold-rate", "0.1", "--repeat-rate", "0.2")
     assert "No open gold batch" in capsys.readouterr().err
     made = Batch.objects.get(name="main")
@@ -183,7 +181,7 @@ def test_create_batch_tells_what_was_left_out(capsys: pytest.CaptureFixture[str]
 
     call_command("create_batch", "s", "--name", "b", "--dataset", "d", "--systems", "alpha", "beta", "--pairs", "2")
 
-    assert "notice: 1 instances with fewer than 2 pairs were left out" in capsys.readouterr().err
+    assert "notice: left out: 1 instance with fewer than 2 pairs" in capsys.readouterr().err
 
 
 def test_create_batch_warns_of_what_a_choice_by_separability_hides(

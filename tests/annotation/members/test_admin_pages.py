@@ -12,6 +12,8 @@ def test_admin_has_groups_of_one_kind(admin_client: Client) -> None:
     assert page.lower().count("groups</a>") == 1
     assert 'href="/admin/annotation/researchgroup/"' in page
     assert admin_client.get("/admin/auth/group/").status_code == 404
+    for name in ("Audit entries", "HITs", "Provider batches"):
+        assert f">{name}</a>" in page
 
 
 def test_an_account_has_no_groups_of_djangos(admin_client: Client) -> None:

@@ -119,9 +119,9 @@ def test_a_study_admin_lets_a_blocked_rater_go_on(study: Study) -> None:
     address = "/studies/study/reports/"
 
     page = reader(study).get(address).text
-    assert "0.4 of 5 known answers, below 0.5" in page
+    assert "0.4 of known answers (5), below 0.5" in page
     german = reader(study, "study-admin").get(address, headers={"Accept-Language": "de"}).text
-    assert "0,4 von 5 bekannten Antworten, unter 0,5" in german
+    assert "0,4 der bekannten Antworten (5), unter 0,5" in german
     assert f"{right} of 2" in page
     assert "Unblock" not in page
     assert reader(study, "annotator").post(address, {"unblock": blocked.code}).status_code == 404
@@ -167,7 +167,7 @@ def test_a_batch_of_checks_shows_no_slots(study: Study) -> None:
     page = " ".join(reader(study).get(f"/studies/study/batches/{batch.pk}/").text.split())
 
     assert "Qualification: before the first HIT, with feedback" in page
-    assert "1 HITs, submitted 1 times." in page
+    assert "1 HIT; submissions: 1." in page
     assert "slots filled" not in page
     assert '<th class="num">Slots</th>' not in page
 

@@ -101,7 +101,7 @@ def test_the_dry_run_says_what_the_command_does(ada: Annotator, study: Study) ->
     archive_study(study=study, at=NOON)
     out = StringIO()
     call_command("erase_expired", "--dry-run", stdout=out)
-    assert "study: personal data of 1 raters, due since 2024-05-31" in out.getvalue()
+    assert "study: personal data of 1 rater, due since 2024-05-31" in out.getvalue()
     assert User.objects.filter(username="ada").exists()
     call_command("erase_expired", stdout=out)
     assert not User.objects.filter(username="ada").exists()

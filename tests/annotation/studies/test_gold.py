@@ -60,7 +60,7 @@ def test_a_study_file_may_say_why(gold: dict[str, Any]) -> None:
     [
         ({"why": "Nothing else."}, "gold is neither"),
         ({"better": "alpha", "because": "x"}, "gold is neither"),
-        ({"better": "alpha", "why": 3}, "why of the gold is int, not text"),
+        ({"better": "alpha", "why": 3}, "why of the gold is a number, not text"),
         ({"better": "alpha", "why": "  "}, "why of the gold is empty"),
         ({"better": "alpha", "why": "x" * 2001}, "why of the gold is 2001 characters long"),
     ],

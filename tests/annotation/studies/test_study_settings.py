@@ -366,6 +366,7 @@ def test_settings_are_folded_with_their_defaults_and_what_differs() -> None:
     helps = {field.name: str(field.help_text) for group in groups.values() for field in group.fields}
     assert "Default: on." in helps["ties_allowed"]
     assert "Default: 20." in helps["reason_min_length"]
+    assert helps["question"].endswith("Default: Which one is better?")
     assert "Default: One vote on each pair." in helps["protocol"]
     assert "Default" not in helps["guidelines"]
     assert all(helps[name] for name in helps if name != "arms")

@@ -69,7 +69,7 @@ def test_raters_are_brought_watched_and_done(study: Study, manager: Client) -> N
     add_instances(study, instances=1)
     batch = make_batch(study, raters=1)
     raters = step(manager, "raters")
-    assert (raters.state, raters.figures) == ("open", "0 of 1 slots filled · 0 at work now · 0 raters joined")
+    assert (raters.state, raters.figures) == ("next", "0 of 1 slot filled · 0 at work now · 0 raters joined")
     assert "No channel is open" in raters.missing
     assert raters.actions[0].address == "/studies/study/channels/"
 
@@ -83,9 +83,10 @@ def test_raters_are_brought_watched_and_done(study: Study, manager: Client) -> N
     assert step(manager, "raters").missing == "The batch is paused."
     Batch.objects.update(status="open")
     rate(claim(make_annotator(study)))
-    assert step(manager, "raters").figures.startswith("1 of 1 slots filled")
+    assert step(manager, "raters").figures.startswith("1 of 1 slot filled")
     assert states(manager)["raters"] == "done"
     assert states(manager)["findings"] == "open"
+    assert states(manager)["separability"] == "open"  # it came before the batch, if at all
 
 
 def test_what_a_reader_may_not_do_is_no_button(study: Study) -> None:

@@ -114,7 +114,7 @@ def test_a_new_study_is_made_from_a_file_and_belongs_to_who_made_it() -> None:
     )
 
     assert response.redirect_chain == [("/studies/fresh/", 302)]
-    assert "f.jsonl: 1 instances added (study fresh)" in response.text
+    assert "f.jsonl: 1 instance added (study fresh)" in response.text
     made = Study.objects.get(slug="fresh")
     assert (made.title, made.task_kind, made.question) == ("Fresh", "dialogue", "Which reply?")
     assert RoleGrant.objects.get(study=made).role == "study-admin"
@@ -167,13 +167,13 @@ def test_a_bad_file_is_told_line_by_line_and_nothing_is_stored(study: Study, res
 @pytest.mark.parametrize(
     ("kind", "name", "data", "fields", "said"),
     [
-        ("study", "f.jsonl", json_lines([study_line("a")]), {}, "f.jsonl: 1 instances added"),
+        ("study", "f.jsonl", json_lines([study_line("a")]), {}, "f.jsonl: 1 instance added"),
         (
             "mturk",
             "f.csv",
             csv_file([mturk_row()]),
             {"dataset": "d", "system_1": "one", "system_2": "two"},
-            "f.csv: 2 ratings on 1 new instances added",
+            "f.csv: 2 ratings on 1 new instance added",
         ),
         (
             "ratings",
@@ -185,7 +185,7 @@ def test_a_bad_file_is_told_line_by_line_and_nothing_is_stored(study: Study, res
                 ]
             ),
             {},
-            "r.jsonl: 1 ratings added",
+            "r.jsonl: 1 rating added",
         ),
         (
             "tables",
@@ -197,7 +197,7 @@ def test_a_bad_file_is_told_line_by_line_and_nothing_is_stored(study: Study, res
                 ]
             ),
             {},
-            "t.jsonl: 1 comparison tables added",
+            "t.jsonl: 1 comparison table added",
         ),
     ],
     ids=["study", "mturk", "ratings", "tables"],

@@ -262,7 +262,7 @@ def test_a_study_is_made_from_a_shell(capsys: pytest.CaptureFixture[str], tmp_pa
 
     assert capsys.readouterr().out.splitlines() == [
         "study fresh made from template paper-004, in group main",
-        "texts.jsonl: 1 instances added (study fresh)",
+        "texts.jsonl: 1 instance added (study fresh)",
         "then: manage.py create_batch fresh --name NAME --dataset NAME --systems A B "
         "--pairs 5 --raters 4 --select random:50",
     ]
@@ -349,7 +349,7 @@ def test_an_empty_server_opens_on_the_first_study_with_the_example_as_a_choice(c
     loaded = client.post("/studies/new/example/", follow=True)
     assert loaded.redirect_chain == [("/studies/example/", 302)]
     assert "4 scripted raters: programs, not people" in loaded.text
-    assert [step.key for step in loaded.context["steps"] if step.state == "next"] == ["separability"]
+    assert [step.key for step in loaded.context["steps"] if step.state == "next"] == ["judges"]
     assert RoleGrant.objects.get(study__slug="example").role == "study-admin"
     assert "Make your first study" not in client.get("/studies/").text
     assert client.post("/studies/new/example/").headers["Location"] == "/studies/example-2/"

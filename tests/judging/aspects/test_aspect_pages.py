@@ -115,7 +115,7 @@ def test_estimate_comes_first_and_stores_nothing(researcher: Client, endpoint: E
     card = researcher.post(f"{PAGE}estimate/", ASKED, headers=HTMX)
     for answered in (plain, card):
         shown = answered.content.decode()
-        assert "About <strong>9 calls</strong>; 0 answers are there already." in shown
+        assert "About <strong>9 calls</strong>; already there: 0 answers." in shown
         assert f'formaction="{PAGE}distil/"' in shown
     assert card.content.decode().lstrip().startswith('<article id="distil"')
     assert not Completion.objects.exists()
@@ -159,7 +159,7 @@ def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endp
     shown = page(researcher)
     assert "These hold: summarization.v1" in shown
     assert all(f'<li dir="auto">{aspect}</li>' in shown for aspect in FIVE)
-    assert "8 texts were looked at; 0 of them gave nothing readable." in shown
+    assert "Texts looked at: 8, of which without anything readable: 0;" in shown
     assert AspectSet.objects.get().made_by["by"] == "rea"
     assert "max_tokens=300" in shown
     researcher.post(f"{PAGE}distil/", sent)

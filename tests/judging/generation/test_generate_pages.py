@@ -96,8 +96,8 @@ def test_estimate_comes_first_and_stores_nothing(researcher: Client, endpoint: E
     for answered in (plain, card):
         shown = answered.content.decode()
         assert answered.status_code == 200
-        assert "<strong>3 instances</strong> to ask about; 0 have texts" in shown
-        assert "<strong>6 calls</strong>; 0 answers are there already." in shown
+        assert "<strong>3 instances</strong> to ask about; with texts of this system already: 0." in shown
+        assert "<strong>6 calls</strong>; already there: 0 answers." in shown
         assert f'formaction="{PAGE}start/"' in shown
     assert card.content.decode().lstrip().startswith("<article")
     assert not GenerationRun.objects.exists()

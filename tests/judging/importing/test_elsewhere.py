@@ -167,12 +167,12 @@ def test_an_upload_reads_the_same_files() -> None:
     study = make_study("made", instances=0)
     api = APIClient(headers={"Authorization": f"Token {token_of(make_user('boss', Role.STUDY_ADMIN, study=study))}"})
     for kind, record, said in (
-        ("alpacaeval", annotation(), "1 instances, 1 judgments added"),
-        ("battles", battle(), "1 instances, 1 ratings added"),
+        ("alpacaeval", annotation(), "1 instance, 1 judgment added"),
+        ("battles", battle(), "1 instance, 1 rating added"),
         (
             "label-studio",
             task({"result": region(selected="left")}, data={"prompt": "?", "left": "a", "right": "b"}),
-            "1 ratings",
+            "1 rating",
         ),
     ):
         file = SimpleUploadedFile("f.json", json.dumps([record]).encode())
@@ -216,7 +216,7 @@ def test_outputs_of_several_systems_are_paired_with_the_reference(tmp_path: Path
         ([outputs("one", "a"), outputs("two", "b", "c")], 8,
          "b.json: the reference 'one' has no output for this instruction"),
         ([outputs("one", "a"), outputs("one", "b")], 2, "b.json: 'one' has an output for this instruction already"),
-        ([outputs("one", "a"), outputs("two", "b", output=3)], 2, "b.json: output is int, not text"),
+        ([outputs("one", "a"), outputs("two", "b", output=3)], 2, "b.json: output is a number, not text"),
         (["[]", "[]"], 1, "a.json: the file holds no outputs"),
     ],
     ids=["alone", "reference", "twice", "no text", "empty"],

@@ -388,11 +388,11 @@ def test_the_command_says_what_came_of_it(study: Study, tmp_path: Path, capsys: 
     path.write_text(f"{HEADER},mood\ni0,0,GPT 4,ab,a,x\n")
     call_command("import_judgments", str(path), "--study", "tea")
     first = capsys.readouterr()
-    assert "verdicts.csv: 1 judgments of 1 judge added (study tea)" in first.out
+    assert "verdicts.csv: 1 judgment of 1 judge added (study tea)" in first.out
     assert "GPT 4 is judge GPT-4 here" in first.err
     assert "columns mood" in first.err
     call_command("import_judgments", str(path), "--study", "tea")
-    assert "nothing new; all 1 judgments are in study tea already" in capsys.readouterr().out
+    assert "nothing new; 1 judgment there already (study tea)" in capsys.readouterr().out
     path.write_text(f"{HEADER}\ni0,9,GPT 4,ab,a\n")
     with pytest.raises(CommandError, match="1 bad line; nothing was stored"):
         call_command("import_judgments", str(path), "--study", "tea")

@@ -239,7 +239,7 @@ def test_judgment_page_shows_what_was_sent_and_how_it_was_read(researcher: Clien
     assert page.count('data-read="unparsed"') == 3
     assert [f"Attempt {number}." in page for number in (2, 3)] == [True, True]
     assert "&lt;b&gt;Hm&lt;/b&gt;" in page
-    assert "11 tokens in" in page
+    assert "Tokens in: 11" in page
     assert "Ended by: stop." in page
     read = run.judgments.of_every_question().filter(status="parsed").earliest("pk")
     page = text_of(researcher, reverse("judging:judgment", args=["tea", read.pk]))
@@ -551,7 +551,7 @@ def test_comparison_shows_disagreements_first_with_everything_that_was_said(rese
     page = text_of(researcher, address, data={"first": "one", "second": "two"})
     shown = order_of(page, pairs[:5])
     assert shown == [pairs[2], pairs[1], pairs[0], pairs[3], pairs[4]]
-    assert "2 disagreements on 4 pairs with verdicts of both; both were asked about 5." in page
+    assert "Pairs with verdicts of both: 4, of 5 that both were asked about; disagreements: 2." in page
     assert "n = 4 pairs with two verdicts" in page
     assert "1 left out" in page
     assert "50.0%" in page

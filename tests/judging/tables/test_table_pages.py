@@ -139,7 +139,7 @@ def test_flags_count_beside_the_tables_own_pair_only(researcher: Client, study: 
     Annotator.objects.filter(code="gone").update(withdrawn_at="2024-05-01T12:00Z")
     [figures] = figures_by_variant(study)
     assert (figures.shown, figures.flags, figures.flagged) == (3, 2, 1)
-    assert "2 rows flagged <small>on 1 tables, shown 3 times</small>" in list_of(researcher)
+    assert "2 rows flagged <small>on 1 table, shown 3 times</small>" in list_of(researcher)
     page = page_of(researcher, table)
     assert page.count("flagged by 2 raters") == 1
     assert "<code>ann</code><code>bob</code>" in page

@@ -105,7 +105,7 @@ def test_the_form_prices_and_starts(study: Study, judge: Judge, reader: Client) 
     assert 'value="longer"' not in text_of(reader)
     response: Any = reader.post(f"{ADDRESS}estimate/", filled(), headers={"HX-Request": "true"})
     text = " ".join(response.content.decode().split())
-    assert "calls</strong> for 20 presentations; 0 answers are there already." in text
+    assert "calls</strong> for 20 presentations; already there: 0 answers." in text
     assert text.startswith("<article")
     assert not JudgeAudit.objects.exists()
     drift: Any = reader.post(f"{ADDRESS}estimate/", filled(kind="drift", changes=[]))

@@ -147,7 +147,7 @@ def test_what_it_quotes_is_escaped(folder: Path) -> None:
         "Task: Summarisation. Outputs of 2 systems were compared on 6 instances in 12 pairs.",
         "Asked was: “Which &lt;i&gt;is&lt;/i&gt; better?”.",
         "the 6 instances of highest separability (top:6, seed ",
-        "It has 6 HITs with N = 2 pairs of one instance each, for R = 3 raters; they were submitted 8 times.",
+        "It has 6 HITs, each with N = 2 pairs of one instance, for R = 3 raters; submissions: 8.",
         "1 person took part (Account here: 1). 1 program rated in the place of a person. They came through: Anonymous link. A HIT",
         "Excluded by hand: 0; withdrawn: 0.",
         "A HIT was paid with 2.00 EUR.",
@@ -253,7 +253,7 @@ def test_instances_that_systems_share_count_once_and_many_batches_are_added_up()
     study, _ = build_four_systems(instances=3)
     made = " ".join(methods_of(study, findings(study, rounds=1)))
     assert "Outputs of 4 systems were compared on 3 instances in 18 pairs." in made
-    assert made.count("It has 3 HITs with N = 1 pairs") == MOST_BATCHES
+    assert made.count("It has 3 HITs, each with N = 1 pair of") == MOST_BATCHES
     assert "1 further batch: 3 HITs, submitted 0 times." in made
     Batch.objects.update(origin="imported")
     made = " ".join(methods_of(study, findings(study, rounds=1)))

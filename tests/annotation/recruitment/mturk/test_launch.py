@@ -42,6 +42,7 @@ def test_what_is_missing_and_what_it_costs_are_shown_before_a_request(
     page = manager.get(address).text
     assert page.count(">Missing</span>") == 4  # title, reward, access key, address
     assert "USD, with" not in page
+    assert '<details class="panel" id="settings" open>' in " ".join(page.split())  # where the missing is set
 
     settings.BASE_URL = "https://rate.example.org"
     Study.objects.update(pay_per_hit=Decimal("0.35"), currency="USD")
@@ -59,6 +60,7 @@ def test_after_the_offer_the_day_is_watched(channel: Channel, manager: Client, m
     channel.save()
     page = manager.post(f"/studies/study/channels/{channel.key}/", {"act": "publish"}, follow=True).text
     assert [hit["MaxAssignments"] for hit in mturk.hits.values()] == [2, 2, 2]
+    assert "HITs offered: 3." in page
     assert "0 free places, on 0 HITs of MTurk." in page
     assert "No place is free" not in page
     assert "On the day" in page

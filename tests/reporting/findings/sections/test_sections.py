@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from html import unescape
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from django.utils import translation
 
 from annotation.models import Study, System
 from judging.models import Judge
+from reporting.ablation import comparison
+from reporting.accuracy import accuracies
 from reporting.core.words import PHRASES, rater_name, said, without_numbers
 from reporting.findings.sections.amendments import amendments_shown
 from reporting.findings.sections.data_table import MOST_ROWS, DataTable, by_bin, p_text
@@ -20,6 +23,8 @@ from reporting.findings.sections.people import _kappa_note, separability_section
 from reporting.findings.sections.rankings import first_text, rankings_section
 from reporting.findings.sections.raters import SORTS, _columns
 from reporting.findings.study_findings import findings
+from reporting.separability import advice, stability
+from reporting.table_effect import effects
 from reporting.templatetags.numbers import cell, table_rows
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
 
@@ -160,6 +165,14 @@ def test_phrases_of_the_findings_are_in_the_catalogue(pages: dict[str, str], db:
     collect(findings(Study.objects.get(slug="shown"), batches=[], rounds=1))
     assert len(phrases) > 20
     assert {without_numbers(one)[0] for one in phrases} - set(PHRASES) == set()
+
+
+@pytest.mark.parametrize("module", [accuracies, advice, comparison, effects, stability], ids=lambda one: one.__name__)
+def test_why_a_page_has_no_numbers_is_in_the_catalogue(module: ModuleType) -> None:
+    texts = {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, str)}
+    reasons = {value for name, value in texts.items() if " " in value and not {"TIE", "CUT"} & set(name.split("_"))}
+    assert reasons - set(PHRASES) == set()
+    assert reasons
 
 
 def test_phrases_keep_their_numbers_in_any_language() -> None:
