@@ -1,4 +1,4 @@
-"""Tandem as people meet it: web server and worker as processes, here on the database of the tests."""
+"""Tandem as raters meet it: the web server's processes, here on the database of the tests. No page of theirs waits for a worker."""
 
 import os
 import socket
@@ -35,7 +35,7 @@ class RealServer:
         """Start it, and return when it answers: its port takes requests at once, which wait until it is up."""
         with self.said.open("ab") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "config.serving", "--port", str(self.port)],
+                [sys.executable, "-m", "config.serving", "--web-only", "--port", str(self.port)],
                 cwd=ROOT,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
