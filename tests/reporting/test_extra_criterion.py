@@ -31,7 +31,7 @@ from tests.reporting.builders import (
     separate,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 VERDICTS = {"ann": (-1, 1, 0, -1), "bob": (-1, -1, 1, 0), "cleo": (1, -1, 0, 0)}
 
 

@@ -12,6 +12,8 @@ from reporting.core import renderer
 from reporting.core.charts import VERSION, empty_chart, to_svg
 from reporting.core.renderer import Renderer
 
+pytestmark = pytest.mark.slow
+
 SPEC = empty_chart("Ratings of <systems>", "no rating yet", "light")
 
 

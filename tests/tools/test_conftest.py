@@ -65,6 +65,7 @@ def test_database_is_not_the_one_of_the_installation() -> None:
         assert name.startswith("test_")
 
 
+@pytest.mark.slow
 def test_hanging_tests_fail_alone_and_say_where(tmp_path: Path) -> None:
     (tmp_path / "test_hanging.py").write_text(HANGING)
     config = ["-c", str(ROOT / "pyproject.toml"), "-o", "addopts=", "-o", "strict_config=false"]

@@ -11,6 +11,8 @@ import pytest
 
 from tests.tools.helpers import ROOT
 
+pytestmark = pytest.mark.slow
+
 SHELL_TOOLS = ("sh", "sed", "dirname", "make", "id", "cat", "cksum", "awk", "mktemp", "rm")
 OLD = '#!/bin/sh\ncase $1 in --version) echo "Python 3.9.2";; *) printf "3.9\\n/usr/bin/python3\\n";; esac\n'
 BROKEN = "#!/bin/sh\necho 'no such version' >&2\nexit 127\n"

@@ -13,6 +13,8 @@ from config.serving import gunicorn_config, whole_requests
 from config.serving.whole_requests import HELD, bytes_needed
 from tests.tools.helpers import ROOT
 
+pytestmark = pytest.mark.slow
+
 POST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 
 

@@ -28,6 +28,8 @@ ENDS = "import sys, pathlib, time\nwhile not pathlib.Path(sys.argv[1], 'end').ex
 DRIVER = """
 import sys
 from config.serving.supervise import Program, Supervisor
+
+pytestmark = pytest.mark.slow
 program, folder, grace, kind, follow = sys.argv[1:]
 start = [sys.executable, "-c", program, folder]
 first = Program("The first", [*start, "first", "gentle"])

@@ -29,7 +29,7 @@ from annotation.rating.votes import save_vote, submit_assignment
 from tests.annotation.quality.test_hidden_checks import answer, known_annotator, studied
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 AtMost = Callable[[int], AbstractContextManager[Any]]
 
 

@@ -31,7 +31,7 @@ from tests.factories import (
     rate,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def make_qualified_study(**settings: Any) -> Study:

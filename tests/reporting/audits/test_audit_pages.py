@@ -17,7 +17,7 @@ from tests.judging.audits.readers import Reader, client_of, study_of_facts
 from tests.judging.builders import make_endpoint, make_judge
 from tests.reporting.builders import build_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ADDRESS = "/studies/facts/audits/"
 CHANGES = ("position", "authority", "identical")
 

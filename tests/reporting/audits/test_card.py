@@ -21,7 +21,7 @@ from tests.judging.audits.readers import Reader, client_of, study_of_facts
 from tests.judging.builders import judge_with, make_endpoint, make_judge
 from tests.reporting.builders import build_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
 
 

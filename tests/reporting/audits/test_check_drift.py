@@ -15,7 +15,7 @@ from tests.judging.audits.readers import study_of_facts
 from tests.judging.builders import make_endpoint, make_judge
 from tests.reporting.builders import build_user
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
 
 
 @pytest.fixture

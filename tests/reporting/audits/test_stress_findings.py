@@ -18,7 +18,7 @@ from tests.fakes import StandIn
 from tests.judging.audits.readers import Reader, client_of, study_of_facts
 from tests.judging.builders import make_endpoint, make_judge
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 CHANGES = ("position", "authority", "identical")
 
 

@@ -23,7 +23,7 @@ from reporting.findings.study_findings import findings
 from tests.reporting.bundle.test_verifying import in_row, rewrite
 from tests.whole_study import build_whole_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def without(rows: Any, *names: str) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from reporting.bundle.numbers import filters_of_numbers
 from reporting.bundle.verifying import verify_bundle
 from reporting.findings.study_findings import findings, findings_under
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from tests.reporting.builders import (
     separate,
 )
 
-pytestmark = [pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ADDRESS = "/studies/shown/reports/disagreements/"
 HOSTILE = "<script>alert(1)</script>"
 

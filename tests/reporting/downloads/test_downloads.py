@@ -22,7 +22,7 @@ from reporting.models import MadeFile
 from reporting.report import pdf
 from tests.reporting.builders import build_configuration, build_study, build_user, rate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

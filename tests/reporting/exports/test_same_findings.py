@@ -21,7 +21,7 @@ from tests.reporting.builders import build_configuration, build_study, judge, ra
 
 WORDS = ["river", "stone", "cloud", "amber", "valley", "thunder", "maple"]
 DATA = Path(__file__).parents[3] / "docs" / "data.md"
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 
 @pytest.fixture

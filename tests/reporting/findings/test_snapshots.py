@@ -28,7 +28,7 @@ from reporting.models import FindingsSnapshot
 from tests.factories import make_user
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 FILTERS = Filters()
 PAGE = "/studies/kept/findings/"
 

@@ -41,7 +41,7 @@ from tests.reporting.builders import build_study
 from tests.reporting.logic.test_audit import in_order, let_judge
 from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PRICES = {"price_prompt": Decimal(1000), "price_completion": Decimal(10_000)}
 
 

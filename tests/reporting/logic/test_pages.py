@@ -19,7 +19,7 @@ from tests.reporting.builders import Built, build_user, rate
 from tests.reporting.logic.test_audit import in_order, let_judge
 from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ADDRESS = "/studies/tried/logic/"
 HOSTILE = "<script>alert(1)</script>"
 Audited = tuple[Study, dict[tuple[str, str], Built]]

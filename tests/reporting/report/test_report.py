@@ -26,7 +26,7 @@ from reporting.report.references import ENTRIES, bibtex, cited
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
 from tests.reporting.logic.test_repair import build_four_systems
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 # Of these two files alone, though `cot.v1` is in the name as well.
 ASKED = ("methods/pairwise-cot.v1.txt", "tasks/summarization.v1.toml")
 HASH = sha256("\0".join((FOLDER / name).read_text(encoding="utf-8") for name in ASKED).encode()).hexdigest()[:12]
@@ -306,7 +306,6 @@ def test_a_study_without_anything_has_a_report_too(tmp_path: Path, monkeypatch: 
     assert "No ratings of people count" in page_of(tmp_path / "empty")
 
 
-@pytest.mark.slow
 def test_the_command_prints_a_pdf_where_chromium_is(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

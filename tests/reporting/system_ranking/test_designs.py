@@ -33,7 +33,7 @@ from tests.reporting.builders import build_configuration, build_study
 from tests.reporting.logic.test_live_ranking import PRICES, InOrder, presentations, reachable
 from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from tests.reporting.builders import build_user
 from tests.reporting.logic.test_live_ranking import PRICES, InOrder, reachable
 from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ADDRESS = "/studies/tried/rankings/"
 FORM = {"judge": "judy", "design": "adaptive", "settle": "1", "step": "20", "in_flight": "1", "seed": "1"}
 

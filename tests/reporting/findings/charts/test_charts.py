@@ -23,6 +23,8 @@ from reporting.findings.measures import confusions
 from reporting.findings.pictures import KINDS, OF_CONFIGURATION, OF_STUDY, draw, figure
 from tests.reporting.findings.arrays import configuration_data
 
+pytestmark = pytest.mark.slow
+
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert(1)</script>"
 MEASURED = SeparabilityMeasure("rouge1")
