@@ -210,11 +210,11 @@ def _rows_of(plan: dict[str, Any]) -> int:
 
 
 def test_finding_the_next_slot_reads_no_more_in_a_large_batch_nor_for_who_has_had_much() -> None:
-    small, large = make_study("small", instances=10), make_study("large", instances=60)
+    small, large = make_study("small", instances=5), make_study("large", instances=30)
     for study in (small, large):
         make_batch(study, raters=2)
     newcomer, regular = make_annotator(small, "newcomer"), make_annotator(large, "regular")
-    for _ in range(40):
+    for _ in range(20):
         rate(claim(regular))
 
     def read(annotator: Annotator) -> int:
