@@ -274,7 +274,8 @@ def whole(found: FoundVerdict, reply: Reply) -> FoundVerdict:
     Raises: UnparsedVerdict
     """
     before, _, last = reply.text.rstrip(" ").rpartition("\n")
-    if reply.is_cut_off and before.strip() and last == found.line.rstrip(" ") and last.upper().endswith(found.letter):
+    ends = last == found.line.rstrip(" ") and last.upper().endswith(found.letter.upper())
+    if reply.is_cut_off and before.strip() and ends:
         raise no_verdict(reply.text)
     return found
 

@@ -17,6 +17,7 @@ from judging.methods.answers import (
     CODE,
     MARKUP,
     QUOTES,
+    FoundVerdict,
     VerdictForm,
     answer_lines,
     is_quotation,
@@ -163,7 +164,7 @@ def brackets(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last line with `[[B]]`, `[[A>B]]`, `[[A=B]]`, `[RESULT] B` or `\\boxed{B}`."""
     if (found := offer.form.find(reply.text, marks_only=True)) is None:
         raise no_verdict(reply.text)
-    return ParsedAnswer(found.letter, found.rationale)
+    return ParsedAnswer(whole(found, reply).letter, found.rationale)
 
 
 @parser("sentence")
@@ -209,7 +210,7 @@ def model_letter(reply: Reply, offer: Offer) -> ParsedAnswer:
     said = lines[-1].strip(f" .{MARKUP}{QUOTES}") if lines else ""
     if said not in MODELS or (len(lines) > 1 and is_quotation(lines[-1])):
         raise no_verdict(reply.text)
-    return ParsedAnswer(MODELS[said])
+    return ParsedAnswer(MODELS[whole(FoundVerdict(said, lines[-1], ""), reply).letter])
 
 
 @parser("function")

@@ -173,12 +173,17 @@ def test_tie_is_read_where_it_is_on_offer(parser: str, completion: str) -> None:
         pytest.param("letter", "B", "B", id="a limit of one token"),
         pytest.param("letter", "B\nIt says more than B", "B", id="letter first"),
         pytest.param("letter", "It is short.\nB", None, id="letter last"),
+        pytest.param("brackets", "It is short.\n[RESULT] B", None, id="Prometheus"),
+        pytest.param("brackets", "It is short.\n[[B]]", "B", id="a mark that is closed"),
+        pytest.param("model-letter", "It is short.\nM", None, id="letter of a model"),
     ],
 )
 def test_verdict_at_which_the_length_limit_ends_an_answer_is_left(
     parser: str, completion: str, letter: str | None
 ) -> None:
-    assert read(parser, Reply(completion), ties=True).letter == (letter or completion[-1])  # that ends by itself
+    assert read(parser, Reply(completion), ties=True).letter == (
+        letter or completion[-1].replace("M", "B")
+    )  # that ends by itself
     if letter is None:
         with pytest.raises(UnparsedVerdict):
             read(parser, Reply(completion, "length"), ties=True)
