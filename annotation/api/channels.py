@@ -164,14 +164,7 @@ class ChannelSetup(GenericViewSet[Any]):
     def invite(self, request: Request, key: str) -> Response:
         """Make nameless raters of an accounts channel, and a one-time link for each."""
         channel, asked = self._managed(), read(InviteSerializer, request)
-        made = invite(
-            channel=channel,
-            count=asked["count"],
-            valid_days=asked["days"],
-            base_url=_base(request),
-            at=timezone.now(),
-        )
-        return _links(made, status.HTTP_201_CREATED)
+        return _invited(channel, asked, request)
 
     @extend_schema(request=PlatformActionSerializer, responses={200: DoneSerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"], pagination_class=None)
@@ -208,14 +201,14 @@ class StudyInvitations(GenericViewSet[Any]):
         require_manager(request.user, study)
         asked = read(StudyInviteSerializer, request)
         channel = invitation_channel(study=study, batch=_batch(study, asked.get("batch")))
-        made = invite(
-            channel=channel,
-            count=asked["count"],
-            valid_days=asked["days"],
-            base_url=_base(request),
-            at=timezone.now(),
-        )
-        return _links(made, status.HTTP_201_CREATED)
+        return _invited(channel, asked, request)
+
+
+def _invited(channel: Channel, asked: dict[str, Any], request: Request) -> Response:
+    """Make as many nameless raters of a channel as were asked for, and a one-time link for each."""
+    count, days = asked["count"], asked["days"]
+    made = invite(channel=channel, count=count, valid_days=days, base_url=_base(request), at=timezone.now())
+    return _links(made, status.HTTP_201_CREATED)
 
 
 def _links(links: list[Link], code: int = status.HTTP_200_OK) -> Response:

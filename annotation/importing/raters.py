@@ -6,7 +6,7 @@ from django.db import transaction
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
-from annotation.importing.formats.raters_work import RaterRow, parse_raters
+from annotation.importing.formats.raters_work import ImportedRater, parse_raters
 from annotation.models import Annotator, Study
 from annotation.studies.services import find_study, record_import
 
@@ -34,7 +34,7 @@ def import_raters(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
         return study, changed, len(rows) - changed
 
 
-def _fresh(study: Study, rows: list[RaterRow], bad: list[BadLine]) -> tuple[list[Annotator], list[Annotator]]:
+def _fresh(study: Study, rows: list[ImportedRater], bad: list[BadLine]) -> tuple[list[Annotator], list[Annotator]]:
     """Return the raters to be added, and those to be completed."""
     known = {annotator.code: annotator for annotator in study.annotators.all()}
     seen: dict[str, int] = {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 
-class State(StrEnum):
+class StepState(StrEnum):
     """How far a step is; the first one that is open is the next."""
 
     DONE = "done"
@@ -34,12 +34,12 @@ class State(StrEnum):
         return _LABELS[self]
 
 
-_LABELS: "dict[State, StrOrPromise]" = {
-    State.DONE: gettext_lazy("Done"),
-    State.RUNNING: gettext_lazy("Under way"),
-    State.NEXT: gettext_lazy("Next"),
-    State.OPEN: gettext_lazy("To do"),
-    State.WAITING: gettext_lazy("Later"),
+_LABELS: "dict[StepState, StrOrPromise]" = {
+    StepState.DONE: gettext_lazy("Done"),
+    StepState.RUNNING: gettext_lazy("Under way"),
+    StepState.NEXT: gettext_lazy("Next"),
+    StepState.OPEN: gettext_lazy("To do"),
+    StepState.WAITING: gettext_lazy("Later"),
 }
 
 
@@ -63,7 +63,7 @@ class Step:
 
     key: str
     title: str
-    state: State
+    state: StepState
     figures: str
     missing: str = ""
     actions: Sequence[Action] = ()
@@ -82,11 +82,11 @@ def checklist(study: Study, seen: dict[str, Any]) -> list[Step]:
     if study.archived_at is not None:
         return [replace(step, actions=()) for step in steps]
     launched = any(one.status != Batch.Status.DRAFT for one in seen["batches"])
-    is_open = [place for place, step in enumerate(steps) if step.state == State.OPEN]
+    is_open = [place for place, step in enumerate(steps) if step.state == StepState.OPEN]
     # Separability helps to choose a batch's instances; behind a launched one other steps are more pressing.
     place = next((place for place in is_open if not (launched and steps[place].key == "separability")), None)
     if place is not None:
-        steps[place] = replace(steps[place], state=State.NEXT)
+        steps[place] = replace(steps[place], state=StepState.NEXT)
     return steps
 
 
@@ -95,12 +95,12 @@ def _texts(study: Study, seen: dict[str, Any]) -> Step:
     read = Action(_("Read a file"), reverse("annotation:upload", args=[study.slug]))
     sample = Action(_("Sample texts"), reverse("judging:generate", args=[study.slug]))
     listed = Action(_("Instances"), reverse("annotation:instances", args=[study.slug]))
-    step = Step("texts", _("Texts"), State.OPEN, "", details="annotation/study_pages/_files_read.html")
+    step = Step("texts", _("Texts"), StepState.OPEN, "", details="annotation/study_pages/_files_read.html")
     figures = ngettext("%(count)d instance", "%(count)d instances", count) % {"count": count}
     if names := ", ".join(system.name for system in seen["systems"]):
         figures = f"{figures} · {names}"
     if pairs:
-        return replace(step, state=State.DONE, figures=figures, actions=(listed, read, sample))
+        return replace(step, state=StepState.DONE, figures=figures, actions=(listed, read, sample))
     if count:
         missing = _("Nothing can be compared yet: an instance needs texts of two systems.")
         return replace(step, figures=figures, missing=missing, actions=(sample, read, listed))
@@ -116,7 +116,7 @@ def _separability(study: Study, seen: dict[str, Any]) -> Step:
     compute = Action(_("Compute"), reverse("annotation:separability", args=[study.slug]), posts=True)
     look = Action(_("Show"), reverse("reporting:separability", args=[study.slug]))
     step = Step(
-        "separability", _("Separability"), State.WAITING, "", details="annotation/study_pages/_separability.html"
+        "separability", _("Separability"), StepState.WAITING, "", details="annotation/study_pages/_separability.html"
     )
     of_all = {"done": len(runs), "all": len(rows)}
     of_configurations = ngettext("%(done)d of %(all)d configuration", "%(done)d of %(all)d configurations", len(rows))
@@ -125,19 +125,23 @@ def _separability(study: Study, seen: dict[str, Any]) -> Step:
         figures = f"{figures} · {', '.join(dict.fromkeys(run.label for run in runs))}"
     missing = _("How easily two systems' texts can be told apart. It helps to choose instances; you can do without.")
     if seen["busy"]:
-        return replace(step, state=State.RUNNING, figures=figures)
+        return replace(step, state=StepState.RUNNING, figures=figures)
     if len(runs) < len(rows):
-        return replace(step, state=State.OPEN, figures=figures, missing=missing, actions=(compute,))
-    return replace(step, state=State.DONE, figures=figures, actions=(look,)) if rows else replace(step, figures=figures)
+        return replace(step, state=StepState.OPEN, figures=figures, missing=missing, actions=(compute,))
+    return (
+        replace(step, state=StepState.DONE, figures=figures, actions=(look,))
+        if rows
+        else replace(step, figures=figures)
+    )
 
 
 def _batch(study: Study, seen: dict[str, Any]) -> Step:
     batches = seen["batches"]
     drafts = [one for one in batches if one.status == Batch.Status.DRAFT]
     missing = _("Pages of pairs to be rated, one page (a HIT) for each instance.")
-    step = Step("batch", _("Batch"), State.OPEN, _("No batch yet"), missing)
+    step = Step("batch", _("Batch"), StepState.OPEN, _("No batch yet"), missing)
     if not any(row["matchups"] for row in seen["rows"]):
-        return replace(step, state=State.WAITING)
+        return replace(step, state=StepState.WAITING)
     new = (Action(_("New batch"), reverse("annotation:new-batch", args=[study.slug])),) if seen["may_manage"] else ()
     if not batches:
         return replace(step, actions=new)
@@ -146,7 +150,7 @@ def _batch(study: Study, seen: dict[str, Any]) -> Step:
     hits = sum(one.hit_count for one in batches)
     figures = f"{figures} · {ngettext('%(count)d HIT', '%(count)d HITs', hits) % {'count': hits}}"
     if len(drafts) < len(batches):
-        return replace(step, state=State.DONE, figures=figures, actions=new)
+        return replace(step, state=StepState.DONE, figures=figures, actions=new)
     missing = _("A draft: look at it as a rater would, then launch it.")
     look = Action(_("Look and launch"), reverse("annotation:batch", args=[study.slug, drafts[0].pk]))
     return replace(step, figures=figures, missing=missing, actions=(look, *new))
@@ -154,7 +158,7 @@ def _batch(study: Study, seen: dict[str, Any]) -> Step:
 
 def _raters(study: Study, seen: dict[str, Any]) -> Step:
     rated = [one for one in seen["batches"] if one.purpose == Batch.Purpose.RATING and one.status != Batch.Status.DRAFT]
-    step = Step("raters", _("Raters"), State.WAITING, _("Needs a launched batch"))
+    step = Step("raters", _("Raters"), StepState.WAITING, _("Needs a launched batch"))
     if not rated:
         return step
     total, filled = sum(one.slot_count for one in rated), sum(one.filled_count for one in rated)
@@ -165,16 +169,16 @@ def _raters(study: Study, seen: dict[str, Any]) -> Step:
     if not seen["may_manage"]:
         bring = Action(_("Channels"), reverse("annotation:channels", args=[study.slug]))
     if not still_open:
-        return replace(step, state=State.DONE, figures=figures, actions=(bring,))
+        return replace(step, state=StepState.DONE, figures=figures, actions=(bring,))
     watch = Action(_("Watch"), reverse("annotation:batch", args=[study.slug, (is_open or still_open)[0].pk]))
     if not is_open:
         return replace(
-            step, state=State.OPEN, figures=figures, missing=_("The batch is paused."), actions=(watch, bring)
+            step, state=StepState.OPEN, figures=figures, missing=_("The batch is paused."), actions=(watch, bring)
         )
     if not study.channels.filter(is_open=True).exists():
         missing = _("No channel is open: no new rater can join.")
-        return replace(step, state=State.OPEN, figures=figures, missing=missing, actions=(bring, watch))
-    return replace(step, state=State.RUNNING, figures=figures, actions=(watch, bring))
+        return replace(step, state=StepState.OPEN, figures=figures, missing=missing, actions=(bring, watch))
+    return replace(step, state=StepState.RUNNING, figures=figures, actions=(watch, bring))
 
 
 def _figures_of_raters(study: Study, total: int, filled: int, claimed: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from annotation.models import Study
 from annotation.monitoring.timeline import Timeline
 from annotation.studies.settings_form import StudySettingsForm
-from annotation.study_pages.checklist import Action, State, Step
+from annotation.study_pages.checklist import Action, Step, StepState
 
 PAGE = "components.md"
 HERE = "#components"
@@ -20,10 +20,14 @@ def examples() -> dict[str, Any]:
     return {
         "steps": [
             Step(
-                "texts", "Texts", State.DONE, "50 instances · system-x, system-y", actions=[Action("Instances", HERE)]
+                "texts",
+                "Texts",
+                StepState.DONE,
+                "50 instances · system-x, system-y",
+                actions=[Action("Instances", HERE)],
             ),
-            Step("batch", "Batch", State.NEXT, "none yet", "Choose instances.", [Action("New batch", HERE)]),
-            Step("raters", "Raters", State.WAITING, "0 of 90 slots filled", "A batch comes first."),
+            Step("batch", "Batch", StepState.NEXT, "none yet", "Choose instances.", [Action("New batch", HERE)]),
+            Step("raters", "Raters", StepState.WAITING, "0 of 90 slots filled", "A batch comes first."),
         ],
         "rows": [(f"r-{number:04x}", 12 - number // 3) for number in range(1, 31)],
         "fields": [form[name] for name in ("pairs_per_hit", "protocol", "ties_allowed")],

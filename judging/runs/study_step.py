@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Study
-from annotation.study_pages.checklist import Action, State, Step
+from annotation.study_pages.checklist import Action, Step, StepState
 from judging.models import JudgeRun, Judgment
 
 Status = JudgeRun.Status
@@ -24,14 +24,14 @@ def judges_step(study: Study) -> Step:
         return Step(
             "judges",
             _("Judges"),
-            State.OPEN if is_open else State.WAITING,
+            StepState.OPEN if is_open else StepState.WAITING,
             _("No judge has been asked"),
             _("Language models and baselines that rate the same pairs as people do."),
             (Action(_("Choose a judge"), address),) if is_open else (),
         )
     found = {status for _judge, status in runs}
     stopped = found - {Status.DONE, Status.CANCELLED, *UNDER_WAY}
-    state = State.RUNNING if found & set(UNDER_WAY) else State.OPEN if stopped else State.DONE
+    state = StepState.RUNNING if found & set(UNDER_WAY) else StepState.OPEN if stopped else StepState.DONE
     missing = _("A run has stopped before its end.") if stopped else ""
     return Step("judges", _("Judges"), state, _figures(study, runs), missing, (Action(_("Judges"), address),))
 

@@ -1,4 +1,4 @@
-"""Judges that learn from people: the search for the settings that agree best with votes, and the judge that comes of it.
+"""Judges tuned on votes: the search for the settings that agree best with people, and the judge made with them.
 
-May use runs, and all below.
+May use runs and the rooms below it.
 """

@@ -33,7 +33,7 @@ from reporting.findings.data.asked import filters_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.snapshots import Snapshot, snapshot_of
 from reporting.findings.views import BEING_COMPUTED, RETRY
-from reporting.leaderboard.board import leaderboard
+from reporting.leaderboard.leaderboard import leaderboard
 from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.distributions import distinguishable
 from reporting.separability.stability import stabilities

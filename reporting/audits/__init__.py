@@ -1,4 +1,4 @@
 """Stress tests of judges, checks of their drift, and a card for each judge with all that is known of it.
 
-May use logic, accuracy, findings and the rooms below them.
+May use report, logic, accuracy, findings and the rooms below them.
 """

@@ -1,4 +1,4 @@
 """A study as a folder of files, from which its findings can be computed again and the study made elsewhere.
 
-May use findings and exports.
+May use findings and the rooms below it.
 """

@@ -1,4 +1,4 @@
-"""The page of all files of a study: rows for download, and folders that the worker writes.
+"""The page of all files of a study: rows for download, and files that the worker makes.
 
-May use bundles, reports, preferences, exports and findings.
+May use bundle, logic, report and the rooms below them.
 """

@@ -96,9 +96,9 @@ def _ranking(made: MadeFile, folder: Path, progress: Progress) -> None:
 
 def _asked_ranking(made: MadeFile, wanted: TextRanking, running: dict[str, Any], progress: Progress) -> dict[str, Any]:
     # As in `_table_checks`.
-    from reporting.logic.live_ranking import Asking, rank_by_asking
+    from reporting.logic.live_ranking import RankingProgress, rank_by_asking
 
-    def tell(asking: Asking) -> None:
+    def tell(asking: RankingProgress) -> None:
         progress(asking.sorts - asking.unfinished, asking.sorts)
 
     running["max_cost"] = None if running["max_cost"] is None else Decimal(running["max_cost"])

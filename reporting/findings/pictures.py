@@ -22,7 +22,7 @@ Draw = Callable[[Findings, str], Spec]
 
 
 @dataclass(frozen=True)
-class Kind:
+class PictureKind:
     """One kind of picture.
 
     section : where it stands on the page: in a section of the study's, or in a part of each configuration's
@@ -40,7 +40,7 @@ class Kind:
 
 
 OF_STUDY = {
-    "preferences": Kind(
+    "preferences": PictureKind(
         "answer",
         rankings.preferences,
         gettext_lazy(
@@ -49,7 +49,7 @@ OF_STUDY = {
         ),
         gettext_lazy("Which system raters prefer, people first."),
     ),
-    "judges-against-people": Kind(
+    "judges-against-people": PictureKind(
         "answer",
         judges.judges_against_people,
         gettext_lazy(
@@ -58,7 +58,7 @@ OF_STUDY = {
         ),
         gettext_lazy("How often each judge agrees with a person, beside how often people agree on the same pairs."),
     ),
-    "ratings": Kind(
+    "ratings": PictureKind(
         "rankings",
         rankings.ratings,
         gettext_lazy(
@@ -67,7 +67,7 @@ OF_STUDY = {
         ),
         gettext_lazy("Ratings of systems by people, in different ways."),
     ),
-    "win-matrix": Kind(
+    "win-matrix": PictureKind(
         "wins",
         rankings.win_matrix,
         gettext_lazy(
@@ -77,7 +77,7 @@ OF_STUDY = {
         gettext_lazy("Which system wins against which. Systems are in the order of people’s ratings."),
         bars=False,
     ),
-    "length-adjusted": Kind(
+    "length-adjusted": PictureKind(
         "lengths",
         rankings.length_adjusted,
         gettext_lazy(
@@ -86,7 +86,7 @@ OF_STUDY = {
         ),
         gettext_lazy("Win rates as they are, and with what the length of the texts explains taken out."),
     ),
-    "non-inferiority": Kind(
+    "non-inferiority": PictureKind(
         "judges",
         judges.non_inferiority,
         gettext_lazy(
@@ -95,7 +95,7 @@ OF_STUDY = {
         ),
         gettext_lazy("Agreement of each judge with people, less that of people with one another."),
     ),
-    "winning-rates": Kind(
+    "winning-rates": PictureKind(
         "judges",
         judges.winning_rates,
         gettext_lazy(
@@ -105,7 +105,7 @@ OF_STUDY = {
         gettext_lazy("Winning rate ω of each judge in the alternative-annotator test, by ε."),
         bars=False,
     ),
-    "agreement-by-bin": Kind(
+    "agreement-by-bin": PictureKind(
         "judges",
         separability.agreement_by_bin,
         gettext_lazy(
@@ -114,7 +114,7 @@ OF_STUDY = {
         ),
         gettext_lazy("Agreement of people with one another and of each judge with people, over all configurations."),
     ),
-    "self-preference": Kind(
+    "self-preference": PictureKind(
         "judges",
         judges.self_preference,
         gettext_lazy(
@@ -123,7 +123,7 @@ OF_STUDY = {
         ),
         gettext_lazy("How often judges prefer their own model’s family, beside people on the same pairs."),
     ),
-    "pooled-consistency": Kind(
+    "pooled-consistency": PictureKind(
         "separability",
         separability.pooled_consistency,
         gettext_lazy(
@@ -133,7 +133,7 @@ OF_STUDY = {
         gettext_lazy("Mean consistency over all configurations."),
         sets=True,
     ),
-    "pooled-strength": Kind(
+    "pooled-strength": PictureKind(
         "separability",
         separability.pooled_strength,
         gettext_lazy(
@@ -143,7 +143,7 @@ OF_STUDY = {
         gettext_lazy("Mean absolute preference strength over all configurations."),
         sets=True,
     ),
-    "fully-consistent": Kind(
+    "fully-consistent": PictureKind(
         "separability",
         separability.fully_consistent,
         gettext_lazy(
@@ -153,7 +153,7 @@ OF_STUDY = {
         gettext_lazy("Share of fully consistent rating sets over all configurations."),
         sets=True,
     ),
-    "people-confusion": Kind(
+    "people-confusion": PictureKind(
         "raters",
         confusion.people_confusion,
         gettext_lazy(
@@ -163,7 +163,7 @@ OF_STUDY = {
         gettext_lazy("How each person rates where the model of Dawid and Skene says A, tie or B."),
         bars=False,
     ),
-    "agreement": Kind(
+    "agreement": PictureKind(
         "agreement",
         agreement.people_agreement,
         gettext_lazy(
@@ -172,7 +172,7 @@ OF_STUDY = {
         ),
         gettext_lazy("How far people agree with one another."),
     ),
-    "position": Kind(
+    "position": PictureKind(
         "position",
         agreement.position,
         gettext_lazy(
@@ -183,7 +183,7 @@ OF_STUDY = {
     ),
 }
 OF_CONFIGURATION = {
-    "consistency-by-bin": Kind(
+    "consistency-by-bin": PictureKind(
         "bins",
         stacks.consistency_by_bin,
         gettext_lazy(
@@ -194,7 +194,7 @@ OF_CONFIGURATION = {
         sets=True,
         bars=False,
     ),
-    "mean-consistency": Kind(
+    "mean-consistency": PictureKind(
         "bins",
         separability.mean_consistency,
         gettext_lazy(
@@ -203,7 +203,7 @@ OF_CONFIGURATION = {
         gettext_lazy("Mean consistency."),
         sets=True,
     ),
-    "matchups": Kind(
+    "matchups": PictureKind(
         "bins",
         separability.consistency_of_matchups,
         gettext_lazy(
@@ -213,7 +213,7 @@ OF_CONFIGURATION = {
         sets=True,
         bars=False,
     ),
-    "strength-by-bin": Kind(
+    "strength-by-bin": PictureKind(
         "bins",
         stacks.strength_by_bin,
         gettext_lazy(
@@ -223,14 +223,14 @@ OF_CONFIGURATION = {
         gettext_lazy("Share of rating sets at each preference strength."),
         bars=False,
     ),
-    "separability": Kind(
+    "separability": PictureKind(
         "bins",
         separability.separability_histogram,
         gettext_lazy("Bars: how many instances each separability bin holds. The numbers are in the table below."),
         gettext_lazy("Instances by separability."),
         bars=False,
     ),
-    "confusion": Kind(
+    "confusion": PictureKind(
         "judges",
         confusion.majority_confusion,
         gettext_lazy(

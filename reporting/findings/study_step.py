@@ -5,7 +5,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from annotation.models import Rating, Study
-from annotation.study_pages.checklist import Action, State, Step
+from annotation.study_pages.checklist import Action, Step, StepState
 from judging.models import Judgment
 
 
@@ -14,10 +14,10 @@ def findings_step(study: Study) -> Step:
     rated = Rating.objects.of_every_question().filter(display__assignment__annotator__study=study).exists()
     judged = Judgment.objects.of_every_question().filter(run__study=study, status=Judgment.Status.PARSED).exists()
     if not rated and not judged:
-        return Step("findings", _("Findings"), State.WAITING, _("Need ratings or judgments"))
+        return Step("findings", _("Findings"), StepState.WAITING, _("Need ratings or judgments"))
     last = study.findings_snapshots.order_by("-read_at").values_list("read_at", flat=True).first()
     figures = (
         _("Ready") if last is None else _("Last read %(at)s UTC") % {"at": date_format(last, "SHORT_DATETIME_FORMAT")}
     )
     show = Action(_("Show the findings"), reverse("reporting:findings", args=[study.slug]))
-    return Step("findings", _("Findings"), State.OPEN, figures, actions=(show,))
+    return Step("findings", _("Findings"), StepState.OPEN, figures, actions=(show,))

@@ -9,38 +9,38 @@ from django.utils.translation import ngettext
 from reporting.core.words import rater_name, said
 from reporting.findings.sections.data_table import DataTable, Row
 from reporting.findings.sections.rankings import MEASURES, rank_text
-from reporting.leaderboard.board import MEASURES as ON_BOARD
+from reporting.leaderboard.leaderboard import MEASURES as LISTED
 
-Board = Mapping[str, Any]
+Leaderboard = Mapping[str, Any]
 MOST_NAMED = 4
 
 
-def board_table(board: Board) -> dict[str, Any]:
+def ranks_table(of_rater: Leaderboard) -> dict[str, Any]:
     """Return the table of a rater: each system's ranks by each measure with their ranges, and its rating."""
-    named = [name for name in ON_BOARD if board["systems"] and name in board["systems"][0]]
-    main = board["measure"]
+    named = [name for name in LISTED if of_rater["systems"] and name in of_rater["systems"][0]]
+    main = of_rater["measure"]
     headings = [MEASURES[main][0], *(_("Rank by %(measure)s") % {"measure": MEASURES[name][0]} for name in named)]
     return {
-        "caption": _("Leaderboard with %(rater)s; ranks with their range") % {"rater": rater_name(board["rater"])},
+        "caption": _("Leaderboard with %(rater)s; ranks with their range") % {"rater": rater_name(of_rater["rater"])},
         "headings": [_("System"), *headings],
         "rows": [
-            (one["system"], list(zip(headings, _cells(one, main, named), strict=True))) for one in board["systems"]
+            (one["system"], list(zip(headings, _cells(one, main, named), strict=True))) for one in of_rater["systems"]
         ],
     }
 
 
-def _cells(one: Board, main: str, named: Sequence[str]) -> list[Any]:
+def _cells(one: Leaderboard, main: str, named: Sequence[str]) -> list[Any]:
     score = {**one[main], "digits": MEASURES[main][1], "why": one[main]["why"] or ""}
     return [score, *(rank_text(one[name]) for name in named)]
 
 
-def by_dataset_table(at: int, board: Board, datasets: Sequence[Board]) -> DataTable | None:
+def by_dataset_table(at: int, of_rater: Leaderboard, datasets: Sequence[Leaderboard]) -> DataTable | None:
     """Return the ranks in each data set beside each other; None where there is one."""
     if not datasets:
         return None
     columns: list[dict[str, str] | None] = []
     for one in datasets:
-        own = next((other for other in one["raters"] or () if other["rater"] == board["rater"]), None)
+        own = next((other for other in one["raters"] or () if other["rater"] == of_rater["rater"]), None)
         columns.append(own and {row["system"]: rank_text(row[own["measure"]]) for row in own["systems"]})
     waiting = [one["raters"] is None for one in datasets]
     rows: list[Row] = [
@@ -51,9 +51,9 @@ def by_dataset_table(at: int, board: Board, datasets: Sequence[Board]) -> DataTa
                 for column, waits in zip(columns, waiting, strict=True)
             ],
         )
-        for row in board["systems"]
+        for row in of_rater["systems"]
     ]
-    caption = _("Ranks by data set with %(rater)s") % {"rater": rater_name(board["rater"])}
+    caption = _("Ranks by data set with %(rater)s") % {"rater": rater_name(of_rater["rater"])}
     return DataTable(f"datasets-{at}", caption, [_("System"), *(one["dataset"] for one in datasets)], rows)
 
 
@@ -66,9 +66,9 @@ def _names(names: Sequence[str]) -> str:
     return ngettext("{names} and {more} other", "{names} and {more} others", more).format(names=shown, more=more)
 
 
-def next_text(board: Board) -> str:
+def next_text(of_rater: Leaderboard) -> str:
     """Say how many places are settled, and how many more comparisons would settle the next one."""
-    found = board["next_place"]
+    found = of_rater["next_place"]
     if found is None:
         return ""
     if found["place"] is None:

@@ -19,8 +19,8 @@ from reporting.findings.page import figure_of
 from reporting.findings.sections.rankings import rankings_section
 from reporting.findings.snapshots import snapshot_of
 from reporting.findings.views import later, snapshot_context, snapshot_news
-from reporting.leaderboard.board import COLUMNS, as_rows, leaderboard
-from reporting.leaderboard.text import board_table, by_dataset_table, next_text
+from reporting.leaderboard.leaderboard import COLUMNS, as_rows, leaderboard
+from reporting.leaderboard.text import by_dataset_table, next_text, ranks_table
 
 PICTURES = ("ratings", "win-matrix")
 
@@ -43,7 +43,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "raters": [
             {
                 **sections[one["rater"]],
-                "board": board_table(one),
+                "ranks": ranks_table(one),
                 "next": next_text(one),
                 "by_dataset": by_dataset_table(at, one, found["datasets"]),
             }

@@ -15,7 +15,7 @@ from judging.jobs.stopping import StopFlag
 from judging.models import JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult
 from judging.runs.usage import usage_of
-from reporting.logic.ranking import Known, Shown, Sort, drawn_order
+from reporting.logic.ranking import Known, OrderedPair, Sort, drawn_order
 from reporting.logic.stored_ranking import TextRanking, answers_of, judge_to_ask, ranked, sets_to_rank
 from reporting.logic.text_sets import Pairs, TextSet, presentation_of
 
@@ -23,7 +23,7 @@ AT_ONCE = 64  # sorts: enough to keep calls in flight, and few enough that a bud
 
 
 @dataclass
-class Asking:
+class RankingProgress:
     """How far the rankings came.
 
     sorts, finished : one for each set of texts, order and method
@@ -50,7 +50,7 @@ class AskedRanking:
     """Rankings with what was asked for them, as a document; how far they came, and the run that was asked."""
 
     found: dict[str, Any]
-    asking: Asking
+    asking: RankingProgress
     run: JudgeRun
 
 
@@ -62,7 +62,7 @@ def rank_by_asking(
     in_flight: int | None = None,
     max_cost: Decimal | None = None,
     limit: int | None = None,
-    on_step: Callable[[Asking], object] = lambda _: None,
+    on_step: Callable[[RankingProgress], object] = lambda _: None,
 ) -> AskedRanking:
     """Rank each instance's texts by a judge's answers, and ask it for those that are not stored; further arguments of `ask_rankings`.
 
@@ -90,8 +90,8 @@ def ask_rankings(
     stop: StopFlag,
     limit: int | None = None,
     make_client: MakeClient = retrying_client,
-    on_step: Callable[[Asking], object] = lambda _: None,
-) -> Asking:
+    on_step: Callable[[RankingProgress], object] = lambda _: None,
+) -> RankingProgress:
     """Sort all sets by each method and from each order, and ask the run's judge what is not known; `known` gets the answers.
 
     Ends with the run's cap, or with `limit` presentations of this time: sorts that are not finished then have no ranking, and a
@@ -99,8 +99,8 @@ def ask_rankings(
     """
     every = product(methods, sets, range(seeds))
     waiting = (Sort(name, drawn_order(one, seed), calibrate=calibrate) for name, one, seed in every)
-    found = Asking(len(methods) * len(sets) * seeds)
-    silent: set[Shown] = set()
+    found = RankingProgress(len(methods) * len(sets) * seeds)
+    silent: set[OrderedPair] = set()
 
     def is_waiting(sort: Sort) -> bool:
         return _advance(sort, known, silent, found)
@@ -130,7 +130,7 @@ def ask_rankings(
             return found
 
 
-def _advance(sort: Sort, known: Known, silent: set[Shown], found: Asking) -> bool:
+def _advance(sort: Sort, known: Known, silent: set[OrderedPair], found: RankingProgress) -> bool:
     """Advance a sort as far as the answers go, and count it where it ends; returns whether it waits for answers.
 
     silent : presentations without a verdict, or that no pair has
@@ -152,7 +152,7 @@ def _probability(one: Judgment) -> float:
     return 1 - b if one.order == Judgment.Order.AB else b
 
 
-def _asked(run: JudgeRun, asking: Asking) -> dict[str, Any]:
+def _asked(run: JudgeRun, asking: RankingProgress) -> dict[str, Any]:
     """Return what was asked, and how it ended."""
     endpoint = run.judge.endpoint
     spent = usage_of(run.judgments.of_every_question(), endpoint.currency if endpoint else "")

@@ -45,8 +45,8 @@ METHODS: dict[str, Callable[[int], Rounds]] = {
 }
 TIE_RULE = "a tie is a probability of one half"
 NOT_ASKED = "the judge did not compare all the texts that the method asks about"
-Shown = tuple[int, int]  # the texts shown first and second
-Known = dict[Shown, float]  # probability that the first is better
+OrderedPair = tuple[int, int]  # the texts shown first and second
+Known = dict[OrderedPair, float]  # probability that the first is better
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +77,10 @@ class Sort:
         self.ranking: list[int] | None = None
         self.used: set[frozenset[int]] = set()
         self._rounds = METHODS[method](len(texts))
-        self._pairs: list[Shown] = []
+        self._pairs: list[OrderedPair] = []
         self._proceed(None)
 
-    def wanted(self) -> list[Shown]:
+    def wanted(self) -> list[OrderedPair]:
         """Return the presentations that the next step needs, by the texts shown first and second."""
         return [shown for pair in self._pairs for shown in ((pair, pair[::-1]) if self.calibrate else (pair,))]
 
@@ -176,7 +176,7 @@ def _sorted(method: str, texts: list[int], answers: RankingAnswers, *, calibrate
     return sort
 
 
-def _answer(shown: Shown, answers: RankingAnswers, *, calibrate: bool) -> float | None:
+def _answer(shown: OrderedPair, answers: RankingAnswers, *, calibrate: bool) -> float | None:
     found = answers.known.get(shown)
     if found is None and answers.turnable and not calibrate and shown[::-1] in answers.known:
         return 1 - answers.known[shown[::-1]]  # a judge that was asked in one order

@@ -1,4 +1,4 @@
 """A study's report: one page that stands alone, for those who have no account here.
 
-May use findings and exports.
+May use findings and the rooms below it.
 """

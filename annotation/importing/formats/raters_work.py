@@ -43,7 +43,7 @@ class FlagRow(Place):
 
 
 @dataclass(frozen=True, slots=True)
-class RaterRow:
+class ImportedRater:
     """A rater; `values` are the fields of an annotator."""
 
     number: int
@@ -103,7 +103,7 @@ def _flag(number: int, cells: RecordFields) -> FlagRow:
     return row
 
 
-def parse_raters(data: bytes, name: str) -> tuple[list[RaterRow], list[BadLine]]:
+def parse_raters(data: bytes, name: str) -> tuple[list[ImportedRater], list[BadLine]]:
     """Parse raters.
 
     Raises: BadFile for a file without the columns.
@@ -111,8 +111,8 @@ def parse_raters(data: bytes, name: str) -> tuple[list[RaterRow], list[BadLine]]
     return read_rows(data, name, _rater, required=("rater", "kind", "joined_at"), what="raters")
 
 
-def _rater(number: int, cells: RecordFields) -> RaterRow:
-    return RaterRow(
+def _rater(number: int, cells: RecordFields) -> ImportedRater:
+    return ImportedRater(
         number=number,
         code=cells.needed("rater", longest=200),
         values={

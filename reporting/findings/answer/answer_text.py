@@ -142,7 +142,7 @@ TEXTS = {
         "Separability has not been computed; it would show on which inputs the ratings can tell the systems apart."
     ),
 }
-Shown = Callable[[Any], str]
+Formatter = Callable[[Any], str]
 
 
 def english(rule: str, values: Mapping[str, Any]) -> str:
@@ -213,7 +213,7 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
 
 BINS = tuple(f"{bin_}_{key}" for bin_ in ("least", "most") for key in ("from", "to", "instances"))
 BRACKETED = ("rate", "alpha", "least", "most")  # values that may have an interval of their own, NAME_low and NAME_high
-WRITTEN: dict[str, Shown] = {
+WRITTEN: dict[str, Formatter] = {
     **dict.fromkeys(("rate", "low", "high", "none", "part", "full", "plain"), percent),
     "level": level_text,
     **dict.fromkeys(("least", "most", "alpha", *(name for name in BINS if "instances" not in name)), _decimal),

@@ -105,7 +105,7 @@ ALTERNATIVE = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class NonInferiorityResult:
     """What a test of non-inferiority showed, over all instances or in a bin from `low` to `high`.
 
     needed : instances that would pass, were all as found; None where more would hardly help
@@ -125,7 +125,7 @@ def shown(
     low: float | None = None,
     high: float | None = None,
     limit: float | None = None,
-) -> Shown:
+) -> NonInferiorityResult:
     """Sum up a test; below five instances the number needed is taken from the difference and spread of `like`.
 
     limit : the p-value that passes in a verdict; by its interval alone when left out
@@ -145,7 +145,9 @@ def shown(
         status = "passes" if limit is None or found.p_value <= limit else "narrow"
     else:
         status = "few" if few else "open"
-    return Shown(status, found.n_instances, None if status in ("passes", "chance") else needed, low, high)
+    return NonInferiorityResult(
+        status, found.n_instances, None if status in ("passes", "chance") else needed, low, high
+    )
 
 
 def limits(overall: NonInferiority, bins: Sequence[NonInferiority]) -> tuple[float, float]:
@@ -216,7 +218,7 @@ def verdict(
     return {"rule": rule, "values": values, "text": text, **until}
 
 
-def _rule(whole: Shown, above: bool, stop: Shown | None) -> str:
+def _rule(whole: NonInferiorityResult, above: bool, stop: NonInferiorityResult | None) -> str:
     """Return the rule; `above` tells whether the most separable bins pass, `stop` is the first that does not."""
     if whole.status in ("nothing", "few"):
         return whole.status

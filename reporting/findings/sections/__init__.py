@@ -1,4 +1,7 @@
-"""What each section of the findings page shows, made of the findings' JSON alone: tables, sentences, captions."""
+"""What each section of the findings page shows, made of the findings' JSON alone: tables, sentences, captions.
+
+May use answer and the rooms below it.
+"""
 
 from collections.abc import Mapping
 from typing import Any

@@ -20,7 +20,7 @@ from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money
 from reporting.core.charts import to_png, to_svg
-from reporting.logic.live_ranking import Asking, rank_by_asking
+from reporting.logic.live_ranking import RankingProgress, rank_by_asking
 from reporting.logic.ranking import METHODS, as_text, ranking_chart
 from reporting.logic.ranking_estimates import estimate_asking
 from reporting.logic.stored_ranking import ASKING, SEEDS, STORED, TextRanking, rank_stored
@@ -98,11 +98,11 @@ class Command(RunJudge):
                 raise CommandError(f"can't write to {picture}: {error.strerror}") from None
         self.say_numbers(found, form, as_text)
 
-    def in_tenths(self) -> Callable[[Asking], None]:
+    def in_tenths(self) -> Callable[[RankingProgress], None]:
         """Return a reporter of how far rankings are, which speaks after each tenth of them."""
         said = [0]
 
-        def say(found: Asking) -> None:
+        def say(found: RankingProgress) -> None:
             if (tenths := 10 * (found.sorts - found.unfinished) // max(1, found.sorts)) > said[0]:
                 said[0] = tenths
                 self.stderr.write(

@@ -145,9 +145,9 @@ def test_navigation_has_it_from_three_systems_on(client: Client) -> None:
 
 
 def test_everything_settled_is_said() -> None:
-    board = {"next_place": {"place": None, "more": 0, "why": "every place is settled"}}
-    assert next_text(board) == "Every place is settled."
+    of_rater = {"next_place": {"place": None, "more": 0, "why": "every place is settled"}}
+    assert next_text(of_rater) == "Every place is settled."
     assert next_text({"next_place": None}) == ""
     many = {"place": 1, "system": "a", "others": list("bcdefg"), "more": None, "why": "every comparison is a tie"}
     assert "a is not surely better than b, c, d, e and 2 others." in next_text({"next_place": many})
-    assert json.dumps(board)
+    assert json.dumps(of_rater)

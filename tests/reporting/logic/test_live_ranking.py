@@ -30,7 +30,7 @@ from judging.templatetags.judged import judged_pairs
 from reporting.core.estimates import IntervalSettings
 from reporting.downloads.jobs import ask_for_file, queue_file
 from reporting.logic import live_ranking
-from reporting.logic.live_ranking import Asking, ask_rankings
+from reporting.logic.live_ranking import RankingProgress, ask_rankings
 from reporting.logic.ranking import METHODS, Known, RankingAnswers, rank_sets
 from reporting.logic.ranking_estimates import most_comparisons
 from reporting.logic.text_sets import read_text_sets
@@ -80,7 +80,7 @@ def ask(
     limit: int | None = None,
     question: int = MAIN,
     **wanted: Any,
-) -> tuple[Asking, dict[str, Any], JudgeRun]:
+) -> tuple[RankingProgress, dict[str, Any], JudgeRun]:
     """Ask one at a time, and rank by the answers."""
     run = start_on_demand(study=study, judge=judge, question=question, in_flight=1, max_cost=max_cost)
     sets, pairs = read_text_sets(study)
@@ -111,7 +111,7 @@ def presentations(run: JudgeRun) -> list[tuple[int, str]]:
     return list(run.judgments.of_every_question().values_list("pair", "order"))
 
 
-def counts(found: Asking) -> tuple[int, int, int]:
+def counts(found: RankingProgress) -> tuple[int, int, int]:
     return found.finished, found.without_verdict, found.unfinished
 
 
@@ -287,7 +287,7 @@ def test_a_file_for_which_a_judge_is_asked_is_continued_or_fails(
     study, _ = build_four_systems(instances=2)
     make_judge("coin", name="guess")
     ended = ExecutionResult(status, "no answer", Progress(), signal=signal)
-    monkeypatch.setattr(live_ranking, "ask_rankings", lambda *_, **__: Asking(2, asked=3, ended=ended))
+    monkeypatch.setattr(live_ranking, "ask_rankings", lambda *_, **__: RankingProgress(2, asked=3, ended=ended))
     asked = {"judge": "guess", "run": True, "in_flight": None, "max_cost": None, "limit": 7}
     made, _ = queue_file(study, "ranking", asked | {"methods": ["pairs"], "seeds": 1})
     with pytest.raises(SystemExit) if signal else nullcontext():

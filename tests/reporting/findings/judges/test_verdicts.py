@@ -11,7 +11,7 @@ from analysis.non_inferiority import NonInferiority
 from analysis.refusal import Refusal, too_few
 from analysis.replacement import AlternativeAnnotatorTest, PersonTest
 from reporting.core.text import fixed
-from reporting.findings.judges.verdicts import Shown, shown, verdict, verdict_text
+from reporting.findings.judges.verdicts import NonInferiorityResult, shown, verdict, verdict_text
 
 NAN = float("nan")
 EDGES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
@@ -277,7 +277,7 @@ def test_nothing_is_said_of_the_other_test_where_there_are_no_votes() -> None:
 
 def test_one_instance_is_singular() -> None:
     assert "With 1 instance it is open, and too few" in decide(measured(n=1))["text"]
-    assert isinstance(shown(PASSES), Shown)
+    assert isinstance(shown(PASSES), NonInferiorityResult)
 
 
 @pytest.mark.parametrize("kappa", [(0.0, None), (0.04, 0.0), (-0.1, -0.2)])

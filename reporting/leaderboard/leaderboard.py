@@ -18,17 +18,17 @@ Findings = Mapping[str, Any]
 
 
 def leaderboard(study: Study, filters: Filters, numbers: Findings) -> dict[str, Any]:
-    """Return each rater's board over all data sets that the findings are about, and in each of them.
+    """Return each rater's ranks over all data sets that the findings are about, and in each of them.
 
-    A data set whose findings the worker has yet to compute has no board: `raters` is null.
+    A data set whose findings the worker has yet to compute has no ranks: `raters` is null.
     """
     return {
         "study": numbers["study"],
         "version": numbers["version"],
         "filters": numbers["filters"],
-        "raters": boards(numbers),
+        "raters": by_rater(numbers),
         "datasets": [
-            {"dataset": name, "raters": None if one.numbers is None else boards(one.numbers)}
+            {"dataset": name, "raters": None if one.numbers is None else by_rater(one.numbers)}
             for name, one in slices(study, filters, numbers).items()
         ],
     }
@@ -42,16 +42,16 @@ def slices(study: Study, filters: Filters, numbers: Findings) -> dict[str, Snaps
     return {name: snapshot_of(study, replace(filters, datasets=(name,))) for name in names}
 
 
-def boards(numbers: Findings) -> list[dict[str, Any]]:
-    """Return one board for each rater, people first: systems in the order of the ranking, with their ranks by each measure."""
+def by_rater(numbers: Findings) -> list[dict[str, Any]]:
+    """Return an entry for each rater, people first: systems in the order of the ranking, with their ranks by each measure."""
     cycles = {one["rater"]: one["cycles"] for one in numbers["win_matrices"]}
     return [
-        _board({one["measure"]: one for one in rankings}, cycles[rater])
+        _of_rater({one["measure"]: one for one in rankings}, cycles[rater])
         for rater, rankings in grouped((one["rater"], one) for one in numbers["rankings"]).items()
     ]
 
 
-def _board(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[str, Any]:
+def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[str, Any]:
     main = named.get("bradley_terry", named["win_rate"])
     known = {name: {row["system"]: row for row in named[name]["systems"]} for name in MEASURES if name in named}
     limits = [(row["rank_low"] or 0, row["rank_high"] or 0) for row in main["systems"]]
@@ -79,9 +79,9 @@ def _about(row: Findings) -> dict[str, Any]:
 def as_rows(found: Findings) -> Iterator[dict[str, Any]]:
     """Yield a row for each data set, rater, system and measure."""
     for dataset, raters in [("", found["raters"]), *((one["dataset"], one["raters"]) for one in found["datasets"])]:
-        for board in raters or ():
-            for system in board["systems"]:
+        for of_rater in raters or ():
+            for system in of_rater["systems"]:
                 for measure in (name for name in MEASURES if name in system):
                     about = {name: "" if value is None else value for name, value in system[measure].items()}
-                    named = {"dataset": dataset, "rater": board["rater"], "kind": board["kind"]}
+                    named = {"dataset": dataset, "rater": of_rater["rater"], "kind": of_rater["kind"]}
                     yield {**named, "system": system["system"], "measure": measure, **about}
