@@ -258,7 +258,7 @@ PORT = env.PORT
 LISTEN_HOST = env.LISTEN_HOST
 # Where people reach this server: what sign-in links made by a command begin with.
 BASE_URL = env.BASE_URL
-# With less free space than this on the disk of its data, /healthz says that this installation is in trouble.
+# With less free space than this on the disk of its data, /healthz reports an error.
 LEAST_FREE_BYTES = 64 * 1024 * 1024
 # Statements that take longer are logged, without their values; 0 logs none.
 SLOW_QUERY_SECONDS = env.SLOW_QUERY_SECONDS

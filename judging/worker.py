@@ -49,7 +49,7 @@ DEATH_RULES = {
     ask_audit.module_path: DeathRule(audit_tasks.is_dead),
     work_on_tuning.module_path: DeathRule(tuning_services.is_dead),
 }
-# What apps above look after whenever tasks are requeued.
+# Checks of the apps above, called whenever tasks are requeued.
 LOOKS_ABOVE: list[Callable[[datetime], object]] = []
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 

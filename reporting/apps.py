@@ -15,7 +15,7 @@ class ReportingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have privacy forget snapshots and files with the raters whom they name; add a step to a study's page, a kind of file, and a task that can be stopped."""
+        """Register what names raters and goes with them (snapshots, files), a step of a study's page, kinds of files, and tasks that can be stopped."""
         from judging.worker import LOOKS_ABOVE  # these need the models, which are loaded by now
         from reporting.downloads.jobs import remove_files
         from reporting.health.alarms import look_from_worker

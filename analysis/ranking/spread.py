@@ -115,7 +115,7 @@ def left_out_strengths(
 
 
 def _rest(whole: FloatArray, part: FloatArray) -> FloatArray:
-    """What is left without a part; rounding is no comparison."""
+    """The number of comparisons without a part of them; a rest that rounding makes is 0."""
     rest = whole - part
     left: FloatArray = np.where(rest > ROUNDING * whole, rest, 0.0)
     return left

@@ -68,10 +68,10 @@ class DomainErrorMiddleware(MiddlewareMixin):
 
 
 class FormAddressMiddleware(MiddlewareMixin):
-    """Leads a browser that opens the address to which a form is sent to the page above it; programs get the 405."""
+    """Redirects a browser that opens the address of a form to the page above it; programs get the 405."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Redirect to the nearest address above that exists; one that takes no GET either leads on from there."""
+        """Redirect to the nearest address above that exists; one that takes no GET either redirects further."""
         opened = request.method == "GET" and "text/html" in request.headers.get("Accept", "") and not is_htmx(request)
         if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or not opened:
             return response

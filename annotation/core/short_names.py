@@ -7,6 +7,6 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ShortNameField(forms.SlugField):
-    """A slug whose error says what is allowed, without the word."""
+    """A slug field whose error says what is allowed and avoids the word "slug"."""
 
     default_error_messages: ClassVar[dict[str, Any]] = {"invalid": _("Letters, digits, dashes and underscores only.")}

@@ -1,4 +1,4 @@
-"""Files that were sent, kept until they are read by a task: taking them in, reading them with progress, and removing them."""
+"""Uploads: storing files, reading them into a study by a task with progress, and removing them."""
 
 import logging
 import shutil
@@ -112,7 +112,7 @@ def read_files(upload_id: int) -> bool:
         _finish(upload, Status.FAILED, error.abridged(0), [(line.number, line.reason) for line in error.lines])
     except AnnotationError as error:
         _finish(upload, Status.FAILED, str(error))
-    except (OperationalError, InterfaceError):  # the database is busy, or gone for a while
+    except (OperationalError, InterfaceError):  # the database is busy, or can't be reached
         _update(upload, status=Status.QUEUED, executor="")
         raise
     except Exception as error:
@@ -189,12 +189,12 @@ def refusal_of(upload: Upload) -> AnnotationError | None:
 
 
 def forget_uploads(study: Study) -> None:
-    """Delete what is told of a study's uploads: refusals may quote raters' codes."""
+    """Delete the records of a study's uploads: refusals may quote raters' codes."""
     study.uploads.exclude(status__in=UNDER_WAY).delete()
 
 
 def look_after_uploads() -> None:
-    """Queue again what a web process that has ended had begun to read, and remove the files of no upload."""
+    """Queue uploads whose web process has ended while it read them, and remove files that belong to no upload."""
     for upload in Upload.objects.filter(status__in=UNDER_WAY):
         queued = last_task(read_files.module_path, args__0=upload.pk)
         if queued is None and _is_left(upload):

@@ -53,7 +53,7 @@ class AuditMiddleware(MiddlewareMixin):
                     request_id=current.get(),
                     changes=changes,
                 )
-        except Error as error:  # the response says what became of the request
+        except Error as error:  # the response has the outcome
             logger.error("%s %s is not in the audit log: %s", request.method, found, error)
         return response
 

@@ -27,7 +27,7 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def after_upload(request: HttpRequest, taken: Upload) -> HttpResponse:
-    """Go on to the study, if the file has been read, else to the page of the upload."""
+    """Redirect to the study if the file has been read, else to the page of the upload."""
     if taken.status == Upload.Status.DONE:
         messages.success(request, taken.message)
         return redirect("annotation:study", taken.study.slug)

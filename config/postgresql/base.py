@@ -7,7 +7,7 @@ import psycopg
 from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool
 
-# Seconds between the end of a machine without a word, as by a loss of power, and the end of its connections. By default that
+# Seconds between the end of a machine that closes nothing, as by a loss of power, and the end of its connections. By default that
 # takes PostgreSQL two hours, in which an open transaction of a lost worker keeps its locks: the other workers wait.
 # Shorter than the lease of a worker (judging/jobs/leases.py).
 SILENCE = {

@@ -2,7 +2,7 @@
 
 Each program gets a session of its own, hence a process group, so that a signal reaches its children too and a Ctrl-C
 at the terminal reaches only the supervisor, which passes it on in order. A guard process holds the read end of a pipe
-whose write end dies with the supervisor: when that happens without a word (kill -9), the guard ends the groups. This
+whose write end dies with the supervisor: when the supervisor is killed (kill -9), the guard ends the groups. This
 works the same on Linux and macOS.
 """
 

@@ -106,7 +106,7 @@ def last_distillation(study: Study) -> DistillationStatus | None:
 
 
 def is_stale(task: QueuedTask) -> bool:
-    """Tell whether a running task started long ago and has stored no answer of late."""
+    """Tell whether a running task started long ago and has stored no answer recently."""
     cutoff = timezone.now() - STALE_AFTER
     if task.status != TaskResultStatus.RUNNING or task.started_at is None or task.started_at > cutoff:
         return False

@@ -65,7 +65,7 @@ def distil(request: HttpRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         with errors_on(form):
             if not queue_distilling(study, by=account_of(request).username, **form.cleaned_data):
-                messages.info(request, _("A worker is at it already."))
+                messages.info(request, _("A worker is working on it already."))
             return redirect("judging:aspects", study.slug)
     return _page(request, study, distil_form=form, status=422)
 

@@ -1,4 +1,4 @@
-"""Procedures whose cost a row of their own bears, over all processes: an audit's, or that of a system's texts."""
+"""Procedures whose cost is kept in a row, over all processes: that of an audit, or of the sampling of a system's texts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ def check_bounds(row: BilledWork, in_flight: int, max_cost: Decimal | None, *end
 
 
 def take_lease(row: BilledWork) -> None:
-    """Hold a row for this process, so that no two ask for the same.
+    """Hold a row for this process, so that no other asks for the same.
 
     Raises: RunBusy while another process holds it
     """
@@ -56,7 +56,7 @@ def take_lease(row: BilledWork) -> None:
 
 
 class BilledSession(AdhocSession, Generic[Row]):
-    """Procedures of one process, whose row keeps what they cost, and a heartbeat while the process is at them.
+    """Procedures of one process, whose row keeps what they cost, and a heartbeat while the process works on them.
 
     Once another process has taken the lease, nothing more is asked, and the row is that one's: it counts the answers that
     are stored and not billed yet.

@@ -67,7 +67,7 @@ class Transport:
         cap, spent = (money(one, self.progress.currency) for one in (self.budget.cap, self.budget.spent))
         return CapReached(
             f"the cap of {cap} is reached: {spent} spent, and the rest may not be enough for another call; "
-            "give a higher cap to go on"
+            "give a higher cap to continue"
         )
 
 

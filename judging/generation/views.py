@@ -77,7 +77,7 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
         chosen = {name: form.cleaned_data[name] for name in ("selection", "in_flight", "max_cost")}
         with errors_on(form, (AnnotationError,)):
             if not queue_generating(study, system, sampling, by=account_of(request).username, **chosen):
-                messages.info(request, _("A worker is at it already."))
+                messages.info(request, _("A worker is working on it already."))
             return redirect("judging:generate", study.slug)
     return _page(request, study, form, status=422)
 

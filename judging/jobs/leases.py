@@ -62,7 +62,7 @@ def lease_expired(since: datetime) -> bool:
 
 
 def dead_by_heartbeat(model: type[Model]) -> Callable[[QueuedTask], bool]:
-    """Return a test of running tasks: the worker is dead if neither task nor heartbeat is of late.
+    """Return a test of running tasks: the worker is dead if neither the task nor its heartbeat is recent.
 
     model : of the row, with `heartbeat_at`, whose primary key is the tasks' second argument
     """

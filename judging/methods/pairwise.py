@@ -14,7 +14,7 @@ from judging.methods.scores import read_text
 
 @register
 class Pairwise(PromptedMethod):
-    """Chooses at once, without a word of explanation."""
+    """Answers with the verdict alone, without an explanation."""
 
     name = "pairwise"
     prompt = "pairwise.v1.txt"

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 
 class BilledWork(models.Model):
-    """Usage and money of one piece of work, over all processes that were at it; unknown parts are empty."""
+    """Usage and money of one piece of work, over all processes that worked on it; unknown parts are empty."""
 
     calls = models.PositiveIntegerField(default=0)
     cached = models.PositiveIntegerField(default=0)

@@ -70,7 +70,7 @@ def execute(
     job.count_done()
     try:
         return work(job, when_stopped, make_client)
-    except (OperationalError, InterfaceError):  # the database was away: a worker takes the run up again
+    except (OperationalError, InterfaceError):  # the database could not be reached: a worker resumes the run
         leases.leave(worker, status=JudgeRun.Status.QUEUED, only_if_last=True)
         raise
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Working through a tuning: its candidates' runs by the engine of runs, round by round. Doing it again repeats no call."""
+"""Carrying out a tuning: its candidates' runs by the engine of runs, round by round. Starting it again repeats no answered call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ Status = JudgeTuning.Status
 
 
 class TuningStopped(RunStopped):
-    """A tuning stopped before its end; the same again continues, and repeats no call."""
+    """A tuning stopped before its end; starting it again resumes it, and repeats no answered call."""
 
 
 @dataclass
 class Search:
-    """One process at work on a tuning."""
+    """A process's work on a tuning."""
 
     tuning: JudgeTuning
     stop: StopFlag
@@ -45,7 +45,7 @@ class Search:
     def work(self) -> JudgeTuning:
         """Try the candidates, compare the best one with the untuned judge, and make the tuned judge.
 
-        Raises: RunBusy if another process is at it; TuningStopped if a run stopped, at its cap too; Interrupted if `stop`
+        Raises: RunBusy while another process works on it; TuningStopped if a run stopped, at its cap too; Interrupted if `stop`
         was set
         """
         self._begin()
@@ -78,7 +78,7 @@ class Search:
         self._make(best, tried[best]["tie_below"])
 
     def _ask(self, place: int, pairs: IntArray) -> JudgeRun:
-        """Have a candidate asked about pairs, as far as it was not, by the engine of runs.
+        """Ask a candidate about the pairs that it was not asked about yet, by the engine of runs.
 
         Raises: Interrupted, TuningStopped
         """
@@ -104,7 +104,7 @@ class Search:
         return JudgeRun.objects.select_related("judge__endpoint", "study").get(pk=run.pk)
 
     def _report(self, progress: Progress) -> None:
-        """Renew the tuning's heartbeat with its run's, however long that takes."""
+        """Renew the tuning's heartbeat whenever its run's is renewed."""
         self._send_heartbeat()
         self.on_progress(progress)
 

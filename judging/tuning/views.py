@@ -69,7 +69,11 @@ def _resumed(request: HttpRequest, study: Study, form: ResumeForm) -> HttpRespon
 
 
 def _queued(request: HttpRequest, study: Study, tuning: JudgeTuning) -> HttpResponse:
-    said = _("A worker will take it up.") if queue_tuning(tuning) else _("It has ended, or a worker is at it already.")
+    said = (
+        _("A worker will take it up.")
+        if queue_tuning(tuning)
+        else _("It has ended, or a worker is working on it already.")
+    )
     messages.success(request, said)
     return redirect("judging:tunings", study.slug)
 

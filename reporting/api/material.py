@@ -107,7 +107,7 @@ class StudyMaterial(GenericViewSet[Any]):
     @extend_schema(request=DistilSerializer, responses=QUEUED, filters=False)
     @action(**WORK, methods=["post"], url_path="aspects/distil")
     def distil_aspects(self, request: Request, slug: str) -> Response:
-        """Have a worker distil the aspects; nothing is queued while one is at it."""
+        """Have a worker distil the aspects; nothing is queued while one works on it."""
         study: Study = self.get_object()
         chosen = filled(DistilForm, DistilSerializer, request).cleaned_data
         queue_distilling(study, by=user_of(request).username, **chosen)
@@ -144,7 +144,7 @@ class StudyMaterial(GenericViewSet[Any]):
     @extend_schema(request=SamplingSerializer, responses=QUEUED)
     @sampling.mapping.post
     def sample_texts(self, request: Request, slug: str) -> Response:
-        """Have a worker sample a system's texts; nothing is queued while one is at it."""
+        """Have a worker sample a system's texts; nothing is queued while one works on it."""
         study: Study = self.get_object()
         chosen = filled(GenerateForm, SamplingSerializer, request, study=study).cleaned_data
         asked = {name: chosen[name] for name in ("selection", "in_flight", "max_cost")}

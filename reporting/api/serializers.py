@@ -291,7 +291,7 @@ class RunWorkerSerializer(serializers.ModelSerializer[RunWorker]):
 
 
 class JudgeRunSerializer(InStudySerializer):
-    """One judge on the pairs of one study or batch, or those that `filter` lets through, and the processes at it.
+    """One judge on the pairs of one study or batch, or those that `filter` lets through, and the processes that work on it.
 
     `questions`, the keys of those that it answers, is there where the study asks several.
     """

@@ -1,4 +1,4 @@
-"""Making a study of a bundle: its records are stored, and its findings compared with the bundle's numbers."""
+"""Making a study from a bundle: its records are stored, and its findings compared with the bundle's numbers."""
 
 from array import array
 from bisect import bisect_left

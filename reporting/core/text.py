@@ -11,7 +11,7 @@ UNDEFINED = "—"
 
 
 def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
-    """Format a number with a fixed number of decimals and the minus sign that pictures have; nought has no sign."""
+    """Format a number with a fixed number of decimals and the minus sign that pictures have; 0 has no sign."""
     return f"{value:{'+' if signed else ''}z.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 

@@ -179,7 +179,7 @@ def queue_file(study: Study, kind: str, options: dict[str, Any], by: User | None
 
 @task()
 def make_file(made_id: int) -> bool:
-    """Make a file; what a worker that was stopped has begun is begun again."""
+    """Make a file; one that a stopped worker has begun is made from the start."""
     made = MadeFile.objects.select_related("study").filter(pk=made_id).first()
     if made is None or made.status == Status.DONE:
         return False

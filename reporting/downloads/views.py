@@ -52,7 +52,7 @@ def make_report(request: HttpRequest, study: Study) -> HttpResponse:
 def _queue(request: HttpRequest, study: Study, kind: str, options: dict[str, Any]) -> HttpResponse:
     _made, is_new = queue_file(study, kind, options, account_of(request))
     if not is_new:
-        messages.info(request, _("A worker is at it already."))
+        messages.info(request, _("A worker is working on it already."))
     return redirect("reporting:downloads", study.slug)
 
 

@@ -1,4 +1,4 @@
-"""Alarms: one table of rules, looked at each minute; each alarm is told once when it begins and once when it ends."""
+"""Alarms: one table of rules, checked each minute; a mail is sent when an alarm begins and when it ends."""
 
 import logging
 import shutil
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Rule:
-    """What is an alarm; `is_event`: its end is no news."""
+    """When there is an alarm, and its text; `is_event`: no mail is sent of its end."""
 
     find: Callable[[datetime], Found]
     is_event: bool = False
@@ -129,18 +129,18 @@ RULES = {
 
 
 def open_alarms() -> QuerySet[Alarm]:
-    """Return what is the case now, the newest first."""
+    """Return the alarms that have not ended, the newest first."""
     return Alarm.objects.filter(ended_at=None)
 
 
 def look_from_worker(at: datetime) -> None:
-    """Give the worker's sign of life, and look at the rules, once a minute among all workers."""
+    """Record that a worker is alive, and check the rules, once a minute among all workers."""
     if take_turn(WORKER, at=at, every=EVERY):
         look(at=at)
 
 
 def look(*, at: datetime) -> None:
-    """Look at each rule, and store a mail about alarms that begin and end."""
+    """Check each rule, and store a mail about alarms that begin and end."""
     with translation.override(settings.LANGUAGE_CODE):
         found = {name: _found(name, rule, at) for name, rule in RULES.items()}
         with transaction.atomic():
@@ -154,7 +154,7 @@ def look(*, at: datetime) -> None:
 
 
 def _found(name: str, rule: Rule, at: datetime) -> list[tuple[str, str]] | None:
-    """Return what a rule finds; None if it can't be looked at, which ends no alarm."""
+    """Return what a rule finds; None if it can't be checked, which ends no alarm."""
     try:
         return list(rule.find(at))
     except Exception:  # one rule must not silence the others
@@ -172,7 +172,7 @@ def _is_new(rule: str, about: str, text: str, at: datetime) -> bool:
 
 
 def _end_unseen(rules: list[str], at: datetime) -> Iterator[str]:
-    """End alarms that were not seen for a while; yield the texts of those whose end is news."""
+    """End alarms that were not seen for a while; yield the texts of those whose end is reported."""
     for alarm in open_alarms().filter(rule__in=rules, seen_at__lte=at - ENDS_AFTER):
         ended = Alarm.objects.filter(pk=alarm.pk, ended_at=None).update(ended_at=at)
         if ended and not RULES[alarm.rule].is_event:

@@ -85,7 +85,7 @@ class Sort:
         return [shown for pair in self._pairs for shown in ((pair, pair[::-1]) if self.calibrate else (pair,))]
 
     def proceed(self, known: Known) -> None:
-        """Go on with the answers to all that is wanted."""
+        """Advance by the answers to all that is `wanted`."""
         means = [(known[pair] + 1 - known[pair[::-1]]) / 2 if self.calibrate else known[pair] for pair in self._pairs]
         self.used |= {frozenset(pair) for pair in self._pairs}
         self._proceed(means)

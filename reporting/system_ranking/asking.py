@@ -27,7 +27,7 @@ class Spent:
 
 
 def proceed(_: Spent) -> bool:
-    """Go on after each step."""
+    """Continue after each step."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""Rankings that the worker asks a judge for: queueing, asking with progress, stopping, and asking further."""
+"""Rankings that the worker asks a judge for: queueing, asking with progress, stopping and resuming."""
 
 from dataclasses import replace
 from decimal import Decimal

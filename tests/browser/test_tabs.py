@@ -118,7 +118,7 @@ def test_windows_of_one_hit_agree(open_as: OpenAs, transactional_db: None) -> No
         submit_assignment(assignment=elsewhere("left", "none", "left"), at=timezone.now())
         come_back(page)
         told = page.locator("#refused")
-        expect(told).to_contain_text("went on in another window")
+        expect(told).to_contain_text("was continued in another window")
         told.get_by_role("link", name="Load this page again").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Thank you!")
 
@@ -132,7 +132,7 @@ def test_a_window_of_an_earlier_stage_or_pair_says_so(open_as: OpenAs, transacti
     lock_first_votes(assignment=assignment, at=timezone.now())
     told = page.locator("#refused")
     come_back(page)
-    expect(told).to_contain_text("went on in another window")
+    expect(told).to_contain_text("was continued in another window")
     told.get_by_role("link").click()
     expect(page.locator("form[data-second]")).to_have_count(1)
 
@@ -142,4 +142,4 @@ def test_a_window_of_an_earlier_stage_or_pair_says_so(open_as: OpenAs, transacti
     assert key is not None
     save_second_vote(assignment=assignment, pair_key=key, choice="left", reason="", at=timezone.now())
     come_back(page)
-    expect(told).to_contain_text("went on in another window")
+    expect(told).to_contain_text("was continued in another window")

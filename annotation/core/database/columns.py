@@ -106,7 +106,7 @@ def flags_of(*conditions: Q) -> Combinable:
 
 
 def packed(key: str, *codes: tuple[Combinable, int]) -> Combinable:
-    """Return a column with a primary key and codes as digits of one number: reading a column takes longer than what is in it.
+    """Return a column with a primary key and codes as digits of one number: the time goes by columns, not by their contents.
 
     codes : columns without NULL, each with the number of its values, which count from 0; all together is exact up to 2^53
     """

@@ -1,4 +1,4 @@
-"""Typed access to the fields of a record, which collects what is wrong with them."""
+"""Typed access to the fields of a record, which collects their problems."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -15,7 +15,7 @@ _MOST_ROW = 32_767
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """A choice as it came in; `more` has what a vote's change knows and its rating does not."""
+    """A change of a vote; `more` has the fields that a rating lacks."""
 
     vote: LongRow
     table_id: str

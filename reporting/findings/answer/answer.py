@@ -298,7 +298,7 @@ def _more_instances(values: Mapping[str, Any], evidence: list[str]) -> Sentence:
     # The variance of one instance's mean, as an interval of this width over so many instances implies it.
     spread = width / (2 * NormalDist().inv_cdf((1 + values["level"]) / 2))
     one = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
-    # A number always, as the instances that there could be have no bound; those that there are do not do.
+    # Always a number: further instances have no bound, and those at hand are too few.
     needed = cast("int", instances_needed(one, pairs=1, raters=1, width=2 * away, level=values["level"]))
     needed = max(needed, instances + 1)
     if needed > OUT_OF_REACH * instances:

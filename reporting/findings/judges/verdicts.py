@@ -230,7 +230,7 @@ def _rule(whole: NonInferiorityResult, above: bool, stop: NonInferiorityResult |
 
 
 def _hope(instances: int, values: Values) -> Literal["needs", "far", "hopeless"]:
-    """Return what more instances would do, where there are so many."""
+    """Tell whether more instances would settle it, given how many there are."""
     needed = values.get("needed")
     if needed is None:
         return "hopeless"

@@ -145,10 +145,10 @@ def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endp
     assert "Waiting for a worker: 4 pairs at stand-in." in page(researcher)
     assert 'hx-trigger="every 2s, wake"' in page(researcher)
     twice = researcher.post(f"{PAGE}distil/", ASKED, follow=True).content.decode()
-    assert "A worker is at it already." in twice
+    assert "A worker is working on it already." in twice
     assert DBTaskResult.objects.count() == 1
     DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now())
-    assert "A worker is at it: 4 pairs" in page(researcher)
+    assert "A worker is working on it: 4 pairs" in page(researcher)
     client = Answering()
     assert finish(client) == {"version": "summarization.v1", "new": True, "calls": 9, "cached": 0}
     assert {body["max_tokens"] for body in client.bodies} == {300}

@@ -143,7 +143,7 @@ def test_worker_samples_and_the_page_shows_how(researcher: Client, endpoint: End
     assert "Waiting for a worker" in shown
     assert 'hx-trigger="every 2s, wake"' in shown
     twice = researcher.post(f"{PAGE}start/", sent, follow=True).content.decode()
-    assert "A worker is at it already." in twice
+    assert "A worker is working on it already." in twice
     assert DBTaskResult.objects.count() == 1
     client = Writer()
     came = finish(client)

@@ -252,7 +252,7 @@ def test_making_shows_bracket_rejected_and_lost(researcher: Client, pairs: list[
     assert (
         'Table 2 (shown first) met table 1: <strong>table 2</strong> won, <span class="idle">by a seeded coin' in page
     )
-    assert "Table 4 went on without a duel." in page
+    assert "Table 4 advanced without a duel." in page
     assert "Table 2 (shown first) met table 4: <strong>table 4</strong> won." in page
     assert "It &lt;i&gt;holds&lt;/i&gt; together." in page
     assert "first sample says" in page

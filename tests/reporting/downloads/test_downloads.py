@@ -58,7 +58,7 @@ def test_a_bundle_is_made_by_the_worker_and_verifies(study: Study, reader: Clien
     assert "Waiting for a worker" in asked.text
     assert "without completions" in asked.text
     again = reader.post(f"{address}bundle/", {"contents": ["reasons", "texts"]}, follow=True)
-    assert "A worker is at it already." in again.text
+    assert "A worker is working on it already." in again.text
     assert MadeFile.objects.count() == 1
 
     run_tasks()
