@@ -124,6 +124,14 @@ def test_every_package_of_the_order_is_there_to_be_checked() -> None:
     assert [package for package in ORDER if not list((ROOT / package).rglob("*.py"))] == []
 
 
+def test_every_room_says_which_rooms_it_may_use() -> None:
+    rooms = [file for app in ("annotation", "judging", "reporting") for file in (ROOT / app).glob("*/**/__init__.py")]
+    rooms = [file for file in rooms if not {"management", "migrations", "templatetags"} & {*file.parts}]
+
+    assert len(rooms) > 60
+    assert [str(file) for file in rooms if "May use" not in (ast.get_docstring(_parsed(file)) or "")] == []
+
+
 @pytest.mark.parametrize(
     ("file", "text", "reason"),
     [

@@ -5,4 +5,6 @@ tables.py  : generating and parsing comparison tables
 bracket.py : schemes that find the most consistent table by comparator calls
 method.py  : the judge, which decides with the winning table
 record.py  : the stored record of all that
+
+May use what methods may use, and methods' own modules.
 """

@@ -1,6 +1,6 @@
 """Measures of one rater that findings show beside consistency and preference strength.
 
-Importing this package registers them. To add one, see docs/howto/add_a_measure.md.
+Importing this package registers them. To add one, see docs/howto/add_a_measure.md. May use reporting's core.
 """
 
 from reporting.findings.measures import (
