@@ -11,6 +11,8 @@ import pytest
 
 from tests.tools.helpers import ROOT, is_running, kill_if_running, read_pid, wait_until
 
+pytestmark = pytest.mark.slow
+
 # A program that, like the web server, has a child in its process group; both write down their process ids.
 PROGRAM = """
 import os, pathlib, signal, sys
@@ -28,8 +30,6 @@ ENDS = "import sys, pathlib, time\nwhile not pathlib.Path(sys.argv[1], 'end').ex
 DRIVER = """
 import sys
 from config.serving.supervise import Program, Supervisor
-
-pytestmark = pytest.mark.slow
 program, folder, grace, kind, follow = sys.argv[1:]
 start = [sys.executable, "-c", program, folder]
 first = Program("The first", [*start, "first", "gentle"])
