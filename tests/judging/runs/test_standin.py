@@ -20,7 +20,7 @@ from judging.models import Judgment, PromptFile
 from judging.runs.execution import execute
 from judging.runs.services import start_run
 from judging.runs.usage import usage_of
-from judging.tables.entailment import read_lines
+from judging.tables.entailment_calls import read_lines
 from tests.judging.builders import make_endpoint, make_judge, make_study
 from tests.standin import answers
 from tests.standin.behaviour import Behaviour, asked_for, changed
