@@ -11,6 +11,7 @@ from reporting.core.text import fixed
 from reporting.core.units import counted
 from reporting.core.words import rater_name
 
+LEAST_P = 0.001  # smaller ones are not written out
 MOST_ROWS = 50  # all are in the JSON
 Text = str | Promise
 Row = tuple[Sequence[Any], Sequence[Any]]  # cells that head the row, and the others; see the template tag `cell`
@@ -86,11 +87,11 @@ def short_estimate(found: Mapping[str, Any]) -> str:
     return f"{fixed(found['value'])} [{fixed(found['low'])}, {fixed(found['high'])}] ({n})"
 
 
-def p_text(p_value: float | None, equals: str = "") -> str:
-    """Format a p-value; `equals` stands before one that is written out."""
+def p_text(p_value: float | None) -> str:
+    """Format a p-value for a table."""
     if p_value is None:
         return "—"
-    return "< 0.001" if p_value < 0.001 else f"{equals}{p_value:.3f}"
+    return "< 0.001" if p_value < LEAST_P else f"{p_value:.3f}"
 
 
 def adjusted_heading(tests: int) -> str:

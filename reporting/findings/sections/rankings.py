@@ -8,11 +8,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.core.database.aggregates import grouped
+from reporting.core.text import localised
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.answer.lengths import side
 from reporting.findings.rankings.ranked import TESTS_PENDING
-from reporting.findings.sections.data_table import DataTable, Row, adjusted_heading, configuration_name, p_text
+from reporting.findings.sections.data_table import LEAST_P, DataTable, Row, adjusted_heading, configuration_name, p_text
 
 Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
@@ -87,8 +88,8 @@ def named_together(systems: Sequence[str]) -> str:
 
 
 def tested_p_text(p_value: float | None, tests: int) -> str:
-    """Return a p-value, and how it was adjusted where it is one of several tests."""
-    p = p_text(p_value, "= ")
+    """Return a p-value for a sentence, and how it was adjusted where it is one of several tests."""
+    p = "—" if p_value is None else f"< {localised(LEAST_P, 3)}" if p_value < LEAST_P else f"= {localised(p_value, 3)}"
     return f"p\N{NO-BREAK SPACE}{p}" if tests < 2 else _("p %(p)s, adjusted by Holm’s method") % {"p": p}
 
 

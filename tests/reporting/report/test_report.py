@@ -269,6 +269,7 @@ def test_it_is_written_in_german(german: Path) -> None:
     assert '<html lang="de">' in html
     assert "So wurde vorgegangen" in html
     assert "Ausgaben von 2 Systemen" in html
+    assert re.search(r"p\s= 0,\d{3}, gegen", html)  # in a sentence; tables have points
 
 
 def texts_of(folder: Path) -> set[str]:
