@@ -87,11 +87,11 @@ def short_estimate(found: Mapping[str, Any]) -> str:
     return f"{fixed(found['value'])} [{fixed(found['low'])}, {fixed(found['high'])}] ({n})"
 
 
-def p_text(p_value: float | None) -> str:
-    """Format a p-value for a table."""
+def p_text(p_value: float | None, equals: str = "") -> str:
+    """Format a p-value; `equals` stands before one that is written out."""
     if p_value is None:
         return "—"
-    return "< 0.001" if p_value < LEAST_P else f"{p_value:.3f}"
+    return "< 0.001" if p_value < LEAST_P else f"{equals}{p_value:.3f}"
 
 
 def adjusted_heading(tests: int) -> str:
