@@ -303,7 +303,7 @@ def test_readme(standin: StandInProcess) -> None:
 # Pages that another module walks, since it looks closer at what they lead to.
 ELSEWHERE = {
     "docs/howto/bring_your_own_prompt.md": "tests/judging/wordings/test_howto_prompt.py",
-    "docs/howto/compare_ways_of_judging.md": "tests/reporting/ablation/test_ablation.py",
+    "docs/howto/compare_ways_of_judging.md": "tests/reporting/ablation/test_ablation_pages.py",
     "docs/howto/judge_the_judges.md": "tests/reporting/accuracy/test_howto_judges.py",
     "docs/howto/make_a_batch.md": "tests/annotation/batches/test_howto_batch.py",
     "docs/howto/make_a_jury.md": "tests/judging/runs/test_howto_jury.py",

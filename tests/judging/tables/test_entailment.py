@@ -91,7 +91,7 @@ def test_cells_and_sentences_are_asked_about_once(study: Study, endpoint: Endpoi
     shown = " ".join(
         client.get(reverse("judging:table", args=["tea", study.tables.earliest("pk").pk])).content.decode().split()
     )
-    assert "<strong>0.40</strong> <small>entailment, the mean score of 4 cells; coverage, of" in shown
+    assert "<strong>0.40</strong> <small>entailment, the mean score of 4 cells; coverage of" in shown
 
 
 def test_table_whose_answer_cannot_be_read_has_no_check(study: Study, endpoint: Endpoint) -> None:
