@@ -59,7 +59,7 @@ def test_the_price_comes_first_and_nothing_is_stored(researcher: Client, judge: 
     assert "No judge of this study has been tuned yet." in page
     card = researcher.post(address("estimate-tuning"), given(), headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in card
-    assert "Round 1: 2 candidates on 15 instances." in card
+    assert "Round 1: candidates: 2, on 15 instances." in card
     assert "about <strong>60 calls</strong>" in card
     assert address("start-tuning") in card
     whole = researcher.post(address("estimate-tuning"), given())
@@ -83,7 +83,7 @@ def test_a_tuning_is_started_shown_and_its_judge_offered(researcher: Client, jud
     done = researcher.get(address("tunings"), headers={"HX-Request": "true"}).content.decode()
     assert "hx-trigger" not in done
     for text in (
-        "On the held-out instances alone (15, with 15 pairs)",
+        "On the held-out instances alone (15 instances; 15 pairs)",
         "100.0%",
         "never changes again",
         "?judge=judy-tuned",
