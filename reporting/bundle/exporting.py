@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from django.utils import timezone
 
 from annotation.core.database.snapshot import one_snapshot
+from annotation.core.files.parquet import INTEGER, PARQUET, is_available, write_parquet
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.log import shown_with_results
@@ -28,9 +30,10 @@ from reporting.bundle.layout import (
 from reporting.bundle.numbers import all_numbers, filters_of_numbers
 from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES
-from reporting.bundle.rows import READABLE
+from reporting.bundle.rows import NUMBERED, READABLE
 from reporting.bundle.verifying import check_numbers
 from reporting.exports.content_rows import IDENTITY
+from reporting.exports.files import types_of
 from reporting.exports.folders import Folder, new_folder
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.data.reading import read_study
@@ -64,6 +67,8 @@ def _files(study: Study, made: Folder, contents: Contents) -> Iterator[None]:
     study.refresh_from_db()
     for name, rows in READABLE.items():
         made.write_rows(row_file(name), rows(study, contents))
+        if is_available():
+            _write_parquet(made, name)
         yield
     for table in TABLES:
         made.write_rows(row_file(table.name), table.written(study, contents))
@@ -73,6 +78,14 @@ def _files(study: Study, made: Folder, contents: Contents) -> Iterator[None]:
     made.write_json(STUDY, _study(study))
     made.write_json(NUMBERS, all_numbers(study.questions, study.is_two_stage, lambda filters: _data(study, filters)))
     yield
+
+
+def _write_parquet(made: Folder, name: str) -> None:
+    """Write the rows of a file beside it, for tools that read columns; a file without rows has no columns."""
+    rows = Bundle(made.path, {"files": made.files}).rows(name)
+    if first := next(rows, None):
+        types = {column: INTEGER if column in NUMBERED else kind for column, kind in types_of(list(first)).items()}
+        made.write_file(f"{name}{PARQUET}", lambda path: write_parquet(path, chain([first], rows), types))
 
 
 def _data(study: Study, filters: Filters) -> StudyData:

@@ -15,6 +15,8 @@ Row = Mapping[str, Any]
 # What of a row a bundle leaves out without raters' reasons, and without completions.
 REASONS, RATIONALES = ("reason", "comment"), ("rationale",)
 
+# Whole numbers that exports do not have.
+NUMBERED = frozenset({"id", "length_a", "length_b", *RATING_IDS, *RECORDS, *SEPARABILITY_RECORDS})
 
 PAIR_FIELDS = {
     "id": "pk",

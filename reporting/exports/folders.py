@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -58,6 +58,14 @@ class Folder:
         self.write_text(
             name, json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1, default=_plain) + "\n"
         )
+
+    def write_file(self, name: str, write: Callable[[Path], object]) -> None:
+        """Have a file written at its path."""
+        path = self.path / name
+        write(path)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        self._list(name)
 
     @contextmanager
     def _new(self, name: str) -> Iterator[BinaryIO]:

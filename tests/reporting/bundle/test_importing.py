@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -158,9 +159,13 @@ def test_what_stays_here_is_in_no_file(varied: Study, tmp_path: Path, capsys: An
 
 def unpacked(folder: Path) -> str:
     files = [path for path in folder.rglob("*") if path.is_file() and "prompts" not in path.parts]
-    return "\n".join(
-        (gzip.decompress(one.read_bytes()) if one.suffix == ".gz" else one.read_bytes()).decode() for one in files
-    )
+    return "\n".join(_text_of(one) for one in files)
+
+
+def _text_of(path: Path) -> str:
+    if path.suffix == ".parquet":
+        return str(pq.read_table(path).to_pylist())
+    return (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
 
 
 def test_runs_at_work_are_stopped_in_the_copy(varied: Study, bundle: Path) -> None:
