@@ -1,4 +1,4 @@
-"""Units of counts, by the names that the findings' JSON gives them, in the reader's language."""
+"""Units of counts, by the names that the findings' JSON and the summaries of imports give them, in the reader's language."""
 
 from django.utils.formats import number_format
 from django.utils.functional import Promise
@@ -46,6 +46,14 @@ UNITS: dict[str, Promise] = {
     "slots": ngettext_lazy("%(number)s slot", "%(number)s slots", "count"),
     "tables": ngettext_lazy("%(number)s table", "%(number)s tables", "count"),
     "tokens": ngettext_lazy("%(number)s token", "%(number)s tokens", "count"),
+    "bad lines": ngettext_lazy("%(number)s bad line", "%(number)s bad lines", "count"),
+    "comparison tables": ngettext_lazy("%(number)s comparison table", "%(number)s comparison tables", "count"),
+    "empty texts": ngettext_lazy("%(number)s empty text", "%(number)s empty texts", "count"),
+    "flags": ngettext_lazy("%(number)s flag", "%(number)s flags", "count"),
+    "judgments": ngettext_lazy("%(number)s judgment", "%(number)s judgments", "count"),
+    "new instances": ngettext_lazy("%(number)s new instance", "%(number)s new instances", "count"),
+    "separability values": ngettext_lazy("%(number)s separability value", "%(number)s separability values", "count"),
+    "vote changes": ngettext_lazy("%(number)s vote change", "%(number)s vote changes", "count"),
     "votes": ngettext_lazy("%(number)s vote", "%(number)s votes", "count"),
 }
 

@@ -25,7 +25,7 @@ from annotation.models import Study
 # How rows that are exported are read, and what is told of those that were added.
 EXPORTED: dict[str, tuple[Callable[..., tuple[Study, int, int]], str]] = {
     "tables": (import_tables, "comparison table"),
-    "separability": (import_separability, "matchup with its separability"),
+    "separability": (import_separability, "separability value"),
     "raters": (import_raters, "rater"),
     "history": (import_history, "vote change"),
     "flags": (import_flags, "flag"),

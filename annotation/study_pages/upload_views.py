@@ -9,6 +9,7 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.upload_jobs import UNDER_WAY, progress_of, take_in
+from annotation.importing.wording import bad_lines_of, outcome_of
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
 from annotation.models import Study, Upload
 
@@ -29,7 +30,7 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
 def after_upload(request: HttpRequest, taken: Upload) -> HttpResponse:
     """Redirect to the study if the file has been read, else to the page of the upload."""
     if taken.status == Upload.Status.DONE:
-        messages.success(request, taken.message)
+        messages.success(request, outcome_of(taken))
         return redirect("annotation:study", taken.study.slug)
     return redirect("annotation:upload-page", taken.study.slug, taken.key)
 
@@ -43,7 +44,8 @@ def upload_page(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
         "upload": taken,
         "busy": taken.status in UNDER_WAY,
         "progress": progress_of(taken),
-        "bad_lines": taken.bad_lines[:MOST_SHOWN],
+        "outcome": outcome_of(taken),
+        "bad_lines": bad_lines_of(taken, MOST_SHOWN),
     }
     template = "annotation/study_pages/upload_page.html"
     return TemplateResponse(request, f"{template}#upload" if request.htmx else template, context)  # type: ignore[attr-defined]

@@ -64,31 +64,30 @@ def _batches(study: Study) -> Iterator[str]:
     if len(imported) > MOST_BATCHES:
         batches = list(study.batches.exclude(from_elsewhere))
         yield _(
-            "The ratings of %(n)d batches were collected elsewhere and imported: %(hits)d HITs, submitted %(done)d times."
+            "The ratings of %(n)d batches were collected elsewhere and imported: %(hits)s; submissions: %(done)d."
         ) % _sums(imported)
     for batch in batches[:MOST_BATCHES]:
         yield from _batch(batch)
     if further := batches[MOST_BATCHES:]:
         yield ngettext(
-            "%(n)d further batch: %(hits)d HITs, submitted %(done)d times.",
-            "%(n)d further batches: %(hits)d HITs, submitted %(done)d times.",
+            "%(n)d further batch: %(hits)s; submissions: %(done)d.",
+            "%(n)d further batches: %(hits)s; submissions: %(done)d.",
             len(further),
         ) % _sums(further)
 
 
-def _sums(batches: list[Batch]) -> dict[str, int]:
+def _sums(batches: list[Batch]) -> dict[str, Any]:
     """Return how many batches and HITs there are, and how often these were submitted by those who have not withdrawn."""
     done = Assignment.objects.filter(state=Assignment.State.SUBMITTED, annotator__withdrawn_at=None)
     of = {"batch__in": batches}
     return {
         "n": len(batches),
-        "hits": Hit.objects.filter(**of).count(),
+        "hits": counted(Hit.objects.filter(**of).count(), "HITs"),
         "done": done.filter(hit__batch__in=batches).count(),
     }
 
 
 def _batch(batch: Batch) -> Iterator[str]:
-    sums = _sums([batch])
     what = {
         "batch": batch.name,
         "spec": batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec"),
@@ -96,8 +95,7 @@ def _batch(batch: Batch) -> Iterator[str]:
         "chosen": _chosen(batch),
         "pairs": counted(batch.pairs_per_hit, "pairs"),
         "raters": counted(batch.raters_per_hit, "raters"),
-        **sums,
-        "hits": counted(sums["hits"], "HITs"),
+        **_sums([batch]),
     }
     if batch.purpose != Batch.Purpose.RATING:
         yield _("Batch %(batch)s (%(hits)s) assessed the raters and enters no finding.") % what

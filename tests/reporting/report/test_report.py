@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import translation
 
-from annotation.models import Annotator, Batch, Channel, Instance, Participant, Study
+from annotation.models import Annotator, Batch, Channel, Hit, Instance, Participant, Study
 from annotation.studies.log import log
 from judging.methods.prompts import FOLDER
 from judging.models import Endpoint, Judge, Judgment
@@ -254,10 +254,14 @@ def test_instances_that_systems_share_count_once_and_many_batches_are_added_up()
     made = " ".join(methods_of(study, findings(study, rounds=1)))
     assert "Outputs of 4 systems were compared on 3 instances in 18 pairs." in made
     assert made.count("It has 3 HITs, each with N = 1 pair of") == MOST_BATCHES
-    assert "1 further batch: 3 HITs, submitted 0 times." in made
+    assert "1 further batch: 3 HITs; submissions: 0." in made
+    last = Hit.objects.filter(batch=study.batches.all()[MOST_BATCHES])
+    last.exclude(pk=last[0].pk).delete()
+    made = " ".join(methods_of(study, findings(study, rounds=1)))
+    assert "1 further batch: 1 HIT; submissions: 0." in made
     Batch.objects.update(origin="imported")
     made = " ".join(methods_of(study, findings(study, rounds=1)))
-    assert "The ratings of 6 batches were collected elsewhere and imported: 18 HITs, submitted 0 times." in made
+    assert "The ratings of 6 batches were collected elsewhere and imported: 16 HITs; submissions: 0." in made
 
 
 def test_nobody_rated_is_said(study: Study) -> None:
