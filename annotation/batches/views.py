@@ -17,7 +17,7 @@ from annotation.batches.forecast import BatchForecast, extension_forecast, forec
 from annotation.batches.forms import BatchForm, ExtendForm, ForecastForm, SelectionForm, initial_from_query, initial_of
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import AnnotationError, UnknownName
-from annotation.core.http import attempt, error_text, is_htmx
+from annotation.core.http import attempt, is_htmx, page_text
 from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, study_view
 from annotation.models import Batch, Study
 from annotation.rating import preview
@@ -124,7 +124,7 @@ def _refused(batch: Batch) -> str:
     try:
         refuse_growth(batch)
     except AnnotationError as error:
-        return error_text(error)
+        return page_text(error)
     return ""
 
 
@@ -224,7 +224,7 @@ def _forecast_context(form: SelectionForm, service: Callable[[], Any], *, more: 
     try:
         expected = service()
     except AnnotationError as error:
-        return {"problems": [error_text(error)]}
+        return {"problems": [page_text(error)]}
     return {**(expected if more else {"forecast": expected})}
 
 

@@ -3,9 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.utils.safestring import SafeString
+
 
 class AnnotationError(Exception):
-    """Base class; the message is shown to the user."""
+    """Base class; the message is shown to the user.
+
+    on_page : shown instead on a page, where that may lead to another page (HTML)
+    """
+
+    on_page: SafeString | None = None
 
 
 MOST_BAD_LINES = 1_000  # reading stops here: the file is probably of another kind

@@ -52,6 +52,11 @@ def error_text(error: AnnotationError) -> str:
     return error.abridged(MOST_SHOWN) if isinstance(error, BadFile) else str(error)
 
 
+def page_text(error: AnnotationError) -> str:
+    """Return an error's message as a page shows it."""
+    return error.on_page or error_text(error)
+
+
 def status_of(error: AnnotationError) -> int:
     """Return the HTTP status of an error."""
     if isinstance(error, UnknownStudy | UnknownName):
@@ -66,7 +71,7 @@ def attempt(form: BaseForm, service: Callable[[], T], *, field: str | None = Non
     try:
         return service()
     except AnnotationError as error:
-        form.add_error(field, error_text(error))
+        form.add_error(field, page_text(error))
         return None
 
 

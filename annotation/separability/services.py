@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from time import monotonic
 
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from analysis import similarity as similarities
@@ -119,18 +121,26 @@ def require_run(configuration: Configuration, similarity: str | None = None) -> 
             f"computed for {configuration}: {computed}"
         )
     if run is None:
-        raise InvalidSelection(
-            _(
-                "separability of %(configuration)s is not computed yet; compute it on the study's page, or run: "
-                "manage.py compute_separability %(slug)s --similarity %(similarity)s"
-            )
-            % {
-                "configuration": configuration,
-                "slug": configuration.study.slug,
-                "similarity": similarity or "rouge1",
-            }
-        )
+        raise _not_computed(configuration, similarity or "rouge1")
     return run
+
+
+def _not_computed(configuration: Configuration, similarity: str) -> InvalidSelection:
+    named = {"configuration": configuration, "slug": configuration.study.slug, "similarity": similarity}
+    error = InvalidSelection(
+        _(
+            "separability of %(configuration)s is not computed yet; compute it on the study's page, or run: "
+            "manage.py compute_separability %(slug)s --similarity %(similarity)s"
+        )
+        % named
+    )
+    error.on_page = format_html(
+        '{}: <a href="{}#separability">{}</a>.',
+        _("separability of %(configuration)s is not computed yet") % named,
+        reverse("annotation:study", args=[configuration.study.slug]),
+        _("have it computed on the study's page"),
+    )
+    return error
 
 
 def count_ignored_texts(study: Study, similarity: str) -> int:

@@ -140,19 +140,17 @@ def _configuration_named(numbers: dict[str, Any], of: tuple[str, str, str]) -> d
 
 def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
     """List what a study still lacks for findings, in the order in which to do it, with the page for it."""
-    page, judges = (reverse(view, args=[study.slug]) for view in ("annotation:study", "judging:judges"))
+    views = ("annotation:study", "annotation:upload", "judging:judges")
+    page, upload, judges = (reverse(view, args=[study.slug]) for view in views)
     configurations = numbers["configurations"]
     if not configurations:
-        read = _("Read a file with texts of two systems, on the study's page or with %(command)s")
-        return [(read % {"command": f"manage.py import_study FILE --study {study.slug}"}, page)]
+        return [(_("Read a file with texts of two systems"), upload)]
     steps = []
     if any(map(lacks_separability, configurations)):
-        compute = _("Compute separability, on the study's page or with %(command)s")
-        steps.append((compute % {"command": f"manage.py compute_separability {study.slug}"}, page))
+        steps.append((_("Compute separability"), f"{page}#separability"))
     if not any(one["raters"][0]["ratings"] for one in configurations):
         collect = _("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere")
         steps.append((collect, page))
     if not any(len(one["raters"]) > 1 for one in configurations):
-        judge = _("Let a judge rate the same pairs, under Judges or with %(command)s")
-        steps.append((judge % {"command": f"manage.py run_judge {study.slug} --judge NAME"}, judges))
+        steps.append((_("Let a judge rate the same pairs"), judges))
     return steps

@@ -151,9 +151,12 @@ def test_a_seed_that_was_left_empty_is_drawn_and_put_into_the_form(study: Study,
 def test_what_cannot_be_made_yet_is_said_beside_the_form(
     study: Study, manager: Client, choice: dict[str, str], problem: str
 ) -> None:
-    assert problem in part(manager, f"{START}choice/", fields(**choice))
+    shown = part(manager, f"{START}choice/", fields(**choice))
+    assert problem in shown
+    assert "manage.py" not in shown
     page = manager.post(f"{START}choice/", fields(**choice))
     assert page.status_code == 422
+    assert "&lt;a" not in page.text
     assert problem in plain(page.text)
     made = manager.post(f"{START}new/", fields(**choice))
     assert made.status_code == 422

@@ -147,7 +147,8 @@ CHOSEN = {
 def test_page_explains_what_to_do_when_there_is_nothing(reader: Client, study: Study) -> None:
     page = reader.get(reverse(PAGE, args=[study.slug])).content.decode()
     assert "No judge of an ablation was asked yet" in page
-    assert "manage.py sc2_ablation side --endpoint NAME --estimate" in page
+    assert "Choose below what is to be varied" in page
+    assert "manage.py" not in page
     assert "Estimate calls and cost" in page
 
 

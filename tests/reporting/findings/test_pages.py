@@ -152,11 +152,12 @@ def test_empty_study_says_what_to_do_next() -> None:
     client = signed_in(study=study)
     page = body(client.get("/studies/bare/findings/"))
     assert "What to do next" in page
-    assert "import_study" in page
+    assert f'<a href="{reverse("annotation:upload", args=[study.slug])}">Read a file' in page
     build_configuration(study, instances=1, pairs=2)
     page = body(client.get("/studies/bare/findings/"))
-    for step in ("compute_separability bare", "Collect ratings", "run_judge bare"):
+    for step in ("Compute separability", "Collect ratings", "Let a judge rate"):
         assert step in page
+    assert "manage.py" not in page
     assert "separability has not been computed" in page
 
 
@@ -165,7 +166,7 @@ def test_separability_is_not_advised_where_systems_have_one_text_for_an_instance
     rate(build_configuration(study, instances=2, pairs=1), 0, "ann", [1])
     page = body(signed_in(study=study).get("/studies/bare/findings/"))
     assert "each system has one text for an instance" in page
-    assert "compute_separability" not in page
+    assert "Compute separability" not in page
 
 
 def test_scripted_raters_are_labelled_on_the_page(built: Built) -> None:

@@ -179,7 +179,7 @@ def test_page_of_an_empty_study_says_what_to_do(reader: Client) -> None:
 def test_page_before_anything_was_computed_says_what_to_do(reader: Client) -> None:
     made = build_configuration(build_study(), instances=2)
     page = body(reader, made.study)
-    assert "manage.py compute_separability tried" in page
+    assert '<a href="/studies/tried/#separability">' in page
     assert "separability has not been computed" in page
 
 
