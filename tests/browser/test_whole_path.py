@@ -90,6 +90,12 @@ def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server
     researcher.go_back()
     researcher.go_forward()
     expect(links).to_have_count(2)
+    wide = researcher.viewport_size
+    assert wide
+    researcher.set_viewport_size({"width": 390, "height": 740})
+    for part in researcher.locator("main .scroll").all():
+        assert part.evaluate("part => part.scrollWidth <= part.clientWidth")  # a link is seen whole
+    researcher.set_viewport_size(wide)
     first, _second = links.all_inner_texts()
     assert Invitation.objects.count() == 2
     invited = walk.open_context(chromium, base_url=live_server.url).new_page()
