@@ -213,7 +213,11 @@ def _ranking(whole: Whole, status: str) -> SystemRanking:
         status=status,
         options=options,
         most=1,
-        found={"stopped": "budget", "systems": []},
+        found={
+            "stopped": "budget",
+            "systems": [],
+            **dict.fromkeys(("comparisons", "of_all", "instances", "settled", "without_verdict"), 0),
+        },
     )
 
 

@@ -318,7 +318,9 @@ def test_commands_make_groups_and_give_list_and_take_roles(study: Study) -> None
     assert listed == [{"user": "ann", "role": "researcher", "in": "study cnndm"}]
     taken = run("revoke", "ann", "--role", "researcher", "--study", "cnndm")
     assert taken == "ann is no longer researcher in study cnndm\nstill: study-admin in group vision\n"
-    assert run("move_study", "cnndm", "--group", "vision").startswith("study cnndm is in group vision now; 0 roles")
+    assert run("move_study", "cnndm", "--group", "vision").startswith(
+        "study cnndm is in group vision now; ended: 0 roles"
+    )
     assert run("move_study", "cnndm", "--group", "vision") == "study cnndm is in group vision already\n"
 
 

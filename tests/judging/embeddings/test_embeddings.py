@@ -263,7 +263,7 @@ def test_command_over_http(standin: StandInProcess, settings: Any, study: Study,
     )
     text = told("tea", "--endpoint", "stand-in", "--model", "bag")
     assert text.startswith("0 tables checked, 2 were before; 0 calls, 0 tokens")
-    assert "c8: 0.667 of 3 cells have a cosine of 0.5 or more (no interval); 3 cells are empty" in text
+    assert "c8: 0.667 of 3 cells have a cosine of 0.5 or more (no interval); empty: 3 cells" in text
     settings.DATA_DIR = tmp_path
     asked = {"endpoint": "stand-in", "model": "bag", "variant": "", "threshold": 0.5}
     made, _ = queue_file(study, "table-checks", {**asked, "params": {}, "max_cost": None, "in_flight": None})

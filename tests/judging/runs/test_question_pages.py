@@ -145,9 +145,11 @@ def test_two_raters_are_compared_on_one_question(reader: Client, study: Study) -
     other = run_on(study, [0, 1], name="jo")
     Judgment.objects.of_question(1).filter(run=other, pair=pairs_in(study)[0]).update(verdict=-1)
     chosen = {"first": "judy", "second": "jo"}
-    assert "0 disagreements on 2 pairs" in page(reader, "compare", **chosen)
+    assert "Pairs with verdicts of both: 2, of 2 that both were asked about; disagreements: 0" in page(
+        reader, "compare", **chosen
+    )
     text = page(reader, "compare", **chosen, question="coherence")
-    assert "1 disagreements on 2 pairs" in text
+    assert "Pairs with verdicts of both: 2, of 2 that both were asked about; disagreements: 1" in text
     assert '<option value="coherence" selected>' in text
     refused = reader.get(reverse("judging:compare", args=["tea"]), {**chosen, "question": "length"})
     assert refused.status_code == 422

@@ -85,7 +85,7 @@ def test_the_same_files_come_in_by_upload(study: Study, tmp_path: Path, settings
         said.append(take_in(study=copy, kind=kind, files=[sent], options=options).message)
 
     assert said[1:] == [
-        "separability.csv: separability of 30 matchups added",
+        "separability.csv: 30 separability values added",
         "ratings.csv: 90 ratings added",
         "raters.csv: 3 raters added",
         "judgments.csv: 30 judgments by plain added",

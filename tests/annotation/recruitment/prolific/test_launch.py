@@ -134,7 +134,7 @@ def test_published_once_when_nothing_is_missing_then_places_grow(
     assert len(prolific.asked("/transition/")) == 1
 
     page = press(manager, channel, act="places", places="5")
-    assert "has 5 places in all now" in page
+    assert "Places of the study at Prolific: 5 in all now." in page
     assert prolific.studies[DRAFT]["total_available_places"] == 5
     assert "First raters have come" in page
     assert "taken away" in press(manager, channel, act="places", places="2")

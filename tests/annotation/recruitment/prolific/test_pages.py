@@ -357,7 +357,7 @@ def test_buttons_do_what_they_say(manager: Client, channel: Channel, prolific: P
     come(channel)
     prolific.add(SESSION, PID, "AWAITING REVIEW")
 
-    assert "Prolific lists 1 submissions" in press(manager, channel, "sync")[1]
+    assert "Submissions that Prolific lists: 1" in press(manager, channel, "sync")[1]
     assert "on its way" in press(manager, channel, "bonus", amount="0.75")[1]
     assert "done before" in press(manager, channel, "bonus", amount="0.75")[1]
     assert "Approved." in press(manager, channel, "approve")[1]
