@@ -213,6 +213,7 @@ def test_what_a_service_tells_a_rater_is_german(study: Study) -> None:
     assert "Dieses Paar ist nicht auf dieser Seite." in refused.content.decode()
 
 
+@pytest.mark.weekly
 def test_every_page_of_a_researcher_is_german_for_a_german_browser(study: Study) -> None:
     client = signed_in(make_user("lead", "study-admin", study=study), **GERMAN)
 

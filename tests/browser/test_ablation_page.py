@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from judging.ablation.judge_configurations import JudgeConfiguration, judge_of, sc2
@@ -10,6 +11,7 @@ from tests.browser.test_accessibility import Inspection
 from tests.judging.builders import make_endpoint, make_study, pairs_in
 
 
+@pytest.mark.weekly
 def test_ways_of_judging_are_accessible(open_as: Callable[..., Page]) -> None:
     study, endpoint = make_study(), make_endpoint()
     study.instances.update(gold={"better": "heron"})

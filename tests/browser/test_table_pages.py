@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from judging.models import JudgeRun, TableCheck
@@ -12,6 +13,7 @@ from tests.judging.tables.table_builders import exact_record, make_making, make_
 LONG = "They take the ferry at eight twenty and walk from the landing, " * 8
 
 
+@pytest.mark.weekly
 def test_comparison_tables_are_accessible(open_as: Callable[..., Page]) -> None:
     study = make_study()
     pairs = pairs_in(study)

@@ -67,10 +67,11 @@ def rewrite(folder: Path, name: str, change: Callable[[bytes], bytes], *, hashed
         (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def in_row(change: Callable[[dict[str, Any]], dict[str, Any]], place: int = 0) -> Callable[[bytes], bytes]:
+def in_row(change: Callable[[dict[str, Any]], dict[str, Any]], *places: int) -> Callable[[bytes], bytes]:
     def changed(data: bytes) -> bytes:
         lines = gzip.decompress(data).splitlines()
-        lines[place] = json.dumps(change(json.loads(lines[place]))).encode()
+        for place in places or (0,):
+            lines[place] = json.dumps(change(json.loads(lines[place]))).encode()
         return gzip.compress(b"\n".join(lines) + b"\n")
 
     return changed

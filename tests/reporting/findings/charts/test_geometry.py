@@ -15,7 +15,7 @@ from reporting.findings.pictures import KINDS, OF_CONFIGURATION, draw
 from tests.reporting.findings.charts.geometry import Picture, overlapping, read
 from tests.reporting.findings.charts.test_charts import TIE, A, B, Found, configuration, study
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.weekly]
 RADIUS = 3  # pixels of a point, at least
 SMALLEST = 10  # pixels of letters: 6 points in a column
 VALUES = [0.0, 0.1, 0.4, 0.45, 0.9, 1.0]
