@@ -66,12 +66,18 @@ def status_of(error: AnnotationError) -> int:
     return 401 if isinstance(error, OtherAccount) else 409
 
 
-def attempt(form: BaseForm, service: Callable[[], T], *, field: str | None = None) -> T | None:
-    """Call a service; show its domain error at the form."""
+def attempt(
+    form: BaseForm,
+    service: Callable[[], T],
+    *,
+    field: str | None = None,
+    text: Callable[[AnnotationError], str] = page_text,
+) -> T | None:
+    """Call a service; show its domain error, as `text` words it, at the form."""
     try:
         return service()
     except AnnotationError as error:
-        form.add_error(field, page_text(error))
+        form.add_error(field, text(error))
         return None
 
 

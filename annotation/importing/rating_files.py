@@ -115,13 +115,10 @@ class _StudyQuestions:
                 "or let the study ask that one too (setting criteria)"
             )
         key, main = question.key, self.main.key
-        place = "" if question.number == MAIN else f" of {key} in criteria"
-        if row.strength and not question.strength:
-            return f"strength is {row.strength}, which {key} does not ask for: set strength{place}, or leave it empty"
-        if row.tie_kind and not question.tie_kinds:
-            return (
-                f"tie_kind is {row.tie_kind!r}, which {key} does not ask for: set tie_kinds{place}, or leave it empty"
-            )
+        for field, value, setting in (("strength", row.strength, "strength"), ("tie_kind", row.tie_kind, "tie_kinds")):
+            if value and not getattr(question, setting):
+                to_set = setting if question.number == MAIN else f"{setting} of {key} in criteria"
+                return f"{field} is {value!r}, which {key} does not ask for: set {to_set}, or leave it empty"
         if question.number == MAIN:
             return None
         if row.stage != Rating.Stage.FIRST:

@@ -88,8 +88,9 @@ class _EarlierRows:
         """Return how a row contradicts an earlier one, or None."""
         earlier = self._lines.setdefault((row.rater, row.pair.pk, row.stage, row.question), row.number)
         if earlier != row.number:
-            about = ", and the same question," if row.question != MAIN else ""
-            return f"rater {row.rater} rated this pair{about} on line {earlier} already"
+            if row.question != MAIN:
+                return f"rater {row.rater} rated this pair, and the same question, on line {earlier} already"
+            return f"rater {row.rater} rated this pair on line {earlier} already"
         shown = self._shown.setdefault((row.rater, row.pair.pk), row)
         if shown.a_is_left != row.a_is_left:
             return f"rater {row.rater} was shown the other text first on line {shown.number}"
@@ -166,5 +167,7 @@ def _wrong_kind(study: Study, rows: Iterable[RatingRow], kind: str) -> list[BadL
             first.setdefault(row.rater, row)
     there, here = ("a person", "scripted") if scripted else ("scripted", "a person")
     bad = [BadLine(row.number, f"rater {code} is {there} in the study, {here} here") for code, row in first.items()]
-    reason = "rates here, with an account; a file can't add to that"
-    return bad + [BadLine(row.number, f"rater {code} {reason}") for code, row in own.items()]
+    return bad + [
+        BadLine(row.number, f"rater {code} rates here, with an account; a file can't add to that")
+        for code, row in own.items()
+    ]

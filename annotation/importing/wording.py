@@ -3,73 +3,26 @@
 import re
 from collections.abc import Iterable
 from functools import cache
+from pathlib import PurePath
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
+from annotation.core.files.sent_files import DATA_FILES
 from annotation.core.units import UNITS, counted
+from annotation.importing.phrases import ADDED, PARTS, REASONS, REFUSALS, SUMMARIES
 from annotation.models import Upload
 
-# Most particular first. `what` and `where` are themselves said; the other values stay as they are.
-SUMMARIES = (
-    gettext_noop("nothing new; everything in it is in the study already"),
-    gettext_noop("nothing new; everything in it is in study %(study)s already"),
-    gettext_noop("nothing new; %(what)s there already (study %(study)s)"),
-    gettext_noop("all of the study has been made here; its findings are those of the bundle"),
-    gettext_noop("%(count)s files as they were written; all numbers follow from the rows"),
-    gettext_noop("%(what)s; nothing was stored"),
-    gettext_noop("%(what)s; nothing was made of the columns %(columns)s"),
-    gettext_noop("%(what)s (study %(study)s)"),
-    gettext_noop("%(what)s by %(judges)s added"),
-    gettext_noop("%(what)s on %(where)s added"),
-    gettext_noop("%(count)s given further systems"),
-    gettext_noop("%(count)s there already"),
-    gettext_noop("shown as “(no text)”"),
-    gettext_noop("and reading stopped there"),
-)
-ADDED = gettext_noop("%(what)s added")
-BAD_LINES = (
-    gettext_noop("the file holds no %(kind)s"),
-    gettext_noop("the file holds more than %(most)s %(kind)s: %(instead)s"),
-    gettext_noop("the file is one JSON array; JSON Lines has one object a line: {…}"),
-    gettext_noop("not a JSON object; each line holds one {…}"),
-    gettext_noop("not a JSON object; the array holds one {…} for each instance"),
-    gettext_noop("not valid JSON: %(why)s"),
-    gettext_noop("not valid CSV: %(why)s"),
-    gettext_noop("byte %(place)s is not valid UTF-8; save the file as UTF-8"),
-    gettext_noop("%(cells)s cells under %(columns)s columns"),
-    gettext_noop("column %(column)s is missing"),
-    gettext_noop("column %(column)s is not known; generations go under SYSTEM/1, SYSTEM/2, …"),
-    gettext_noop("columns of %(count)s system(s); two or more are needed (SYSTEM/1, SYSTEM/2, …)"),
-    gettext_noop("generations of %(count)s system(s); two or more are needed"),
-    gettext_noop("generations is not a JSON object of system → list of texts"),
-    gettext_noop("system %(system)s has no text; give a list of one or more"),
-    gettext_noop("instance %(instance)s is in the study already with other %(fields)s"),
-    gettext_noop("gold names %(name)s, which is none of the systems, nor 'tie'"),
-    gettext_noop("the study has no such pair (instance_id, system_a, system_b, pair_index)"),
-    gettext_noop("the study has no pair with these indexes"),
-    gettext_noop("%(field)s %(value)s is on line %(line)s already"),
-    gettext_noop("%(field)s %(value)s is there more than once"),
-    gettext_noop("%(field)s is %(value)s, not a whole number from 0 to %(most)s"),
-    gettext_noop("%(field)s is %(value)s, not an ISO time with its zone"),
-    gettext_noop("%(field)s is %(value)s; it must be %(offered)s"),
-    gettext_noop("%(field)s is %(length)s characters long; at most %(most)s are taken"),
-    gettext_noop("%(field)s is a number, not text"),
-    gettext_noop("%(field)s is a list, not text"),
-    gettext_noop("%(field)s is an object, not text"),
-    gettext_noop("%(field)s is null, not text"),
-    gettext_noop("%(field)s is true or false, not text"),
-    gettext_noop("%(field)s is missing"),
-    gettext_noop("%(field)s is empty"),
-    gettext_noop("%(field)s holds a NUL character"),
-    gettext_noop("and %(count)s more problems"),
-)
 SAID = {"what", "where"}
 COUNT = re.compile(r"[\d,]+")
+LARGE = re.compile(r"\d{1,3}(,\d{3})+")
+LONGEST = 2_000  # characters; a longer text quotes the file, and would be compared for long
 
 
 def outcome_of(upload: Upload) -> str:
     """Return what reading an upload added, or why nothing was; a refusal without words here stays English."""
+    if found := _matched(upload.message, REFUSALS):
+        return found
     name, colon, rest = upload.message.partition(": ")
     if upload.message.startswith(f"{upload.name}: "):
         name, rest = upload.name, upload.message.removeprefix(f"{upload.name}: ")
@@ -78,7 +31,19 @@ def outcome_of(upload: Upload) -> str:
 
 def bad_lines_of(upload: Upload, most: int) -> list[tuple[int, str]]:
     """Return the first bad lines of an upload, with what is wrong; a reason without words here stays English."""
-    return [(number, _matched(reason, BAD_LINES) or reason) for number, reason in upload.bad_lines[:most]]
+    return [(number, _reason(reason, upload.names)) for number, reason in upload.bad_lines[:most]]
+
+
+def refusal(error: Exception) -> str:
+    """Return why a file was not taken in; without words here it stays English."""
+    return _matched(str(error), REFUSALS) or str(error)
+
+
+def _reason(text: str, names: list[str]) -> str:
+    name, colon, rest = text.partition(": ")
+    if colon and (name in names or PurePath(name).suffix.lower() in DATA_FILES):  # one of several files
+        return f"{name}: {_reason(rest, [])}"
+    return _matched(text, REASONS) or text
 
 
 def _summary(text: str) -> str:
@@ -86,7 +51,7 @@ def _summary(text: str) -> str:
         return found
     if ", " in text and not text.endswith(" added"):
         return ", ".join(map(_summary, text.split(", ")))
-    return _matched(text, (ADDED,)) or text
+    return _matched(text, ADDED) or text
 
 
 def _counted(text: str) -> str | None:
@@ -96,11 +61,22 @@ def _counted(text: str) -> str | None:
 
 
 def _matched(text: str, phrases: Iterable[str]) -> str | None:
+    if len(text) > LONGEST:
+        return None
     for phrase in phrases:
         if found := _pattern(phrase).fullmatch(text):
-            values = found.groupdict()
-            return _(phrase) % (values | {name: _summary(values[name]) for name in SAID & values.keys()})
+            return _(phrase) % {name: _part(name, value) for name, value in found.groupdict().items()}
     return None
+
+
+def _part(name: str, value: str) -> str:
+    if name in SAID:
+        return _summary(value)
+    if LARGE.fullmatch(value):
+        return number_format(int(value.replace(",", "")), force_grouping=True)
+    if phrases := PARTS.get(name):
+        return _matched(value, phrases) or ", ".join(_matched(one, phrases) or one for one in value.split(", "))
+    return value
 
 
 @cache

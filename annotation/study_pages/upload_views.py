@@ -9,7 +9,7 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.upload_jobs import UNDER_WAY, progress_of, take_in
-from annotation.importing.wording import bad_lines_of, outcome_of
+from annotation.importing.wording import bad_lines_of, outcome_of, refusal
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
 from annotation.models import Study, Upload
 
@@ -20,7 +20,7 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, whole=is_site_admin(request.user))
     if form.is_valid():
         by = account_of(request)
-        if taken := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file"):
+        if taken := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file", text=refusal):
             return after_upload(request, taken)
     context = {"form": form, "study": study, "uploads": study.uploads.select_related("asked_by")}
     template = "annotation/study_pages/upload.html"

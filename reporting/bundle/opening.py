@@ -48,10 +48,11 @@ class Bundle:
     @property
     def result(self) -> str:
         """Say what verifying has found, in a line."""
+        found = f"{len(self.manifest['files'])} files as they were written; all numbers follow from the rows"
+        if not self.reworded:
+            return found
         made = self.manifest.get("software_version")
-        by = f"; {self.reworded} texts are worded otherwise, or new, here ({VERSION}; the bundle is by {made})"
-        files = len(self.manifest["files"])
-        return f"{files} files as they were written; all numbers follow from the rows{by if self.reworded else ''}"
+        return f"{found}; {self.reworded} texts are worded otherwise, or new, here ({VERSION}; the bundle is by {made})"
 
     @cached_property
     def study(self) -> dict[str, Any]:

@@ -67,8 +67,9 @@ class RecordFields:
         """Return one of the words on offer, of which the empty one may be; `default` where there is none."""
         value, known = self.text(field).lower() or default, list(offered)
         if value not in known and not self.in_trouble(field):
-            named = [one or "empty" for one in known]
-            self.problems.append(f"{field} is {value!r}; it must be {', '.join(named[:-1])} or {named[-1]}")
+            *others, last = [one or "empty" for one in known]
+            words = f"{', '.join(others)} or {last}" if others else last
+            self.problems.append(f"{field} is {value!r}; it must be {words}")
         return value
 
     def moment(self, field: str) -> datetime | None:

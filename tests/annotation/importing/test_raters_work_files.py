@@ -64,6 +64,7 @@ def rated() -> None:
             "line 1: the study has no comparison table 't' with a row 2",
         ),
         ("flags", [{"kind": "returned"}], "line 1: rater ann submitted this HIT"),
+        ("flags", [{"reason": "odd"}], "line 1: reason is 'odd'; it must be empty"),
         ("flags", [{"rater_kind": "judge"}], "line 1: rater_kind is 'judge'; only people's ratings come in here"),
         ("raters", [{}, {}], "line 2: rater ann is on line 1 already"),
         ("raters", [{"joined_at": "noon"}], "line 1: joined_at is 'noon', not an ISO time with its zone"),
