@@ -53,6 +53,7 @@ REFUSALS = (
         "the bundle has format %(version)s, written by Tandem %(made)s; this version of Tandem reads up to format %(most)s"
     ),
     gettext_noop("instances and records/instance have different numbers of rows"),
+    gettext_noop("ratings: a row names an assignment or a pair that is not in records/"),
     gettext_noop("pairs: the length of generation %(index)s of %(system)s for %(instance)s is not that of its text"),
     gettext_noop("study.json: %(name)s is no setting of a study"),
     gettext_noop("%(differing)s of %(file)s differ from what follows %(after)s:%(listed)s"),

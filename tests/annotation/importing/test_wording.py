@@ -22,8 +22,9 @@ UNWORDED = {
     "below the refusal of a bundle's numbers": ("\n  and 7 more", "7: stated 7, found 7"),
     "values of files": ("tie (bothbad)", "check: gold", "check: repeat"),
 }
-STAYING = {"instance_id", "table_id", "id", "study.json:"}  # names of columns and files
+STAYING = {"instance_id", "table_id", "id", "study.json:", "pip install"}  # names, a command
 SAMPLES = {"problem": "is empty", "unread": ""}  # of values that are texts themselves; others may be any number
+TWO_WORDS = re.compile(r"(?=\b([a-z]+ [a-z]+)\b)")
 NOT_TOLD = {"compile", "info", "_"}  # patterns, the log, and what is looked up at once
 # What a part of a text stands in.
 FRAMES = (
@@ -78,13 +79,13 @@ def sample(part: ast.expr) -> str:
 def has_phrase(text: str, own: list[str]) -> bool:
     """Tell whether German says a text, alone or in another one, without its English words."""
     words = [one for one in own if re.search("[a-z]{2}", one) and one.strip() not in STAYING]
+    pairs = {two for one in own for two in TWO_WORDS.findall(one)} - STAYING  # a part of a text may be said alone
     with translation.override("de"):
         for frame in FRAMES:
             upload = Upload(names=["f"], message=frame.format(text), bad_lines=[[1, frame.format(text)]])
-            if any(
-                all(one not in said for one in words) for said in (outcome_of(upload), bad_lines_of(upload, 1)[0][1])
-            ):
-                return True
+            for said in (outcome_of(upload), bad_lines_of(upload, 1)[0][1]):
+                if all(one not in said for one in words) and pairs.isdisjoint(TWO_WORDS.findall(said)):
+                    return True
     return False
 
 
@@ -145,5 +146,5 @@ def test_what_is_wrong_with_a_line_is_said_in_german(reason: str, said: str) -> 
 
 
 def test_a_text_without_a_phrase_is_found() -> None:
-    source = 'def f(x): return [BadLine(1, f"{x} is missing"), BadLine(1, f"the file {x} is no good")]'
-    assert without_phrase(source) == ["the file 7 is no good"]
+    source = 'def f(x): return [BadLine(1, f"{x} is missing"), BadLine(1, f"the file {x} is good or bad")]'
+    assert without_phrase(source) == ["the file 7 is good or bad"]
