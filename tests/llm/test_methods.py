@@ -224,7 +224,7 @@ def test_tables_of_a_small_model_reach_people(
     transactional_db: None, small_model: SmallModel, key_name: str, capsys: pytest.CaptureFixture[str], settings: Any
 ) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-    study = study_of(PAIRS_OF_TABLES)
+    study = study_of(PAIRS)
     call_command("add_endpoint", "small", base_url=small_model.base_url, model="smollm2", key_env=key_name, timeout=600)
     call_command("test_endpoint", "small")
     AspectSet.objects.create(group=study.group, task="summarization", version=1, aspects=ASPECTS)
@@ -238,7 +238,7 @@ def test_tables_of_a_small_model_reach_people(
         return told
 
     told = make()
-    assert told["pairs"] == PAIRS_OF_TABLES == told["tables"] + told["marked"]
+    assert told["pairs"] == PAIRS == told["tables"] + told["marked"]
     assert told["tables"] == ComparisonTable.objects.filter(study=study, variant="c3-v1").count() > 0
     for table in ComparisonTable.objects.all():
         assert [row["aspect"] for row in table.rows] == table.aspects == ASPECTS
@@ -246,10 +246,10 @@ def test_tables_of_a_small_model_reach_people(
     assert make()["made_calls"] == 0
     assert small_model.tokens() == done
     call_command("configure_study", "talks", "protocol=two-stage", "arms=none,table:c3-v1")
-    lacking = PAIRS_OF_TABLES - told["tables"]
+    lacking = PAIRS - told["tables"]
     pairs = Pair.objects.filter(matchup__instance__study=study)
     if lacking:
-        with pytest.raises(InvalidSelection, match=f"{lacking} of {PAIRS_OF_TABLES} pairs"):
+        with pytest.raises(InvalidSelection, match=f"{lacking} of {PAIRS} pairs"):
             refuse_missing_tables(study, ["table:c3-v1"], pairs)
     else:
         refuse_missing_tables(study, ["table:c3-v1"], pairs)
