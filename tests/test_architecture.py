@@ -116,6 +116,7 @@ def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+@pytest.mark.slow
 def test_every_import_goes_down_the_order() -> None:
     assert problems(ROOT) == []
 

@@ -44,6 +44,7 @@ def test_every_page_is_in_the_contents_of_the_site() -> None:
     }
 
 
+@pytest.mark.slow
 def test_generated_pages_hold_what_the_program_has() -> None:
     commands = GENERATED["commands"]()
     assert sorted(name for name in OWN if f"\n### {name}\n" not in commands) == []

@@ -188,6 +188,7 @@ def test_a_key_of_the_environment_is_taken_as_it_is(folder: Path, monkeypatch: p
     assert env.secret_key() == "0123456789abcdef" * 2 + "0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [("manage.py", "check"), ("-c", "import config.wsgi")], ids=["command", "server"])
 def test_a_program_with_a_broken_key_ends_with_one_message_and_no_stack_trace(
     tmp_path: Path, program: tuple[str, ...]

@@ -28,6 +28,7 @@ def found() -> messages.Texts:
     return messages.collect()
 
 
+@pytest.mark.slow
 def test_every_language_on_offer_is_complete_right_and_compiled(found: messages.Texts) -> None:
     assert [line for language in messages.languages() for line in messages.problems(ROOT, language, found)] == []
 
@@ -162,6 +163,7 @@ def test_a_reworded_text_keeps_its_translation_marked_fuzzy(tmp_path: Path) -> N
     assert b"Hallo" not in messages.compiled(texts)
 
 
+@pytest.mark.slow
 def test_python_and_templates_are_read_with_plurals_contexts_and_comments(tmp_path: Path) -> None:
     (tmp_path / "templates").mkdir()
     (tmp_path / "templates" / "page.html").write_text(

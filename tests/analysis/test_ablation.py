@@ -131,6 +131,7 @@ def test_mean_of_rounds_is_what_a_plain_loop_finds(made: tuple[FloatArray, Float
     assert math.isnan(found) or 0 <= found <= 1
 
 
+@pytest.mark.slow
 @given(tables)
 def test_order_of_pairs_and_of_rounds_and_the_sides_do_not_matter(
     made: tuple[FloatArray, FloatArray],
@@ -142,6 +143,7 @@ def test_order_of_pairs_and_of_rounds_and_the_sides_do_not_matter(
     assert turned == pytest.approx(plain, nan_ok=True)
 
 
+@pytest.mark.slow
 @given(tables, st.integers(0, 2**32 - 1))
 def test_difference_is_that_of_the_means_where_everything_was_answered(
     made: tuple[FloatArray, FloatArray], seed: int

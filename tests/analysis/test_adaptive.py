@@ -57,6 +57,7 @@ def test_budget_and_the_end_of_the_instances_stop_it(design):
     assert (nothing.asked, nothing.stopped, nothing.standing.settled) == (0, "budget", 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.sampled_from(DESIGNS), st.integers(0, 999), st.floats(0, 0.5))
 def test_asks_what_is_there_once_and_the_same_again(design, seed, silent):
@@ -69,6 +70,7 @@ def test_asks_what_is_there_once_and_the_same_again(design, seed, silent):
     assert found[0].standing.comparisons <= found[0].asked
 
 
+@pytest.mark.slow
 def test_adaptive_asks_most_where_the_ranking_is_open():
     rater = Rater()
     found = ranked(rater, "adaptive", settle=4, budget=600)
@@ -79,6 +81,7 @@ def test_adaptive_asks_most_where_the_ranking_is_open():
     assert found.standing.settled >= 1
 
 
+@pytest.mark.slow
 def test_adaptive_needs_fewer_comparisons_than_all_pairs():
     took = {
         design: np.mean([ranked(Rater(seed), design, 900, seed=seed, settle=2).asked for seed in range(8)])
@@ -87,6 +90,7 @@ def test_adaptive_needs_fewer_comparisons_than_all_pairs():
     assert took["adaptive"] < 0.75 * took["all"]
 
 
+@pytest.mark.slow
 def test_systems_that_are_alike_are_seldom_told_apart():
     # Looking after each step makes errors more frequent than 5 %, but not frequent.
     alike = [ranked(Rater(seed, np.zeros(4)), "adaptive", seed=seed, budget=400).stopped for seed in range(16)]

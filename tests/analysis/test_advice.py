@@ -167,6 +167,7 @@ def test_wrong_shapes_and_no_sets_are_refused() -> None:
 # The crossing
 
 
+@pytest.mark.slow
 def test_the_intervals_cover_the_truth_of_simulations() -> None:
     found = [related(simulated(seed), seed) for seed in range(60)]
     assert np.mean([one.crossing for one in found]) == pytest.approx(0.4, abs=0.01)
@@ -251,6 +252,7 @@ def test_what_a_cut_saves() -> None:
 DELTA = st.lists(st.floats(0, 1), min_size=4, max_size=15)
 
 
+@pytest.mark.slow
 @given(DELTA, st.integers(0, 2**31 - 1), st.floats(0.1, 5), st.floats(-2, 2))
 def test_shifting_and_stretching_separability_shifts_and_stretches_the_crossing(
     delta: list[float], seed: int, stretch: float, shift: float
@@ -268,6 +270,7 @@ def test_shifting_and_stretching_separability_shifts_and_stretches_the_crossing(
     assert there.crossing()[0] == pytest.approx(here.crossing()[0] * stretch + shift, rel=1e-3, abs=1e-3, nan_ok=True)
 
 
+@pytest.mark.slow
 @given(DELTA, st.integers(0, 2**31 - 1))
 def test_consistency_turned_around_turns_the_slope(delta: list[float], seed: int) -> None:
     values = np.round(delta, 2)

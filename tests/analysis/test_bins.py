@@ -42,6 +42,7 @@ def test_published_configuration_fills_four_bins(golden):
     np.testing.assert_array_equal(np.bincount(assign(separabilities, edges)), np.histogram(separabilities, edges)[0])
 
 
+@pytest.mark.slow
 @given(values, counts)
 def test_every_known_value_has_the_bin_that_the_plain_version_finds(data, n):
     for edges in [equal_width_edges(data, n), equal_count_edges(data, n)]:
@@ -52,6 +53,7 @@ def test_every_known_value_has_the_bin_that_the_plain_version_finds(data, n):
         assert ((found == -1) == np.isnan(data)).all()
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40, unique=True), counts)
 def test_equal_counts_differ_by_one_at_most(data, n):
     held = np.bincount(assign(data, equal_count_edges(data, n)), minlength=n)

@@ -37,6 +37,7 @@ def test_cluster_sums_by_hand():
     assert cluster_sums([1, 2, 4], [7, 3, 7]).tolist() == [2, 5]
 
 
+@pytest.mark.slow
 @given(
     hnp.arrays(float, (6, 2, 3), elements=st.integers(-9, 9).map(float)), hnp.arrays(int, 6, elements=st.integers(0, 3))
 )

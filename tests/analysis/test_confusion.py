@@ -56,6 +56,7 @@ def test_wrong_shapes_and_values_are_refused() -> None:
         majority_confusion([2.0], [[A]])
 
 
+@pytest.mark.slow
 @given(VOTES, st.randoms())
 def test_every_verdict_is_counted_once_or_left_out(votes: np.ndarray, random: np.random.Generator) -> None:
     judge = np.array([random.choice([A, TIE, B, NAN]) for _ in votes])
@@ -67,6 +68,7 @@ def test_every_verdict_is_counted_once_or_left_out(votes: np.ndarray, random: np
     assert np.trace(found.counts) == pytest.approx(0 if not found.n else agreement.value * found.n)
 
 
+@pytest.mark.slow
 @given(VOTES)
 def test_swapping_sides_and_people_mirrors_the_table(votes: np.ndarray) -> None:
     found, mirrored = others_confusion(votes), others_confusion(-votes[:, ::-1])

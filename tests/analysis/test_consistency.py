@@ -112,12 +112,14 @@ def test_swapping_the_systems_turns_strength_and_leaves_consistency(rated):
     np.testing.assert_array_equal(preference_strength(-rated), -preference_strength(rated))
 
 
+@pytest.mark.slow
 @given(ratings, st.randoms(use_true_random=False))
 def test_order_of_pairs_does_not_matter(rated, random):
     order = random.sample(range(rated.shape[-1]), rated.shape[-1])
     np.testing.assert_array_equal(consistency(rated[..., order]), consistency(rated))
 
 
+@pytest.mark.slow
 @given(ratings)
 def test_consistency_is_at_least_the_strength_unless_both_systems_won(rated):
     steady, strength = np.atleast_1d(consistency(rated)), np.atleast_1d(preference_strength(rated))

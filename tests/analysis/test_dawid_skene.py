@@ -49,6 +49,7 @@ def simulated(rng, n=300, skills=(0.9, 0.9, 0.85, 0.4, 0.4)):
     return truth, np.where(right, truth[:, np.newaxis], rng.choice([A, TIE, B], (n, len(skills))))
 
 
+@pytest.mark.slow
 @given(tables, st.integers(1, 4))
 def test_rounds_equal_the_plain_version(ratings, rounds):
     found = dawid_skene(ratings, max_iterations=rounds, tolerance=1e-300)
@@ -69,6 +70,7 @@ def test_one_round_by_hand():
     assert found.iterations == 1
 
 
+@pytest.mark.slow
 @given(st.lists(value, min_size=1, max_size=8), st.integers(1, 4))
 def test_perfect_raters_get_their_labels_back(truth, raters):
     found = dawid_skene(np.tile(np.array(truth)[:, np.newaxis], (1, raters)))
@@ -90,6 +92,7 @@ def test_confusions_of_simulated_raters_are_recovered(rng):
     np.testing.assert_allclose(found.prevalence, [0.4, 0.2, 0.4], atol=0.05)
 
 
+@pytest.mark.slow
 def test_two_careful_raters_outweigh_three_who_guess(rng):
     truth, ratings = simulated(rng, n=2000, skills=(0.95, 0.95, 0.1, 0.1, 0.1))
     found = dawid_skene(ratings)
@@ -98,6 +101,7 @@ def test_two_careful_raters_outweigh_three_who_guess(rng):
     assert (found.verdict == truth).mean() > (by_votes == truth).mean() + 0.05
 
 
+@pytest.mark.slow
 @given(tables, st.randoms())
 def test_order_of_units_and_raters_plays_no_part(ratings, random):
     rows, columns = list(range(ratings.shape[0])), list(range(ratings.shape[1]))
@@ -109,6 +113,7 @@ def test_order_of_units_and_raters_plays_no_part(ratings, random):
     np.testing.assert_allclose(other.confusion, one.confusion[columns], atol=1e-6)
 
 
+@pytest.mark.slow
 @given(tables)
 def test_swapping_the_systems_mirrors_everything(ratings):
     one, other = dawid_skene(ratings, max_iterations=5), dawid_skene(-ratings, max_iterations=5)
@@ -165,6 +170,7 @@ def test_what_does_not_fit_is_refused():
             dawid_skene([[A]], **wrong)
 
 
+@pytest.mark.slow
 @given(tables, st.randoms())
 def test_votes_in_rows_equal_the_table(ratings, random):
     votes = votes_of(ratings)

@@ -21,6 +21,7 @@ def test_groups_are_those_of_unique(codes: list[int]) -> None:
     np.testing.assert_array_equal(place, inverse)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(FAR | NEAR, NEAR, FAR | NEAR), min_size=1, max_size=30))
 def test_groups_of_rows_are_those_of_unique_rows(rows: list[tuple[int, int, int]]) -> None:
     table = np.array(rows, dtype=np.int64)

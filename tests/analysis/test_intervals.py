@@ -94,6 +94,7 @@ def test_instances_of_unequal_size_have_fewer_degrees_of_freedom():
     assert by_raters.effective == effective_clusters([6, 1, 1, 1, 1, 2])
 
 
+@pytest.mark.slow
 @given(columns)
 def test_p_value_is_the_level_at_which_the_interval_reaches_0(columns):
     r, instance, _ = (np.array(column) for column in zip(*columns, strict=True))
@@ -132,6 +133,7 @@ def test_equal_values_in_an_open_range_have_none():
     assert 0 <= mean_interval(apart, ceiling=math.inf).low < apart.value
 
 
+@pytest.mark.slow
 @given(columns)
 def test_images_of_a_mean_have_images_of_its_interval(columns):
     r, instance, _ = (np.array(column) for column in zip(*columns, strict=True))
@@ -145,6 +147,7 @@ def test_images_of_a_mean_have_images_of_its_interval(columns):
     assert np.array([of_mirrored.high, of_mirrored.low]) == pytest.approx(1 - ends, abs=1e-9, nan_ok=True)
 
 
+@pytest.mark.slow
 @given(columns)
 def test_a_share_and_its_complement_have_mirrored_intervals(columns):
     r, instance, _ = (np.array(column) for column in zip(*columns, strict=True))
@@ -155,6 +158,7 @@ def test_a_share_and_its_complement_have_mirrored_intervals(columns):
     assert np.isnan(one.low) or one.high - one.low > 0
 
 
+@pytest.mark.slow
 @given(columns)
 def test_two_ways_are_no_narrower_than_one(columns):
     r, instance, rater = (np.array(column) for column in zip(*columns, strict=True))

@@ -121,6 +121,7 @@ def test_variance_of_a_plain_mean_is_that_of_the_textbook():
     assert jackknife_variance([[0, 1], [1, 1], [1, 1], [0, 1], [1, 1]]) == pytest.approx(0.06)
 
 
+@pytest.mark.slow
 @given(sums)
 def test_jackknife_equals_leaving_out_one_cluster_at_a_time(rows):
     table = np.array(rows, dtype=np.float64)
@@ -159,6 +160,7 @@ def test_two_way_variance_by_hand():
     assert two_way_variance(rows, [0, 0, 1, 1], [0, 1, 0, 1]) == pytest.approx(1 / 4 + 1 / 4 - 1 / 6)
 
 
+@pytest.mark.slow
 @given(sums, st.randoms())
 def test_two_way_variance_is_at_least_that_of_either_way(rows, random):
     one, other = ([random.randrange(3) for _ in rows] for _ in range(2))

@@ -99,6 +99,7 @@ def test_a_member_that_is_mostly_wrong_never_elects_what_nobody_said():
     assert weighted_verdicts([[A, B]], [[-2.0, -1.0]]).tolist() == [B]
 
 
+@pytest.mark.slow
 @given(units())
 def test_weights_and_verdicts_are_those_of_a_plain_version(given_units):
     weights = member_weights(given_units)
@@ -111,6 +112,7 @@ def test_weights_and_verdicts_are_those_of_a_plain_version(given_units):
     np.testing.assert_equal(jury_verdicts(given_units, "majority"), alike)
 
 
+@pytest.mark.slow
 @given(units(), st.data())
 def test_votes_on_an_instance_have_no_part_in_its_weights(given_units, data):
     one = data.draw(st.sampled_from(given_units.instance.tolist()))
@@ -133,6 +135,7 @@ def test_weights_of_verdicts_that_know_nothing_do_not_raise_agreement():
     assert abs(right.mean() - 0.5) < 4 * 0.5 / math.sqrt(decided.sum())
 
 
+@pytest.mark.slow
 @given(units(), st.sampled_from(RULES), st.randoms(use_true_random=False))
 def test_a_mirrored_jury_gives_mirrored_verdicts_and_order_plays_no_part(given_units, rule, random):
     verdict = jury_verdicts(given_units, rule)

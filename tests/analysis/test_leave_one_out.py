@@ -46,6 +46,7 @@ def test_agreement_is_the_raw_one_where_all_units_have_equally_many_votes(people
     assert leave_one_out_agreement(people).value == pytest.approx(raw_agreement(people))
 
 
+@pytest.mark.slow
 @given(tables, st.randoms())
 def test_order_and_sides_play_no_part(people, random):
     rows, columns = list(range(people.shape[0])), list(range(people.shape[1]))

@@ -32,6 +32,7 @@ def test_bins_add_up_to_the_whole(columns):
     np.testing.assert_array_equal(longer_by_excess(*columns).sum(axis=0), longer_sums(*columns).sum(axis=0))
 
 
+@pytest.mark.slow
 @given(judged)
 def test_swapping_the_systems_changes_nothing(columns):
     verdict, a, b = columns
@@ -39,6 +40,7 @@ def test_swapping_the_systems_changes_nothing(columns):
     np.testing.assert_array_equal(longer_by_excess(verdict, a, b), longer_by_excess(-verdict, b, a))
 
 
+@pytest.mark.slow
 @given(judged)
 def test_equals_the_slow_plain_version(columns):
     expected = np.zeros((len(EXCESS), 2))

@@ -50,6 +50,7 @@ def test_length_is_taken_out(rng):
     assert found.low < 1 / (1 + np.exp(-0.4)) < found.high
 
 
+@pytest.mark.slow
 def test_interval_is_that_of_refits_without_each_instance(rng):
     verdict, difference, instance = study(rng, n=150)
     verdict[::9] = TIE
@@ -76,6 +77,7 @@ def refit(verdict, difference, scale):
     return beta
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(0, 40))
 def test_swapping_the_systems_mirrors_the_rate(seed, n):
     rng = np.random.default_rng(seed)
@@ -89,6 +91,7 @@ def test_swapping_the_systems_mirrors_the_rate(seed, n):
     assert other.refusal == one.refusal
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 def test_order_and_unit_of_length_play_no_part(seed):
     rng = np.random.default_rng(seed)

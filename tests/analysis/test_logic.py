@@ -73,6 +73,7 @@ def test_swapping_the_systems_changes_no_kind(columns):
     np.testing.assert_array_equal(order_sums(a_first, b_first), order_sums(-b_first, -a_first))
 
 
+@pytest.mark.slow
 @given(pairs_of_columns)
 def test_every_pair_with_both_verdicts_is_of_one_kind(columns):
     both = ~np.isnan(columns[0]) & ~np.isnan(columns[1])

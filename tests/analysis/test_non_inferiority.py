@@ -79,6 +79,7 @@ def test_agreements_are_those_of_their_own_measures(rng):
     assert found.people_agreement == pytest.approx(leave_one_out_agreement(people).value)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.booleans())
 def test_order_and_sides_play_no_part(seed, two_way):
     rng = np.random.default_rng(seed)
@@ -226,6 +227,7 @@ def test_votes_of_a_group_with_one_instance_say_nothing_of_chance():
     assert (alone.passes, alone.refusal.what) == (None, "chance")
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.sampled_from([(0.5, 0.0, 0.5), (0.7, 0.1, 0.2), (0.34, 0.33, 0.33), (0.0, 1.0, 0.0)]))
 def test_nothing_stands_in_for_people_who_vote_at_random(seed, marginals):
     rng = np.random.default_rng(seed)

@@ -60,6 +60,7 @@ def test_golden_preferences(case: dict[str, Any]) -> None:
         assert transitivity(graph, int(size)) == pytest.approx(value, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(graphs)
 def test_transitivity_is_the_share_of_sets_without_a_cycle(graph: np.ndarray) -> None:
     n = len(graph)
@@ -79,6 +80,7 @@ def test_the_names_of_items_play_no_part(graph: np.ndarray, random: Any) -> None
     assert (transitivity_curve(graph, sizes) == transitivity_curve(graph[np.ix_(order, order)], sizes)).all()
 
 
+@pytest.mark.slow
 def test_a_stack_is_as_its_instances_one_by_one_across_blocks_of_64() -> None:
     stack = preference_graph(np.random.default_rng(3).random((130, 6, 6)))
     together = transitivity_curve(stack, [3, 4, 6])

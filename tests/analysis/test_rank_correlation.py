@@ -91,6 +91,7 @@ def test_interval_covers_the_truth_of_a_simulation() -> None:
 SMALL = st.integers(-3, 3).map(float)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(SMALL, SMALL), min_size=2, max_size=12))
 def test_equals_the_definition_is_symmetric_and_bounded(rows: list[tuple[float, float]]) -> None:
     x, y = [row[0] for row in rows], [row[1] for row in rows]

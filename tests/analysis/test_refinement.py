@@ -44,6 +44,7 @@ def test_golden_repair(case: dict[str, Any]) -> None:
     assert by_outcome[0] == sorted(case["dropped"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(preferences)
 def test_a_repaired_set_has_no_cycle_and_each_pair_once(method: Any, pairs: list[list[int]]) -> None:

@@ -88,6 +88,7 @@ def test_p_value_by_hand():
     assert person.p_value == pytest.approx(student_tail(0.35 / (7.5 / 39 / 40) ** 0.5, 39))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(studies(), st.floats(-0.5, 0.9))
 def test_winning_rate_equals_the_plain_version(study, epsilon):
@@ -129,6 +130,7 @@ def test_winning_rate_rises_with_what_a_person_costs(rng):
     assert (curve[0], curve[-1]) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 @given(studies(), st.randoms())
 def test_order_of_people_and_rows_plays_no_part(study, random):
     judge, people, instance = study
@@ -145,6 +147,7 @@ def test_order_of_people_and_rows_plays_no_part(study, random):
     }
 
 
+@pytest.mark.slow
 @given(studies())
 def test_swapping_the_systems_changes_nothing(study):
     judge, people, instance = study

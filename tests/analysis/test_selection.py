@@ -92,6 +92,7 @@ def test_probabilities_by_hand():
     np.testing.assert_allclose(inclusion_probabilities([-0.4, 0.15, NAN, 0.3], 2), [0.25, 0.75, 0, 1])
 
 
+@pytest.mark.slow
 @given(scores, st.data())
 def test_probabilities_equal_the_plain_version_and_sum_to_n(values, data):
     n = data.draw(st.integers(0, sum(v == v for v in values)))
@@ -102,6 +103,7 @@ def test_probabilities_equal_the_plain_version_and_sum_to_n(values, data):
     assert (probabilities[np.isnan(values)] == 0).all()
 
 
+@pytest.mark.slow
 @given(scores, st.data())
 def test_importance_sample_holds_n_items_and_every_certain_one(values, data):
     n = data.draw(st.integers(0, sum(v == v for v in values)))
@@ -112,6 +114,7 @@ def test_importance_sample_holds_n_items_and_every_certain_one(values, data):
     assert set(np.flatnonzero(probabilities == 1)) <= set(sample.indices)
 
 
+@pytest.mark.slow
 def test_importance_samples_meet_their_probabilities(rng):
     values = np.array([0.9, 0.02, 0.3, NAN, 0.5, 0.1, 0.2])
     drawn = [choose_importance(values, 3, rng) for _ in range(8000)]

@@ -72,6 +72,7 @@ def test_published_configurations_are_met_alone_and_pooled(golden):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(similarity_arrays())
 def test_default_arguments_equal_the_plain_version(arrays):
     expected = [plain_separability(*parts) for parts in zip(*arrays, strict=True)]
@@ -80,6 +81,7 @@ def test_default_arguments_equal_the_plain_version(arrays):
     np.testing.assert_allclose(separability(*means), expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(similarity_arrays())
 def test_swapping_the_systems_changes_nothing(arrays):
     own_a, own_b, cross = arrays
@@ -87,6 +89,7 @@ def test_swapping_the_systems_changes_nothing(arrays):
     np.testing.assert_allclose(swapped, separability(own_a, own_b, cross), atol=1e-12)
 
 
+@pytest.mark.slow
 @given(similarity_arrays())
 def test_separability_lies_within_one_of_zero_and_ignores_the_diagonal(arrays):
     own_a, own_b, cross = arrays

@@ -247,6 +247,7 @@ def test_a_turned_table_of_swapped_texts_has_the_turned_findings(rows: list[Row]
     assert asdict(other.summary) == asdict(check.summary) | swapped
 
 
+@pytest.mark.slow
 @given(tables, text, text, st.randoms(use_true_random=False))
 def test_order_of_rows_does_not_matter(rows: list[Row], a: str, b: str, rng: Any) -> None:
     order = rng.sample(range(len(rows)), len(rows))
@@ -255,6 +256,7 @@ def test_order_of_rows_does_not_matter(rows: list[Row], a: str, b: str, rng: Any
     assert check.summary == other.summary
 
 
+@pytest.mark.slow
 @given(tables, text, text)
 def test_cosines_are_bounded_and_turn_with_the_table(rows: list[Row], a: str, b: str) -> None:
     turned = [{**one, "only_a": one["only_b"], "only_b": one["only_a"]} for one in rows]

@@ -92,6 +92,7 @@ def test_nested_components_of_a_published_example():
     assert found.rater == pytest.approx(0.0066, abs=5e-5)
 
 
+@pytest.mark.slow
 @given(CUBES)
 def test_components_of_balanced_data_equal_the_analysis_of_variance(cube):
     expected = plain_anova(cube)
@@ -100,6 +101,7 @@ def test_components_of_balanced_data_equal_the_analysis_of_variance(cube):
     assert found.truncated == tuple(name for name, value in zip(NAMES, expected, strict=True) if value < -1e-9)
 
 
+@pytest.mark.slow
 @given(CUBES)
 def test_prediction_at_the_pilots_own_design_is_the_variance_of_its_instance_means(cube):
     found = crossed_components(*columns(cube))
@@ -108,6 +110,7 @@ def test_prediction_at_the_pilots_own_design_is_the_variance_of_its_instance_mea
     assert found.of_instance_mean(*cube.shape[1:]) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(CUBES, st.randoms(use_true_random=False))
 def test_components_keep_when_rows_or_sides_are_turned(cube, random):
     rows = list(zip(*columns(cube), strict=True))

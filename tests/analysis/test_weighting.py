@@ -42,6 +42,7 @@ def test_equal_chances_give_the_plain_value(drawn, chance):
     assert value(sums, np.full(len(sums), chance)) == pytest.approx(float(ratio(sums.sum(axis=0))), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(rows, st.floats(0.01, 1))
 def test_scale_of_the_chances_plays_no_part(drawn, factor):
     sums, chances = columns(drawn)

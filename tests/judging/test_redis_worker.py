@@ -165,6 +165,7 @@ def test_what_redis_loses_or_does_not_take_is_done_when_it_answers(
     assert (probed, statuses()) == ([first.pk, second.pk], ["SUCCESSFUL", "SUCCESSFUL"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("redis", "_worker")
 def test_tasks_for_later_and_of_dead_workers_are_delivered_when_they_are_due(
     probed: list[int], commit: Callable[[], Any]

@@ -18,6 +18,7 @@ NOT_ASKED = "echo 'ERROR:pip_audit._cli:Dependency not found on PyPI and could n
 VULNERABLE = "echo 'Found 1 known vulnerability in 1 package' >&2; echo 'django 1.0 PYSEC-1'; exit 1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("audit", "hook", "code", "said"),
     [

@@ -42,6 +42,7 @@ def test_a_saved_head_and_old_names_make_no_difference() -> None:
         assert np.array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @given(order=st.permutations(range(len(TEXTS))), batch=st.integers(1, 60))
 @settings(max_examples=20, deadline=None)
 def test_neither_order_nor_batches_matter(order: list[int], batch: int) -> None:

@@ -129,6 +129,7 @@ def test_two_systems_by_hand():
     assert fit.tie == pytest.approx(2 / math.sqrt(3), rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows_of_four, st.sampled_from(["half", "davidson"]), st.integers(0, 99))
 def test_no_step_away_from_the_fit_is_likelier(rows, ties, seed):
@@ -177,6 +178,7 @@ def test_naming_order_and_sides_do_not_matter(rows, names, ties):
     np.testing.assert_array_equal(other.by_prior[renamed], fit.by_prior)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows_of_four, st.sampled_from(["half", "davidson"]))
 def test_weights_of_two_equal_rows_twice(rows, ties):
@@ -281,6 +283,7 @@ def test_lopsided_counts_still_converge():
     assert fit.converged
 
 
+@pytest.mark.slow
 def test_stacked_rounds_equal_single_fits(rng):
     # Few comparisons of many systems: some rounds are separated, disconnected or miss a system.
     a = rng.integers(5, size=16)
@@ -335,6 +338,7 @@ def test_bad_arguments_are_refused():
         win_rates([0], [2], [1], n_systems=2)
 
 
+@pytest.mark.slow
 def test_extreme_weights_have_a_result(rng):
     # Without halved steps and a regular matrix, some of these end in a singular matrix.
     met = rng.random((2, 500, 5, 5)) < 0.5

@@ -74,6 +74,7 @@ def test_factor_refuses_parameters_without_a_meaning(changed):
         sep_elo_weight(0.4, **changed)
 
 
+@pytest.mark.slow
 @given(rows_of_four)
 def test_default_arguments_equal_the_plain_version(rows):
     a, b, score, weight = columns(rows)
@@ -197,6 +198,7 @@ def test_sampled_weights_are_those_of_the_rows_drawn():
     assert set(sampled(*columns, weights=[0.5, 2], rounds=50)[:, 0].round(9).tolist()) == {1001.0, 1004.0}
 
 
+@pytest.mark.slow
 @given(rows_of_four, st.data())
 def test_ratings_of_given_rows_equal_elo_over_them(rows, data):
     a, b, score, weight = columns(rows)

@@ -38,6 +38,7 @@ def test_length_penalty_of_empty_texts():
     assert length_penalty([], ["word"]).shape == (0, 1)
 
 
+@pytest.mark.slow
 @given(lists_of_texts, lists_of_texts)
 def test_length_penalty_equals_the_plain_version(texts_a, texts_b):
     def plain(a, b):

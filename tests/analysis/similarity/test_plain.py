@@ -51,6 +51,7 @@ def plain_jaccard(a, b, n):
     return len(first & second) / len(first | second) if first | second else 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_chargrams_equal_the_plain_version_on_adversarial_texts(n):
     texts = [text for text in ADVERSARIAL if "\u0301" not in text]

@@ -54,6 +54,7 @@ def test_stems_of_the_published_examples(word, expected):
     assert stem(word) == expected
 
 
+@pytest.mark.slow
 @given(words)
 def test_stem_is_that_of_nltk(word):
     assert stem(word) == nltk().stem(word)

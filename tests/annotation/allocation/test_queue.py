@@ -111,6 +111,7 @@ def test_a_channel_limits_its_people_and_their_batch() -> None:
 # Batches, the archive
 
 
+@pytest.mark.slow
 def test_two_batches_are_given_out_side_by_side_fewest_first() -> None:
     study = make_study(instances=4)
     add_instances(study, instances=4, dataset="mail")
@@ -167,6 +168,7 @@ def test_hits_ahead_are_counted_across_batches_and_up_to_a_bound(monkeypatch: py
     assert hits_ahead(annotator, open_batches(annotator)) == 2
 
 
+@pytest.mark.slow
 def test_a_claim_takes_as_many_queries_in_a_large_batch_as_in_a_small_one(django_assert_max_num_queries: Any) -> None:
     small, large = make_study("small", instances=2), make_study("large", instances=60)
     make_batch(small)

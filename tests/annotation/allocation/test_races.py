@@ -68,6 +68,7 @@ def test_the_last_slot_goes_to_one_of_many() -> None:
     assert Assignment.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_no_slot_is_held_twice_and_no_rater_gets_a_hit_twice() -> None:
     study = make_study(instances=6, k=2)
     make_batch(study, raters=4)
@@ -86,6 +87,7 @@ def test_no_slot_is_held_twice_and_no_rater_gets_a_hit_twice() -> None:
     assert Rating.objects.of_every_question().count() == Display.objects.count() == 48
 
 
+@pytest.mark.slow
 def test_claims_at_one_moment_spread_over_the_hits() -> None:
     study = make_study(instances=THREADS)
     make_batch(study, raters=2)
@@ -227,6 +229,7 @@ def test_first_votes_that_are_closed_stay_as_they_were_closed() -> None:
         save_vote(assignment=assignment, pair_key=key, choice="none", at=NOON)
 
 
+@pytest.mark.slow
 def test_late_work_and_a_new_claim_never_both_have_the_slot() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
@@ -247,6 +250,7 @@ def test_late_work_and_a_new_claim_never_both_have_the_slot() -> None:
     assert [Slot.objects.get().assignment] == (winners or [late])
 
 
+@pytest.mark.slow
 def test_raters_who_arrive_together_are_split_into_arms_evenly() -> None:
     study = make_study(instances=1, protocol="two-stage", arms=["none", "again", "third", "fourth"])
     annotators = [make_annotator(study, f"r{n}") for n in range(THREADS)]

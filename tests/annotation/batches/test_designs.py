@@ -62,6 +62,7 @@ def test_hits_of_all_pairs_come_in_one_mixed_order(study: Study) -> None:
     assert first == list(Hit.objects.order_by("position").values_list("batch_id", flat=True)[:8])
 
 
+@pytest.mark.slow
 def test_swiss_lets_neighbours_in_peoples_ranking_meet(study: Study) -> None:
     everyone = design(study, "all", raters=1)
     rater, best = make_annotator(study), ("gamma", "alpha", "delta", "beta")
@@ -161,6 +162,7 @@ def test_command_makes_a_design(study: Study, capsys: pytest.CaptureFixture[str]
         call_command(*arguments, "--dataset", "other")
 
 
+@pytest.mark.slow
 def test_page_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
     client.force_login(make_user("admin", "study-admin"))
     data = {"name": "d", "configuration": "0", "design": "balanced", "per_instance": "2", "how": "all", "seed": "4"}
@@ -184,6 +186,7 @@ def test_page_of_two_systems_offers_no_design(client: Client) -> None:
     assert 'name="design"' not in client.get("/studies/study/batches/new/").content.decode()
 
 
+@pytest.mark.slow
 def test_api_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
     client.force_login(make_user("admin", "study-admin"))
     body = {"study": "study", "dataset": "news", "design": "balanced:1", "pairs": 1, "raters": 1, "seed": 2}
@@ -201,6 +204,7 @@ def test_api_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
     assert "name" in post().content.decode()
 
 
+@pytest.mark.slow
 def test_a_batch_of_a_design_is_extended_and_copied_as_any(study: Study) -> None:
     batch = design(study, "balanced:1")[0]
     extend_batch(batch=batch, reason="more", more_raters=1, select="random:1", seed=1)
@@ -223,6 +227,7 @@ def draft(study: Study, **more: Any) -> list[Batch]:
     return create_design(spec=spec_of(study, **more), design="all", name="d", status="draft")[0]
 
 
+@pytest.mark.slow
 def test_batches_of_a_design_change_together(study: Study) -> None:
     batches = draft(study)
     design(study, "balanced:1", name="other")
@@ -246,6 +251,7 @@ def test_batches_of_a_design_change_together(study: Study) -> None:
         set_design_status(study=study, name="d", status="burnt")
 
 
+@pytest.mark.slow
 def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(study: Study, client: Client) -> None:
     client.force_login(make_user("admin", "study-admin"))
     batches = draft(study, raters=2, most_hits_per_rater=4)  # each batch: 6 HITs × 2 raters, 4 a rater at most
@@ -269,6 +275,7 @@ def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(stud
     )
 
 
+@pytest.mark.slow
 def test_page_makes_links_for_the_raters_of_all_batches_of_a_design(study: Study, client: Client) -> None:
     client.force_login(make_user("admin", "study-admin"))
     study.most_hits_per_rater = 8
@@ -286,6 +293,7 @@ def test_a_limit_of_hits_is_each_batchs_in_the_forecast_too(study: Study) -> Non
     assert (work.hits, work.assignments, work.raters) == (36, 72, 4)  # 6 HITs × 2 raters / 3 in each batch
 
 
+@pytest.mark.slow
 def test_command_and_api_change_a_design(study: Study, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     client.force_login(make_user("admin", "study-admin"))
     batches = draft(study)

@@ -15,6 +15,7 @@ PAGE = (ROOT / "docs" / "howto" / "make_a_batch.md").read_text(encoding="utf-8")
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_the_page_can_be_walked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     lines = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.strip().splitlines()]

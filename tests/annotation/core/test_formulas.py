@@ -80,6 +80,7 @@ def test_a_formula_that_is_too_long_is_shown_as_typed() -> None:
     assert "{{{" in shown_text("$" + "{" * 999 + "}" * 999 + "$", math=True)  # as typed or as the formula's words
 
 
+@pytest.mark.slow
 def test_a_text_of_many_formulas_is_converted_in_part() -> None:
     shown = formulas(shown_text("$xyz$ " * MOST, math=True))
     assert len(shown) == MOST // len("$xyz$")

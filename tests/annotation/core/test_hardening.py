@@ -136,6 +136,7 @@ def test_one_line_lists_a_bounded_number_of_problems() -> None:
     assert "and 850 more problems" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_many_columns_and_keys_are_checked_in_one_pass() -> None:
     # 200,000 names: comparing each with every other would take hours.
     header = ",".join(f"c{number}" for number in range(200_000)) + ",c7\n"

@@ -31,6 +31,7 @@ def production(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return settings
 
 
+@pytest.mark.slow
 def test_a_server_that_lacks_nothing_starts(production: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system_checks, "run_checks", run_checks)
     refuse_unready()

@@ -369,6 +369,7 @@ def golden_file(items: list[dict[str, Any]]) -> bytes:
     return csv_file(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["vicuna_mistral_samsum", "gpt35_vicuna_cnndm"])
 def test_published_numbers_come_out_of_file_and_database(key: str) -> None:

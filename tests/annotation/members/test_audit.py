@@ -192,6 +192,7 @@ def test_commands_that_change_something_are_in_it_and_others_are_not(study: Stud
     assert [one["action"] for one in logged()] == ["grant", "configure_study"]
 
 
+@pytest.mark.slow
 def test_djangos_own_commands_are_in_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "ada's own long one")
     line = CommandLine(["tandem"])

@@ -86,6 +86,7 @@ def test_nonsense_is_refused_in_words(arguments: tuple[str, ...], words: str) ->
         call_command("plan", *arguments)
 
 
+@pytest.mark.slow
 def test_the_howto_can_be_walked_through(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = PAGE.read_text(encoding="utf-8")

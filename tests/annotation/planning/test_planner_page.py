@@ -34,6 +34,7 @@ def test_page_opens_with_the_form_alone(reader: Client) -> None:
     assertContains(page, 'placeholder="0.50"')
 
 
+@pytest.mark.slow
 def test_address_holds_the_whole_plan(reader: Client) -> None:
     make_pilot()
     page = reader.get(ADDRESS, ASKED)
@@ -75,6 +76,7 @@ def test_consistency_is_planned_for_the_pilots_pairs(reader: Client) -> None:
     assertContains(page, "one rating set")
 
 
+@pytest.mark.slow
 def test_configuration_and_batches_are_chosen_by_name(reader: Client) -> None:
     study = make_pilot(systems=("alpha", "beta", "gamma"))
     assert reader.get(ADDRESS, ASKED).status_code == 422  # three configurations, and none was chosen
@@ -111,6 +113,7 @@ def test_what_makes_no_plan_is_said_at_the_form_which_keeps_it(
     assert "plan" not in page.context
 
 
+@pytest.mark.slow
 def test_number_of_queries_does_not_grow_with_the_study(
     reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -33,6 +33,7 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_pages_links_lead_raters_to_a_hit(said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert said.count("https://rate.example.org/join/") == 20
     assert list(Channel.objects.values_list("name", "batch__name")) == [

@@ -139,6 +139,7 @@ def test_an_amended_consent_text_is_a_new_version(begun: Study) -> None:
 # The page and the command
 
 
+@pytest.mark.slow
 def test_the_page_asks_for_a_reason_only_once_rating_has_begun() -> None:
     study = make_study(instances=1)
     make_batch(study)
@@ -250,6 +251,7 @@ def test_results_list_what_changed_how_they_came_about(begun: Study) -> None:
     assert "Rater excluded" in page
 
 
+@pytest.mark.slow
 def test_a_study_without_amendments_says_nothing_of_them() -> None:
     study = make_study(instances=1)
     assert findings(study)["amendments"] == []

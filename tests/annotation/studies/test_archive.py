@@ -70,6 +70,7 @@ def test_the_archive_is_entered_and_left_once_each_and_logged(study: Study) -> N
     assert events.get(kind="archived").happened_at == NOON
 
 
+@pytest.mark.slow
 def test_an_archived_study_leaves_the_list_and_can_still_be_read_and_exported(study: Study) -> None:
     make_study("kept", instances=0)
     client = signed_in(make_user("reader", "researcher"))
@@ -90,6 +91,7 @@ def test_an_archived_study_leaves_the_list_and_can_still_be_read_and_exported(st
     assert len(list(export_lines(study, "ratings", "csv"))) == rows > 1
 
 
+@pytest.mark.slow
 def test_the_page_wants_a_confirmation(study: Study) -> None:
     client = signed_in(make_user("manager", "study-admin"))
     assert "Put into the archive" in client.get("/studies/study/").text

@@ -270,6 +270,7 @@ def test_what_no_database_takes_is_left_out_of_a_list() -> None:
     assert clean_aspects(["to\x00ne", "\x07"]) == ["to ne"]
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 @pytest.mark.django_db(transaction=True)
 def test_command_distils_over_http_and_asks_nothing_twice(settings: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,6 +95,7 @@ def test_more_instances_with_a_seed_include_the_fewer_and_new_ones_change_no_dra
     assert pairs_of(study, None, only).count() == 6
 
 
+@pytest.mark.slow
 def test_an_audit_is_priced_as_it_will_be_and_resumes_within_its_budget(study: Study) -> None:
     judge = make_judge(endpoint=make_endpoint(**PRICES))
     audit = Audit(study, judge, repeats=1, instances=2)

@@ -31,6 +31,7 @@ def check(study: Study, judge: Judge, reader: Reader, *, pairs: int | None = Non
     return audit
 
 
+@pytest.mark.slow
 def test_each_check_asks_anew_what_a_run_sends_under_samples_of_its_own(study: Study, judge: Judge) -> None:
     reader = Reader()
     judge_with(reader, study, judge)
@@ -49,6 +50,7 @@ def test_each_check_asks_anew_what_a_run_sends_under_samples_of_its_own(study: S
     assert settings_of(second) == StressTest(study, judge, ("again",))
 
 
+@pytest.mark.slow
 def test_the_same_judge_has_not_drifted_and_another_behind_its_address_has(study: Study, judge: Judge) -> None:
     first = check(study, judge, Reader())
     assert first.found is None

@@ -95,6 +95,7 @@ def test_each_change_finds_the_judge_that_falls_for_it_and_only_that(change: str
         assert fair["away"] == fair["tie"] == 0
 
 
+@pytest.mark.slow
 def test_position_chance_and_identical_texts(study: Study, judge: Judge) -> None:
     changes = (POSITION, AGAIN, IDENTICAL)
     fair = asked(StressTest(study, judge, changes), Reader())
@@ -149,6 +150,7 @@ def test_pairs_on_hits_only_as_in_runs_and_of_a_data_set(study: Study, judge: Ju
         start_stress(StressTest(study, judge, dataset="poems"))
 
 
+@pytest.mark.slow
 def test_a_run_of_the_judge_and_its_test_share_answers_and_judgments_stay_apart(study: Study, judge: Judge) -> None:
     reader = Reader()
     judge_with(reader, study, judge)

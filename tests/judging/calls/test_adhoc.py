@@ -284,6 +284,7 @@ def test_stop_is_heeded_between_calls(endpoint: Endpoint) -> None:
     assert 1 <= Completion.objects.count() <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_over_http_no_more_calls_are_under_way_than_allowed(settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]

@@ -85,6 +85,7 @@ def test_rejected_parameters_are_told_one_by_one(standin: StandInProcess, reject
     assert f"takes no {', '.join(supports['rejects'])}" in supports["why"]["chat"]
 
 
+@pytest.mark.slow
 def test_new_judges_leave_out_what_is_rejected_and_old_ones_stay(standin: StandInProcess) -> None:
     endpoint = make_endpoint(standin.base_url)
     add = partial(add_judge, endpoint=endpoint, seed=1, order="both")
@@ -118,6 +119,7 @@ def test_new_judges_leave_out_what_is_rejected_and_old_ones_stay(standin: StandI
         add(name="plain", method="direct", params={"max_tokens": 80})
 
 
+@pytest.mark.slow
 def test_tables_of_new_judges_have_a_longest_cell_where_the_endpoint_keeps_to_it(standin: StandInProcess) -> None:
     endpoint = make_endpoint(standin.base_url)
     endpoint.supports = {"json_schema": True}

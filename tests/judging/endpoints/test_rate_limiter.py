@@ -126,6 +126,7 @@ def test_tokens_of_a_minute_are_bounded() -> None:
     assert endpoint.times[-1] == pytest.approx(60 * 29 / 10, rel=0.1)
 
 
+@pytest.mark.slow
 def test_overload_is_answered_with_fewer_calls_and_nothing_is_lost() -> None:
     def busy(number: int, under_way: int) -> Exception | None:
         return TransientFailure("HTTP 429", throttled=True) if under_way > 6 else None
@@ -234,6 +235,7 @@ def test_a_call_that_is_given_up_half_way_leaves_its_place() -> None:
     assert asyncio.run(main()) == (1, 0)
 
 
+@pytest.mark.slow
 def test_ten_thousand_calls_through_trouble_take_few_tries() -> None:
     rng = random.Random(8)
 

@@ -93,6 +93,7 @@ def test_longer_prefers_the_same_system_in_both_orders() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_coin_tosses_the_same_in_a_database_with_other_row_numbers() -> None:
     def toss() -> list[tuple[object, ...]]:

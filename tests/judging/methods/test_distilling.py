@@ -205,6 +205,7 @@ def test_groups_share_everything_out_and_come_to_an_end(aspects: list[str], long
     assert len(groups) == 1 or min(map(len, groups)) >= 10
 
 
+@pytest.mark.slow
 @given(st.lists(st.text("abcdefgh ", min_size=1, max_size=200), min_size=100, max_size=300))
 def test_no_group_is_too_long_for_a_question(aspects: list[str]) -> None:
     groups = grouped([Named(aspect, 7) for aspect in aspects], 2500)

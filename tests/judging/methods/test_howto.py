@@ -54,6 +54,7 @@ def _followed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         run(code)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_new_method_is_added_and_run_with_the_pages_commands(settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]

@@ -117,6 +117,7 @@ def test_verdicts_are_asked_for_by_schema_where_the_endpoint_has_them(endpoint: 
     assert {one.prompt_version for one in made} == {"direct.v2+verdict-schema.v1+summarization.v1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["direct", "sc2"])
 def test_endpoint_that_rejects_a_schema_is_asked_in_words(endpoint: Endpoint, method: str) -> None:
     table = json.dumps({"rows": [{"aspect": one, "only_a": "x", "both": "", "only_b": ""} for one in ("a", "b")]})

@@ -120,6 +120,7 @@ def test_draw_takes_wrong_pairs_only_and_the_same_for_the_same_seed(
     assert list(page.object_list) == list(drawn[3][:2])
 
 
+@pytest.mark.slow
 def test_wrong_verdicts_are_drawn_by_the_gold_where_nobody_has_voted(client: Client, study: Study) -> None:
     Assignment.objects.update(state="returned")
     run = judged(study, "one", [-1, 1, 0, None])
@@ -178,6 +179,7 @@ def test_no_interval_for_three_instances(study: Study) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client, study: Study) -> None:
     reader = make_user("rea", "researcher", study=study)
     client.force_login(reader, backend="django.contrib.auth.backends.ModelBackend")
@@ -195,6 +197,7 @@ def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client
     assert Annotator.objects.earliest("pk").code in beside
 
 
+@pytest.mark.slow
 def test_a_larger_study_takes_no_more_queries(client: Client, study: Study) -> None:
     client.force_login(make_user("rea", "researcher", study=study), backend="django.contrib.auth.backends.ModelBackend")
     judged(study, "judy", [-1, 1])

@@ -16,6 +16,7 @@ from tests.standin.process import StandInProcess
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["longer", "direct"])
 def test_empty_text_is_judged_and_counted(method: str, standin: StandInProcess, settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]

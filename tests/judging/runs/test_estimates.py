@@ -64,6 +64,7 @@ def test_what_is_asked_about_a_text_is_counted_once() -> None:
     assert calls_of(found) == {"critique": 8, "verdict": 8}
 
 
+@pytest.mark.slow
 def test_every_method_that_asks_can_be_estimated() -> None:
     study, endpoint = make_study(instances=1), make_endpoint()
     for number, name in enumerate(method_names()):

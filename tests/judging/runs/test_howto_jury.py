@@ -9,6 +9,7 @@ from tests.judging.builders import make_study
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_the_page_can_be_walked_through(capsys: pytest.CaptureFixture[str]) -> None:
     study = make_study("tea")
     assert len(walk("docs/howto/make_a_jury.md")) == 9

@@ -63,6 +63,7 @@ def said(study: Study, run: JudgeRun) -> list[int | None]:
     return [found[pair.pk] for pair in pairs_in(study)]
 
 
+@pytest.mark.slow
 def test_a_jury_is_a_judge_whose_verdicts_are_made_when_read(study: Study) -> None:
     run = added(study)
     # A tie of -1, 1 and 0 is shared by all three; on the fifth pair two members abstain; on the last all do.
@@ -205,6 +206,7 @@ def test_commands_add_and_run_a_jury_without_a_call(study: Study) -> None:
         call_command("add_judge", "x", method="coin", members=["ann"])
 
 
+@pytest.mark.slow
 def test_the_page_makes_a_jury_and_shows_it(study: Study, client: Client) -> None:
     client.force_login(make_user("res", "researcher", study))
     page = client.get(reverse("judging:judges", args=["tea"])).content.decode()

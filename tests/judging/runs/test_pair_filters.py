@@ -120,6 +120,7 @@ def test_more_instances_than_can_be_named_are_refused(study: Study, monkeypatch:
             start_run(study=study, judge=make_judge("coin", name=f"coin-{only.key[:8]}"), only=only)
 
 
+@pytest.mark.slow
 def test_the_commands_take_the_filter(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_judge("coin", name="coin")
     (tmp_path / "ids.txt").write_text("news-1\n\nmail-1\n")
@@ -141,6 +142,7 @@ def test_the_commands_take_the_filter(study: Study, tmp_path: Path, capsys: pyte
         call_command("run_judge", "tea", "--judge", "coin", *part)
 
 
+@pytest.mark.slow
 def test_the_pages_take_show_and_keep_the_filter(
     study: Study, client: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -166,6 +168,7 @@ def test_the_pages_take_show_and_keep_the_filter(
     assert "no tag odd" in wrong.content.decode()
 
 
+@pytest.mark.slow
 def test_pairs_off_hits_are_judged_where_asked(
     study: Study, client: Client, capsys: pytest.CaptureFixture[str], django_capture_on_commit_callbacks: Any
 ) -> None:

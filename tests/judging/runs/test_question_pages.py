@@ -62,6 +62,7 @@ def test_form_offers_the_questions_and_starts_a_run_with_them(
     assert run.judgments.of_every_question().count() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("questions", [[], ["length"]])
 def test_form_without_a_known_question_is_shown_again(reader: Client, questions: list[str]) -> None:
     make_judge("coin")

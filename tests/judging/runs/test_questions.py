@@ -284,6 +284,7 @@ def command(name: str, *options: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_command_answers_the_named_questions(study: Study) -> None:
     make_judge("longer")
     assert command("run_judge").splitlines() == [

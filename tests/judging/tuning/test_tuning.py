@@ -97,6 +97,7 @@ def judge() -> Judge:
     return make_judge("direct", endpoint=endpoint, order="random", params={"max_tokens": 50})
 
 
+@pytest.mark.slow
 def test_the_settings_that_agree_best_make_a_frozen_judge(study: Study, judge: Judge) -> None:
     judge.params["verdict_schema"] = "auto"
     judge.save()
@@ -199,6 +200,7 @@ def test_unclear_verdicts_become_ties_where_people_see_ties(study: Study) -> Non
     assert tuning.found["held_out"]["untuned"]["value"] == 0.0
 
 
+@pytest.mark.slow
 def test_rounds_halve_the_candidates_within_the_budget(study: Study, judge: Judge) -> None:
     asked = asked_for(study, judge, methods=("direct", "pairwise", "pairwise-cot", "pros-cons"), budget=100)
     tuning = search(start_tuning(asked)).work()
@@ -209,6 +211,7 @@ def test_rounds_halve_the_candidates_within_the_budget(study: Study, judge: Judg
     assert tuning.plan["presentations"] <= 100
 
 
+@pytest.mark.slow
 def test_a_cap_that_ends_it_in_the_middle_loses_nothing(study: Study, judge: Judge) -> None:
     client = Knowing()
     tuning = start_tuning(asked_for(study, judge), max_cost=Decimal("0.0004"))

@@ -54,6 +54,7 @@ def given(**more: Any) -> dict[str, Any]:
     return {**asked, **more}
 
 
+@pytest.mark.slow
 def test_the_price_comes_first_and_nothing_is_stored(researcher: Client, judge: Judge) -> None:
     page = researcher.get(address("tunings")).content.decode()
     assert "No judge of this study has been tuned yet." in page
@@ -72,6 +73,7 @@ def test_the_price_comes_first_and_nothing_is_stored(researcher: Client, judge: 
     assert not Completion.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_tuning_is_started_shown_and_its_judge_offered(researcher: Client, judge: Judge) -> None:
     answer = researcher.post(address("start-tuning"), given(max_cost="5"))
     assert (answer.status_code, answer["Location"]) == (302, address("tunings"))
@@ -95,6 +97,7 @@ def test_a_tuning_is_started_shown_and_its_judge_offered(researcher: Client, jud
     assert 'value="judy-tuned"' in judges
 
 
+@pytest.mark.slow
 def test_one_that_stopped_continues_with_another_cap(researcher: Client, judge: Judge) -> None:
     researcher.post(address("start-tuning"), given(max_cost="5"))
     JudgeTuning.objects.update(status="stopped", message="the cap of 5 is reached <script>")

@@ -15,6 +15,7 @@ PAGE = "docs/howto/judge_the_judges.md"
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_the_page_can_be_walked_through(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

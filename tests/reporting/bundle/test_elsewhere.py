@@ -34,6 +34,7 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_everything_comes_back_on_another_server(tmp_path: Path) -> None:
     whole = build_whole_study("acme")
     first = export_bundle(whole.study, tmp_path / "first")

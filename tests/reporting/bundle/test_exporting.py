@@ -37,6 +37,7 @@ def while_writing(monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[], 
     monkeypatch.setattr(Folder, "write_rows", write_rows)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_ratings_that_come_in_meanwhile_are_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = rated_study()
@@ -82,6 +83,7 @@ def test_nothing_is_there_after_an_end_in_the_middle(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_bundle_is_never_written_over(tmp_path: Path) -> None:
     study = rated_study()
@@ -106,6 +108,7 @@ def test_a_bundle_whose_numbers_do_not_follow_is_not_written(tmp_path: Path, mon
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_progress_and_manifest_tell_of_every_file(tmp_path: Path) -> None:
     study, told = rated_study(), []

@@ -47,6 +47,7 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
+@pytest.mark.slow
 @given(votes, judged)
 def test_sizes_equal_a_plain_count(people: list, judge: dict) -> None:
     table = table_of(people, {"gpt": [(*key, verdict) for key, verdict in judge.items()]})

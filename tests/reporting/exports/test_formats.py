@@ -103,6 +103,7 @@ def test_columns_have_types_that_other_programs_read(folder: Path) -> None:
     assert named == {"judge": "string", "verdict": "int64", "p_b": "double", "negated": "bool", "params": "string"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_new_study_of_the_files_has_the_same_findings(study: Study, folder: Path, form: str, capsys: Any) -> None:
     expected = counted(study), list(text_rows(study)), list(table_rows(study))
@@ -176,6 +177,7 @@ def test_parquet_and_arrow_of_elsewhere_are_read_as_json_lines(tmp_path: Path) -
             as_json_lines(data, file.name, most=3)
 
 
+@pytest.mark.slow
 def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.parquet"
     text = pa.array(["x" * 2**20])

@@ -110,6 +110,7 @@ def numbers(study: Study, question: str) -> dict[str, Any]:
     return {**findings(study, question=question, rounds=20), "study": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_every_question_comes_back_with_the_same_numbers(source: Built, form: str, tmp_path: Path) -> None:
     call_command("export_study", "source", "--format", form, "--out", str(tmp_path))

@@ -39,6 +39,7 @@ def test_json_is_all_that_is_printed(slug: str, capsys: pytest.CaptureFixture[st
     assert found["filters"]["drop_incomplete"] is True
 
 
+@pytest.mark.slow
 def test_epsilon_is_a_number_from_0_to_1(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("findings", slug, "--format", "json", "--epsilon", "0.2")
     assert json.loads(capsys.readouterr().out)["replacement"][0]["epsilon"] == 0.2

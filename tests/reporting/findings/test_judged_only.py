@@ -38,6 +38,7 @@ def publish(built: Built, places: range, purpose: str = Batch.Purpose.RATING) ->
     return batch
 
 
+@pytest.mark.slow
 def test_verdicts_on_instances_without_a_hit_sharpen_the_win_rate(built: Built) -> None:
     found = powered(built)
     assert (found["n_rated"], found["n_judged"]) == (60, 340)
@@ -54,17 +55,20 @@ def test_verdicts_on_instances_without_a_hit_sharpen_the_win_rate(built: Built) 
     assert found["win_rate_a"]["n"] == 60
 
 
+@pytest.mark.slow
 def test_instances_of_a_batch_that_is_left_out_are_no_rest(built: Built) -> None:
     publish(built, range(RATED, 100))
     assert powered(built)["n_judged"] == 340
     assert powered(built, batches=[built.batch])["n_judged"] == 0
 
 
+@pytest.mark.slow
 def test_instances_that_serve_checks_only_are_left_out(built: Built) -> None:
     publish(built, range(RATED, 100), Batch.Purpose.GOLD)
     assert powered(built)["n_judged"] == 300
 
 
+@pytest.mark.slow
 def test_other_numbers_stay_on_the_hits(built: Built) -> None:
     found = findings(built.study, rounds=1)
     (configuration,) = found["configurations"]

@@ -132,6 +132,7 @@ def test_of_several_workers_one_looks_each_minute(monkeypatch: pytest.MonkeyPatc
     assert looks == [NOW, NOW + EVERY]
 
 
+@pytest.mark.slow
 def test_runs_that_stopped_by_themselves_are_alarms_and_those_that_were_stopped_are_not() -> None:
     from tests.whole_study import build_whole_study
 

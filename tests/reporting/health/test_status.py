@@ -107,6 +107,7 @@ def value_of(name: str, text: str) -> float:
     return float(found[1])
 
 
+@pytest.mark.slow
 def test_metrics_count_requests_votes_claims_tasks_and_judge_calls_once_in_a_while() -> None:
     build_whole_study("mine")
     queue_task(minutes_ago=3)

@@ -166,6 +166,7 @@ def test_a_judge_asked_in_one_order_of_its_choice_has_the_whole_graph(capsys: py
     assert [answer["preferred"] for answer in cycle["answers"]] == ["one", "two", "three"]
 
 
+@pytest.mark.slow
 def test_repeats_that_contradict_count_by_their_majority_and_an_even_split_as_a_tie(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -316,6 +317,7 @@ def test_what_cannot_be_audited_is_said(options: dict[str, Any], message: str) -
         call_command("logic_audit", study.slug, **options)
 
 
+@pytest.mark.slow
 def test_a_run_asks_what_the_audit_needs_and_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
     study, _ = build_four_systems(instances=6)
     Judge.objects.create(name="guess", method="coin", order="random", seed=3)

@@ -23,6 +23,7 @@ def ranked(capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]
     return found
 
 
+@pytest.mark.slow
 def test_every_method_finds_an_order_without_contradictions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     study, built = build_four_systems(instances=5)
     let_judge(study, built, in_order())

@@ -173,6 +173,7 @@ def test_as_many_rows_are_drawn_as_preferences_were_given(tmp_path: Path) -> Non
     assert all(row in every for row in drawn)
 
 
+@pytest.mark.slow
 def test_held_out_instances_are_apart_and_the_rest_is_drawn_to_size(tmp_path: Path) -> None:
     study, built = build_four_systems(instances=10)
     for place in range(10):
@@ -222,6 +223,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
         call_command("refine_preferences", study.slug, out=tmp_path / "missing" / "pairs.jsonl")
 
 
+@pytest.mark.slow
 def test_a_repair_takes_back_noise_on_redundant_preferences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems(instances=12)
     for (a, b), one in built.items():

@@ -116,6 +116,7 @@ def test_a_thread_asks_again_as_long_as_another_process_writes(
     end(connections, "commit")
 
 
+@pytest.mark.slow
 def test_waiting_leaves_no_cursor_to_the_garbage_collector(
     connections: ConnectionHandler, other_process: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def test_the_page_sends_new_requesters_elsewhere_first() -> None:
     assert "two ways" in second
 
 
+@pytest.mark.slow
 def test_the_way_by_file_goes_there_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
@@ -76,6 +77,7 @@ def test_every_count_that_is_printed_has_its_line() -> None:
     assert listed == set(vars(ImportCounts())) - {"added"}
 
 
+@pytest.mark.slow
 def test_every_deed_of_the_command_is_shown_and_runs_in_the_order_of_the_page(mturk: MturkServer) -> None:
     study = make_study("talks")
     make_batch(study)

@@ -67,6 +67,7 @@ def test_after_the_offer_the_day_is_watched(channel: Channel, manager: Client, m
     assert "First raters have come" in page
 
 
+@pytest.mark.slow
 def test_by_file_from_the_page_and_back(manager: Client, channel: Channel) -> None:
     address = f"/studies/study/channels/{channel.key}/mturk/"
     assert "draft, paused or closed" in manager.get(address, {"batch": "batch"}, follow=True).text  # it is open

@@ -118,6 +118,7 @@ def test_a_reader_makes_no_draft(channel: Channel, study: Study, prolific: Proli
     assert prolific.asked("/studies/") == []
 
 
+@pytest.mark.slow
 def test_published_once_when_nothing_is_missing_then_places_grow(
     manager: Client, channel: Channel, prolific: ProlificServer
 ) -> None:

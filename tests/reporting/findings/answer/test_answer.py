@@ -117,6 +117,7 @@ def test_preference_between_two(rate: float, low: float | None, high: float | No
 shares = st.floats(0, 1)
 
 
+@pytest.mark.slow
 @given(st.tuples(shares, shares, shares), st.integers(1, 60))
 def test_swapping_the_systems_swaps_the_sentence(drawn: tuple[float, float, float], instances: int) -> None:
     low, rate, high = sorted(drawn)

@@ -168,6 +168,7 @@ def test_the_command_takes_the_same_filters(study: Study, capsys: pytest.Capture
     assert "excluded manually count too" in said
 
 
+@pytest.mark.slow
 def test_the_page_says_what_it_is_about_and_its_links_carry_it(study: Study) -> None:
     client = Client()
     client.force_login(make_user("reader", "researcher", study=study), "django.contrib.auth.backends.ModelBackend")

@@ -107,6 +107,7 @@ def test_golden_rankings_are_met(name: str) -> None:
     assert davidson["settings"]["tie_parameter"] == pytest.approx(known["davidson_nu"], abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_opponents_confound_the_rate_and_no_model_from_the_database() -> None:
     study = build_study()
@@ -254,6 +255,7 @@ def test_a_test_counts_what_compares_its_two_systems() -> None:
 votes_of_two = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc"), st.sampled_from([-1.0, 0.0, 1.0])))
 
 
+@pytest.mark.slow
 @given(votes_of_two, st.booleans())
 @examples(max_examples=60)
 def test_two_systems_have_one_test_and_its_interval_everywhere(
@@ -411,6 +413,7 @@ def without_names(ranking: dict[str, Any], renamed: dict[str, str]) -> dict[str,
     return {renamed[row["system"]]: tuple(row[key] for key in keys) for row in ranking["systems"]}
 
 
+@pytest.mark.slow
 @given(votes_of_three)
 @examples(max_examples=25)
 def test_swapping_a_and_b_changes_nothing(rows: list[tuple[tuple[int, int], float]]) -> None:
@@ -424,6 +427,7 @@ def test_swapping_a_and_b_changes_nothing(rows: list[tuple[tuple[int, int], floa
     assert straight["win_matrices"] == turned["win_matrices"]
 
 
+@pytest.mark.slow
 @given(votes_of_three, names)
 @examples(max_examples=25)
 def test_renaming_systems_renames_the_ranking(rows: list[tuple[tuple[int, int], float]], order: list[str]) -> None:

@@ -84,6 +84,7 @@ def test_one_person_by_hand() -> None:
     assert ann["influence"]["rank"]["change"] == 1  # level with her, second without
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 6), st.integers(0, 2), st.sampled_from("abc"), verdicts, st.booleans()),

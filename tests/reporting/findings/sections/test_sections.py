@@ -150,6 +150,7 @@ def test_no_word_of_the_tables_is_left_in_english(pages: dict[str, str]) -> None
     assert "noch" in german
 
 
+@pytest.mark.slow
 def test_phrases_of_the_findings_are_in_the_catalogue(pages: dict[str, str], db: None) -> None:
     phrases: set[str] = set()
 

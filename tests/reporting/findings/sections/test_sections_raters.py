@@ -61,6 +61,7 @@ def test_people_to_look_at_come_first_and_link_to_their_page(built: Built) -> No
     assert "no rater is left out because of it" in page
 
 
+@pytest.mark.slow
 def test_columns_sort_by_the_address(built: Built) -> None:
     rows = rows_of(page_of(built, "?drop_incomplete=1&raters_by=seconds"))
     assert [name in row for name, row in zip(("ann", "eve", "bob"), rows, strict=True)] == [True] * 3
