@@ -32,7 +32,8 @@ def test_the_next_hit_takes_the_place_of_the_last(open_as: OpenAs, transactional
     page.locator("#tool-differences").check()
     walk.rate(page, ["left"])
     with step("two clicks submit once"):
-        page.locator("[data-action=submit]").dblclick(no_wait_after=True)
+        # Both before an answer: on a slow machine the second click of a mouse is one on the next HIT.
+        page.locator("[data-action=submit]").evaluate("button => [1, 2].forEach(() => button.click())")
         expect(heading).to_have_text("HIT 2 of 4")
         assert submitted() == 1
     with step("address, title, focus and tools are as on a new page"):
