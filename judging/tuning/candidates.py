@@ -100,7 +100,7 @@ def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence
 
 
 def settled_schemas(judge: Judge) -> dict[str, bool]:
-    """Return what the last test of a judge's endpoints decides of its options, which a later test would decide anew."""
+    """Return what the last test of a judge's endpoints decides of its options, which a later test may change."""
     found, options = setting_of(judge), find_method(judge.method).options
     known = {"schema": found.schema, "verdict_schema": found.verdict_schema}
     return {name: held for name, held in known.items() if judge.params.get(name, options.get(name)) == "auto"}

@@ -83,7 +83,7 @@ def key_name(small_model: SmallModel, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def say_row(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> Callable[[Row], None]:
-    """Print a row of the table, in the order of `COLUMNS`, at once: whoever stops the tests has what there is."""
+    """Print a row of the table, in the order of `COLUMNS`, at once, so that stopped tests leave those that have ended."""
     reporter = pytestconfig.pluginmanager.get_plugin("terminalreporter")
 
     def say(row: Row) -> None:

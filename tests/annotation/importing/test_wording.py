@@ -137,7 +137,7 @@ def test_why_a_file_was_refused_is_said_in_german(stored: str, said: str) -> Non
         ),
         ("not valid JSON: Expecting value at column 1", "kein gültiges JSON: ein Wert wird erwartet, in Spalte 1"),
         ("a text without a phrase", "a text without a phrase"),
-        (f"column {'x' * 3000} is missing", f"column {'x' * 3000} is missing"),
+        (f"column {'x' * 400} is missing", f"column {'x' * 400} is missing"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_said_in_german(reason: str, said: str) -> None:

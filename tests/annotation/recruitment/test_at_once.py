@@ -1,4 +1,4 @@
-"""What several do in one moment at a channel: each counts once, and nobody gets in beyond what it allows."""
+"""Concurrent requests to a channel: each counts once, and no more raters get in than it allows."""
 
 import pytest
 from django.test import Client
