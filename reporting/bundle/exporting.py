@@ -1,7 +1,7 @@
 """Writing a study as a bundle."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,11 @@ from reporting.bundle.numbers import all_numbers, filters_of_numbers
 from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES
 from reporting.bundle.rows import NUMBERED, READABLE
+from reporting.bundle.stored import StoredStudy
 from reporting.bundle.verifying import check_numbers
 from reporting.exports.content_rows import IDENTITY
 from reporting.exports.files import types_of
 from reporting.exports.folders import Folder, new_folder
-from reporting.findings.data.inputs import Filters, StudyData
-from reporting.findings.data.reading import read_study
 
 EVERYTHING = Contents()
 
@@ -76,7 +75,7 @@ def _files(study: Study, made: Folder, contents: Contents) -> Iterator[None]:
     for name, text in _prompts(study):
         made.write_text(f"{PROMPTS}/{name}", text)
     made.write_json(STUDY, _study(study))
-    made.write_json(NUMBERS, all_numbers(study.questions, study.is_two_stage, lambda filters: _data(study, filters)))
+    made.write_json(NUMBERS, all_numbers(StoredStudy(study)))
     yield
 
 
@@ -86,18 +85,6 @@ def _write_parquet(made: Folder, name: str) -> None:
     if first := next(rows, None):
         types = {column: INTEGER if column in NUMBERED else kind for column, kind in types_of(list(first)).items()}
         made.write_file(f"{name}{PARQUET}", lambda path: write_parquet(path, chain([first], rows), types))
-
-
-def _data(study: Study, filters: Filters) -> StudyData:
-    """Read a study as if those who have withdrawn had never been there: of them nothing leaves, not even numbers."""
-    data = read_study(study, filters)
-    return replace(
-        data,
-        configurations=tuple(
-            replace(one, people=replace(one.people, exclusions={**one.people.exclusions, "withdrawn": 0}))
-            for one in data.configurations
-        ),
-    )
 
 
 def _study(study: Study) -> dict[str, Any]:

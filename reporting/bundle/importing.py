@@ -21,10 +21,10 @@ from reporting.bundle.layout import MANIFEST, BadBundle, Progress, row_file, sil
 from reporting.bundle.numbers import all_numbers
 from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES, DatabaseTable
+from reporting.bundle.stored import StoredStudy
 from reporting.bundle.verifying import refuse_differences, verify_bundle
 from reporting.exports.content_rows import IDENTITY
 from reporting.exports.folders import sha256_of
-from reporting.findings.data.reading import read_study
 
 CHUNK = 1000
 Row = dict[str, Any]
@@ -99,11 +99,8 @@ def _store(bundle: Bundle, study: Study, progress: Progress) -> None:
     for done, table in enumerate(TABLES, start=1):
         made.store(table, _with_texts(bundle, table))
         progress(done, len(TABLES) + 1)
-    questions, two_stage = study.questions, study.is_two_stage
-    found = all_numbers(questions, two_stage, lambda filters: read_study(study, filters))
-    stated = {**bundle.numbers, "study": study.slug}
-    stated["others"] = [{**one, "study": study.slug} for one in stated["others"]]
-    refuse_differences(stated, found, "from the imported study")
+    found = all_numbers(StoredStudy(study), pages=bundle.states_pages)
+    refuse_differences(bundle.numbers, found, "from the imported study", other_name=True)
     manifest = bundle.folder / MANIFEST
     record_import(
         study=study,
@@ -128,7 +125,7 @@ def _settings(bundle: Bundle) -> dict[str, Any]:
 
 def _with_texts(bundle: Bundle, table: DatabaseTable) -> Iterator[Row]:
     """Yield a table's records, with the texts and gold that stand in the readable rows of the instances."""
-    rows = bundle.rows(table.name)
+    rows = bundle.rows(table.name) if table.since <= bundle.format_version else iter(())
     if table.model is Instance:
         for row, readable in zip(rows, bundle.rows("instances"), strict=True):
             yield {**row, "source": readable["source"], "gold": readable["gold"]}

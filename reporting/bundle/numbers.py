@@ -1,7 +1,7 @@
-"""The numbers of a bundle: the findings on every question, and of second votes, computed from arrays."""
+"""The numbers of a bundle: the findings on every question and of second votes, and those of further pages, from arrays."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from annotation.questions.questions import MAIN, Question
 from reporting.findings.computing import compute_findings
@@ -9,6 +9,27 @@ from reporting.findings.data.inputs import Filters, StudyData
 
 REVISED = "revised"
 OTHERS = "others"
+Numbers = dict[str, Any]
+
+
+class Source(Protocol):
+    """What the numbers of a study are computed from: its database, or the rows of a bundle."""
+
+    @property
+    def slug(self) -> str: ...
+
+    @property
+    def questions(self) -> Sequence[Question]: ...
+
+    @property
+    def is_two_stage(self) -> bool: ...
+
+    def data(self, filters: Filters) -> StudyData:
+        """Return what findings are computed from."""
+
+
+# Numbers of further pages, each as the page shows it when it is opened; of format 2 on.
+OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {}
 
 
 def filters_of_numbers(question: Question | None = None, *, revised: bool = False) -> Filters:
@@ -16,13 +37,23 @@ def filters_of_numbers(question: Question | None = None, *, revised: bool = Fals
     return Filters(question=question, stage=REVISED) if revised else Filters(question=question)
 
 
-def all_numbers(
-    questions: Sequence[Question], is_two_stage: bool, read: Callable[[Filters], StudyData]
-) -> dict[str, Any]:
-    """Compute the findings on the main question, with those on further ones and of second votes as `others`."""
-    named: list[Question | None] = list(questions) if len(questions) > 1 else [None]  # one alone is named nowhere
+def all_numbers(source: Source, *, pages: bool = True) -> Numbers:
+    """Compute the findings on the main question, with those on further ones and of second votes as `others`.
+
+    pages : whether to compute those of further pages too
+    """
+    named: list[Question | None] = list(source.questions) if len(source.questions) > 1 else [None]  # one has no name
     wanted = [filters_of_numbers(question) for question in named]
-    if is_two_stage:
+    if source.is_two_stage:
         wanted.insert(1, filters_of_numbers(named[MAIN], revised=True))
-    first, *others = (compute_findings(read(filters), filters) for filters in wanted)
-    return {**first, OTHERS: others}
+    first, *others = (compute_findings(source.data(filters), filters) for filters in wanted)
+    further = {name: compute(source) for name, compute in OF_PAGES.items()} if pages else {}
+    return {**first, OTHERS: others, **further}
+
+
+def parts_of(numbers: Numbers) -> Iterator[Numbers]:
+    """Yield the objects that name the study and the software: the numbers, and each of those in them."""
+    yield numbers
+    for name in (OTHERS, *OF_PAGES):
+        found = numbers.get(name, [])
+        yield from found if isinstance(found, list) else [found]

@@ -66,6 +66,17 @@ class Bundle:
         found: dict[str, Any] = self._document(NUMBERS)
         return found
 
+    @property
+    def format_version(self) -> int:
+        """The version of its format."""
+        version: int = self.manifest["format_version"]
+        return version
+
+    @property
+    def states_pages(self) -> bool:
+        """Whether the numbers are those of further pages too; a bundle of format 1 states the findings only."""
+        return self.format_version > 1
+
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a file.
 

@@ -67,6 +67,7 @@ class DatabaseTable:
     texts, completions, reasons : fields that are empty in a bundle without these
     only_with : the whole table is left out of a bundle without this
     computed  : columns by expressions, in place of fields
+    since     : the format of bundles that has the table; none of it is in older ones
     same    : of tables that studies share: the fields by which a row is found again
     """
 
@@ -79,6 +80,7 @@ class DatabaseTable:
     reasons: tuple[str, ...] = ()
     only_with: str = ""
     computed: Mapping[str, Any] = field(default_factory=dict)
+    since: int = 1
     same: tuple[str, ...] = ()
 
     @property

@@ -5,7 +5,7 @@ No models.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.database.columns import places, places_of_two
-from annotation.questions.questions import MAIN
+from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.bundle.judge_rows import JURY, PENDING, STATUSES, JudgeRows, jury_rows
 from reporting.bundle.opening import Bundle
@@ -51,6 +51,21 @@ class BundledStudy:
         self.work = read_work(bundle, self.structure)
         self.ratings = read_ratings(bundle, self.structure, self.work)
 
+    @property
+    def slug(self) -> str:
+        """Its name in addresses."""
+        return str(self.bundle.study["study"])
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """What raters are asked."""
+        return questions_of(self.bundle)
+
+    @property
+    def is_two_stage(self) -> bool:
+        """Whether raters vote twice."""
+        return bool(self.bundle.study["settings"]["protocol"] == "two-stage")
+
     def data(self, filters: Filters) -> StudyData:
         """Return what findings are computed from; of the filters only question and stage are heeded."""
         structure = self.structure
@@ -75,7 +90,7 @@ class BundledStudy:
             for number, one in enumerate(structure.selections)
         )
         return StudyData(
-            slug=self.bundle.study["study"],
+            slug=self.slug,
             configurations=configurations,
             alignments=self._alignments(),
             scripted=self.work.scripted,
@@ -131,7 +146,7 @@ class BundledStudy:
             strength=np.full(len(of), np.nan),
             tie_kind=zeros,
         )
-        asked = questions_of(self.bundle)[filters.question_number]
+        asked = self.questions[filters.question_number]
         if asked.strength or asked.tie_kinds:
             kinds = np.nan_to_num(_at(given.tie_kind, row)).astype(np.int64)  # 0 is "not known"
             rated = replace(rated, asked=asked, strength=_at(given.strength, row), tie_kind=kinds)
@@ -295,7 +310,7 @@ class BundledStudy:
             "order": {"ab": 1.0, "ba": 0.0, "": 1.0}.__getitem__,  # of juries, which are made again: empty
             "status": {one: float(place) for place, one in enumerate(STATUSES)}.__getitem__,
         }
-        numbers = {one.key: float(one.number) for one in questions_of(self.bundle)}
+        numbers = {one.key: float(one.number) for one in self.questions}
         columns = ("run", "pair", "verdict", "p_b", "repeat", "negated")
         asked_of = {"question": numbers.__getitem__} if len(numbers) > 1 else {}
         asked = self.bundle.numbers_in("judgments", *columns, **codes, **asked_of)

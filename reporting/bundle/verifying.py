@@ -1,15 +1,14 @@
 """Computing a bundle's numbers again from its rows, and comparing them. No models."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from reporting.bundle.layout import NUMBERS, BadBundle, Progress, silent
-from reporting.bundle.numbers import OTHERS, all_numbers
+from reporting.bundle.numbers import Numbers, all_numbers, parts_of
 from reporting.bundle.opening import Bundle, open_bundle
-from reporting.bundle.structure import questions_of
 from reporting.bundle.study_data import BundledStudy
 
 MOST_LISTED = 20
@@ -37,19 +36,20 @@ def check_numbers(bundle: Bundle) -> int:
 
     Raises: BadBundle listing those that differ.
     """
-    study = BundledStudy(bundle)
-    found = all_numbers(questions_of(bundle), bundle.study["settings"]["protocol"] == "two-stage", study.data)
+    found = all_numbers(BundledStudy(bundle), pages=bundle.states_pages)
     return refuse_differences(bundle.numbers, found, "from the rows")
 
 
-def refuse_differences(stated: Any, found: Any, where: str) -> int:
+def refuse_differences(stated: Numbers, found: Numbers, where: str, *, other_name: bool = False) -> int:
     """Compare the stated numbers, and the names beside them, with those found `where`, to the last digit.
 
+    other_name : whether the study may have another name
     returns : how much else differs: sentences and codes, the answer's among them, and what is found and not stated. Code of
               another day words these in its own way, and may know of further numbers; of the same code there are none
     Raises: BadBundle listing the first that differ.
     """
-    listed = list(_differences(_plain(stated), _plain(found), ""))
+    without = ("version", "study") if other_name else ("version",)
+    listed = list(_differences(_plain(stated, without), _plain(found, without), ""))
     differing = [told for told, is_number in listed if is_number]
     if differing:
         more = f"\n  and {len(differing) - MOST_LISTED:,} more" if len(differing) > MOST_LISTED else ""
@@ -58,13 +58,13 @@ def refuse_differences(stated: Any, found: Any, where: str) -> int:
     return len(listed)
 
 
-def _plain(numbers: Any) -> Any:
-    """Return numbers as they are in JSON, without the versions of the software that computed them."""
-    found = json.loads(json.dumps(numbers))
-    return {
-        **{name: value for name, value in found.items() if name != "version"},
-        OTHERS: [{name: value for name, value in one.items() if name != "version"} for one in found[OTHERS]],
-    }
+def _plain(numbers: Numbers, without: Iterable[str]) -> Numbers:
+    """Return numbers as they are in JSON, without what tells by which software, or of which study, they are."""
+    found: Numbers = json.loads(json.dumps(numbers))
+    for part in parts_of(found):
+        for name in without:
+            part.pop(name, None)
+    return found
 
 
 def _differences(stated: Any, found: Any, path: str, key: str = "") -> Iterator[tuple[str, bool]]:

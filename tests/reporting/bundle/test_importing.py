@@ -17,8 +17,10 @@ from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
-from reporting.bundle.layout import BadBundle, Contents
+from reporting.bundle.layout import BadBundle, Contents, row_file
+from reporting.bundle.numbers import OF_PAGES
 from reporting.bundle.records import TABLES
+from reporting.bundle.verifying import verify_bundle
 from reporting.exports.rows import rating_rows
 from reporting.findings.study_findings import findings
 from tests.reporting.bundle.test_verifying import in_row, rewrite
@@ -77,6 +79,24 @@ def test_the_study_is_the_same_beside_itself(varied: Study, bundle: Path, as_sho
     assert JudgeRun.objects.filter(study=varied, status="queued").exists()  # runs at work are stopped in the copy
     assert set(copy.judge_runs.values_list("status", flat=True)) == {"done", "paused"}
     assert Judgment.objects.of_every_question().filter(run__study=copy, status="pending").exists()
+
+
+def test_a_bundle_of_the_first_format_is_read_as_it_was(bundle: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bundle, tmp_path / "copy")
+    numbers = json.loads((folder / "numbers.json").read_bytes())
+    rewrite(
+        folder,
+        "numbers.json",
+        lambda _data: json.dumps({name: one for name, one in numbers.items() if name not in OF_PAGES}).encode(),
+    )
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    for table in (one for one in TABLES if one.since > 1):
+        del manifest["files"][row_file(table.name)]
+        (folder / row_file(table.name)).unlink()
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "format_version": 1}))
+
+    assert verify_bundle(folder).reworded == 0
+    assert import_bundle(folder, slug="copy").slug == "copy"
 
 
 def test_a_bundle_whose_records_tell_another_story_makes_no_study(bundle: Path, tmp_path: Path) -> None:

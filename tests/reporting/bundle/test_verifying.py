@@ -149,7 +149,7 @@ def named(copy: Path, name: str) -> None:
         ),
         pytest.param(lambda copy: (copy / "tables.jsonl.gz").unlink(), "tables.jsonl.gz is missing", id="no file"),
         pytest.param(lambda copy: (copy / "more.txt").write_text(""), "more.txt is no file of the bundle", id="more"),
-        pytest.param(lambda copy: listed(copy, format_version=2), "reads up to format 1", id="newer"),
+        pytest.param(lambda copy: listed(copy, format_version=3), "reads up to format 2", id="newer"),
         pytest.param(lambda copy: named(copy, "../outside"), "can be no file of a bundle", id="path out"),
         pytest.param(lambda copy: named(copy, "/etc/passwd"), "can be no file of a bundle", id="absolute path"),
         pytest.param(link, "flags.jsonl.gz is a symbolic link", id="link"),

@@ -1,0 +1,42 @@
+"""A study in the database, as the numbers of its bundle are computed from it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from annotation.models import Study
+from annotation.questions.questions import Question
+from reporting.findings.data.inputs import Filters, StudyData
+from reporting.findings.data.reading import read_study
+
+
+class StoredStudy:
+    """A study as if raters who have withdrawn had never been there: of them nothing leaves, not even numbers."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+
+    @property
+    def slug(self) -> str:
+        """Its name in addresses."""
+        return self.study.slug
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """What raters are asked."""
+        return self.study.questions
+
+    @property
+    def is_two_stage(self) -> bool:
+        """Whether raters vote twice."""
+        return self.study.is_two_stage
+
+    def data(self, filters: Filters) -> StudyData:
+        """Return what findings are computed from."""
+        data = read_study(self.study, filters)
+        return replace(
+            data,
+            configurations=tuple(
+                replace(one, people=replace(one.people, exclusions={**one.people.exclusions, "withdrawn": 0}))
+                for one in data.configurations
+            ),
+        )
