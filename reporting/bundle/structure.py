@@ -18,6 +18,7 @@ from reporting.core.instance_selection import caveat_rows
 from reporting.findings.data.inputs import Compared, ComparedSystem, Pairs
 
 Key = tuple[str, int, int]  # of a configuration: data set, A, B
+RATING, DRAFT = "rating", "draft"  # of a batch: its purpose, its status
 
 
 def questions_of(bundle: Bundle) -> tuple[Question, ...]:
@@ -110,15 +111,20 @@ class Structure:
                     )
 
     @cached_property
+    def rated(self) -> list[dict[str, Any]]:
+        """The batches whose ratings enter findings: as `BatchQuerySet.for_rating` has them, in their order."""
+        return [one for one in self.batches if one["purpose"] == RATING and one["status"] != DRAFT]
+
+    @cached_property
     def rated_batches(self) -> IntArray:
-        """Primary keys of the batches for rating."""
-        return np.array([one["id"] for one in self.batches if one["purpose"] == "rating"], dtype=np.int64)
+        """Primary keys of `rated`."""
+        return _keys(self.rated)
 
     @cached_property
     def is_free(self) -> BoolArray:
         """(n_matchups,) whether a matchup is not only on HITs of qualifications and gold checks."""
         rated, checks = (np.zeros(len(self.matchup), dtype=bool) for _ in range(2))
-        is_rated = np.isin(self.hit_batch, self.rated_batches)
+        is_rated = np.isin(self.hit_batch, _keys(one for one in self.batches if one["purpose"] == RATING))
         rated[self.hit_matchup[is_rated]] = True
         checks[self.hit_matchup[~is_rated]] = True
         return rated | ~checks
@@ -147,11 +153,7 @@ class Structure:
 
     def batches_of(self, key: Key) -> list[dict[str, Any]]:
         """Return a configuration's batches for rating."""
-        return [
-            one
-            for one in self.batches
-            if one["purpose"] == "rating" and (one["dataset"], one["system_a"], one["system_b"]) == key
-        ]
+        return [one for one in self.rated if (one["dataset"], one["system_a"], one["system_b"]) == key]
 
     @cached_property
     def selections(self) -> list[SelectedRows]:
@@ -181,7 +183,6 @@ class Structure:
         listed = listed[np.argsort(self.instance[listed], kind="stable")]
         place = np.full(len(self.matchup), -1)
         place[listed] = np.arange(len(listed))
-        batches = self.batches_of(key)
         return SelectedRows(
             key,
             Compared(key[0], self.systems[key[1]], self.systems[key[2]]),
@@ -189,11 +190,13 @@ class Structure:
             np.where(taken, place[self.pair_matchup], -1),
             of_here,
             self._chances(listed),
-            [row for one in batches for row in caveat_rows(one["name"], one["selection"], self._hits_in(one["id"]))],
+            self.caveats(self.batches_of(key)),
         )
 
-    def _hits_in(self, batch: int) -> int:
-        return int((self.hit_batch == batch).sum())
+    def caveats(self, batches: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return how the instances of batches were selected, where that needs a caveat."""
+        hits = {one["id"]: int((self.hit_batch == one["id"]).sum()) for one in batches}
+        return [row for one in batches for row in caveat_rows(one["name"], one["selection"], hits[one["id"]])]
 
     def _chances(self, matchups: IntArray) -> FloatArray:
         rated = np.isin(self.hit_batch, self.rated_batches)
@@ -218,3 +221,7 @@ class Structure:
         matchup = int(self.pair_matchup[pair])
         a, b = (self.systems[int(of[matchup])].name for of in (self.system_a, self.system_b))
         return gold_verdict(self.gold[self.instance[matchup]], a, b)
+
+
+def _keys(rows: Iterable[dict[str, Any]]) -> IntArray:
+    return np.array([one["id"] for one in rows], dtype=np.int64)

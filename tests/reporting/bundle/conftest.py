@@ -60,6 +60,10 @@ def build_varied(slug: str = "varied") -> Study:
     )
     first.batch.hits.update(inclusion_probability=0.25)
     first.batch.hits.filter(position=1).update(inclusion_probability=None)
+    draft = build_batch(
+        study, "news", first.system_a, first.system_b, first.matchups[-2:], first.pairs[-2:], name="draft"
+    )
+    Batch.objects.filter(pk=draft.batch.pk).update(status="draft")
     log(study=study, kind="rejected", assignment=Assignment.objects.filter(excluded=True).first(), reason="too fast")
     return study
 
