@@ -38,7 +38,7 @@ from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.distributions import distinguishable
 from reporting.separability.stability import stabilities
 from reporting.separability.views import filters_of as separability_filters
-from reporting.table_effect.effects import table_effect
+from reporting.table_effect.reading import table_effect
 from reporting.table_effect.views import filters_of as table_effect_filters
 
 UNCHANGED = OpenApiResponse(description="As at the `ETag` that was sent.")
@@ -129,7 +129,7 @@ class StudyViewSet(
     def table_effect(self, request: Request, slug: str) -> Response:
         """Return what comparison tables change, as `manage.py table_effect --format json` prints it."""
         study = self.get_object()
-        return Response(table_effect(study, table_effect_filters(study, request.query_params)))
+        return Response(table_effect(study, table_effect_filters(request.query_params)))
 
     @extend_schema(parameters=SEPARABILITY_PARAMETERS, responses=COMPUTED, filters=False)
     @action(detail=True, pagination_class=None, parameters=SEPARABILITY_PARAMETERS)

@@ -16,6 +16,7 @@ from annotation.studies.log import shown_with_results
 from judging.methods.prompts import files_named
 from judging.models import Judge, Judgment
 from reporting.bundle.layout import (
+    EVERYTHING,
     FORMAT_VERSION,
     KIND,
     MANIFEST,
@@ -36,8 +37,6 @@ from reporting.bundle.verifying import check_numbers
 from reporting.exports.content_rows import IDENTITY
 from reporting.exports.files import types_of
 from reporting.exports.folders import Folder, new_folder
-
-EVERYTHING = Contents()
 
 
 def export_bundle(
@@ -75,7 +74,7 @@ def _files(study: Study, made: Folder, contents: Contents) -> Iterator[None]:
     for name, text in _prompts(study):
         made.write_text(f"{PROMPTS}/{name}", text)
     made.write_json(STUDY, _study(study))
-    made.write_json(NUMBERS, all_numbers(StoredStudy(study)))
+    made.write_json(NUMBERS, all_numbers(StoredStudy(study, contents)))
     yield
 
 

@@ -99,7 +99,7 @@ def _store(bundle: Bundle, study: Study, progress: Progress) -> None:
     for done, table in enumerate(TABLES, start=1):
         made.store(table, _with_texts(bundle, table))
         progress(done, len(TABLES) + 1)
-    found = all_numbers(StoredStudy(study), pages=bundle.states_pages)
+    found = all_numbers(StoredStudy(study, bundle.contents), pages=bundle.states_pages)
     refuse_differences(bundle.numbers, found, "from the imported study", other_name=True)
     manifest = bundle.folder / MANIFEST
     record_import(

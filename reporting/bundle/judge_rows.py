@@ -16,6 +16,7 @@ from reporting.core.votes import by_position
 JURY = "jury"
 STATUSES = {"pending": "pending", "parsed": "parsed", "unparsed": "unparsed", "refused": "refused", "error": "errors"}
 PENDING, PARSED, UNPARSED, ERROR = 0, 1, 2, 4  # places in `STATUSES`
+ORDERS = {"ab": 1.0, "ba": 0.0, "": 1.0}  # whether A is shown first; of juries, which are made again, empty
 
 
 class JudgeRows:

@@ -44,6 +44,7 @@ class Contents:
         return {field.name: self.has(field.name) for field in fields(self)}
 
 
+EVERYTHING = Contents()
 CHOICES = tuple(field.name for field in fields(Contents))
 
 

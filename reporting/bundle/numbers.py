@@ -4,8 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from annotation.questions.questions import MAIN, Question
+from reporting.bundle.layout import Contents
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Filters, StudyData
+from reporting.table_effect.arrays import SecondVotes, TableEffectFilters
+from reporting.table_effect.effects import effect_of
 
 REVISED = "revised"
 OTHERS = "others"
@@ -24,12 +27,34 @@ class Source(Protocol):
     @property
     def is_two_stage(self) -> bool: ...
 
+    @property
+    def contents(self) -> Contents:
+        """What left, or leaves, the server beside the numbers."""
+
     def data(self, filters: Filters) -> StudyData:
         """Return what findings are computed from."""
 
+    def second_votes(self) -> SecondVotes:
+        """Return people's second votes with their first votes."""
+
+
+def table_effect(source: Source) -> Numbers:
+    """Compute what comparison tables change, without what rests on rows that stayed at home: reasons, who made which table."""
+    votes, filters = source.second_votes(), TableEffectFilters()
+    found = effect_of(source.slug, votes, filters, is_two_stage=source.is_two_stage)
+    for name, choice in (
+        ("with_reason", "reasons"),
+        ("table_verdict", "completions"),
+        ("towards_table", "completions"),
+    ):
+        if not source.contents.has(choice):
+            for one in (*found["arms"], *found["differences"]):
+                one.pop(name, None)
+    return found
+
 
 # Numbers of further pages, each as the page shows it when it is opened; of format 2 on.
-OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {}
+OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {"table_effect": table_effect}
 
 
 def filters_of_numbers(question: Question | None = None, *, revised: bool = False) -> Filters:

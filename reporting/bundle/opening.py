@@ -17,12 +17,14 @@ from analysis.types import FloatArray
 from annotation.core.files.json_values import read_value
 from annotation.core.version import VERSION
 from reporting.bundle.layout import (
+    CHOICES,
     FORMAT_VERSION,
     KIND,
     MANIFEST,
     NUMBERS,
     STUDY,
     BadBundle,
+    Contents,
     Progress,
     row_file,
     silent,
@@ -71,6 +73,11 @@ class Bundle:
         """The version of its format."""
         version: int = self.manifest["format_version"]
         return version
+
+    @property
+    def contents(self) -> Contents:
+        """What left the server beside the numbers."""
+        return Contents(**{choice: self.manifest["contents"].get(choice) is True for choice in CHOICES})
 
     @property
     def states_pages(self) -> bool:

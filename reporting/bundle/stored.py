@@ -5,15 +5,19 @@ from dataclasses import replace
 
 from annotation.models import Study
 from annotation.questions.questions import Question
+from reporting.bundle.layout import EVERYTHING, Contents
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.data.reading import read_study
+from reporting.table_effect.arrays import SecondVotes
+from reporting.table_effect.reading import second_votes
 
 
 class StoredStudy:
     """A study as if raters who have withdrawn had never been there: of them nothing leaves, not even numbers."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, contents: Contents = EVERYTHING) -> None:
         self.study = study
+        self.contents = contents
 
     @property
     def slug(self) -> str:
@@ -40,3 +44,8 @@ class StoredStudy:
                 for one in data.configurations
             ),
         )
+
+    def second_votes(self) -> SecondVotes:
+        """Return people's second votes with their first votes."""
+        found = second_votes(self.study)
+        return replace(found, excluded={**found.excluded, "withdrawn": 0})

@@ -16,9 +16,11 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.database.columns import places, places_of_two
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import RatedPairs
-from reporting.bundle.judge_rows import JURY, PENDING, STATUSES, JudgeRows, jury_rows
+from reporting.bundle.judge_rows import JURY, ORDERS, PENDING, STATUSES, JudgeRows, jury_rows
+from reporting.bundle.layout import Contents
 from reporting.bundle.opening import Bundle
-from reporting.bundle.people_rows import RatingRows, read_ratings, read_work
+from reporting.bundle.people_rows import read_ratings, read_work
+from reporting.bundle.second_vote_rows import read_second_votes
 from reporting.bundle.structure import SelectedRows, Structure, integers, questions_of
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.votes import by_position
@@ -37,8 +39,8 @@ from reporting.findings.data.separability_bins import (
     separability_of,
     why_not_computed,
 )
+from reporting.table_effect.arrays import SecondVotes
 
-EXCLUSIONS = ("check", "excluded", "not_submitted", "surplus")
 MEASURE = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")
 
 
@@ -55,6 +57,11 @@ class BundledStudy:
     def slug(self) -> str:
         """Its name in addresses."""
         return str(self.bundle.study["study"])
+
+    @property
+    def contents(self) -> Contents:
+        """What left the server beside the numbers."""
+        return self.bundle.contents
 
     @property
     def questions(self) -> Sequence[Question]:
@@ -108,6 +115,10 @@ class BundledStudy:
             ),
         )
 
+    def second_votes(self) -> SecondVotes:
+        """Return people's second votes with their first votes."""
+        return read_second_votes(self.bundle, self.structure, self.work, self.ratings, self._cells)
+
     def _instance_ids(self, one: SelectedRows) -> tuple[str, ...]:
         places_of = self.structure.instance[one.matchup].tolist()
         return tuple(self.structure.instance_ids[place] for place in places_of)
@@ -151,7 +162,7 @@ class BundledStudy:
             kinds = np.nan_to_num(_at(given.tie_kind, row)).astype(np.int64)  # 0 is "not known"
             rated = replace(rated, asked=asked, strength=_at(given.strength, row), tie_kind=kinds)
         positions = Positions(rated.outcomes.instance, by_position(verdict, rated.first_is_a), rated.outcomes.rater)
-        left_out = self._left_out(one, given, answers)
+        left_out = work.left_out(given.assignment[answers[one.of_here[given.pair[answers]]]])
         return rater(PEOPLE, "person", rated, positions, left_out, drop_incomplete=False)
 
     @cached_property
@@ -167,14 +178,6 @@ class BundledStudy:
         place = np.arange(sizes.sum()) + np.repeat(start[at] - first, sizes)
         of = np.repeat(counted, sizes)
         return of, structure.on_pair[place], structure.hit_chance[places(structure.hit, work.hit[of])]
-
-    def _left_out(self, one: SelectedRows, given: RatingRows, answers: IntArray) -> dict[str, int]:
-        """Count the answers that don't count, by the first reason; nothing is known here of raters who withdrew."""
-        of = given.assignment[answers]
-        out = ~self.work.counts[of] & self.work.reasons[:, of].any(axis=0) & one.of_here[given.pair[answers]]
-        reasons = self.work.reasons[:, of[out]].argmax(axis=0)
-        counts = np.bincount(reasons, minlength=len(EXCLUSIONS)).tolist()
-        return {"withdrawn": 0, **dict(zip(EXCLUSIONS, counts, strict=True))}
 
     def _checks(self, codes: set[str]) -> dict[str, Checks]:
         work, given = self.work, self.ratings
@@ -307,7 +310,7 @@ class BundledStudy:
     def _cells(self) -> FloatArray:
         """(7, n) run, place of the pair, A first, status, verdict, probability of B, question; the open cells too."""
         codes = {
-            "order": {"ab": 1.0, "ba": 0.0, "": 1.0}.__getitem__,  # of juries, which are made again: empty
+            "order": ORDERS.__getitem__,
             "status": {one: float(place) for place, one in enumerate(STATUSES)}.__getitem__,
         }
         numbers = {one.key: float(one.number) for one in self.questions}

@@ -17,7 +17,7 @@ ANSWER = "answer"
 # Under these a text names what a number is of.
 NAMES = {
     *("study", "question", "dataset", "batch", "instance", "similarity", "rater", "judge", "judge_a", "judge_b"),
-    *("system", "system_a", "system_b", "systems", "opponent", "first", "second"),
+    *("system", "system_a", "system_b", "systems", "opponent", "first", "second", "arm", "control", "variant"),
 }
 
 

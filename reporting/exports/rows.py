@@ -63,7 +63,12 @@ RATING_FIELDS = {
     **{name: name for name in ("question", "strength", "tie_kind", "software_version")},
 }
 # Primary keys, and the place on the page, by which a bundle's rows name their records.
-RATING_IDS = {"assignment": "display__assignment_id", "pair": "display__pair_id", "position": "display__position"}
+RATING_IDS = {
+    "assignment": "display__assignment_id",
+    "pair": "display__pair_id",
+    "position": "display__position",
+    "table": "table__pk",
+}
 HISTORY_FIELDS = {
     **_OF_DISPLAY,
     **_prefixed("display__assignment", _EXCLUSION_FIELDS),

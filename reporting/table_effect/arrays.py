@@ -1,24 +1,15 @@
-"""Querysets to arrays: votes before and after a comparison table, with gold, table's verdict, arm and time."""
+"""Votes before and after a comparison table as arrays, with gold, table's verdict, arm and time. No models."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from django.db.models import Count, Q, QuerySet
 
 from analysis.revision import Decisions, agreement_with_others
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.arms import Arm, BadArm
-from annotation.core.errors import UnknownName
-from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Pair, Rating, Study
-from annotation.questions.questions import MAIN
-from annotation.studies.configurations import configurations
-from annotation.studies.gold import gold_verdict
-from judging.models import Judgment, TableMaking
 from reporting.core.estimates import IntervalSettings
-from reporting.core.people import count_exclusions
-from reporting.core.selected_batches import selection_rows
 
 NO_ARM = ""  # of imported second votes without an arm
 KINDS = ("none", "placebo", "table")  # in the order in which arms are shown: controls first
@@ -29,12 +20,13 @@ class TableEffectFilters:
     """Which part of a study to show, and the bootstrap settings; an empty filter selects all.
 
     systems : one system, or a pair of them in any order
+    batches : names
     complete_only : only pairs of which every rater that they were for has decided, in every arm
     """
 
     dataset: str = ""
     systems: tuple[str, ...] = ()
-    batches: tuple[Batch, ...] | None = None
+    batches: tuple[str, ...] | None = None
     rounds: int = 1000
     seed: int = 0
     complete_only: bool = False
@@ -49,47 +41,12 @@ class TableEffectFilters:
         return {
             "dataset": self.dataset or None,
             "systems": list(self.systems) or None,
-            "batches": None if self.batches is None else [batch.name for batch in self.batches],
+            "batches": None if self.batches is None else list(self.batches),
             "rounds": self.rounds,
             "level": self.intervals.level,
             "seed": self.seed,
             "complete_only": self.complete_only,
         }
-
-    def check(self, study: Study) -> None:
-        """Check that the study has the selected data set and systems.
-
-        Raises: UnknownName listing the existing ones.
-        """
-        if not self.dataset and not self.systems:
-            return
-        known = configurations(study, checks=False)
-        if not any(
-            one.dataset == (self.dataset or one.dataset)
-            and {one.system_a.name, one.system_b.name}.issuperset(self.systems)
-            for one in known
-        ):
-            asked = ", ".join(part for part in (self.dataset, " / ".join(self.systems)) if part)
-            listed = "; ".join(map(str, known)) or "none yet: import instances first"
-            raise UnknownName(f"study {study.slug} has no {asked}; it has {listed}")
-
-    def pairs(self, prefix: str = "") -> Q:
-        """Return the condition on pairs, or on rows whose lookup to the pair is `prefix`."""
-        found = Q()
-        if self.dataset:
-            found &= Q(**{f"{prefix}matchup__instance__dataset": self.dataset})
-        for name in self.systems:
-            found &= Q(**{f"{prefix}matchup__system_a__name": name}) | Q(**{f"{prefix}matchup__system_b__name": name})
-        return found
-
-    def batches_for_rating(self, study: Study) -> QuerySet[Batch]:
-        """Return the selected batches for rating."""
-        found = study.batches.for_rating()
-        if self.dataset:
-            found = found.filter(dataset=self.dataset)
-        for name in self.systems:
-            found = found.filter(Q(system_a__name=name) | Q(system_b__name=name))
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +92,11 @@ class SecondVotes:
         return found
 
 
-class _Vote(NamedTuple):
+class Vote(NamedTuple):
+    """A first or second vote; `rating` and `table` are keys, of the rating and of the shown table."""
+
     rating: int
-    verdict: int
+    verdict: float
     seconds: float | None
     arm: str
     table: int | None
@@ -147,38 +106,48 @@ class _Decision(NamedTuple):
     pair: int
     annotator: int
     arm: str
-    first: _Vote
-    second: _Vote
+    first: Vote
+    second: Vote
 
 
 @dataclass
-class _Collected:
-    """First votes and decisions by (pair, annotator)."""
+class Collected:
+    """First votes and decisions by (pair, annotator), and how many second votes were left out."""
 
-    firsts: dict[tuple[int, int], int] = field(default_factory=dict)
+    firsts: dict[tuple[int, int], float] = field(default_factory=dict)
     decisions: dict[tuple[int, int], _Decision] = field(default_factory=dict)
     excluded: dict[str, int] = field(default_factory=lambda: {"without_first_vote": 0, "repeated": 0})
 
+    def add(self, pair: int, annotator: int, arm: str, first: Vote | None, second: Vote | None) -> None:
+        """Add what a person said on a pair of an assignment that counts; of several decisions the first one given here.
 
-def second_votes(study: Study, filters: TableEffectFilters) -> SecondVotes:
-    """Read the second votes of a study with their first votes.
+        arm : of the assignment, for a second vote that names none
+        """
+        key = (pair, annotator)
+        if first:
+            self.firsts.setdefault(key, first.verdict)
+        if second and not first:
+            self.excluded["without_first_vote"] += 1
+        elif second and key in self.decisions:
+            self.excluded["repeated"] += 1
+        elif second and first:
+            self.decisions[key] = _Decision(pair, annotator, second.arm or arm or NO_ARM, first, second)
 
-    As in all findings, only submitted, not excluded assignments for rating that fill a slot count; of several decisions
-    of a person on one pair, the first.
-    Raises: UnknownName for an unknown data set, system or pair of systems.
-    """
-    filters.check(study)
-    pairs = _pairs(study, filters)
-    collected = _read(study, filters, pairs)
-    if filters.complete_only:
-        _drop_incomplete(collected, _slots(_batches(study, filters)))
-    revised = Rating.objects.of_question(MAIN).filter(
-        stage=Rating.Stage.REVISED, display__pair__matchup__instance__study=study
-    )
-    collected.excluded |= count_exclusions(revised.filter(filters.pairs("display__pair__")), filters.batches)
-    return replace(
-        _arrays(study, collected, pairs), chosen=selection_rows(filters.batches_for_rating(study), filters.batches)
-    )
+    def drop_incomplete(self, slots: Mapping[int, int]) -> None:
+        """Leave out the decisions on pairs that lack one of some slot, or in some arm.
+
+        slots  : how many raters each pair is for
+        source : Predicting Text Preference Via Structured Comparative Reasoning, §6.5, which keeps the questions with useful
+                 responses from all annotators that they were given to
+        """
+        arms: dict[int, list[str]] = {}
+        for one in self.decisions.values():
+            arms.setdefault(one.pair, []).append(one.arm)
+        every = set().union(*arms.values())
+        complete = {pair for pair, found in arms.items() if set(found) == every and len(found) >= slots.get(pair, 0)}
+        kept = {key: one for key, one in self.decisions.items() if one.pair in complete}
+        self.excluded["pair_incomplete"] = len(self.decisions) - len(kept)
+        self.decisions = kept
 
 
 def arm_sort_key(name: str) -> tuple[int, str, int, str]:
@@ -192,102 +161,37 @@ def arm_sort_key(name: str) -> tuple[int, str, int, str]:
     return KINDS.index(arm.kind), words, int(digits or 0), arm.variant
 
 
-def table_verdicts(study: Study) -> dict[int, int]:
-    """Return the verdicts that judges reached with the tables they made, by the table's primary key.
+def agreed_verdicts(said: Iterable[tuple[int | None, float | None]]) -> dict[int, float]:
+    """Return the verdicts that judges reached with the tables they made, by the table's key.
 
-    Only parsed, not negated judgments of the first repeat count. Tables with conflicting verdicts (from both orders, or
-    from several runs) are left out.
+    Tables with conflicting verdicts (from both orders, or from several runs) are left out.
+
+    said : table and verdict of each parsed, not negated judgment of the first repeat that made one
     """
-    by_table: dict[int, set[int]] = {}
-    makings = TableMaking.objects.filter(
-        table__study=study,
-        judgment__status=Judgment.Status.PARSED,
-        judgment__question=MAIN,
-        judgment__repeat=0,
-        judgment__negated=False,
-    )
-    for table, verdict in makings.order_by().values_list("table__pk", "judgment__verdict"):
-        if verdict is not None:
+    by_table: dict[int, set[float]] = {}
+    for table, verdict in said:
+        if table is not None and verdict is not None:
             by_table.setdefault(table, set()).add(verdict)
     return {table: verdicts.pop() for table, verdicts in by_table.items() if len(verdicts) == 1}
 
 
-def _pairs(study: Study, filters: TableEffectFilters) -> dict[int, tuple[int, int | None]]:
-    """Return instance (its place by data set and ID) and gold of each selected pair, by the pair's primary key."""
-    place = {
-        pk: place for place, (*_, pk) in enumerate(sorted(study.instances.values_list("dataset", "instance_id", "pk")))
-    }
-    gold = dict(study.instances.exclude(gold=None).values_list("pk", "gold"))
-    rows = Pair.objects.filter(filters.pairs(), matchup__instance__study=study).order_by()
-    names = ("pk", "matchup__instance_id", "matchup__system_a__name", "matchup__system_b__name")
-    return {
-        pk: (place[instance], gold_verdict(gold.get(instance), a, b)) for pk, instance, a, b in rows.values_list(*names)
-    }
+def arrays_of(
+    collected: Collected,
+    pairs: Mapping[int, tuple[int, int | None]],
+    *,
+    implied: Mapping[int, float],
+    reasoned: Collection[int],
+    **known: Any,
+) -> SecondVotes:
+    """Return the collected decisions as arrays, in the order in which they were given.
 
-
-def _batches(study: Study, filters: TableEffectFilters) -> list[Batch]:
-    return list(Batch.objects.for_rating().filter(study=study) if filters.batches is None else filters.batches)
-
-
-def _slots(batches: list[Batch]) -> dict[int, int]:
-    """Return how many raters each pair is for: the slots of its HITs."""
-    rows = HitPair.objects.filter(hit__batch__in=batches).order_by()
-    return dict(rows.values_list("pair").annotate(Count("hit__slots")))
-
-
-def _read(study: Study, filters: TableEffectFilters, pairs: Collection[int]) -> _Collected:
-    # Several queries instead of one join over five tables, which is slow on a planner without statistics.
-    batches = _batches(study, filters)
-    counted = Assignment.objects.counted().filter(hit__batch__in=batches).order_by()
-    assignments = {pk: (annotator, arm) for pk, annotator, arm in counted.values_list("pk", "annotator_id", "arm")}
-    first, second = (_votes(batches, stage) for stage in (Rating.Stage.FIRST, Rating.Stage.REVISED))
-    displays = Display.objects.filter(assignment__hit__batch__in=batches).order_by("assignment_id", "position")
-    collected = _Collected()
-    for display, assignment, pair in displays.values_list("pk", "assignment_id", "pair_id"):
-        if assignment in assignments and pair in pairs:
-            _add(collected, pair, *assignments[assignment], first.get(display), second.get(display))
-    return collected
-
-
-def _votes(batches: list[Batch], stage: str) -> dict[int, _Vote]:
-    """Return the votes of a stage by their display."""
-    rows = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__batch__in=batches).order_by()
-    found = rows.values_list("display_id", "pk", "verdict", "active_seconds", "arm", "table__pk")
-    return {display: _Vote(pk, verdict, seconds, arm, table) for display, pk, verdict, seconds, arm, table in found}
-
-
-def _add(collected: _Collected, pair: int, annotator: int, arm: str, first: _Vote | None, second: _Vote | None) -> None:
-    key = (pair, annotator)
-    if first:
-        collected.firsts.setdefault(key, first.verdict)
-    if second and not first:
-        collected.excluded["without_first_vote"] += 1
-    elif second and key in collected.decisions:
-        collected.excluded["repeated"] += 1
-    elif second and first:
-        collected.decisions[key] = _Decision(pair, annotator, second.arm or arm or NO_ARM, first, second)
-
-
-def _drop_incomplete(collected: _Collected, slots: Mapping[int, int]) -> None:
-    """Leave out the decisions on pairs that lack one of some slot, or in some arm.
-
-    source : Predicting Text Preference Via Structured Comparative Reasoning, §6.5, which keeps the questions with useful
-             responses from all annotators that they were given to
+    pairs    : place of the instance by data set and id, whatever its primary key is, and gold, by pair
+    implied  : verdicts by table, of `agreed_verdicts`
+    reasoned : ratings with a reason
+    known    : the other fields of `SecondVotes`
     """
-    arms: dict[int, list[str]] = {}
-    for one in collected.decisions.values():
-        arms.setdefault(one.pair, []).append(one.arm)
-    every = set().union(*arms.values())
-    complete = {pair for pair, found in arms.items() if set(found) == every and len(found) >= slots.get(pair, 0)}
-    kept = {key: one for key, one in collected.decisions.items() if one.pair in complete}
-    collected.excluded["pair_incomplete"] = len(collected.decisions) - len(kept)
-    collected.decisions = kept
-
-
-def _arrays(study: Study, collected: _Collected, pairs: Mapping[int, tuple[int, int | None]]) -> SecondVotes:
     rows = list(collected.decisions.values())
     arms = tuple(sorted({row.arm for row in rows}, key=arm_sort_key))
-    implied = table_verdicts(study)
     pair, annotator = _codes(row.pair for row in rows), _codes(row.annotator for row in rows)
     votes = Decisions(
         _numbers(row.first.verdict for row in rows),
@@ -295,7 +199,6 @@ def _arrays(study: Study, collected: _Collected, pairs: Mapping[int, tuple[int, 
         _numbers(pairs[row.pair][1] for row in rows),
         _numbers(implied.get(row.second.table or 0) for row in rows),
     )
-    reasoned = set(_with_reason(study).values_list("pk", flat=True))
     others = {
         "first": _numbers(collected.firsts.values()),
         "first_pair": _codes(key[0] for key in collected.firsts),
@@ -316,15 +219,8 @@ def _arrays(study: Study, collected: _Collected, pairs: Mapping[int, tuple[int, 
         others_before=agreement_with_others(votes.before, pair, annotator, **others),
         others_after=agreement_with_others(votes.after, pair, annotator, **others),
         excluded=collected.excluded,
-        scripted=frozenset(study.annotators.filter(kind=Annotator.Kind.SCRIPTED).values_list("pk", flat=True)),
+        **known,
     )
-
-
-def _with_reason(study: Study) -> QuerySet[Rating]:
-    of_study = Rating.objects.of_question(MAIN).filter(
-        stage=Rating.Stage.REVISED, display__assignment__hit__batch__study=study
-    )
-    return of_study.exclude(reason="").order_by()
 
 
 def _codes(values: Iterable[int]) -> IntArray:

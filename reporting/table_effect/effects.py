@@ -1,4 +1,4 @@
-"""The effect of comparison tables: people's votes before and after one, by arm, and differences between arms."""
+"""The effect of comparison tables: people's votes before and after one, by arm, and differences between arms. No models."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -11,7 +11,6 @@ from analysis.revision import BY_CHANGE, BY_MOVE, BY_TABLE, SCORES, Decisions, d
 from analysis.types import FloatArray, IntArray
 from annotation.core.arms import Arm, BadArm
 from annotation.core.version import VERSION
-from annotation.models import Study
 from reporting.core.estimates import (
     Basis,
     Estimate,
@@ -23,7 +22,7 @@ from reporting.core.estimates import (
 )
 from reporting.core.instance_selection import english_note
 from reporting.core.scripted import SCRIPTED
-from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, second_votes
+from reporting.table_effect.arrays import SecondVotes, TableEffectFilters
 
 TIE_IN_SCORE = "a tie scores 0, or 1 where the gold is a tie"
 TIE_IN_CHANGE = "a tie is right where the gold is a tie, else a tie"
@@ -63,17 +62,15 @@ RANGES = {  # of the means, and of the shares that arms are compared by
 Rows = dict[str, tuple[FloatArray, Basis]]  # sums per decision, and their basis
 
 
-def table_effect(study: Study, filters: TableEffectFilters | None = None) -> dict[str, Any]:
-    """Compute what the second stage changed in each arm, and the differences between arms."""
-    filters = filters or TableEffectFilters()
-    return effect_of(study, filters, second_votes(study, filters))
+def effect_of(study: str, votes: SecondVotes, filters: TableEffectFilters, *, is_two_stage: bool) -> dict[str, Any]:
+    """Compute what the second stage changed in each arm, and the differences between arms.
 
-
-def effect_of(study: Study, filters: TableEffectFilters, votes: SecondVotes) -> dict[str, Any]:
-    """Compute the same from second votes that are already read."""
+    study : its name in addresses
+    votes : those that the filters choose
+    """
     scripted = len(votes.scripted & set(votes.annotator.tolist()))
     found: dict[str, Any] = {
-        "study": study.slug,
+        "study": study,
         "version": VERSION,
         "filters": filters.as_json(),
         "decisions": len(votes),
@@ -88,7 +85,7 @@ def effect_of(study: Study, filters: TableEffectFilters, votes: SecondVotes) -> 
     if scripted:
         found["note"] = SCRIPTED
     if len(votes.arms) < 2:
-        found["why"] = ONE_ARM if len(votes) else NO_SECOND_VOTES if study.is_two_stage else ONE_STAGE
+        found["why"] = ONE_ARM if len(votes) else NO_SECOND_VOTES if is_two_stage else ONE_STAGE
     return found
 
 

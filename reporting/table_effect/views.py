@@ -12,11 +12,11 @@ from django.utils.translation import gettext_lazy as _
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.studies.configurations import configurations
-from annotation.studies.outcomes import batches_named
 from reporting.core.pictures import FILES, chart_response, picture, theme_of
-from reporting.table_effect.arrays import TableEffectFilters, second_votes
+from reporting.table_effect.arrays import TableEffectFilters
 from reporting.table_effect.charts import before_and_after
-from reporting.table_effect.effects import effect_of, table_effect
+from reporting.table_effect.effects import effect_of
+from reporting.table_effect.reading import second_votes, table_effect
 from reporting.table_effect.reasons import reasons_at, reasons_in
 
 REASONS_PER_PAGE = 50
@@ -43,9 +43,9 @@ PICTURE_ALT = _("Points with intervals: the mean before and after, for each arm.
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show votes before and after the second stage by arm, and the reasons."""
-    filters, arm = filters_of(study, request.GET), request.GET.get("arm", ALL_ARMS)
+    filters, arm = filters_of(request.GET), request.GET.get("arm", ALL_ARMS)
     votes = second_votes(study, filters)
-    numbers = effect_of(study, filters, votes)
+    numbers = effect_of(study.slug, votes, filters, is_two_stage=study.is_two_stage)
     places = reasons_in(votes, None if arm == ALL_ARMS else arm)
     page = Paginator(places.tolist(), REASONS_PER_PAGE).get_page(request.GET.get("page"))
     known = configurations(study, checks=False)
@@ -72,7 +72,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     """Return the numbers of the page."""
-    numbers = table_effect(study, filters_of(study, request.GET))
+    numbers = table_effect(study, filters_of(request.GET))
     return JsonResponse(numbers, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
 
 
@@ -80,19 +80,13 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
 def chart(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     """Return the chart, its data or its specification; `theme` is light or dark."""
     theme = theme_of(request)
-    return chart_response(before_and_after(table_effect(study, filters_of(study, request.GET)), theme), form)
+    return chart_response(before_and_after(table_effect(study, filters_of(request.GET)), theme), form)
 
 
-def filters_of(study: Study, query: QueryDict) -> TableEffectFilters:
-    """Read `dataset`, `system` (once or twice) and `batch` (repeated).
-
-    Raises: UnknownName for an unknown batch.
-    """
-    return TableEffectFilters(
-        dataset=query.get("dataset", ""),
-        systems=tuple(dict.fromkeys(name for name in query.getlist("system") if name)),
-        batches=batches_named(study, [name for name in query.getlist("batch") if name]),
-    )
+def filters_of(query: QueryDict) -> TableEffectFilters:
+    """Read `dataset`, `system` (once or twice) and `batch` (repeated)."""
+    systems, batches = (tuple(dict.fromkeys(one for one in query.getlist(name) if one)) for name in ("system", "batch"))
+    return TableEffectFilters(query.get("dataset", ""), systems, batches or None)
 
 
 def query_of(filters: TableEffectFilters, **more: str) -> str:
@@ -101,7 +95,7 @@ def query_of(filters: TableEffectFilters, **more: str) -> str:
     if filters.dataset:
         query.append(("dataset", filters.dataset))
     query += [("system", name) for name in filters.systems]
-    query += [("batch", batch.name) for batch in filters.batches or ()]
+    query += [("batch", name) for name in filters.batches or ()]
     return urlencode(query)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand, argument
-from annotation.studies.outcomes import batches_named
 from annotation.studies.services import find_study
-from reporting.table_effect.arrays import TableEffectFilters, second_votes
+from reporting.table_effect.arrays import TableEffectFilters
 from reporting.table_effect.effects import effect_of
+from reporting.table_effect.reading import second_votes
 from reporting.table_effect.reasons import all_reasons
 from reporting.table_effect.text import as_text
 
@@ -41,12 +41,12 @@ class Command(TandemCommand):
         filters = TableEffectFilters(
             dataset=options["dataset"],
             systems=tuple(options["systems"]),
-            batches=batches_named(study, options["batch"]),
+            batches=tuple(dict.fromkeys(options["batch"])) or None,
             seed=options["seed"],
             complete_only=options["complete_only"],
         )
         votes = second_votes(study, filters)
-        numbers = effect_of(study, filters, votes)
+        numbers = effect_of(slug, votes, filters, is_two_stage=study.is_two_stage)
         reasons = list(all_reasons(votes)) if options["reasons"] else []
         if options["reasons"] and options["format"] == "json":
             numbers["reasons"] = reasons

@@ -7,10 +7,10 @@ from random import Random
 import pytest
 from django.utils import timezone
 
-from annotation.models import Annotator, Assignment, Batch, Instance, Rating, Study
+from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Instance, Rating, Study
 from annotation.questions.questions import Answer
 from annotation.studies.log import log
-from judging.models import Completion, Judge, JudgeRun, Judgment
+from judging.models import Completion, Judge, JudgeRun, Judgment, TableMaking
 from reporting.bundle.exporting import export_bundle
 from tests.factories import ask_more, criterion
 from tests.reporting.builders import (
@@ -32,7 +32,7 @@ def build_varied(slug: str = "varied") -> Study:
     draw = Random(7)
     study = build_study(slug)
     ask_more(study, criterion("fluency", strength=True, tie_kinds=True))
-    study.protocol, study.arms = "two-stage", ["none"]
+    study.protocol, study.arms = "two-stage", ["none", "table:c8"]
     study.save()
     first = build_configuration(study, instances=9, pairs=3)
     other = build_configuration(study, instances=6, pairs=3, dataset="talk", systems=("third", "first-system"))
@@ -46,6 +46,7 @@ def build_varied(slug: str = "varied") -> Study:
             raw = [(draw.random(), None if one is None else draw.random(), draw.random()) for one in values]
             separate(built, raw, values, **measure)
     _judged([first, other, loose], draw)
+    Instance.objects.filter(study=study, instance_id="news-1").update(instance_id="news-last")
     Instance.objects.filter(study=study, position__in=[0, 2, 10]).update(
         gold={"better": "first-system", "why": "clear"}
     )
@@ -64,6 +65,8 @@ def build_varied(slug: str = "varied") -> Study:
         study, "news", first.system_a, first.system_b, first.matchups[-2:], first.pairs[-2:], name="draft"
     )
     Batch.objects.filter(pk=draft.batch.pk).update(status="draft")
+    _decided_again(first)
+    _shown_tables(first, Random(8))
     log(study=study, kind="rejected", assignment=Assignment.objects.filter(excluded=True).first(), reason="too fast")
     return study
 
@@ -136,6 +139,44 @@ def _check(built: Built) -> None:
         for display in earlier.displays.all():
             shown = again.displays.create(pair=display.pair, position=display.position, a_is_left=not display.a_is_left)
             Rating.objects.create(display=shown, verdict=1)
+
+
+def _decided_again(built: Built) -> None:
+    """Let a person vote twice on a pair of another batch too, and twice on a hidden check."""
+    again = build_batch(
+        built.study,
+        built.dataset,
+        built.system_a,
+        built.system_b,
+        built.matchups[:2],
+        built.pairs[:2],
+        name="again",
+    )
+    for place in range(2):
+        rate(again, place, "bob", [1, -1, 0], active_seconds=7.5)
+    checks = Assignment.objects.filter(hit__batch__study=built.study).exclude(purpose="rating")
+    for made in (*Assignment.objects.filter(hit__batch=again.batch), *checks):
+        for display in made.displays.all()[1:]:
+            Rating.objects.create(display=display, stage="revised", verdict=1)
+
+
+def _shown_tables(built: Built, draw: Random) -> None:
+    """Show judges' tables in one arm, of two that raters are in, with a reason where one is given."""
+    Assignment.objects.filter(hit__batch__study=built.study).update(arm="none")
+    tables = {}
+    for place, pair in enumerate(pair for pairs in built.pairs for pair in pairs):
+        tables[pair.pk] = ComparisonTable.objects.create(
+            study=built.study, table_id=f"c8-{place}", pair=pair, variant="c8", rows=[{"aspect": "text 0 and more"}]
+        )
+    for cell in Judgment.objects.of_question(0).filter(run__judge__name="plain", pair__in=tables).order_by("pk"):
+        table = tables[cell.pair_id] if draw.random() < 0.9 else None
+        TableMaking.objects.create(judgment=cell, table=table, record={"samples": ["[[A]] since it has text 0"]})
+    for second in Rating.objects.of_question(0).filter(stage="revised", table=None).order_by("pk"):
+        second.active_seconds = draw.choice([None, round(draw.random() * 30, 2)])
+        second.reason = draw.choice(["", "as I see it now"])
+        second.arm = draw.choice(["", "none", "table:c8"])
+        second.table = tables.get(second.display.pair_id) if second.arm == "table:c8" else None
+        second.save()
 
 
 def _judged(everything: list[Built], draw: Random) -> None:

@@ -23,7 +23,8 @@ from reporting.bundle.records import TABLES
 from reporting.bundle.verifying import verify_bundle
 from reporting.exports.rows import rating_rows
 from reporting.findings.study_findings import findings
-from tests.reporting.bundle.test_verifying import in_row, rewrite
+from reporting.table_effect.reading import table_effect
+from tests.reporting.bundle.test_verifying import in_row, rewrite, stated
 from tests.whole_study import build_whole_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -60,6 +61,9 @@ def test_the_study_is_the_same_beside_itself(varied: Study, bundle: Path, as_sho
     copy = Study.objects.get(slug="copy")
 
     assert shown(copy) == as_shown
+    effects = [table_effect(one) for one in (copy, varied)]
+    assert [one["excluded"].pop("withdrawn") > 0 for one in effects] == [False, True]
+    assert {**effects[0], "study": varied.slug} == effects[1]
     assert without(rating_rows(copy), "study") == without(rating_rows(varied), "study")
     named = ("study", "id", "run", "pair")
     assert without(judgment_rows(copy), *named) == without(judgment_rows(varied), *named)
@@ -170,10 +174,15 @@ def test_what_stays_here_is_in_no_file(varied: Study, as_shown: str, tmp_path: P
     assert '"gone"' not in told
     copy = import_bundle(out, slug="copy")
     assert shown(copy) == as_shown
+    assert not {"with_reason", "table_verdict"} & set(stated(out)["table_effect"]["arms"][1])
+    assert "towards_table" not in stated(out)["table_effect"]["differences"][0]
 
     export_bundle(varied, tmp_path / "bare", Contents(texts=False))
     call_command("verify_bundle", str(tmp_path / "bare"))
     told = unpacked(tmp_path / "bare")
+    assert {"with_reason", "table_verdict"} & set(stated(tmp_path / "bare")["table_effect"]["arms"][1]) == {
+        "with_reason"
+    }
     assert "text 0" not in told
     assert "clear" not in told
     assert "[[A]]" not in told

@@ -6,6 +6,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Study
 from reporting.bundle.layout import BadBundle
-from reporting.bundle.numbers import filters_of_numbers
+from reporting.bundle.numbers import OF_PAGES, filters_of_numbers, table_effect
+from reporting.bundle.opening import open_bundle
+from reporting.bundle.study_data import BundledStudy
 from reporting.bundle.verifying import verify_bundle
 from reporting.findings.study_findings import findings, findings_under
+from reporting.table_effect.reading import table_effect as shown_effect
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -39,7 +43,7 @@ def without_withdrawn(found: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_numbers_are_those_of_the_findings_page(varied: Study, bundle: Path) -> None:
     numbers = stated(bundle)
-    others = numbers.pop("others")
+    others, *_ = (numbers.pop(name) for name in ("others", *OF_PAGES))
     shown = json.loads(json.dumps(findings(varied)))
     assert any(one["raters"][0]["exclusions"]["withdrawn"] for one in shown["configurations"])
     assert numbers == without_withdrawn(shown)
@@ -121,6 +125,45 @@ def test_a_changed_rating_is_named_by_the_numbers_that_it_moves(copy: Path) -> N
     with pytest.raises(CommandError, match=r"configurations\[\d\]\.raters\[0\].*stated .*, found ") as refused:
         call_command("verify_bundle", str(copy))
     assert "more" in str(refused.value)
+
+
+def test_what_tables_change_is_stated_as_the_page_shows_it(varied: Study, bundle: Path) -> None:
+    shown = json.loads(json.dumps(shown_effect(varied)))
+    assert min(shown["excluded"].values()) > 0, shown["excluded"]
+    control, table = shown["arms"]
+    assert min(table[name] for name in ("with_gold", "with_others", "with_table", "with_reason")) > 0
+    assert table["decisions"] > table["table_verdict"]["known"] > 0
+    assert (control["with_table"], shown["scripted_raters"], len(shown["chosen"])) == (0, 1, 2)
+    shown["excluded"]["withdrawn"] = 0
+    assert stated(bundle)["table_effect"] == shown
+
+
+def test_rows_that_say_something_else_change_what_tables_change(copy: Path, bundle: Path) -> None:
+    def changed_arm(file: str, which: Callable[[dict[str, Any]], object], **change: Any) -> dict[str, Any]:
+        shutil.copytree(bundle, copy, dirs_exist_ok=True)
+        places = [place for place, row in enumerate(open_bundle(copy).rows(file)) if which(row)]
+        rewrite(copy, f"{file}.jsonl.gz", in_row(lambda row: {**row, **change}, *places))
+        found: dict[str, Any] = table_effect(BundledStudy(open_bundle(copy)))["arms"][1]
+        return found
+
+    said = stated(bundle)["table_effect"]["arms"][1]
+    turned = changed_arm("judgments", lambda row: row["verdict"] == -1, verdict=1)
+    assert turned["table_verdict"] != said["table_verdict"]
+    assert changed_arm("records/tablemaking", itemgetter("table"), table=None)["table_verdict"]["known"] == 0
+    assert changed_arm("records/assignment", itemgetter("arm"), arm="table:c8")["decisions"] > said["decisions"]
+    in_ratings: dict[str, dict[str, Any]] = {
+        "moves": {"rating": 0},
+        "second_seconds": {"active_seconds": 1000.5},
+        "with_reason": {"reason": ""},
+        "decisions": {"arm": "none"},
+        "with_table": {"table": None},
+    }
+    for number, change in in_ratings.items():
+        assert changed_arm("ratings", itemgetter("table"), **change)[number] != said[number], number
+    with pytest.raises(
+        BadBundle, match=r"table_effect\.arms\[1\]\.with_table: stated"
+    ):  # of which findings say nothing
+        verify_bundle(copy)
 
 
 def link(copy: Path) -> None:
@@ -215,15 +258,17 @@ def test_numbers_and_the_names_of_what_they_are_of_that_do_not_follow_are_refuse
         one.update(pairs=one["pairs"] + 1, system_a="third")
         one["raters"][1].update(rater="judge:other")
         one["raters"][2].update(counts=None)  # left out
+        numbers["table_effect"]["arms"][1].update(arm="placebo:c8")
 
     changed(copy, other)
     with pytest.raises(BadBundle) as caught:
         verify_bundle(copy)
     first, *told = str(caught.value).splitlines()
-    assert first == "4 of numbers.json differ from what follows from the rows:"
+    assert first == "5 of numbers.json differ from what follows from the rows:"
     assert sorted(one.partition(", found")[0].strip() for one in told) == [
         "configurations[0].pairs: stated 9",
         'configurations[0].raters[1].rater: stated "judge:other"',
         "configurations[0].raters[2].counts: stated null",
         'configurations[0].system_a: stated "third"',
+        'table_effect.arms[1].arm: stated "placebo:c8"',
     ]

@@ -24,7 +24,7 @@ from annotation.rating.votes import lock_first_votes, save_vote, submit_assignme
 from judging.models import Judge, JudgeRun, Judgment, TableMaking
 from reporting.core.charts import NO_DATA, to_svg
 from reporting.core.text import estimate_text
-from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, arm_sort_key, second_votes
+from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, arm_sort_key
 from reporting.table_effect.charts import before_and_after
 from reporting.table_effect.effects import (
     NO_CHANGE,
@@ -35,8 +35,8 @@ from reporting.table_effect.effects import (
     NO_VERDICT,
     ONE_ARM,
     effect_of,
-    table_effect,
 )
+from reporting.table_effect.reading import second_votes, table_effect
 from reporting.table_effect.text import as_text
 from reporting.templatetags.numbers import decimals
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, token_of
@@ -406,7 +406,7 @@ def test_data_sets_systems_and_batches_choose_the_decisions(decided: Built) -> N
         return int(table_effect(decided.study, TableEffectFilters(**filters))["decisions"])
 
     assert n() == 9
-    assert n(dataset="chat") == n(systems=("third-system",)) == n(batches=(other.batch,)) == 1
+    assert n(dataset="chat") == n(systems=("third-system",)) == n(batches=(other.batch.name,)) == 1
     assert n(systems=("second-system",)) == 9
     assert n(systems=("second-system", "first-system")) == n(dataset="news", systems=("first-system",)) == 8
     for filters in ({"dataset": "nope"}, {"systems": ("third-system", "first-system")}, {"dataset": "\x00"}):
@@ -504,7 +504,8 @@ def made_votes(table: list[Row], control: list[Row]) -> SecondVotes:
 
 
 def difference_of(table: list[Row], control: list[Row], name: str) -> dict[str, Any]:
-    (one,) = effect_of(Study(slug="made"), TableEffectFilters(rounds=20), made_votes(table, control))["differences"]
+    votes, filters = made_votes(table, control), TableEffectFilters(rounds=20)
+    (one,) = effect_of("made", votes, filters, is_two_stage=True)["differences"]
     return dict(one[name])
 
 
