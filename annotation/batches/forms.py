@@ -27,10 +27,10 @@ from annotation.batches.sampling import (
     own_settings,
 )
 from annotation.core.keys import new_seed
+from annotation.core.measured import names_of
 from annotation.models import Batch, Study
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.presets import batch_defaults
-from annotation.studies.separability_runs import names_of
 
 ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, IDS = "all", "random", "top", "stratified", "importance", "ids"
 HOW: list[tuple[str, str | Promise]] = [

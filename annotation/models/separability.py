@@ -6,12 +6,12 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from annotation.core.measured import Measure
 from annotation.models.importing import Matchup, System
 from annotation.models.studies import Study
 
 LONGEST_MODEL = 300
 LONGEST_LABEL = 500
-SHORT_FINGERPRINT = 8  # characters in a label, at least
 _NOT_DRAWN = -1  # replaces NULL in the constraint, since NULLs are never equal
 
 
@@ -40,33 +40,14 @@ class Measured(models.Model):
         abstract = True
 
     @property
-    def measure(self) -> tuple[str, str, str, int | None, int | None, int | None]:
+    def measure(self) -> Measure:
         """The settings that must be equal in runs whose alignments are compared or combined."""
-        return (self.similarity, self.model, self.model_fingerprint, self.samples, self.cross_pairs, self.seed)
-
-    @property
-    def is_drawn(self) -> bool:
-        """Tell whether only a sample of the generations or cross pairs was compared."""
-        return self.samples is not None or self.cross_pairs is not None
+        return Measure(self.similarity, self.model, self.model_fingerprint, self.samples, self.cross_pairs, self.seed)
 
     @property
     def label(self) -> str:
-        """The measure's label, as in `bertscore (small), 3 generations, seed 1`."""
-        return self.label_with(0)
-
-    def is_called(self, name: str) -> bool:
-        """Tell whether `name` is the label, with or without a prefix of the model's fingerprint."""
-        lengths = range(SHORT_FINGERPRINT, len(self.model_fingerprint) + 1)
-        return name == self.label or any(name == self.label_with(length) for length in lengths)
-
-    def label_with(self, characters: int) -> str:
-        """Return the label with so many characters of the fingerprint, which distinguishes models of one name."""
-        model = ", ".join(part for part in (self.model, self.model_fingerprint[:characters]) if part)
-        parts = [f"{self.similarity} ({model})" if self.model else self.similarity]
-        parts += [f"{self.samples} generations"] if self.samples else []
-        parts += [f"{self.cross_pairs} cross pairs"] if self.cross_pairs else []
-        parts += [f"seed {self.seed}"] if self.seed is not None else []
-        return ", ".join(parts)
+        """The measure's label."""
+        return self.measure.label
 
 
 class SeparabilityRun(Measured):

@@ -12,8 +12,8 @@ from analysis import similarity as similarities
 from analysis.errors import AnalysisError, NotFinite
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError
+from annotation.core.measured import Measure
 from annotation.core.version import VERSION
-from annotation.models import SeparabilityRun
 from annotation.separability.encoders import default_model
 from annotation.separability.language_models import BoundModel, SimilarityModel, find_similarity_model
 
@@ -55,7 +55,7 @@ class AlignmentMeasure:
     @property
     def label(self) -> str:
         """The label of its runs."""
-        return SeparabilityRun(**self.identity).label
+        return Measure(**self.identity).label
 
     def generator(self, *names: str) -> np.random.Generator:
         """Return the generator of the draw with these names, independent of other draws."""

@@ -9,12 +9,13 @@ from django.utils.translation import gettext as _
 
 from analysis import similarity as similarities
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
+from annotation.core.measured import find_run, names_of
 from annotation.models import Generation, SeparabilityRun, Study
 from annotation.separability.alignments import Progress, align
 from annotation.separability.measure import AlignmentMeasure, measure_of
 from annotation.separability.store import SeparabilityResult, normalised, parse_group, store
 from annotation.studies.configurations import Configuration, configurations
-from annotation.studies.separability_runs import find_run, names_of, runs_by_configuration
+from annotation.studies.separability_runs import runs_by_configuration
 
 _LATIN_ONLY = ("rouge1", "rouge1-length")
 

@@ -1,52 +1,18 @@
 """The systems whose texts were sampled here, and their settings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, QuerySet
 
 from annotation.models import Generation, Study
+from judging.generation.sampled_at import FIELDS, SampledAt
 from judging.models import GenerationRun
 
 
-@dataclass(frozen=True)
-class SampledAt:
-    """A system with sampled texts.
-
-    system, name : primary key and name
-    temperature  : `None`: the endpoint's own
-    like         : equal for systems that differ only in temperature or seed
-    """
-
-    system: int
-    name: str
-    model: str
-    endpoint: str
-    temperature: float | None
-    samples: int
-    like: tuple[str, ...]
-
-
-def temperatures_of(study: Study) -> list[SampledAt]:
-    """List a study's sampled systems with stored texts, grouped by equal settings except for the temperature.
-
-    Within a group they are sorted by temperature.
-    """
-    systems = dict(study.systems.order_by().values_list("name", "pk"))
-    found = [
-        SampledAt(
-            systems[run.name], run.name, run.model, run.endpoint.name, run.temperature, run.samples, _likeness(run)
-        )
-        for run in runs_of(study)
-        if run.name in systems
-    ]
-    return sorted(found, key=lambda one: (one.like, one.temperature is not None, one.temperature or 0.0, one.system))
-
-
-def _likeness(run: GenerationRun) -> tuple[str, ...]:
-    others = {name: value for name, value in run.params.items() if name not in ("temperature", "seed")}
-    return (run.base_url, run.model, run.template, run.system_prompt, repr(sorted(others.items())))
+def temperatures_of(study: Study) -> dict[str, SampledAt]:
+    """Return how the texts of a study's sampled systems were made, by the systems' names."""
+    return {row["name"]: SampledAt.of(row) for row in runs_of(study).values(*FIELDS)}
 
 
 def runs_of(study: Study) -> QuerySet[GenerationRun]:

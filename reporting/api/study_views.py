@@ -35,8 +35,8 @@ from reporting.findings.snapshots import Snapshot, snapshot_of
 from reporting.findings.views import BEING_COMPUTED, RETRY
 from reporting.leaderboard.leaderboard import leaderboard
 from reporting.separability.arrays import THRESHOLDS
-from reporting.separability.distributions import distinguishable
 from reporting.separability.stability import stabilities
+from reporting.separability.study_separability import distinguishable
 from reporting.separability.views import filters_of as separability_filters
 from reporting.table_effect.reading import table_effect
 from reporting.table_effect.views import filters_of as table_effect_filters

@@ -7,6 +7,8 @@ from annotation.questions.questions import MAIN, Question
 from reporting.bundle.layout import Contents
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Filters, StudyData
+from reporting.separability.arrays import SeparabilityData, SeparabilityFilters
+from reporting.separability.distributions import separability_numbers
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters
 from reporting.table_effect.effects import effect_of
 
@@ -37,6 +39,9 @@ class Source(Protocol):
     def second_votes(self) -> SecondVotes:
         """Return people's second votes with their first votes."""
 
+    def separability(self, filters: SeparabilityFilters) -> SeparabilityData:
+        """Return what the page on separability is computed from."""
+
 
 def table_effect(source: Source) -> Numbers:
     """Compute what comparison tables change, without what rests on rows that stayed at home: reasons, who made which table."""
@@ -53,8 +58,22 @@ def table_effect(source: Source) -> Numbers:
     return found
 
 
+def main_question(source: Source) -> Question | None:
+    """Return the question that pages are about when they are opened; None where there is one, which has no name."""
+    return source.questions[MAIN] if len(source.questions) > 1 else None
+
+
+def distinguishable(source: Source) -> Numbers:
+    """Compute how distinguishable the systems are."""
+    filters = SeparabilityFilters(question=main_question(source))
+    return separability_numbers(source.separability(filters), filters)
+
+
 # Numbers of further pages, each as the page shows it when it is opened; of format 2 on.
-OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {"table_effect": table_effect}
+OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {
+    "table_effect": table_effect,
+    "distinguishable": distinguishable,
+}
 
 
 def filters_of_numbers(question: Question | None = None, *, revised: bool = False) -> Filters:

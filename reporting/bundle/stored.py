@@ -8,6 +8,8 @@ from annotation.questions.questions import Question
 from reporting.bundle.layout import EVERYTHING, Contents
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.data.reading import read_study
+from reporting.separability.arrays import ConfigurationRatings, SeparabilityData, SeparabilityFilters
+from reporting.separability.reading import read_separability, selected_configurations
 from reporting.table_effect.arrays import SecondVotes
 from reporting.table_effect.reading import second_votes
 
@@ -49,3 +51,9 @@ class StoredStudy:
         """Return people's second votes with their first votes."""
         found = second_votes(self.study)
         return replace(found, excluded={**found.excluded, "withdrawn": 0})
+
+    def separability(self, filters: SeparabilityFilters) -> SeparabilityData:
+        """Return what the page on separability is computed from."""
+        data = self.data(Filters(question=filters.question, estimates_only=True))
+        rated = [ConfigurationRatings.of(one) for one in data.configurations]
+        return read_separability(self.study, filters, selected_configurations(self.study, filters), rated)

@@ -179,8 +179,7 @@ class Structure:
         else:
             chosen = is_of & self.is_free & (True if among is None else among)
             taken = of_here & chosen[self.pair_matchup]
-        listed = np.flatnonzero(chosen)
-        listed = listed[np.argsort(self.instance[listed], kind="stable")]
+        listed = self._listed(chosen)
         place = np.full(len(self.matchup), -1)
         place[listed] = np.arange(len(listed))
         return SelectedRows(
@@ -197,6 +196,14 @@ class Structure:
         """Return how the instances of batches were selected, where that needs a caveat."""
         hits = {one["id"]: int((self.hit_batch == one["id"]).sum()) for one in batches}
         return [row for one in batches for row in caveat_rows(one["name"], one["selection"], hits[one["id"]])]
+
+    def free_of(self, key: Key) -> IntArray:
+        """Return all matchups of a configuration but those for checks only, in the order of the instances."""
+        return self._listed((self.key_codes == self.code_of[key]) & self.is_free)
+
+    def _listed(self, chosen: BoolArray) -> IntArray:
+        listed = np.flatnonzero(chosen)
+        return listed[np.argsort(self.instance[listed], kind="stable")]
 
     def _chances(self, matchups: IntArray) -> FloatArray:
         rated = np.isin(self.hit_batch, self.rated_batches)

@@ -5,10 +5,9 @@ No models.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.database.columns import places, places_of_two
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import RatedPairs
+from reporting.bundle.alignment_rows import AlignmentRows
 from reporting.bundle.judge_rows import JURY, ORDERS, PENDING, STATUSES, JudgeRows, jury_rows
 from reporting.bundle.layout import Contents
 from reporting.bundle.opening import Bundle
@@ -30,18 +30,10 @@ from reporting.findings.data.inputs import (
     Filters,
     JuryMembers,
     Selected,
-    StudyAlignments,
     StudyData,
 )
-from reporting.findings.data.separability_bins import (
-    Separability,
-    SeparabilityMeasure,
-    separability_of,
-    why_not_computed,
-)
+from reporting.separability.arrays import SeparabilityData, SeparabilityFilters
 from reporting.table_effect.arrays import SecondVotes
-
-MEASURE = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")
 
 
 class BundledStudy:
@@ -52,6 +44,7 @@ class BundledStudy:
         self.structure = Structure(bundle)
         self.work = read_work(bundle, self.structure)
         self.ratings = read_ratings(bundle, self.structure, self.work)
+        self.alignments = AlignmentRows(bundle, self.structure)
 
     @property
     def slug(self) -> str:
@@ -84,7 +77,7 @@ class BundledStudy:
             ConfigurationData(
                 configuration=one.compared,
                 selection=Selected(self._instance_ids(one), structure.pairs_in(one)),
-                separability=self._separability(one, filters),
+                separability=self.alignments.separability(one, filters.bins),
                 people=people[number],
                 judges=tuple(found for judge in judges if (found := judge.on(one, structure)) is not None),
                 chosen=one.chosen,
@@ -99,7 +92,7 @@ class BundledStudy:
         return StudyData(
             slug=self.slug,
             configurations=configurations,
-            alignments=self._alignments(),
+            alignments=self.alignments.by_shared_measure(),
             scripted=self.work.scripted,
             checks=self._checks({code for one in people for code in one.rated.raters}),
             amendments=self.bundle.study["amendments"],
@@ -118,6 +111,10 @@ class BundledStudy:
     def second_votes(self) -> SecondVotes:
         """Return people's second votes with their first votes."""
         return read_second_votes(self.bundle, self.structure, self.work, self.ratings, self._cells)
+
+    def separability(self, filters: SeparabilityFilters) -> SeparabilityData:
+        """Return what the page on separability is computed from; of the filters only the question is heeded."""
+        return self.alignments.of_page(self.data(Filters(question=filters.question, estimates_only=True)))
 
     def _instance_ids(self, one: SelectedRows) -> tuple[str, ...]:
         places_of = self.structure.instance[one.matchup].tolist()
@@ -206,60 +203,6 @@ class BundledStudy:
         found = {code: Checks(*(counts[code, name] for name in names)) for code in codes}
         return {code: one for code, one in found.items() if one.gold_asked or one.repeat_asked}
 
-    @cached_property
-    def _runs(self) -> list[dict[str, Any]]:
-        """The separability runs, the latest first."""
-        rows = self.bundle.rows("records/separabilityrun")
-        return sorted(rows, key=lambda row: (row["computed_at"], row["id"]), reverse=True)
-
-    @cached_property
-    def _aligned(self) -> FloatArray:
-        """(6, n) run, place of the matchup, separability, and the raw alignments."""
-        found = self.bundle.numbers_in("separability", "run", "matchup", "separability", "self_a", "self_b", "cross")
-        found[1] = places(self.structure.matchup, found[1])
-        return found
-
-    def _separability(self, one: SelectedRows, filters: Filters) -> Separability:
-        runs = [run for run in self._runs if (run["dataset"], run["system_a"], run["system_b"]) == one.key]
-        run = _best(runs)
-        if run is None:
-            why = why_not_computed(self.structure.index[one.of_here])
-            return Separability(None, np.full(len(one.matchup), np.nan), None, why)
-        aligned = self._aligned[:, self._aligned[0] == run["id"]]
-        by_matchup = np.argsort(aligned[1])
-        row = places(integers(aligned[1])[by_matchup], one.matchup)
-        values = np.append(aligned[2][by_matchup], np.nan)[row]
-        return separability_of(values, _measured(run), not_computed=int((row < 0).sum()), bins=filters.bins)
-
-    def _alignments(self) -> StudyAlignments | None:
-        """Return the alignments of all configurations by one measure that every one has, if there is one."""
-        by_key = {
-            key: {
-                _measure(run): run
-                for run in reversed(self._runs)
-                if (run["dataset"], run["system_a"], run["system_b"]) == key
-            }
-            for key in self.structure.covered
-        }
-        of_covered = [run for known in by_key.values() for run in known.values()]
-        shared = [
-            run
-            for run in self._runs
-            if any(run["id"] == one["id"] for one in of_covered)
-            and all(_measure(run) in known for known in by_key.values())
-        ]
-        shared.sort(key=lambda run: run["computed_at"], reverse=True)
-        found = _best(shared)
-        if found is None:
-            return None
-        chosen = [known[_measure(found)]["id"] for known in by_key.values()]
-        wanted = np.isin(self._aligned[0], chosen) & self.structure.is_free[integers(self._aligned[1])]
-        aligned = self._aligned[:, wanted]
-        aligned = aligned[:, np.argsort(aligned[1], kind="stable")]
-        rows = tuple(places(integers(aligned[1]), one.matchup) for one in self.structure.selections)
-        first = next(run for run in self._runs if run["id"] == chosen[0])
-        return StudyAlignments(_measured(first), np.ascontiguousarray(aligned[3:].T), rows)
-
     def _judges(self, filters: Filters) -> list[JudgeRows]:
         """Return the judges that were asked the question, by name, each with the latest outcome of each presentation."""
         settings = {row["id"]: row for row in self.bundle.rows("records/judge")}
@@ -329,19 +272,3 @@ class BundledStudy:
 def _at(values: FloatArray, rows: IntArray) -> FloatArray:
     """Return the values of some rows, NaN for -1."""
     return np.append(values, np.nan)[rows]
-
-
-def _measure(run: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(run[name] for name in MEASURE)
-
-
-def _measured(run: Mapping[str, Any]) -> SeparabilityMeasure:
-    settings = {name: run[name] for name in MEASURE[1:] if run[name] not in (None, "")}
-    return SeparabilityMeasure(run["similarity"], settings, run["group"], run["low"], run["high"])
-
-
-def _best(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the run of the similarity computed last: of all generations and cross pairs before samples, then the latest."""
-    alike = [run for run in runs if run["similarity"] == runs[0]["similarity"]]
-    drawn = [run["samples"] is not None or run["cross_pairs"] is not None for run in alike]
-    return min(zip(drawn, range(len(alike)), alike, strict=True))[2] if alike else None

@@ -18,6 +18,7 @@ ANSWER = "answer"
 NAMES = {
     *("study", "question", "dataset", "batch", "instance", "similarity", "rater", "judge", "judge_a", "judge_b"),
     *("system", "system_a", "system_b", "systems", "opponent", "first", "second", "arm", "control", "variant"),
+    *("similarities", "label", "between", "models", "cut"),
 }
 
 

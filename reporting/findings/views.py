@@ -10,9 +10,9 @@ from django.utils.http import http_date
 from django.utils.translation import override
 
 from annotation.core.http import is_htmx
+from annotation.core.measured import names_of
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
-from annotation.studies.separability_runs import names_of
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
 from reporting.exports.files import LINES

@@ -13,10 +13,6 @@ from analysis.bootstrap import Interval, cluster_sums, mean_rows
 from analysis.errors import AnalysisError
 from analysis.separability import normalise
 from analysis.types import FloatArray, IntArray
-from annotation.questions.questions import MAIN
-from annotation.studies.outcomes import Selection, batches_for_rating, select
-from annotation.studies.presets import batch_defaults
-from judging.models import JudgeRun
 from reporting.core.estimates import (
     Basis,
     Estimate,
@@ -27,13 +23,15 @@ from reporting.core.estimates import (
     number,
     share_estimate,
 )
-from reporting.core.judge_raters import judge_raters
-from reporting.core.people import people_rater
 from reporting.core.raters import PEOPLE, Rater
-from reporting.core.selected_batches import selection_rows
 from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY
 from reporting.findings.data.separability_bins import NOT_COMPUTED
-from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityFilters
+from reporting.separability.arrays import (
+    ConfigurationAlignments,
+    ConfigurationRatings,
+    SeparabilityData,
+    SeparabilityFilters,
+)
 
 CUT_SHARES = (0.1, 0.25, 0.5)  # of the matchups: cuts that are computed besides the one at a consistency of a half
 QUARTER_CUT = "lowest 25%"  # the cut to report where the curve does not cross a half
@@ -52,15 +50,6 @@ WHY = {
 
 
 @dataclass(frozen=True, eq=False)
-class ConfigurationRatings:
-    """The ratings on one configuration, people first, and how its instances were selected."""
-
-    selection: Selection
-    chosen: list[dict[str, Any]]
-    raters: tuple[Rater, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class _Sets:
     """Rating sets of one rater with the separability of each, and the separability of all matchups."""
 
@@ -73,37 +62,23 @@ class _Sets:
     ratings_per_matchup: int
 
 
-def read_ratings(
-    one: ConfigurationAlignments, judge_runs: Sequence[JudgeRun], question: int = MAIN
-) -> ConfigurationRatings:
-    """Read people's and judges' rating sets of a question on a configuration."""
-    selection = select(one.configuration)
-    people = people_rater(selection, None, question=question)
-    judges = judge_raters(selection, judge_runs, drop_incomplete=False, question=question)
-    return ConfigurationRatings(
-        selection, selection_rows(batches_for_rating(one.configuration)), (people, *(judge.rater for judge in judges))
-    )
-
-
 def configuration_advice(
-    one: ConfigurationAlignments, rated: ConfigurationRatings, filters: SeparabilityFilters
+    one: ConfigurationAlignments, rated: ConfigurationRatings, data: SeparabilityData, filters: SeparabilityFilters
 ) -> dict[str, Any]:
     """Compute the advice for one configuration, for people and for each judge."""
     main = one.by_similarity(filters.similarity)
     if main is None:
         return {"similarity": None, "raters": [], "why": NOT_COMPUTED}
-    sets = [_sets(one, main, main.delta, rater, rated.selection) for rater in rated.raters]
+    sets = [_sets(one, main.delta, rater, rated, data) for rater in rated.raters]
     return {**_advice(sets, main.label, filters), "chosen": rated.chosen}
 
 
-def pooled_advice(
-    parts: Sequence[tuple[ConfigurationAlignments, ConfigurationRatings]], filters: SeparabilityFilters
-) -> dict[str, Any]:
-    """Compute the advice over several configurations, with all their alignments normalised together."""
-    label = _shared_label([one for one, _ in parts], filters)
+def pooled_advice(data: SeparabilityData, filters: SeparabilityFilters) -> dict[str, Any]:
+    """Compute the advice over all configurations, with all their alignments normalised together."""
+    label = _shared_label(data.parts, filters)
     if label is None:
         return {"similarity": None, "raters": [], "why": NO_SHARED_SIMILARITY}
-    chosen = [next(part for part in one.by_run if part.label == label) for one, _ in parts]
+    chosen = [next(part for part in one.by_run if part.label == label) for one in data.parts]
     try:
         group = normalise(*np.concatenate([part.raw for part in chosen]).T)
     except AnalysisError:
@@ -111,21 +86,21 @@ def pooled_advice(
     scale = group.high - group.low
     by_name: dict[str, list[_Sets]] = {}
     codes: dict[str, int] = {}
-    for (one, rated), main in zip(parts, chosen, strict=True):
+    for one, rated, main in zip(data.parts, data.rated, chosen, strict=True):
         numbers = np.array([codes.setdefault(name, len(codes)) for name in one.instance_ids], dtype=np.int64)
         delta = main.delta * main.scale / scale
         for rater in rated.raters:
-            found = _sets(one, main, delta, rater, rated.selection, numbers)
+            found = _sets(one, delta, rater, rated, data, numbers)
             by_name.setdefault(rater.name, []).append(found)
     advice = _advice([_pooled_sets(sets) for sets in by_name.values()], label, filters)
-    chosen_rows = [row for _, rated in parts for row in rated.chosen]
+    chosen_rows = [row for rated in data.rated for row in rated.chosen]
     return {**advice, "chosen": chosen_rows, "normalisation": {"group": "study", "min": group.low, "max": group.high}}
 
 
 def _shared_label(everything: Sequence[ConfigurationAlignments], filters: SeparabilityFilters) -> str | None:
     """Return the label of a measure that all configurations share: the selected one, else the latest."""
     for part in everything[0].by_run:
-        if filters.similarity not in ("", part.label, part.run.similarity):
+        if filters.similarity not in ("", part.label, part.run.measure.similarity):
             continue
         # By the whole measure, since two models may have one name.
         if all(any(other.run.measure == part.run.measure for other in one.by_run) for one in everything):
@@ -135,15 +110,14 @@ def _shared_label(everything: Sequence[ConfigurationAlignments], filters: Separa
 
 def _sets(
     one: ConfigurationAlignments,
-    main: RunAlignments,
     delta: FloatArray,
     rater: Rater,
-    selection: Selection,
+    rated: ConfigurationRatings,
+    data: SeparabilityData,
     codes: IntArray | None = None,
 ) -> _Sets:
-    place = {matchup_id: number for number, matchup_id in enumerate(one.matchup_ids)}
-    rows = np.array([place[selection.matchup_ids[code]] for code in rater.sets.instance.tolist()], dtype=np.int64)
-    plan = batch_defaults(one.configuration.study)
+    place = {instance_id: number for number, instance_id in enumerate(one.instance_ids)}
+    rows = np.array([place[rated.instance_ids[code]] for code in rater.sets.instance.tolist()], dtype=np.int64)
     return _Sets(
         rater.name,
         rater.kind,
@@ -151,7 +125,7 @@ def _sets(
         rater.consistency,
         rows if codes is None else codes[rows],
         delta,
-        plan.pairs * (plan.raters if rater.name == PEOPLE else 1),
+        data.pairs_per_hit * (data.raters_per_hit if rater.name == PEOPLE else 1),
     )
 
 

@@ -1,7 +1,7 @@
-"""Querysets to arrays: the alignments of configurations by similarity, and the filters that select them."""
+"""What the numbers on separability are computed from: alignments of configurations by similarity, and filters. No models."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from analysis.scenarios import HALF, Thresholds, median_thresholds, scenarios
 from analysis.types import FloatArray, IntArray
-from annotation.core.errors import UnknownName
-from annotation.models import Alignment, SeparabilityRun, Study
+from annotation.core.measured import Measure, find_run
 from annotation.questions.questions import MAIN, Question
-from annotation.studies.configurations import Configuration, configurations, without_checks
-from annotation.studies.separability_runs import SeparabilityRuns, find_run, labels_of, names_of
+from judging.generation.sampled_at import SampledAt
 from reporting.core.estimates import IntervalSettings
+from reporting.core.raters import Rater
+from reporting.findings.data.inputs import Compared, ConfigurationData
 
 MAX_RUNS = 8  # similarities compared on a page; the latest ones
 MAX_RESAMPLED_ROWS = 1_000_000  # per interval, over all rounds
@@ -58,10 +58,9 @@ class SeparabilityFilters:
         """Return the generator of one sample of texts or points; it depends on its labels only."""
         return np.random.default_rng([self.seed, *(zlib.crc32(label.encode()) for label in labels)])
 
-    def covers(self, configuration: Configuration) -> bool:
+    def covers(self, dataset: str, *systems: str) -> bool:
         """Tell whether a configuration is selected."""
-        names = {configuration.system_a.name, configuration.system_b.name}
-        return self.dataset in ("", configuration.dataset) and names.issuperset(self.systems)
+        return self.dataset in ("", dataset) and set(systems).issuperset(self.systems)
 
     def as_json(self) -> dict[str, Any]:
         """Return the filters as a JSON object."""
@@ -77,6 +76,23 @@ class SeparabilityFilters:
         }
 
 
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A separability run of a configuration.
+
+    key        : its primary key
+    group, low, high : normalisation group, with its smallest and largest alignment
+    computed_at : as ISO 8601
+    """
+
+    key: int
+    measure: Measure
+    group: str
+    low: float
+    high: float
+    computed_at: str
+
+
 @dataclass(frozen=True, eq=False)
 class RunAlignments:
     """Alignments of one configuration from one run, one row per matchup in the order of the instances; NaN is missing.
@@ -86,11 +102,16 @@ class RunAlignments:
     not_computed : matchups that were added after the run
     """
 
-    run: SeparabilityRun
+    run: MeasuredRun
     label: str
     raw: FloatArray
     delta: FloatArray
     not_computed: int
+
+    @classmethod
+    def of(cls, run: MeasuredRun, label: str, values: FloatArray) -> "RunAlignments":
+        """Make them of (n, 4): the raw alignments, and separability."""
+        return cls(run, label, values[:, :3], values[:, 3], int(np.isnan(values[:, 2]).sum()))
 
     @property
     def scale(self) -> float:
@@ -126,9 +147,9 @@ class RunAlignments:
 
 @dataclass(frozen=True, eq=False)
 class ConfigurationAlignments:
-    """One configuration, its matchups, and its alignments from each run, the latest first."""
+    """One configuration, its matchups by their primary keys, and its alignments from each run, the latest first."""
 
-    configuration: Configuration
+    configuration: Compared
     matchup_ids: tuple[int, ...]
     instance_ids: tuple[str, ...]
     by_run: tuple[RunAlignments, ...]
@@ -146,72 +167,51 @@ class ConfigurationAlignments:
         return "\0".join((named.dataset, named.system_a.name, named.system_b.name))
 
 
-def read_alignments(
-    configuration: Configuration, runs: SeparabilityRuns, similarity: str = ""
-) -> ConfigurationAlignments:
-    """Read the alignments of a configuration from its latest runs, with that of `similarity` among them."""
-    rows = list(
-        without_checks(configuration.study, configuration.matchups()).values_list("pk", "instance__instance_id")
-    )
-    labels = labels_of(run for listed in runs.values() for run in listed)
-    known = runs.get(configuration.key, [])
-    chosen = _chosen(known, similarity)
-    places = {pk: place for place, (pk, _) in enumerate(rows)}
-    values: dict[int, FloatArray] = {run.pk: np.full((len(rows), 4), np.nan) for run in chosen}
-    columns = ("run_id", "matchup_id", "self_a", "self_b", "cross", "separability")
-    found = Alignment.objects.filter(run__in=chosen).order_by()
-    for run_id, matchup_id, *alignment in found.values_list(*columns).iterator(chunk_size=5000):
-        if matchup_id in places:
-            values[run_id][places[matchup_id]] = [np.nan if one is None else one for one in alignment]
-    return ConfigurationAlignments(
-        configuration,
-        tuple(pk for pk, _ in rows),
-        tuple(instance_id for _, instance_id in rows),
-        tuple(_run_alignments(run, labels[run.measure], values[run.pk]) for run in chosen),
-        not_shown=len(known) - len(chosen),
-    )
+def shown_runs(runs: Sequence[MeasuredRun], similarity: str = "") -> list[MeasuredRun]:
+    """Return the latest runs; the selected one replaces the last of them if it is older.
 
-
-def _chosen(runs: list[SeparabilityRun], similarity: str) -> list[SeparabilityRun]:
-    """Return the latest runs; the selected one replaces the last of them if it is older."""
-    latest = runs[:MAX_RUNS]
+    runs : of a configuration, the latest first
+    """
+    latest = list(runs[:MAX_RUNS])
     selected = find_run(runs, similarity)
     if selected is not None and selected not in latest:
         latest[-1] = selected
     return latest
 
 
-def selected_configurations(study: Study, filters: SeparabilityFilters) -> list[Configuration]:
-    """List the selected configurations.
+@dataclass(frozen=True, eq=False)
+class ConfigurationRatings:
+    """The ratings on one configuration, people first, and how its instances were selected.
 
-    Raises: UnknownName for a data set or a system that the study does not have.
+    instance_ids : of the selected instances, by their codes in the outcomes
     """
-    known = configurations(study, checks=False)
-    datasets = {one.dataset for one in known}
-    systems = {name for one in known for name in (one.system_a.name, one.system_b.name)}
-    if filters.dataset and filters.dataset not in datasets:
-        raise UnknownName(f"study {study.slug} has no data set {filters.dataset}; it has {_listed(datasets)}")
-    if strangers := set(filters.systems) - systems:
-        raise UnknownName(f"study {study.slug} has no system {_listed(strangers)}; it has {_listed(systems)}")
-    return [one for one in known if filters.covers(one)]
+
+    instance_ids: tuple[str, ...]
+    chosen: list[dict[str, Any]]
+    raters: tuple[Rater, ...]
+
+    @classmethod
+    def of(cls, one: ConfigurationData) -> "ConfigurationRatings":
+        """Take them from what findings are computed from."""
+        return cls(one.selection.instance_ids, one.chosen, one.raters)
 
 
-def check_similarity(runs: SeparabilityRuns, filters: SeparabilityFilters) -> SeparabilityFilters:
-    """Check that a run exists for the selected similarity.
+@dataclass(frozen=True, eq=False)
+class SeparabilityData:
+    """All that the numbers on separability are computed from.
 
-    Raises: UnknownName listing the existing ones.
+    labels  : of all measures of the study
+    sampled : how the texts of systems were made, by their names; of those that were sampled here
+    rated   : the ratings on each of the parts; none where no advice is asked for
+    scripted : codes of raters that are programs
+    pairs_per_hit, raters_per_hit : as planned
     """
-    known = [run for listed in runs.values() for run in listed]
-    if filters.similarity and find_run(known, filters.similarity) is None:
-        computed = "; ".join(names_of(known)) or "none"
-        raise UnknownName(f"no separability was computed by {filters.similarity}; there is {computed}")
-    return filters
 
-
-def _run_alignments(run: SeparabilityRun, label: str, values: FloatArray) -> RunAlignments:
-    not_computed = int(np.isnan(values[:, 2]).sum())
-    return RunAlignments(run, label, values[:, :3], values[:, 3], not_computed)
-
-
-def _listed(names: Sequence[str] | set[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+    slug: str
+    labels: Mapping[Measure, str]
+    parts: tuple[ConfigurationAlignments, ...]
+    sampled: Mapping[str, SampledAt]
+    rated: tuple[ConfigurationRatings, ...]
+    scripted: frozenset[str]
+    pairs_per_hit: int
+    raters_per_hit: int

@@ -1,6 +1,5 @@
 """How distinguishable the systems of a study are, as one JSON object: distributions, scenarios, correlations."""
 
-from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -11,23 +10,11 @@ from analysis.bootstrap import mean_rows
 from analysis.rank_correlation import rank_correlation
 from analysis.scenarios import Scenario
 from annotation.core.version import VERSION
-from annotation.models import Study
-from annotation.studies.configurations import Configuration
-from annotation.studies.separability_runs import labels_of, runs_by_configuration
-from judging.outcomes.judgments import judges_of
 from reporting.core.estimates import Basis, Estimate, build_estimate, mean_estimate
-from reporting.core.people import scripted_codes
 from reporting.core.scripted import SCRIPTED
 from reporting.findings.data.separability_bins import NOT_COMPUTED
-from reporting.separability.advice import configuration_advice, pooled_advice, read_ratings
-from reporting.separability.arrays import (
-    ConfigurationAlignments,
-    RunAlignments,
-    SeparabilityFilters,
-    check_similarity,
-    read_alignments,
-    selected_configurations,
-)
+from reporting.separability.advice import configuration_advice, pooled_advice
+from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityData, SeparabilityFilters
 from reporting.separability.temperatures import by_temperature
 
 BAR_WIDTH = 0.05  # of a histogram, in units of separability
@@ -45,47 +32,27 @@ NO_VALUE = "no instance has a separability: it needs two generations or more of 
 NO_RANKS = "undefined: fewer than two instances have both, or one is the same for all"
 
 
-def distinguishable(study: Study, filters: SeparabilityFilters | None = None) -> dict[str, Any]:
-    """Compute the numbers of all selected configurations, with the advice for each and for all together.
-
-    Raises: UnknownName for an unknown data set, system or similarity.
-    """
-    filters = filters or SeparabilityFilters()
-    return distinguishable_on(study, filters, selected_configurations(study, filters))
-
-
-def distinguishable_on(
-    study: Study,
-    filters: SeparabilityFilters,
-    chosen: Sequence[Configuration],
-    *,
-    each: bool = True,
-    pooled: bool = True,
+def separability_numbers(
+    data: SeparabilityData, filters: SeparabilityFilters, *, each: bool = True, pooled: bool = True
 ) -> dict[str, Any]:
-    """Compute the same for some configurations; `each` and `pooled` say which advice to add."""
-    runs = runs_by_configuration(study)
-    check_similarity(runs, filters)
-    parts = [read_alignments(configuration, runs, filters.similarity) for configuration in chosen]
+    """Compute the numbers of all configurations of the data; `each` and `pooled` say which advice to add, from the ratings."""
     found: dict[str, Any] = {
-        "study": study.slug,
+        "study": data.slug,
         "version": VERSION,
         "filters": filters.as_json(),
-        "similarities": sorted(set(labels_of(run for listed in runs.values() for run in listed).values())),
-        "configurations": [describe(one, filters) for one in parts],
-        "temperatures": by_temperature(study, parts, filters),
+        "similarities": sorted(set(data.labels.values())),
+        "configurations": [describe(one, filters) for one in data.parts],
+        "temperatures": by_temperature(data.sampled, data.parts, filters),
         "pooled_advice": None,
     }
-    if not each and not pooled:
+    if not data.rated:
         return found
-    judge_runs = tuple(judges_of(study, None, question=filters.question_number))
-    rated = [read_ratings(one, judge_runs, filters.question_number) for one in parts]
-    scripted = scripted_codes(study)
     if each:
-        for described, one, ratings in zip(found["configurations"], parts, rated, strict=True):
-            described["advice"] = configuration_advice(one, ratings, filters)
-    if pooled and len(parts) > 1:
-        found["pooled_advice"] = pooled_advice(list(zip(parts, rated, strict=True)), filters)
-    if any(scripted.intersection(ratings.raters[0].rated.raters) for ratings in rated):
+        for described, one, ratings in zip(found["configurations"], data.parts, data.rated, strict=True):
+            described["advice"] = configuration_advice(one, ratings, data, filters)
+    if pooled and len(data.parts) > 1:
+        found["pooled_advice"] = pooled_advice(data, filters)
+    if any(data.scripted.intersection(ratings.raters[0].rated.raters) for ratings in data.rated):
         found["note"] = SCRIPTED
     return found
 
@@ -114,9 +81,9 @@ def _similarity(part: RunAlignments, filters: SeparabilityFilters) -> dict[str, 
     sorted_into = part.codes(filters.threshold)
     found: dict[str, Any] = {
         "label": part.label,
-        "similarity": part.run.similarity,
+        "similarity": part.run.measure.similarity,
         "normalisation": {"group": part.run.group, "min": part.run.low, "max": part.run.high},
-        "computed_at": part.run.computed_at.isoformat(),
+        "computed_at": part.run.computed_at,
         "known": len(known),
         "single_generation": part.single,
         "not_computed": part.not_computed,

@@ -1,5 +1,6 @@
 """The paginated list of one configuration's instances, sorted by separability, with their texts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ def instance_page(
     scenario : only the instances in this one of `SCENARIOS`; all when empty
     """
     thresholds = main.raw_thresholds(kind)
-    rows = main.run.alignments.select_related("matchup__instance")
+    rows = Alignment.objects.filter(run=main.run.key).select_related("matchup__instance")
     if scenario:
         rows = rows.filter(_in_scenario(scenario, thresholds))
     by = F("separability").asc(nulls_last=True) if order == "low" else F("separability").desc(nulls_last=True)
@@ -51,9 +52,9 @@ def instance_page(
 
 def examples(main: RunAlignments, kind: str) -> dict[str, tuple[int, str]]:
     """Return one instance of each scenario, the median one by separability, as (key, id)."""
-    found = {}
+    found, stored = {}, Alignment.objects.filter(run=main.run.key)
     for name in SCENARIOS:
-        rows = main.run.alignments.filter(_in_scenario(name, main.raw_thresholds(kind))).order_by("separability", "pk")
+        rows = stored.filter(_in_scenario(name, main.raw_thresholds(kind))).order_by("separability", "pk")
         middle = rows.count() // 2
         named = rows.values_list("matchup__instance_id", "matchup__instance__instance_id")[middle : middle + 1]
         for key, instance_id in named:
@@ -77,11 +78,10 @@ def _in_scenario(name: str, thresholds: Thresholds) -> Q:
     }[name]
 
 
-def _texts(one: ConfigurationAlignments, alignments: list[Alignment]) -> dict[tuple[int, int], list[str]]:
-    systems = [one.configuration.system_a, one.configuration.system_b]
+def _texts(systems: Sequence[str], alignments: list[Alignment]) -> dict[tuple[int, str], list[str]]:
     instances = [alignment.matchup.instance_id for alignment in alignments]
-    rows: QuerySet[Generation] = Generation.objects.filter(instance__in=instances, system__in=systems)
-    texts = rows.order_by("index").values_list("instance_id", "system_id", "text")
+    rows: QuerySet[Generation] = Generation.objects.filter(instance__in=instances, system__name__in=systems)
+    texts = rows.order_by("index").values_list("instance_id", "system__name", "text")
     return grouped(((instance, system), text) for instance, system, text in texts)
 
 
@@ -93,12 +93,12 @@ def _instance_rows(
     own_a, own_b, cross = raw
     codes = scenarios(own_a, own_b, cross, thresholds).tolist()
     names = {int(code): name for name, code in SCENARIOS.items()}
-    texts = _texts(one, alignments)
-    systems = (one.configuration.system_a, one.configuration.system_b)
+    systems = (one.configuration.system_a.name, one.configuration.system_b.name)
+    texts = _texts(systems, alignments)
     listed = []
     for alignment, code, values in zip(alignments, codes, ((raw - main.run.low) / main.scale).T.tolist(), strict=True):
         instance = alignment.matchup.instance
-        shown = tuple((system.name, tuple(texts.get((instance.pk, system.pk), ()))) for system in systems)
+        shown = tuple((name, tuple(texts.get((instance.pk, name), ()))) for name in systems)
         of_a, of_b, between = (number(value) for value in values)
         name, delta = instance.instance_id, alignment.separability
         listed.append(ListedInstance(instance.pk, name, delta, of_a, of_b, between, names[code], shown))

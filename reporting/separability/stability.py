@@ -12,19 +12,16 @@ from analysis.separability import alignments, separability
 from analysis.stability import Stability, stability, subsampled
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError
+from annotation.core.measured import Measure
 from annotation.core.version import VERSION
-from annotation.models import Generation, SeparabilityRun, Study
+from annotation.models import Generation, Study
 from annotation.separability.measure import AlignmentMeasure, measure_of
 from annotation.studies.separability_runs import runs_by_configuration
+from judging.generation.sampled_systems import temperatures_of
 from reporting.core.estimates import Basis, build_estimate, mean_estimate
-from reporting.separability.arrays import (
-    ConfigurationAlignments,
-    SeparabilityFilters,
-    check_similarity,
-    read_alignments,
-    selected_configurations,
-)
+from reporting.separability.arrays import ConfigurationAlignments, SeparabilityFilters
 from reporting.separability.distributions import NO_TIE
+from reporting.separability.reading import check_similarity, read_alignments, selected_configurations
 from reporting.separability.temperatures import by_temperature
 
 MOST_CHANGE = 2.0  # separability lies between -1 and 1
@@ -60,36 +57,36 @@ def stabilities(study: Study, filters: SeparabilityFilters, *, model: str = "") 
         main, named = one.by_similarity(filters.similarity), one.configuration
         measure = None
         if main is not None:
-            key = (main.run.similarity, main.run.model, main.run.model_fingerprint)
-            measure = measures[key] = measures.get(key) or _measure_of(main.run, model)
+            key = main.run.measure[:3]
+            measure = measures[key] = measures.get(key) or _measure_of(main.run.measure, model)
         systems = {"system_a": named.system_a.name, "system_b": named.system_b.name}
-        found.append({"dataset": named.dataset, **systems, "stability": stability_of(one, filters, measure)})
+        found.append({"dataset": named.dataset, **systems, "stability": stability_of(study, one, filters, measure)})
     return {
         "study": study.slug,
         "version": VERSION,
         "filters": filters.as_json(),
         "configurations": found,
-        "temperatures": by_temperature(study, parts, filters),
+        "temperatures": by_temperature(temperatures_of(study), parts, filters),
     }
 
 
-def _measure_of(run: SeparabilityRun, model: str) -> AlignmentMeasure:
+def _measure_of(used: Measure, model: str) -> AlignmentMeasure:
     """Return the measure of a run, with its model loaded but without its draws.
 
     Raises: AnnotationError.
     """
-    measure = measure_of(similarity=run.similarity, model=model or run.model)
-    if measure.model_fingerprint != run.model_fingerprint:
+    measure = measure_of(similarity=used.similarity, model=model or used.model)
+    if measure.model_fingerprint != used.model_fingerprint:
         raise AnnotationError(
-            f"{run} was computed with another model than {measure.model} here (fingerprint "
-            f"{run.model_fingerprint or 'none'}, here {measure.model_fingerprint}): name its own model, or another "
+            f"{used.label} was computed with another model than {measure.model} here (fingerprint "
+            f"{used.model_fingerprint or 'none'}, here {measure.model_fingerprint}): name its own model, or another "
             "run by its label as the similarity"
         )
     return measure
 
 
 def stability_of(
-    one: ConfigurationAlignments, filters: SeparabilityFilters, measure: AlignmentMeasure | None = None
+    study: Study, one: ConfigurationAlignments, filters: SeparabilityFilters, measure: AlignmentMeasure | None = None
 ) -> dict[str, Any]:
     """Compare separability estimated from subsamples of the texts with that from all texts, on a sample of instances.
 
@@ -98,16 +95,12 @@ def stability_of(
     main = one.by_similarity(filters.similarity)
     if main is None:
         return {"samples": [], "cross_pairs": [], "why": "separability has not been computed"}
-    run = main.run
-    if measure is None and (
-        run.model or run.similarity not in similarities.names() or similarities.needs(run.similarity)
-    ):
-        return {"samples": [], "cross_pairs": [], "why": NEEDS_MODEL, "command": _command(one, main.label)}
-    label = SeparabilityRun(
-        similarity=run.similarity, model=run.model
-    ).label  # all texts are compared, whatever it drew
+    similarity, model = main.run.measure[:2]
+    if measure is None and (model or similarity not in similarities.names() or similarities.needs(similarity)):
+        return {"samples": [], "cross_pairs": [], "why": NEEDS_MODEL, "command": _command(study, one, main.label)}
+    label = Measure(similarity, model).label  # all texts are compared, whatever it drew
     rng = filters.rng("stability", one.seed_label, label)
-    matrices, counts = _matrices(one, measure or measure_of(similarity=run.similarity), filters)
+    matrices, counts = _matrices(one, measure or measure_of(similarity=similarity), filters)
     if not matrices and one.matchup_ids:
         return {"samples": [], "cross_pairs": [], "why": TOO_LONG}
     if not any(min(pair) > 2 for pair in counts):
@@ -133,9 +126,9 @@ def stability_of(
     }
 
 
-def _command(one: ConfigurationAlignments, label: str) -> str:
+def _command(study: Study, one: ConfigurationAlignments, label: str) -> str:
     named = one.configuration
-    parts = ["manage.py", "separability_stability", named.study.slug, "--dataset", named.dataset]
+    parts = ["manage.py", "separability_stability", study.slug, "--dataset", named.dataset]
     return shlex.join([*parts, "--systems", named.system_a.name, named.system_b.name, "--similarity", label])
 
 
@@ -156,13 +149,13 @@ def _matrices(
     count = min(MAX_INSTANCES, len(one.matchup_ids))
     chosen = np.sort(rng.choice(len(one.matchup_ids), size=count, replace=False)).tolist()
     named = one.configuration
-    systems = (named.system_a.pk, named.system_b.pk)
+    systems = (named.system_a.name, named.system_b.name)
     matchups = [one.matchup_ids[place] for place in chosen]
-    rows = Generation.objects.filter(instance__matchups__in=matchups, system__in=systems)
-    texts: dict[tuple[int, int], list[str]] = {}
+    rows = Generation.objects.filter(instance__matchups__in=matchups, system__name__in=systems)
+    texts: dict[tuple[int, str], list[str]] = {}
     names: dict[int, str] = {}
     order = rows.order_by("instance__position", "index")
-    columns = ("instance_id", "instance__instance_id", "system_id", "text")
+    columns = ("instance_id", "instance__instance_id", "system__name", "text")
     for instance, names[instance], system, text in order.values_list(*columns):
         texts.setdefault((instance, system), []).append(text)
     both = {

@@ -1,6 +1,6 @@
 """Separability of the same two models at several temperatures, where Tandem sampled their texts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,7 @@ from analysis.bootstrap import mean_rows
 from analysis.rank_correlation import rank_correlation
 from analysis.separability import has_spread
 from analysis.types import FloatArray
-from annotation.models import Study
-from judging.generation.sampled_systems import SampledAt, temperatures_of
+from judging.generation.sampled_at import SampledAt
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, build_estimate, mean_estimate
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityFilters
 
@@ -20,19 +19,19 @@ Part = tuple[ConfigurationAlignments, RunAlignments, tuple[SampledAt, SampledAt]
 
 
 def by_temperature(
-    study: Study, parts: Sequence[ConfigurationAlignments], filters: SeparabilityFilters
+    sampled: Mapping[str, SampledAt], parts: Sequence[ConfigurationAlignments], filters: SeparabilityFilters
 ) -> list[dict[str, Any]]:
     """Group configurations that differ in the temperatures only, each group on one scale.
 
     A group has two or more configurations whose separability comes from one measure. Systems and temperatures are in the
     order of the models. The rank correlation is with the row of the lowest temperatures.
+
+    sampled : how the texts of systems were made, by their names
     """
     groups: dict[tuple[Any, ...], list[Part]] = {}
-    sampled = {one.system: one for one in temperatures_of(study)} if parts else {}
     for one in parts:
         main, named = one.by_similarity(filters.similarity), one.configuration
-        pair = [sampled.get(system.pk) for system in (named.system_a, named.system_b)]
-        a, b = pair
+        a, b = (sampled.get(system.name) for system in (named.system_a, named.system_b))
         if main is not None and a is not None and b is not None and a.like != b.like:
             first, second = sorted((a, b), key=lambda system: system.like)  # separability is symmetric
             key = (named.dataset, first.like, second.like, main.label)

@@ -30,13 +30,12 @@ from reporting.separability.arrays import (
     THRESHOLDS,
     RunAlignments,
     SeparabilityFilters,
-    check_similarity,
-    read_alignments,
-    selected_configurations,
 )
-from reporting.separability.distributions import SCENARIOS, describe, distinguishable, distinguishable_on
+from reporting.separability.distributions import SCENARIOS, describe
 from reporting.separability.instance_list import ORDERS, examples, instance_page
+from reporting.separability.reading import check_similarity, read_alignments, selected_configurations
 from reporting.separability.stability import stability_of
+from reporting.separability.study_separability import distinguishable, distinguishable_on
 
 PAGE_SIZE = 10
 BATCH_SIZE = 20  # instances that the links to a new batch begin with
@@ -181,7 +180,7 @@ def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
         return charts.similarity_histograms(describe(one, filters), theme)
     if name == "scatter":
         return charts.self_and_cross(one, filters, theme)
-    return charts.stability_curve(stability_of(one, filters), title, theme)
+    return charts.stability_curve(stability_of(study, one, filters), title, theme)
 
 
 def _about_ratings(title: str, filters: SeparabilityFilters) -> str:
@@ -222,7 +221,7 @@ def _details(
         "orders": {name: query_of(filters, **{**narrowed, "order": name}) for name in ORDERS},
         "order": order,
         "scenario": SCENARIO_NAMES.get(scenario, ""),
-        "stability": stability_of(one, filters) if wants_stability else None,
+        "stability": stability_of(study, one, filters) if wants_stability else None,
         "stability_query": query_of(filters, stability="1"),
         "batch_links": _batch_links(study, configuration, main.label),
     }

@@ -10,11 +10,11 @@ from django.urls import reverse
 from analysis import similarity
 from analysis.ranking.bradley_terry import Ties
 from annotation.core.errors import UnknownName
+from annotation.core.measured import names_of
 from annotation.models import Assignment, Rating, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import batches_named
 from annotation.studies.questions import question_named
-from annotation.studies.separability_runs import names_of
 from judging.outcomes.judgments import judges_of
 from reporting.findings.data.inputs import DEFAULT_EPSILON, Filters
 
@@ -27,7 +27,7 @@ def similarity_named(study: Study, name: str | None) -> str | None:
     if not name or name in similarity.names():
         return name or None
     runs = list(study.separability_runs.all())
-    if not any(run.similarity == name or run.is_called(name) for run in runs):
+    if not any(run.similarity == name or run.measure.is_called(name) for run in runs):
         computed = "; ".join(names_of(runs)) or "none yet"
         known = ", ".join(similarity.names())
         raise UnknownName(f"there is no similarity {name}; known: {known}; computed for {study.slug}: {computed}")

@@ -7,6 +7,7 @@ from django.db.models.functions import Length
 
 from analysis.types import Outcomes
 from annotation.core.database.columns import number_columns, places
+from annotation.core.measured import find_run
 from annotation.models import Alignment, Batch, Matchup, Pair, SeparabilityRun, Study
 from annotation.quality.hidden_checks import scores_of
 from annotation.studies.configurations import Configuration, configurations, without_checks
@@ -19,7 +20,7 @@ from annotation.studies.outcomes import (
     select_each,
     select_unplaced,
 )
-from annotation.studies.separability_runs import SeparabilityRuns, find_run, runs_by_configuration
+from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
 from annotation.studies.votes import Whose
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
@@ -213,9 +214,7 @@ def _separabilities(selections: Sequence[Selection], runs: SeparabilityRuns, fil
 
 
 def _measured(run: SeparabilityRun) -> SeparabilityMeasure:
-    names = ("model", "model_fingerprint", "samples", "cross_pairs", "seed")
-    settings = {name: value for name in names if (value := getattr(run, name)) not in (None, "")}
-    return SeparabilityMeasure(run.similarity, settings, run.group, run.low, run.high)
+    return SeparabilityMeasure.of(run.measure, run.group, run.low, run.high)
 
 
 def _alignments(

@@ -8,6 +8,7 @@ import numpy as np
 
 from analysis.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
+from annotation.core.measured import Measure
 from reporting.core.estimates import numbers
 
 NOT_COMPUTED = "separability has not been computed"
@@ -43,6 +44,12 @@ class SeparabilityMeasure:
     group: str = ""
     low: float = 0.0
     high: float = 1.0
+
+    @classmethod
+    def of(cls, measure: Measure, group: str, low: float, high: float) -> "SeparabilityMeasure":
+        """Return the measure of a run."""
+        similarity, *rest = measure._asdict().items()
+        return cls(similarity[1], {name: value for name, value in rest if value not in (None, "")}, group, low, high)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from annotation.studies.questions import question_named
 from annotation.studies.services import find_study
 from reporting.management.commands._separability_filters import FILTERS, filters_of
 from reporting.separability.arrays import THRESHOLDS
-from reporting.separability.distributions import distinguishable
+from reporting.separability.study_separability import distinguishable
 from reporting.separability.text import as_text
 
 

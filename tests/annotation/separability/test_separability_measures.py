@@ -12,6 +12,7 @@ from django.utils import timezone
 from analysis.separability import alignments
 from analysis.similarity import pairwise_rouge1
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
+from annotation.core.measured import names_of
 from annotation.models import Alignment, Generation, Matchup, SeparabilityRun, StagedAlignment, Study
 from annotation.separability import alignments as separability_alignments
 from annotation.separability import measure as separability_measure
@@ -19,7 +20,6 @@ from annotation.separability import texts as separability_texts
 from annotation.separability.measure import default_similarity, measure_of
 from annotation.separability.services import StudyPart, compute_separability, latest_run, latest_runs, require_run
 from annotation.studies.configurations import configurations
-from annotation.studies.separability_runs import names_of
 from tests.annotation.separability.separability_studies import FakeModel, drawn_texts, rows_of, run_of, stored, study_of
 from tests.factories import add_instances, make_study
 

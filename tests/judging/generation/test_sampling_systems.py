@@ -603,9 +603,9 @@ def test_systems_that_differ_by_their_temperature_are_found_together(study: Stud
         else:
             go(study, name, replace(sampling, **change), Writer(), selection=InstanceSelection(limit=1))
     found = temperatures_of(study)
-    assert {one.name: one.temperature for one in found} == {"cold": 0.3, "warm": 0.7, "other": 0.5}
-    by_group = [[one.name for one in found if one.like == like] for like in dict.fromkeys(one.like for one in found)]
-    assert sorted(by_group) == [["cold", "warm"], ["other"]]
+    temperatures = {name: one.temperature for name, one in found.items()}
+    assert temperatures == {"cold": 0.3, "warm": 0.7, "other": 0.5, "nothing": 0.5}
+    assert found["cold"].like == found["warm"].like == found["nothing"].like != found["other"].like
     assert {run.name for run in run_by_system(study).values()} == {"cold", "warm", "other"}
 
 

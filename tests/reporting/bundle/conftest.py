@@ -1,5 +1,6 @@
 """A study with something of everything that findings depend on, and its bundle."""
 
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -227,3 +228,8 @@ def bundle(varied: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bundles") / "varied"
     export_bundle(varied, folder)
     return folder
+
+
+@pytest.fixture
+def copy(bundle: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(bundle, tmp_path / "copy")

@@ -25,11 +25,6 @@ from reporting.table_effect.reading import table_effect as shown_effect
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture
-def copy(bundle: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(bundle, tmp_path / "copy")
-
-
 def stated(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
     return found

@@ -14,7 +14,7 @@ from annotation.studies.outcomes import batches_named
 from annotation.studies.votes import read_votes
 from reporting.findings.study_findings import findings
 from reporting.separability.arrays import SeparabilityFilters
-from reporting.separability.distributions import distinguishable
+from reporting.separability.study_separability import distinguishable
 from tests.factories import add_instances, make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]

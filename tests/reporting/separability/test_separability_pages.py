@@ -17,7 +17,7 @@ from judging.models import Endpoint, GenerationRun
 from reporting.findings.data.asked import similarity_named
 from reporting.findings.study_findings import findings
 from reporting.separability.arrays import MAX_RUNS, SeparabilityFilters
-from reporting.separability.distributions import distinguishable
+from reporting.separability.study_separability import distinguishable
 from tests.factories import make_user, token_of
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 from tests.reporting.separability.pages import (

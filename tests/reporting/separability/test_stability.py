@@ -15,7 +15,8 @@ from analysis.similarity import get
 from annotation.models import Generation
 from annotation.separability import measure as separability_measure
 from annotation.studies.separability_runs import runs_by_configuration
-from reporting.separability.arrays import SeparabilityFilters, read_alignments, selected_configurations
+from reporting.separability.arrays import SeparabilityFilters
+from reporting.separability.reading import read_alignments, selected_configurations
 from reporting.separability.stability import stability_of
 from tests.annotation.separability.separability_studies import FakeModel
 from tests.reporting.builders import Built, build_configuration, build_study
@@ -85,7 +86,8 @@ def test_stability_in_a_terminal_is_that_of_the_page(capsys: Any) -> None:
     made = of_trees()
     filters = SeparabilityFilters()
     runs = runs_by_configuration(made.study)
-    on_page = stability_of(read_alignments(selected_configurations(made.study, filters)[0], runs), filters)
+    one = read_alignments(selected_configurations(made.study, filters)[0], runs)
+    on_page = stability_of(made.study, one, filters)
     assert [row["samples"] for row in on_page["samples"]] == [2, 3]
     assert stability_printed(capsys) == json.loads(json.dumps(on_page))
     (three,) = stability_printed(capsys, "--samples", "3")["samples"]

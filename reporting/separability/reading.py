@@ -1,0 +1,131 @@
+"""Querysets to arrays: alignments and ratings of configurations."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analysis.types import FloatArray
+from annotation.core.errors import UnknownName
+from annotation.core.measured import find_run, labels_of, names_of
+from annotation.models import Alignment, SeparabilityRun, Study
+from annotation.questions.questions import MAIN
+from annotation.studies.configurations import Configuration, configurations, without_checks
+from annotation.studies.outcomes import batches_for_rating, select
+from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
+from judging.generation.sampled_systems import temperatures_of
+from judging.models import JudgeRun
+from judging.outcomes.judgments import judges_of
+from reporting.core.judge_raters import judge_raters
+from reporting.core.people import people_rater, scripted_codes
+from reporting.core.selected_batches import selection_rows
+from reporting.findings.data.inputs import Compared, ComparedSystem
+from reporting.separability.arrays import (
+    ConfigurationAlignments,
+    ConfigurationRatings,
+    MeasuredRun,
+    RunAlignments,
+    SeparabilityData,
+    SeparabilityFilters,
+    shown_runs,
+)
+
+
+def read_separability(
+    study: Study,
+    filters: SeparabilityFilters,
+    chosen: Sequence[Configuration],
+    rated: Sequence[ConfigurationRatings] = (),
+) -> SeparabilityData:
+    """Read the alignments of some configurations, and put them beside the ratings on these.
+
+    Raises: UnknownName for an unknown similarity.
+    """
+    runs = runs_by_configuration(study)
+    check_similarity(runs, filters)
+    parts = tuple(read_alignments(configuration, runs, filters.similarity) for configuration in chosen)
+    return SeparabilityData(
+        slug=study.slug,
+        labels=labels_of(run for listed in runs.values() for run in listed),
+        parts=parts,
+        sampled=temperatures_of(study) if parts else {},
+        rated=tuple(rated),
+        scripted=frozenset(scripted_codes(study) if rated else ()),
+        pairs_per_hit=study.pairs_per_hit,
+        raters_per_hit=study.raters_per_hit,
+    )
+
+
+def read_alignments(
+    configuration: Configuration, runs: SeparabilityRuns, similarity: str = ""
+) -> ConfigurationAlignments:
+    """Read the alignments of a configuration from its latest runs, with that of `similarity` among them."""
+    rows = list(
+        without_checks(configuration.study, configuration.matchups()).values_list("pk", "instance__instance_id")
+    )
+    labels = labels_of(run for listed in runs.values() for run in listed)
+    known = [_measured(run) for run in runs.get(configuration.key, [])]
+    chosen = shown_runs(known, similarity)
+    places = {pk: place for place, (pk, _) in enumerate(rows)}
+    values: dict[int, FloatArray] = {run.key: np.full((len(rows), 4), np.nan) for run in chosen}
+    columns = ("run_id", "matchup_id", "self_a", "self_b", "cross", "separability")
+    found = Alignment.objects.filter(run__in=list(values)).order_by()
+    for run_id, matchup_id, *alignment in found.values_list(*columns).iterator(chunk_size=5000):
+        if matchup_id in places:
+            values[run_id][places[matchup_id]] = [np.nan if one is None else one for one in alignment]
+    systems = (configuration.system_a, configuration.system_b)
+    return ConfigurationAlignments(
+        Compared(configuration.dataset, *(ComparedSystem(one.name, one.family) for one in systems)),
+        tuple(pk for pk, _ in rows),
+        tuple(instance_id for _, instance_id in rows),
+        tuple(RunAlignments.of(run, labels[run.measure], values[run.key]) for run in chosen),
+        not_shown=len(known) - len(chosen),
+    )
+
+
+def _measured(run: SeparabilityRun) -> MeasuredRun:
+    return MeasuredRun(run.pk, run.measure, run.group, run.low, run.high, run.computed_at.isoformat())
+
+
+def read_ratings(study: Study, chosen: Sequence[Configuration], question: int = MAIN) -> list[ConfigurationRatings]:
+    """Read people's and judges' rating sets of a question on some configurations."""
+    judge_runs = judges_of(study, None, question=question)
+    return [_ratings_on(one, judge_runs, question) for one in chosen]
+
+
+def _ratings_on(one: Configuration, judge_runs: Sequence[JudgeRun], question: int) -> ConfigurationRatings:
+    selection = select(one)
+    people = people_rater(selection, None, question=question)
+    judges = judge_raters(selection, judge_runs, drop_incomplete=False, question=question)
+    chosen = selection_rows(batches_for_rating(one))
+    return ConfigurationRatings(selection.instance_ids, chosen, (people, *(judge.rater for judge in judges)))
+
+
+def selected_configurations(study: Study, filters: SeparabilityFilters) -> list[Configuration]:
+    """List the selected configurations.
+
+    Raises: UnknownName for a data set or a system that the study does not have.
+    """
+    known = configurations(study, checks=False)
+    datasets = {one.dataset for one in known}
+    systems = {name for one in known for name in (one.system_a.name, one.system_b.name)}
+    if filters.dataset and filters.dataset not in datasets:
+        raise UnknownName(f"study {study.slug} has no data set {filters.dataset}; it has {_listed(datasets)}")
+    if strangers := set(filters.systems) - systems:
+        raise UnknownName(f"study {study.slug} has no system {_listed(strangers)}; it has {_listed(systems)}")
+    return [one for one in known if filters.covers(one.dataset, one.system_a.name, one.system_b.name)]
+
+
+def check_similarity(runs: SeparabilityRuns, filters: SeparabilityFilters) -> SeparabilityFilters:
+    """Check that a run exists for the selected similarity.
+
+    Raises: UnknownName listing the existing ones.
+    """
+    known = [run for listed in runs.values() for run in listed]
+    if filters.similarity and find_run(known, filters.similarity) is None:
+        computed = "; ".join(names_of(known)) or "none"
+        raise UnknownName(f"no separability was computed by {filters.similarity}; there is {computed}")
+    return filters
+
+
+def _listed(names: Sequence[str] | set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

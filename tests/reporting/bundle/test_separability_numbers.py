@@ -1,0 +1,85 @@
+"""What the page on separability shows when it is opened follows from a bundle's rows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import QueryDict
+
+from annotation.models import Batch, Study
+from judging.models import Endpoint, GenerationRun
+from reporting.bundle.exporting import export_bundle
+from reporting.bundle.importing import import_bundle
+from reporting.bundle.layout import BadBundle, Contents
+from reporting.bundle.verifying import verify_bundle
+from reporting.separability.study_separability import distinguishable
+from reporting.separability.views import filters_of
+from tests.reporting.builders import build_batch, build_configuration, build_study, rate, separate
+from tests.reporting.bundle.test_verifying import in_row, rewrite, stated
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+def shown(study: Study) -> dict[str, Any]:
+    """Return the page's JSON when it is opened."""
+    found: dict[str, Any] = json.loads(json.dumps(distinguishable(study, filters_of(study, QueryDict()))))
+    return found
+
+
+def test_the_numbers_are_those_of_the_page(varied: Study, bundle: Path) -> None:
+    numbers = stated(bundle)["distinguishable"]
+    assert numbers["filters"]["question"] == "overall"
+    raters = [one["advice"]["raters"] for one in numbers["configurations"]]
+    assert [len(one) for one in raters] == [0, 7, 7]
+    assert numbers["note"]  # one rater is a program
+    assert numbers == shown(varied)
+
+
+def test_alignments_that_no_finding_uses_are_not_changed_unnoticed(copy: Path) -> None:
+    rewrite(copy, "separability.jsonl.gz", in_row(lambda row: {**row, "self_a": 1 - row["self_a"]}, *range(9)))
+    with pytest.raises(BadBundle) as caught:
+        verify_bundle(copy)
+    first, *told = str(caught.value).splitlines()
+    assert first.endswith("of numbers.json differ from what follows from the rows:")
+    assert told
+    assert all(one.startswith("  distinguishable.configurations[1].similarities[") for one in told)
+
+
+@pytest.fixture
+def heated() -> Study:
+    """A study of systems sampled at two temperatures, with two measures, and an instance that is a gold check only."""
+    endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small")
+    study = build_study("heated")
+    for number, heat in enumerate(("0.8", "0.2")):
+        systems = (f"small-{heat}", f"large-{heat}")
+        one = build_configuration(study, instances=5, pairs=2, systems=systems, prefix=f"x{heat}")
+        for similarity in ("bertscore", "rouge1"):
+            settings = {"model": "m", "model_fingerprint": f"abcdefgh{number}"} if similarity == "bertscore" else {}
+            raw = [(0.9, None if place == 1 else 0.8, place / (7 + number)) for place in range(5)]
+            values = [None if own is None else 0.9 - cross for _, own, cross in raw]
+            separate(one, raw, values, similarity=similarity, **settings)
+        for place in range(4):
+            rate(one, place, "ann", [-1, (-1) ** place])
+        one.hits[4].delete()
+        checks = (study, one.dataset, one.system_a, one.system_b, one.matchups[4:], one.pairs[4:])
+        gold = build_batch(*checks, name=f"gold-{heat}")
+        Batch.objects.filter(pk=gold.batch.pk).update(purpose="gold")
+        for name in systems:
+            settings = {"model": name.split("-")[0], "temperature": float(heat), "samples": 2, "seed": number}
+            GenerationRun.objects.create(study=study, endpoint=endpoint, name=name, **settings)
+    return study
+
+
+def test_temperatures_and_all_configurations_together_come_back(heated: Study, tmp_path: Path) -> None:
+    export_bundle(heated, tmp_path / "bundle")
+    export_bundle(heated, tmp_path / "bare", Contents(texts=False, reasons=False))
+
+    numbers = stated(tmp_path / "bundle")["distinguishable"]
+    assert numbers == stated(tmp_path / "bare")["distinguishable"] == shown(heated)
+    assert [one["matchups"] for one in numbers["configurations"]] == [4, 4]
+    assert numbers["similarities"] == ["bertscore (m, abcdefgh0)", "bertscore (m, abcdefgh1)", "rouge1"]
+    assert [row["temperatures"] for row in numbers["temperatures"][0]["rows"]] == [[0.2, 0.2], [0.8, 0.8]]
+    assert numbers["pooled_advice"]["similarity"] == "rouge1"
+    assert numbers["pooled_advice"]["raters"][0]["rating_sets"] == 2 * (4 - 1)  # one has no separability
+    assert numbers == {**shown(import_bundle(tmp_path / "bundle", slug="again")), "study": "heated"}
