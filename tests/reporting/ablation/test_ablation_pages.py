@@ -32,13 +32,20 @@ PAGE, START = "reporting:ablation", "reporting:start-ablation"
 # The command
 
 
+def only(study: Study, *names: str) -> None:
+    study.instances.exclude(instance_id__in=names).delete()
+
+
 def run(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> Any:
     capsys.readouterr()
     call_command("sc2_ablation", "side", *arguments, format="json", **options)
     return json.loads(capsys.readouterr().out)
 
 
-def test_command_asks_reports_and_asks_nothing_again(stand_in: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_asks_reports_and_asks_nothing_again(
+    study: Study, stand_in: StandIn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    only(study, "i1", "i3")
     options = {"endpoint": "near", "part": ["methods", "samples", "schemes"], "rounds": 2, "samples": [1, 4, 8]}
     expected = run(capsys, estimate=True, **options)
     assert stand_in.calls == 0
@@ -50,7 +57,7 @@ def test_command_asks_reports_and_asks_nothing_again(stand_in: StandIn, capsys: 
     ]  # fmt: skip
     exact = row_of(found, "schemes", "sc2", scheme="exact")
     assert exact["calls_per_verdict"]["comparator"]["value"] == exact["comparator_calls"] == 56
-    assert exact["support"]["n"] == 10
+    assert exact["support"]["n"] == 4
     assert all(row["rounds_done"] == 2 for rows in found["parts"].values() for row in rows)
     assert sum({row["judge"]: row["calls_made"] for rows in found["parts"].values() for row in rows}.values()) == (
         stand_in.calls
@@ -62,9 +69,8 @@ def test_command_asks_reports_and_asks_nothing_again(stand_in: StandIn, capsys: 
     assert run(capsys, estimate=True, **options)["total"]["calls"] == 0
 
 
-def test_command_stops_at_the_cap_and_resumes_with_a_higher_one(
-    stand_in: StandIn, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_stops_at_the_cap_and_resumes_with_a_higher_one(study: Study, stand_in: StandIn) -> None:
+    only(study, "i1", "i3")
     options = {"endpoint": "near", "part": ["methods"], "rounds": 1, "in_flight": 1}
     a_call = Decimal(18) / 1_000_000
     with pytest.raises(CommandError, match="cap") as stopped:
@@ -75,7 +81,8 @@ def test_command_stops_at_the_cap_and_resumes_with_a_higher_one(
     assert JudgeRun.objects.exclude(status="done").count() == 0
 
 
-def test_command_ends_where_the_endpoint_refuses(stand_in: StandIn) -> None:
+def test_command_ends_where_the_endpoint_refuses(study: Study, stand_in: StandIn) -> None:
+    only(study, "i1", "i3")
     stand_in.script = [Reply(401, '{"error": {"message": "no such key"}}')] * 50
     with pytest.raises(CommandError, match="resumes without repeating a call"):
         call_command("sc2_ablation", "side", endpoint="near", part=["methods"], rounds=1)
@@ -122,7 +129,7 @@ def test_command_prints_tables_and_csv(asked: Study, capsys: pytest.CaptureFixtu
 
 
 def test_howto_can_be_walked_through(stand_in: StandIn, study: Study, capsys: pytest.CaptureFixture[str]) -> None:
-    study.instances.exclude(instance_id__in=["i1", "i2"]).delete()
+    only(study, "i1")
     assert walk("docs/howto/compare_ways_of_judging.md", {"mine": "side", "local": "near"}) == ["sc2_ablation"] * 6
     assert '"difference_to_direct"' in capsys.readouterr().out
     assert JudgeRun.objects.count() == 8  # six methods, and SC² with 1 and 4 tables
@@ -172,10 +179,11 @@ def test_page_without_gold_shows_agreement_and_no_empty_columns(reader: Client, 
 def test_page_says_what_it_takes_and_starts_it_for_a_worker(
     reader: Client, study: Study, stand_in: StandIn, django_capture_on_commit_callbacks: Any
 ) -> None:
+    only(study, "i1", "i3")
     answered = reader.post(reverse(PAGE, args=[study.slug]), CHOSEN)
     assert answered.status_code == 200
     page = answered.content.decode()
-    assert "<strong>280 calls</strong>" in page  # five pairs, two rounds, 4 single answers, 8 draws and 16 of SC²
+    assert "<strong>112 calls</strong>" in page  # two pairs, two rounds, 4 single answers, 8 draws and 16 of SC²
     assert not JudgeRun.objects.exists()
     with django_capture_on_commit_callbacks(execute=True):
         answered = reader.post(reverse(START, args=[study.slug]), CHOSEN)
@@ -187,7 +195,7 @@ def test_page_says_what_it_takes_and_starts_it_for_a_worker(
     assert "data-poll" in page.content.decode()
     for queued in JudgeRun.objects.all():
         execute(queued.pk, stop=StopFlag())
-    assert stand_in.calls == 280
+    assert stand_in.calls == 112
     page = reader.get(reverse(PAGE, args=[study.slug]))
     assert "6 of 6 runs are done." in page.content.decode()
     assert "data-poll" not in page.content.decode()
