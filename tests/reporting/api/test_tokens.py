@@ -13,7 +13,10 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 from rest_framework.authtoken.models import Token
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
 from rest_framework.test import APIClient
+from rest_framework.views import APIView
 
 from annotation.core.errors import BadFields
 from annotation.members.tokens import digest_of, make_token
@@ -53,21 +56,45 @@ def whole() -> Whole:
     return build_whole_study("mine")
 
 
-def test_each_scope_opens_its_own_requests_and_no_others(client: Client, whole: Whole) -> None:
+class Opened(APIException):
+    """Stands for whatever lies behind the permissions of a request."""
+
+    status_code = 418
+
+
+def stop_behind_permissions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be read or done once a request is allowed."""
+    check = APIView.check_permissions
+
+    def check_and_stop(view: APIView, request: Request) -> None:
+        check(view, request)
+        raise Opened
+
+    monkeypatch.setattr(APIView, "check_permissions", check_and_stop)
+
+
+def test_each_scope_opens_its_own_requests_and_no_others(
+    client: Client, whole: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = User.objects.create_superuser("root", password="a long enough one")
     headers = {scope: header_of(root, scope) for scope in ("read", "manage", "configure", "personal")}
     opened: dict[str, set[tuple[str, str]]] = {scope: set() for scope in headers}
+    for_all, scoped = [], []
     for route in api_routes():
-        if not route.callback.cls.authentication_classes or route.name == "api:api-root":
-            for method in UNSAFE:
-                assert ask(client, route, method, whole, "", headers=headers["read"]).status_code == 405, route.name
-            continue
+        is_for_all = not route.callback.cls.authentication_classes or route.name == "api:api-root"
+        (for_all if is_for_all else scoped).append(route)
+    for route in for_all:
+        for method in UNSAFE:
+            assert ask(client, route, method, whole, "", headers=headers["read"]).status_code == 405, route.name
+    stop_behind_permissions(monkeypatch)
+    for route in scoped:
         for method in methods_of(route):
             for scope, header in headers.items():
                 answer: Any = ask(client, route, method, whole, "", headers=header)
-                if answer.status_code != 403:
+                if answer.status_code == Opened.status_code:
                     opened[scope].add((method, route.name))
                 else:
+                    assert answer.status_code == 403, (method, route.name)
                     assert "This token lacks the scope" in body_of(answer), (method, route.name)
     assert {method for method, _ in opened["read"]} == {"GET"}
     assert len(opened["read"]) > 40
