@@ -63,8 +63,8 @@ def test_every_row_comes_back_also_by_way_of_another_database_and_the_erased_sta
     # Into a SQLite file in another process, and from there into another backup.
     migrated.copy_file(tmp_path / "db.sqlite3")
     own = {"DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "TANDEM_DATA_DIR": str(tmp_path)}
-    for command in (("restore", str(backup)), ("backup", str(there))):
-        subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, env={**os.environ, **own}, check=True)
+    both = "import sys, django; from django.core.management import call_command; django.setup(); [call_command(*of) for of in (('restore', sys.argv[1]), ('backup', sys.argv[2]))]"
+    subprocess.run([sys.executable, "-c", both, backup, there], cwd=ROOT, env={**os.environ, **own}, check=True)
     assert counted(there) == before
 
     # Back over a database that has changed.

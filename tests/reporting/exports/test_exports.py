@@ -21,7 +21,7 @@ from reporting.exports.rows import RATING_COLUMNS, rating_rows
 from reporting.findings.study_findings import findings
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 FORMULA = '=HYPERLINK("http://evil.example")'
 
 
@@ -62,6 +62,7 @@ def test_columns_are_those_of_the_format() -> None:
     )
 
 
+@pytest.mark.engine
 def test_csv_and_json_lines_hold_the_same_rows(built: Built, tmp_path: Path) -> None:
     export(built, tmp_path, "csv")
     export(built, tmp_path, "jsonl")
@@ -76,6 +77,7 @@ def test_csv_and_json_lines_hold_the_same_rows(built: Built, tmp_path: Path) -> 
     assert len(read_csv(tmp_path / "judgments.csv")) == 2
 
 
+@pytest.mark.engine
 def test_rows_are_in_study_order_with_what_was_shown_first(built: Built) -> None:
     first, second = [row for row in rating_rows(built.study) if row["rater"] == "ann"][:2]
     assert (first["rating"], first["shown_first"]) == (-1, "a")
@@ -84,6 +86,7 @@ def test_rows_are_in_study_order_with_what_was_shown_first(built: Built) -> None
     assert first["rater_kind"] == "person"
 
 
+@pytest.mark.engine
 def test_uncounted_ratings_are_flagged_and_not_dropped(built: Built) -> None:
     rows = list(rating_rows(built.study))
     reasons = {row["rater"]: row["exclusion_reason"] for row in rows if row["excluded"]}
@@ -128,6 +131,7 @@ def test_harmless_text_is_left_alone(text: str) -> None:
     assert defuse(text) == text
 
 
+@pytest.mark.engine
 def test_exported_ratings_can_be_imported_into_a_copy_of_the_study(tmp_path: Path) -> None:
     source = build_configuration(build_study("source"), instances=2, pairs=2)
     rate(source, 0, "ann", [-1, 1], a_is_left=[True, False])
@@ -142,6 +146,7 @@ def test_exported_ratings_can_be_imported_into_a_copy_of_the_study(tmp_path: Pat
             assert numbers[0][name] == numbers[1][name]
 
 
+@pytest.mark.engine
 def test_judgments_keep_failures_with_their_status(built: Built, tmp_path: Path) -> None:
     export(built, tmp_path, "csv")
     parsed, failed = read_csv(tmp_path / "judgments.csv")

@@ -21,7 +21,7 @@ from tests.reporting.builders import build_configuration, build_study, judge, ra
 
 WORDS = ["river", "stone", "cloud", "amber", "valley", "thunder", "maple"]
 DATA = Path(__file__).parents[3] / "docs" / "data.md"
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -67,6 +67,7 @@ def test_a_new_study_of_the_exported_files_has_the_same_findings(study: Study, f
     assert [numbers(copy, **filters) for filters in ({}, {"similarity": "rouge1"})] == before
 
 
+@pytest.mark.engine
 def test_the_same_files_come_in_by_upload(study: Study, tmp_path: Path, settings: Any) -> None:
     settings.DATA_DIR = tmp_path / "data"
     before = numbers(study)
