@@ -6,6 +6,7 @@ With PRODUCTION the server and the worker refuse to start while one of them fail
 import stat
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
@@ -96,15 +97,20 @@ def missing_migrations() -> list[Migration]:
 
 
 def unapplied_migrations() -> list[str]:
-    """Return their names; they are not loaded where all are recorded, since that takes 20 MB of a web process's memory."""
-    found = {
+    """Return their names; they are not loaded where all are recorded, since that takes time and 20 MB of memory."""
+    recorded = MigrationRecorder(connections["default"]).applied_migrations().keys()
+    return _names(missing_migrations()) if migrations_of_the_code() - recorded else []
+
+
+@cache
+def migrations_of_the_code() -> frozenset[tuple[str, str]]:
+    """Return the application and the name of each; those of a process stay what they are."""
+    return frozenset(
         (app.label, module.name)
         for app in apps.get_app_configs()
         for module in iter_modules([str(Path(app.path, "migrations"))])
         if module.name[0] not in "_~"  # no migration, as Django sees it
-    }
-    recorded = MigrationRecorder(connections["default"]).applied_migrations().keys()
-    return _names(missing_migrations()) if found - recorded else []
+    )
 
 
 def _names(found: Sequence[Migration]) -> list[str]:

@@ -15,7 +15,7 @@ from django.db import OperationalError, ProgrammingError
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import MOST_BYTES
 from annotation.core.files.sent_files import join, read_sent
-from annotation.core.system_checks import database_problems, refuse_on
+from annotation.core.system_checks import database_problems, refuse_on, unapplied_migrations
 from annotation.members.audit import audited_command
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
@@ -55,6 +55,8 @@ class TandemCommand(BaseCommand):
 
     def check_migrations(self) -> None:
         """Name migrations that are missing beside what is printed, which may be a document."""
+        if not unapplied_migrations():
+            return
         printed, self.stdout = self.stdout, self.stderr
         try:
             super().check_migrations()
