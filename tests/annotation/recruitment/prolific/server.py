@@ -280,30 +280,39 @@ class ProlificServer:
 
 
 @cache
-def signing_key(seed: int = 1) -> tuple[int, int]:
-    """Make an RSA key of 2048 bits, the same for one seed: its modulus and its private exponent; e is 65537.
+def primes_of_key(seed: int = 1) -> tuple[int, ...]:
+    """Make an RSA key of 2048 bits, the same for one seed, as its primes; e is 65537.
 
-    It has four primes, which are found in a tenth of the time that two of twice the length take.
+    It has eight, which are found, and then sign, in a small part of the time that two of four times the length take.
     """
     random = Random(seed)
     while True:
-        primes = {_prime(random) for _ in range(4)}
-        phi = math.prod(prime - 1 for prime in primes)
-        if len(primes) == 4 and phi % 65537:
-            return math.prod(primes), pow(65537, -1, phi)
+        primes = tuple({_prime(random) for _ in range(8)})
+        if len(primes) == 8 and math.prod(prime - 1 for prime in primes) % 65537:
+            return primes
 
 
 def _prime(random: Random) -> int:
     small = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47]
     while True:
-        number = random.getrandbits(512) | 15 << 508 | 1
+        number = random.getrandbits(256) | 15 << 252 | 1
         if all(number % divisor for divisor in small) and all(pow(base, number - 1, number) == 1 for base in (2, 3, 5)):
             return number
 
 
+def _signed(number: int, seed: int) -> int:
+    """Return the number to the power of the private exponent, put together from its remainders by the key's primes."""
+    primes = primes_of_key(seed)
+    modulus, found = math.prod(primes), 0
+    for prime in primes:
+        others = modulus // prime
+        found += pow(number, pow(65537, -1, prime - 1), prime) * others * pow(others, -1, prime)
+    return found % modulus
+
+
 def public_key(kid: str = "key-1", seed: int = 1, **changes: Any) -> Json:
     """Return a key as Prolific publishes it."""
-    modulus, _private = signing_key(seed)
+    modulus = math.prod(primes_of_key(seed))
     numbers = {"n": encoded(modulus.to_bytes(256, "big")), "e": "AQAB"}
     return {"kty": "RSA", "kid": kid, "alg": "RS256", "use": "sig", "key_ops": ["verify"], **numbers, **changes}
 
@@ -315,10 +324,9 @@ def encoded(content: bytes) -> str:
 
 def signed_token(claims: Json, *, kid: str = "key-1", seed: int = 1, header: Json | None = None, **payload: Any) -> str:
     """Write a token as Prolific puts it into a secured URL."""
-    modulus, private = signing_key(seed)
     top = header or {"alg": "RS256", "typ": "JWT", "kid": kid}
     body = {"iss": "https://www.prolific.com", "exp": int(time.time()) + 600, "prolific": claims, **payload}
     text = ".".join(encoded(json.dumps(part).encode()) for part in (top, body))
     info = bytes.fromhex("3031300d060960864801650304020105000420") + hashlib.sha256(text.encode()).digest()
     padded = b"\x00\x01" + b"\xff" * (256 - 3 - len(info)) + b"\x00" + info
-    return f"{text}.{encoded(pow(int.from_bytes(padded, 'big'), private, modulus).to_bytes(256, 'big'))}"
+    return f"{text}.{encoded(_signed(int.from_bytes(padded, 'big'), seed).to_bytes(256, 'big'))}"
