@@ -1,5 +1,7 @@
 """Second votes in a bundle, by the rules of `table_effect.reading`. No models."""
 
+from itertools import groupby
+
 import numpy as np
 
 from analysis.types import FloatArray
@@ -11,8 +13,6 @@ from reporting.bundle.opening import Bundle
 from reporting.bundle.people_rows import RatingRows, Work
 from reporting.bundle.structure import Structure, integers
 from reporting.table_effect.arrays import Collected, SecondVotes, Vote, agreed_verdicts, arrays_of
-
-Place = tuple[int, int, int]  # assignment, position on its page, pair
 
 
 def read_second_votes(
@@ -39,25 +39,21 @@ def read_second_votes(
 
 def _collected(work: Work, given: RatingRows) -> Collected:
     """Collect the votes of assignments that count, in the order of these and of the pairs on their pages."""
-    collected, second = Collected(), _votes(work, given, revised=True)
-    if not second:
-        return collected
-    first = _votes(work, given, revised=False)
-    for place in sorted(first.keys() | second.keys()):
-        of, _, pair = place
-        collected.add(pair, int(work.person[of]), work.arm[of], first.get(place), second.get(place))
+    collected = Collected()
+    rows = np.concatenate([given.rows(MAIN, revised=revised) for revised in (False, True)])
+    rows = rows[work.counts[given.assignment[rows]]]
+    if given.revised[rows].any():
+        rows = rows[np.lexsort((given.pair[rows], given.position[rows], given.assignment[rows]))]
+        for (of, pair), alike in groupby(rows.tolist(), key=lambda row: (given.assignment[row], given.pair[row])):
+            by_stage = {bool(given.revised[row]): _vote(given, row) for row in alike}
+            collected.add(int(pair), int(work.person[of]), work.arm[of], by_stage.get(False), by_stage.get(True))
     return collected
 
 
-def _votes(work: Work, given: RatingRows, *, revised: bool) -> dict[Place, Vote]:
-    rows = given.rows(MAIN, revised=revised)
-    rows = rows[work.counts[given.assignment[rows]]]
-    where = np.stack([given.assignment[rows], given.position[rows], given.pair[rows]]).T.tolist()
-    said = zip(rows, given.verdict[rows], given.seconds[rows], given.arm[rows], given.table[rows], strict=True)
-    return {
-        (of, position, pair): Vote(int(row), verdict, seconds, given.arms[arm], None if table < 0 else int(table))
-        for (of, position, pair), (row, verdict, seconds, arm, table) in zip(where, said, strict=True)
-    }
+def _vote(given: RatingRows, row: int) -> Vote:
+    table = int(given.table[row])
+    arm = given.arms[given.arm[row]]
+    return Vote(row, float(given.verdict[row]), float(given.seconds[row]), arm, None if table < 0 else table)
 
 
 def _table_verdicts(bundle: Bundle, structure: Structure, cells: FloatArray) -> dict[int, float]:
