@@ -14,6 +14,7 @@ from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
 from reporting.accuracy.wordings import over_wordings
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
+from reporting.core.judge_settings import settings_of
 from reporting.core.raters import NO_ORDER
 from reporting.core.words import ALL_TIES
 
@@ -67,7 +68,7 @@ def judge_accuracy(study: Study, *, rounds: int = 1000, seed: int = 0) -> dict[s
         "subsets": [_subset(one, gold) for one in subsets],
         "judges": [_judge(judged, [of[place] for of in rows]) for place, judged in enumerate(judges)],
     }
-    found["wordings"] = over_wordings(found["judges"], {judged.judge.name: judged.judge for judged in judges})
+    found["wordings"] = over_wordings(found["judges"], {one.judge.name: settings_of(one.judge) for one in judges})
     if not judges:
         found["why"] = NO_ANSWER if len(gold) else NO_GOLD
     return found

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from judging.models import Judge
-from reporting.core.wordings import sets_of_wordings, settings_besides_wording, spread_over_wordings, wording_of
+from reporting.core.wordings import JudgeSettings, sets_of_wordings, spread_over_wordings
 
 Found = dict[str, Any]
 
 
-def over_wordings(rows: Sequence[Found], judges: Mapping[str, Judge]) -> list[Found]:
+def over_wordings(rows: Sequence[Found], judges: Mapping[str, JudgeSettings]) -> list[Found]:
     """Return the accuracy on each subset over the wordings of each judge that has two or more.
 
     rows   : the judges' rows of `judge_accuracy`; `judges` by name. Those without an endpoint have no wording
@@ -20,9 +19,9 @@ def over_wordings(rows: Sequence[Found], judges: Mapping[str, Judge]) -> list[Fo
 
     def alike(row: Found) -> str:
         judge = judges[row["judge"]]
-        return settings_besides_wording(judge) if judge.endpoint else ""
+        return "" if judge.endpoint is None else judge.besides_wording
 
-    sets = sets_of_wordings(rows, alike=alike, wording=lambda row: wording_of(judges[row["judge"]]), answers=_answers)
+    sets = sets_of_wordings(rows, alike=alike, wording=lambda row: judges[row["judge"]].wording, answers=_answers)
     return [_over(sorted(several, key=itemgetter("judge")), judges) for several in sets]
 
 
@@ -30,7 +29,7 @@ def _answers(row: Found) -> int:
     return sum(one["accuracy"]["n"] for one in row["subsets"] if one["kind"] == "all")
 
 
-def _over(rows: Sequence[Found], judges: Mapping[str, Judge]) -> Found:
+def _over(rows: Sequence[Found], judges: Mapping[str, JudgeSettings]) -> Found:
     by_subset: dict[tuple[str, str], list[Found]] = {}
     for row in rows:
         for one in row["subsets"]:
@@ -38,7 +37,7 @@ def _over(rows: Sequence[Found], judges: Mapping[str, Judge]) -> Found:
     return {
         "method": rows[0]["method"],
         "model": rows[0]["model"],
-        "judges": [{"judge": row["judge"], "wording": wording_of(judges[row["judge"]])} for row in rows],
+        "judges": [{"judge": row["judge"], "wording": judges[row["judge"]].wording} for row in rows],
         "subsets": [
             {
                 "kind": kind,

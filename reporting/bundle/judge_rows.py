@@ -9,9 +9,11 @@ from analysis.juries import JuryUnits, jury_verdicts, member_table, vote_counts
 from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes, Verdict
 from annotation.studies.rated_pairs import RatedPairs
+from reporting.bundle.opening import Bundle
 from reporting.bundle.structure import SelectedRows, Structure, integers
 from reporting.core.raters import JudgeRater, Positions, rater
 from reporting.core.votes import by_position
+from reporting.core.wordings import JudgeSettings
 
 JURY = "jury"
 STATUSES = {"pending": "pending", "parsed": "parsed", "unparsed": "unparsed", "refused": "refused", "error": "errors"}
@@ -83,6 +85,24 @@ class JudgeRows:
         one, other = here[4][first], here[4][second]
         missing = np.isnan(one) | np.isnan(other) | (~in_both if both else False)
         return np.where(missing, np.nan, np.where(one == other, one, float(Verdict.TIE)))
+
+
+def read_judge_settings(bundle: Bundle) -> dict[int, JudgeSettings]:
+    """Read what of each judge stands beside its numbers, by primary key."""
+    endpoints = {row["id"]: row for row in bundle.rows("records/endpoint")}
+    prompts = {row["id"]: f"{row['name']}.v{row['version']}" for row in bundle.rows("records/promptfile")}
+    found = {}
+    for row in bundle.rows("records/judge"):
+        endpoint = endpoints.get(row["endpoint"])
+        found[row["id"]] = JudgeSettings(
+            name=row["name"],
+            method=row["method"],
+            params=row["params"],
+            endpoint=endpoint and endpoint["name"],
+            model=endpoint["model"] if endpoint else "",
+            wording=prompts.get(row["prompt_file"], row["task"]),
+        )
+    return found
 
 
 def jury_rows(

@@ -1,26 +1,38 @@
-"""Judges that differ in their wording only, and how far a number of theirs depends on it."""
+"""Judges that differ in their wording only, and how far a number of theirs depends on it. No models."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from annotation.core.database.aggregates import grouped
-from judging.models import Judge
 
 T = TypeVar("T")
 Found = dict[str, Any]
 
 
-def wording_of(judge: Judge) -> str:
-    """Name the wording of a judge."""
-    return str(judge.prompt_file) if judge.prompt_file else judge.task
+@dataclass(frozen=True)
+class JudgeSettings:
+    """What of a judge stands beside its numbers.
 
+    endpoint : the name of its own; None for one that asks no model
+    model    : of the endpoint; empty without one
+    wording  : the name of the prompt, or of the task whose wording it was asked with
+    """
 
-def settings_besides_wording(judge: Judge) -> str:
-    """Return what is the same for judges that differ in their wording only."""
-    return json.dumps([judge.method, judge.endpoint and judge.endpoint.name, judge.params], sort_keys=True)
+    name: str
+    method: str
+    params: Mapping[str, Any]
+    endpoint: str | None
+    model: str
+    wording: str
+
+    @property
+    def besides_wording(self) -> str:
+        """What is the same for judges that differ in their wording only."""
+        return json.dumps([self.method, self.endpoint, self.params], sort_keys=True)
 
 
 def sets_of_wordings(

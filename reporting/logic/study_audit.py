@@ -12,9 +12,10 @@ from annotation.models import Instance, Study
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of
 from reporting.core.estimates import IntervalSettings
+from reporting.core.judge_settings import settings_of
 from reporting.core.kept import Kept, version_of
 from reporting.core.raters import PEOPLE
-from reporting.core.wordings import sets_of_wordings, settings_besides_wording, spread_over_wordings, wording_of
+from reporting.core.wordings import sets_of_wordings, spread_over_wordings
 from reporting.logic.audit import audit, by_instance
 from reporting.logic.contradictions import contradictions
 from reporting.logic.presentations import Presentations, Target, judge_presentations, people_presentations, targets
@@ -95,13 +96,14 @@ def _named(judge: Judge | None, *, on_chosen: bool) -> Found:
     """Name a rater; `alike` is the same for judges that differ in their wording only, empty for one asked on chosen pairs."""
     if judge is None:
         return {"rater": PEOPLE, "kind": "person"}
+    settings = settings_of(judge)
     return {
-        "rater": f"judge:{judge.name}",
+        "rater": f"judge:{settings.name}",
         "kind": "judge",
-        "method": judge.method,
-        "model": judge.endpoint.model if judge.endpoint else "",
-        "wording": wording_of(judge),
-        "alike": "" if on_chosen else settings_besides_wording(judge),
+        "method": settings.method,
+        "model": settings.model,
+        "wording": settings.wording,
+        "alike": "" if on_chosen else settings.besides_wording,
     }
 
 
