@@ -33,7 +33,8 @@ from reporting.disagreements.choosing import KINDS as APART
 from reporting.disagreements.choosing import asked_of, chosen, sizes
 from reporting.disagreements.reading import read_table
 from reporting.disagreements.views import rows_of
-from reporting.logic.contradictions import KINDS, found_in, opened
+from reporting.logic.audit import KINDS, found_in
+from reporting.logic.contradictions import opened
 from reporting.logic.forms import LogicAuditForm
 from reporting.logic.study_audit import instance_rows, judges_audited, kept_audit, presentations_of
 

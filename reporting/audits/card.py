@@ -14,7 +14,8 @@ from reporting.accuracy.accuracies import NO_ANSWER, judge_accuracy
 from reporting.audits.stress import stress_findings, stress_tests
 from reporting.core.raters import PEOPLE
 from reporting.findings.configurations.rater_findings import has_one_pair
-from reporting.logic.study_audit import audit_study, estimate_of
+from reporting.logic.audits import estimate_of
+from reporting.logic.study_audit import audit_study
 
 Card = dict[str, Any]
 Part = dict[str, Any]

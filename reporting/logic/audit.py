@@ -1,4 +1,4 @@
-"""How consistent a rater is with itself among several texts: transitivity, commutativity, negation, repeats, position."""
+"""How consistent a rater is with itself among several texts: transitivity, commutativity, negation, repeats, position. No models."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from reporting.core.raters import NO_ORDER
 from reporting.logic.presentations import Presentations
 
 SIZES = tuple(range(3, 9))  # K of the transitivity
+KINDS = ("cycles", "order_effects")  # of contradictions
 TIE_IS_NO_EDGE = "a tie is no preference"
 TIE_EQUALS_TIE = "a tie agrees with a tie only"
 TIES_LEFT_OUT = "ties are left out"
@@ -48,22 +49,39 @@ class Counted:
         return np.stack([values, weights], axis=1)
 
 
-def audit(asked: Presentations, settings: IntervalSettings, *, sizes: Sequence[int] = SIZES) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """Transitivity of the sets of compared texts.
+
+    sizes    : numbers of texts
+    values   : (n_sets, len(sizes)), NaN for a set of fewer texts
+    instance : (n_sets,) code of each set's instance
+    """
+
+    sizes: tuple[int, ...]
+    values: FloatArray
+    instance: IntArray
+
+
+def audit(
+    asked: Presentations, settings: IntervalSettings, *, sizes: Sequence[int] = SIZES, graphs: Graphs | None = None
+) -> dict[str, Any]:
     """Return the measures over all instances and in each data set.
 
     An answer that was repeated counts by the majority of its repeats, an even split as a tie.
+
+    graphs : as of `preference_graphs`, which are made when left out
     """
-    graphs = preference_graphs(asked)
+    sets = _transitivity_of_sets(asked, preference_graphs(asked) if graphs is None else graphs, sizes)
     everything = np.ones(len(asked.instances), dtype=bool)
     return {
         "texts": len(asked.generation),
         "instances": len(asked.instances),
         "answers": int((~np.isnan(asked.verdict)).sum()),
         "unread": int(np.isnan(asked.verdict).sum()),
-        **_measures(asked, graphs, everything, sizes, settings),
+        **_measures(asked, sets, everything, settings),
         "datasets": {
-            name: _measures(asked, graphs, asked.dataset == code, sizes, settings)
-            for code, name in enumerate(asked.datasets)
+            name: _measures(asked, sets, asked.dataset == code, settings) for code, name in enumerate(asked.datasets)
         },
     }
 
@@ -71,7 +89,8 @@ def audit(asked: Presentations, settings: IntervalSettings, *, sizes: Sequence[i
 def by_instance(asked: Presentations, *, sizes: Sequence[int] = SIZES) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield each instance's place, the name of each measure, and its value there, without an interval."""
     everything = np.ones(len(asked.instances), dtype=bool)
-    for name, counted in _counted(asked, preference_graphs(asked), everything, sizes).items():
+    sets = _transitivity_of_sets(asked, preference_graphs(asked), sizes)
+    for name, counted in _counted(asked, sets, everything).items():
         for place, (value, n) in enumerate(counted.by_instance(len(asked.instances)).tolist()):
             known = {"value": value, "why": None} if n else {"value": None, "why": counted.basis.why}
             yield place, name, {**known, "n": int(n), "of": counted.basis.of, "tie_rule": counted.basis.tie_rule}
@@ -101,9 +120,20 @@ def preference_graphs(asked: Presentations) -> Graphs:
     return [(items, graphs[int(component[items[0]])]) for items in sets]
 
 
+def found_in(asked: Presentations, graphs: Graphs | None = None) -> dict[str, list[list[int]]]:
+    """Return the items of each contradiction, by its kind.
+
+    graphs : as of `preference_graphs`, which are made when left out
+    """
+    return {
+        "cycles": cycles(preference_graphs(asked) if graphs is None else graphs),
+        "order_effects": order_effects(asked),
+    }
+
+
 def cycles(graphs: Graphs) -> list[list[int]]:
     """List the cycles of three: items of which each is preferred to the next, and the last to the first."""
-    return [items[one].tolist() for items, graph in graphs for one in cyclic_triples(graph)]
+    return [items[one].tolist() for items, graph in graphs if len(items) > 2 for one in cyclic_triples(graph)]
 
 
 def order_effects(asked: Presentations) -> list[list[int]]:
@@ -130,21 +160,19 @@ def _both_orders(said: Verdicts) -> list[tuple[int, int]]:
     return [pair for pair in said if pair[0] < pair[1] and pair[::-1] in said]
 
 
-def _measures(
-    asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Sequence[int], settings: IntervalSettings
-) -> dict[str, Any]:
+def _measures(asked: Presentations, sets: Sets, wanted: BoolArray, settings: IntervalSettings) -> dict[str, Any]:
     """Return the measures over the wanted instances."""
-    found = {name: counted.estimate(settings) for name, counted in _counted(asked, graphs, wanted, sizes).items()}
-    transitivity = {str(k): found.pop(f"transitivity_{k}") for k in sizes}
+    found = {name: counted.estimate(settings) for name, counted in _counted(asked, sets, wanted).items()}
+    transitivity = {str(k): found.pop(f"transitivity_{k}") for k in sets.sizes}
     return {**found, "transitivity": transitivity}
 
 
-def _counted(asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Sequence[int]) -> dict[str, Counted]:
+def _counted(asked: Presentations, sets: Sets, wanted: BoolArray) -> dict[str, Counted]:
     here = wanted[asked.instance[asked.first]]
     plain, negated = (majorities(asked, here & chosen) for chosen in (~asked.negated, asked.negated))
     return {
         "human_agreement": _human_agreement(asked, here),
-        **_transitivity(asked, graphs, wanted, sizes),
+        **_transitivity(sets, wanted),
         "commutativity": _commutativity(asked, plain),
         "negation_invariance": _negation(asked, plain, negated),
         "self_agreement": _self_agreement(asked, here),
@@ -152,8 +180,8 @@ def _counted(asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Seq
     }
 
 
-def _transitivity(asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Sequence[int]) -> dict[str, Counted]:
-    """Return the sets of compared texts; an instance has one set, or several that nothing compares."""
+def _transitivity_of_sets(asked: Presentations, graphs: Graphs, sizes: Sequence[int]) -> Sets:
+    """Measure the sets of compared texts; an instance has one set, or several that nothing compares."""
     by_size: dict[int, list[int]] = {}
     for number, (items, _) in enumerate(graphs):
         by_size.setdefault(len(items), []).append(number)
@@ -164,15 +192,18 @@ def _transitivity(asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes
         if stack.shape[1] > MAX_EXACT_ITEMS and 3 in sizes:  # all cycles of three are listed: no sample is needed
             cyclic = np.array([len(cyclic_triples(one)) for one in stack])
             values[listed, list(sizes).index(3)] = 1 - cyclic / comb(stack.shape[1], 3)
-    instance = asked.instance[[int(items[0]) for items, _ in graphs]]
+    return Sets(tuple(sizes), values, asked.instance[[int(items[0]) for items, _ in graphs]])
+
+
+def _transitivity(sets: Sets, wanted: BoolArray) -> dict[str, Counted]:
     found = {}
-    for column, k in enumerate(sizes):
-        known = wanted[instance] & ~np.isnan(values[:, column])
-        n = len(np.unique(instance[known]))
-        rows = np.stack([values[known, column], np.ones(int(known.sum()))], axis=1)
+    for k, values in zip(sets.sizes, sets.values.T, strict=True):
+        known = wanted[sets.instance] & ~np.isnan(values)
+        n = len(np.unique(sets.instance[known]))
+        rows = np.stack([values[known], np.ones(int(known.sum()))], axis=1)
         why = f"no instance has {k} texts that were compared"
         basis = Basis(n, "instances", TIE_IS_NO_EDGE, int(wanted.sum()) - n, why)
-        found[f"transitivity_{k}"] = Counted(rows, instance[known], basis, share=False)
+        found[f"transitivity_{k}"] = Counted(rows, sets.instance[known], basis, share=False)
     return found
 
 

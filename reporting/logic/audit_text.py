@@ -6,8 +6,8 @@ from typing import Any
 from reporting.core.text import estimate_text, printable
 from reporting.core.units import counted_in_english as count
 from reporting.logic.audit import SIZES
+from reporting.logic.audits import OVER_WORDINGS
 from reporting.logic.paper_table import as_lines, paper_table
-from reporting.logic.study_audit import OVER_WORDINGS
 
 OF_RATER = ("kind", "method", "model", "wording")
 COLUMNS = (

@@ -25,7 +25,7 @@ from reporting.core.charts import (
 )
 from reporting.core.themes import THEMES
 from reporting.logic.audit import SIZES
-from reporting.logic.study_audit import estimate_of, side_by_side
+from reporting.logic.audits import estimate_of, side_by_side
 
 Found = dict[str, Any]
 Row = dict[str, Any]

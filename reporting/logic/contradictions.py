@@ -9,31 +9,10 @@ from django.db.models import Q
 from annotation.models import Generation, Pair, Study
 from judging.models import Judge, Judgment
 from judging.outcomes.judgments import verdicts_by_pair
-from reporting.logic.audit import cycles, order_effects, preference_graphs
-from reporting.logic.presentations import PENDING, Presentations
+from reporting.logic.answers import PENDING
+from reporting.logic.presentations import Presentations
 
 Answer = dict[str, Any]
-
-
-KINDS = ("cycles", "order_effects")
-
-
-def found_in(asked: Presentations) -> dict[str, list[list[int]]]:
-    """Return the items of each contradiction, by its kind."""
-    return {"cycles": cycles(preference_graphs(asked)), "order_effects": order_effects(asked)}
-
-
-def contradictions(
-    study: Study, judge: Judge | None, asked: Presentations, *, most: int, question: int = 0
-) -> dict[str, Any]:
-    """Return the counts of both kinds, and of each kind the first ones as `opened` shows them.
-
-    most : how many of each kind are listed
-    """
-    return {
-        kind: {"count": len(rows), "listed": opened(study, judge, asked, kind, rows[:most], question=question)}
-        for kind, rows in found_in(asked).items()
-    }
 
 
 def opened(
@@ -42,7 +21,7 @@ def opened(
     """Return contradictions of a kind with all that was shown and said.
 
     judge : whose rationales are shown; None for people, who give none here
-    rows  : items of each, as of `found_in`
+    rows  : items of each, as of `audit.found_in`
     """
     texts = _texts(asked, {item for row in rows for item in row})
     steps = [_steps(kind, row) for row in rows]

@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.core.database.aggregates import grouped
 from reporting.core.text import UNDEFINED, printable
-from reporting.logic.study_audit import estimate_of, side_by_side
+from reporting.logic.audits import estimate_of, side_by_side
 
 Found = dict[str, Any]
 COLUMNS = {  # in percent

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.database.columns import number_columns
 from annotation.core.errors import UnknownName
 from annotation.models import Generation, Pair, Study
 from annotation.studies.configurations import Configuration, configurations
@@ -14,6 +15,7 @@ from annotation.studies.rated_pairs import RatedPairs
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of, judgments_on_each
 from reporting.core.votes import drop_repeats
+from reporting.logic.presentations import Texts, as_shown
 
 PEOPLE = "people"
 JUDGE = "judge:"
@@ -102,16 +104,13 @@ def read_preferences(study: Study, chosen: Chosen) -> Preferences:
     ]
     rows = np.concatenate([np.zeros((0, 5)), *columns])
     known = ~np.isnan(rows[:, 2])
-    shown = rows[known, :2].astype(np.int64)
-    generation, instance, instances = items_of(study, set(shown.ravel().tolist()))
-    order = np.argsort(generation)
-    items = order[np.searchsorted(generation, shown, sorter=order)].reshape(-1, 2)
+    items = read_texts(study).items(rows[known, :2].astype(np.int64))
     return Preferences(
-        generation=generation,
-        instance=instance,
-        instances=instances,
-        first=items[:, 0],
-        second=items[:, 1],
+        generation=items.generation,
+        instance=items.instance,
+        instances=items.instances,
+        first=items.shown[:, 0],
+        second=items.shown[:, 1],
         verdict=rows[known, 2],
         missing=int((~known).sum()),
         strength=rows[known, 3],
@@ -163,24 +162,13 @@ def _texts(study: Study, selections: Sequence[Selection]) -> list[dict[tuple[int
 
 
 def _columns(rated: RatedPairs, texts: dict[tuple[int, int], tuple[int, int]], rater: int) -> FloatArray:
-    """(n, 5) of the generation shown first, the other one, the verdict by place (NaN where there is none), strength, rater."""
-    units = zip(rated.outcomes.instance.tolist(), rated.outcomes.pair.tolist(), strict=True)
-    shown = np.array([texts[unit] for unit in units], dtype=np.float64).reshape(-1, 2)
-    turned = ~rated.first_is_a
-    shown[turned] = shown[turned][:, ::-1]
-    verdict = np.where(turned, -rated.outcomes.verdict, rated.outcomes.verdict) + 0.0
-    return np.column_stack([shown, verdict, rated.strength, np.full(len(verdict), float(rater))])
+    """(n, 5) of `as_shown`, the strength and the rater."""
+    return np.column_stack([as_shown(rated, texts), rated.strength, np.full(len(rated.strength), float(rater))])
 
 
-def items_of(study: Study, wanted: set[int]) -> tuple[IntArray, IntArray, IntArray]:
-    """Sort generations as the study has them; return them, the code of each one's instance, and the instances."""
-    ordered = (
-        Generation.objects.filter(instance__study=study)
-        .order_by("instance__position", "system__position", "index")
-        .values_list("pk", "instance_id")
+def read_texts(study: Study) -> Texts:
+    """Read the texts of a study, in its order."""
+    ordered = Generation.objects.filter(instance__study=study).order_by(
+        "instance__position", "system__position", "index"
     )
-    rows = np.array([row for row in ordered.iterator() if row[0] in wanted], dtype=np.int64).reshape(-1, 2)
-    instances, first, code = np.unique(rows[:, 1], return_index=True, return_inverse=True)
-    by_place = np.argsort(first)
-    rank = np.argsort(by_place)
-    return rows[:, 0], rank[code], instances[by_place]
+    return Texts(*number_columns(ordered, "pk", "instance_id").astype(np.int64))

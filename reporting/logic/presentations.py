@@ -1,19 +1,17 @@
-"""Models → arrays: every answer of a judge, or of people, with its order, repeat and negation."""
+"""Every answer of a judge, or of people, with its order, repeat and negation, as arrays. No models."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.models import Instance, Pair, Study
+from annotation.core.database.columns import places
 from annotation.studies.gold import gold_verdict
-from judging.models import Judge, Judgment
-from judging.outcomes.judgments import verdicts_by_pair
-from judging.outcomes.tuned import tuned_pairs
-from reporting.logic.preferences import Chosen, Preferences, items_of, read_preferences
+from annotation.studies.rated_pairs import RatedPairs
 
-PENDING = Judgment.Status.PENDING
-Target = dict[tuple[int, int], float]
+Target = dict[tuple[int, int], float]  # by two texts: -1 the first is better, 0 a tie, +1 the second
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,70 +46,102 @@ class Presentations:
     ordered: bool = True
 
 
-def targets(study: Study, *, question: int = 0) -> Target:
-    """Return what judges are compared with: gold, else the majority of people's first votes, by two generations in order."""
-    return _majority(read_preferences(study, Chosen(question=question))) | _gold(study)
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Texts that were shown, in the study's order.
+
+    generation, instance, instances : as of `Presentations`
+    shown                           : (n, 2) items
+    """
+
+    generation: IntArray
+    instance: IntArray
+    instances: IntArray
+    shown: IntArray
 
 
-def judge_presentations(study: Study, judge: Judge, target: Target, *, question: int = 0) -> Presentations:
-    """Read all answers of a judge on a study; of several runs the latest answer to the same presentation."""
-    stored = (
-        Judgment.objects.of_question(question)
-        .filter(run__judge=judge, run__study=study)
-        .exclude(status=PENDING)
-        .order_by("run__created_at", "run_id", "pk")
-        .values_list("pair_id", "order", "repeat", "negated", "verdict", "p_b")
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """The texts of a study, in its order: by instance, system and index.
+
+    generation, instance : (n_texts,) primary keys of the texts and of their instances
+    """
+
+    generation: IntArray
+    instance: IntArray
+
+    def items(self, shown: IntArray) -> Items:
+        """Number the texts that were shown; shown : (n, 2) primary keys."""
+        kept = np.isin(self.generation, shown)
+        generation = self.generation[kept]
+        instances, first, code = np.unique(self.instance[kept], return_index=True, return_inverse=True)
+        by_place = np.argsort(first)
+        order = np.argsort(generation)
+        items = order[np.searchsorted(generation, shown, sorter=order)].reshape(-1, 2)
+        return Items(generation, np.argsort(by_place)[code], instances[by_place], items)
+
+
+@dataclass(frozen=True, eq=False)
+class TextPairs:
+    """The texts of a study, with its pairs.
+
+    dataset    : of each instance, by its primary key
+    pair, a, b : (n_pairs,) primary keys, ascending, and those of the two texts
+    """
+
+    texts: Texts
+    dataset: Mapping[int, str]
+    pair: IntArray
+    a: IntArray
+    b: IntArray
+
+
+def judge_presentations(pairs: TextPairs, answers: FloatArray, target: Target, *, ordered: bool) -> Presentations:
+    """Arrange a judge's answers.
+
+    answers : (n, 6) of pair, whether A was first, repeat, whether the question was negated, verdict in study order, probability
+              of B; each presentation once
+    """
+    pair, a_first, repeat, negated, verdict, p_b = answers.T
+    row, turned = places(pairs.pair, pair), a_first == 0
+    a, b = pairs.a[row], pairs.b[row]
+    shown = [np.where(turned, b, a), np.where(turned, a, b)]
+    said = [np.where(turned, -verdict, verdict), np.where(turned, p_b, 1 - p_b)]
+    return _presentations(
+        pairs, np.column_stack([*shown, repeat, negated, *said]), target, pooled=False, ordered=ordered
     )
-    latest = {row[:4]: row[4:] for row in stored}
-    if judge.is_jury:  # on pairs, which have no order: as if A were first
-        said = verdicts_by_pair(study, judge, question=question)
-        latest = {(pair, Judgment.Order.AB, 0, False): (verdict, None) for pair, verdict in said.items()}
-    pairs = Pair.objects.filter(matchup__instance__study=study).order_by()
-    texts = {pk: (a, b) for pk, a, b in pairs.values_list("pk", "generation_a_id", "generation_b_id")}
-    rows, used = [], set(tuned_pairs(study, judge).tolist())
-    for (pair, order, repeat, negated), (verdict, p_b) in latest.items():
-        if pair in used:
-            continue
-        a, b = texts[pair]
-        place, p = (np.nan if value is None else value for value in (verdict, p_b))
-        a_first = order == Judgment.Order.AB
-        shown = (a, b, repeat, negated, place, 1 - p) if a_first else (b, a, repeat, negated, -place, p)
-        rows.append(shown)
-    table = np.array(rows, dtype=np.float64).reshape(-1, 6)
-    return _presentations(study, table, target, pooled=False, ordered=not judge.is_jury)
 
 
-def people_presentations(study: Study, *, question: int = 0) -> Presentations:
-    """Read people's first votes; votes on two texts in one order count as repeats of one question."""
-    given = read_preferences(study, Chosen(question=question))
-    shown = np.stack([given.generation[given.first], given.generation[given.second]], axis=1)
+def people_presentations(pairs: TextPairs, votes: FloatArray, gold: Target) -> Presentations:
+    """Arrange people's votes; those on two texts in one order count as repeats of one question.
+
+    votes : (n, 3) of the text shown first, the other one, and the verdict by place
+    """
+    shown = votes[:, :2].astype(np.int64)
     order = np.lexsort((shown[:, 1], shown[:, 0]))
     starts = np.flatnonzero(np.any(np.diff(shown[order], axis=0, prepend=-1) != 0, axis=1))
     repeat = np.zeros(len(shown), dtype=np.int64)
     repeat[order] = np.arange(len(shown)) - np.repeat(starts, np.diff([*starts.tolist(), len(shown)]))
-    rows = np.column_stack([shown, repeat, np.zeros(len(shown)), given.verdict, np.full(len(shown), np.nan)])
-    return _presentations(study, rows.reshape(-1, 6), _gold(study), pooled=True)
+    rows = np.column_stack([shown, repeat, np.zeros(len(shown)), votes[:, 2], np.full(len(shown), np.nan)])
+    return _presentations(pairs, rows, gold, pooled=True)
 
 
 def _presentations(
-    study: Study, rows: FloatArray, target: Target, *, pooled: bool, ordered: bool = True
+    pairs: TextPairs, rows: FloatArray, target: Target, *, pooled: bool, ordered: bool = True
 ) -> Presentations:
-    """Build the arrays from (n, 6) rows of two generations, repeat, negated, verdict and probability."""
+    """Build the arrays from (n, 6) rows of two texts, repeat, negated, verdict and probability."""
     shown = rows[:, :2].astype(np.int64)
-    generation, instance, instances = items_of(study, set(shown.ravel().tolist()))
-    order = np.argsort(generation)
-    items = order[np.searchsorted(generation, shown, sorter=order)].reshape(-1, 2)
-    names = dict(Instance.objects.filter(study=study).values_list("pk", "dataset"))
-    of_instance = [names[pk] for pk in instances.tolist()]
+    items = pairs.texts.items(shown)
+    of_instance = [pairs.dataset[pk] for pk in items.instances.tolist()]
     datasets = tuple(dict.fromkeys(of_instance))
     return Presentations(
-        generation=generation,
-        instance=instance,
-        instances=instances,
+        generation=items.generation,
+        instance=items.instance,
+        instances=items.instances,
         dataset=np.array([datasets.index(name) for name in of_instance], dtype=np.int64),
         datasets=datasets,
-        first=items[:, 0],
-        second=items[:, 1],
+        first=items.shown[:, 0],
+        second=items.shown[:, 1],
         repeat=rows[:, 2].astype(np.int64),
         negated=rows[:, 3].astype(bool),
         verdict=rows[:, 4] + 0.0,
@@ -122,22 +152,37 @@ def _presentations(
     )
 
 
-def _gold(study: Study) -> Target:
-    """Return the gold verdict of each pair that has one, by its two generations in both orders."""
-    rows = Pair.objects.filter(matchup__instance__study=study, matchup__instance__gold__isnull=False).order_by()
-    names = ("matchup__instance__gold", "matchup__system_a__name", "matchup__system_b__name")
+def as_shown(rated: RatedPairs, texts: Mapping[tuple[int, int], tuple[int, int]]) -> FloatArray:
+    """(n, 3) of the text shown first, the other one, and the verdict by place, NaN where there is none.
+
+    texts : those of A and B, by the code of the pair's instance and its index
+    """
+    units = zip(rated.outcomes.instance.tolist(), rated.outcomes.pair.tolist(), strict=True)
+    shown = np.array([texts[unit] for unit in units], dtype=np.float64).reshape(-1, 2)
+    turned = ~rated.first_is_a
+    shown[turned] = shown[turned][:, ::-1]
+    return np.column_stack([shown, np.where(turned, -rated.outcomes.verdict, rated.outcomes.verdict) + 0.0])
+
+
+def gold_target(rows: Iterable[tuple[int, int, dict[str, Any] | None, str, str]]) -> Target:
+    """Return the gold verdict of each pair that has one, by its two texts in both orders.
+
+    rows : the texts of A and B, the instance's gold, the names of the systems
+    """
     found: Target = {}
-    for one, other, gold, a, b in rows.values_list("generation_a_id", "generation_b_id", *names):
+    for one, other, gold, a, b in rows:
         if (verdict := gold_verdict(gold, a, b)) is not None:
             found |= {(one, other): float(verdict), (other, one): -float(verdict)}
     return found
 
 
-def _majority(given: Preferences) -> Target:
-    """Return the majority of the votes on each two generations, in both orders; an even split is a tie."""
+def majority_target(votes: FloatArray) -> Target:
+    """Return the majority of the votes on each two texts, in both orders; an even split is a tie.
+
+    votes : as of `people_presentations`
+    """
     balance: Target = {}
-    columns = (given.generation[given.first], given.generation[given.second], given.verdict)
-    for one, other, verdict in zip(*(column.tolist() for column in columns), strict=True):
+    for one, other, verdict in zip(*votes[:, :2].astype(np.int64).T.tolist(), votes[:, 2].tolist(), strict=True):
         for key, value in (((one, other), verdict), ((other, one), -verdict)):
             balance[key] = balance.get(key, 0.0) + value
     return {key: float(np.sign(value)) for key, value in balance.items()}

@@ -11,7 +11,7 @@ from judging.audits.services import place_in_draw
 from judging.models import Judge
 from judging.runs.judges import find_judge
 from reporting.core.estimates import IntervalSettings
-from reporting.logic.presentations import judge_presentations, targets
+from reporting.logic.answers import read_judge, read_text_pairs, targets
 from reporting.logic.ranking import METHODS, Known, RankingAnswers, probabilities, rank_sets, reference_scores
 from reporting.logic.study_audit import judges_audited
 from reporting.logic.text_sets import Pairs, TextSet, read_text_sets
@@ -104,7 +104,7 @@ def sets_to_rank(study: Study, judge: Judge, *, dataset: str, sample: int | None
 def answers_of(study: Study, judge: Judge, question: int, *, turnable: bool) -> RankingAnswers:
     """Read what a judge has answered, and the scores by gold or people beside it; `turnable` as of `RankingAnswers`."""
     target = targets(study, question=question)
-    known: Known = probabilities(judge_presentations(study, judge, target, question=question))
+    known: Known = probabilities(read_judge(read_text_pairs(study), study, judge, target, question=question))
     names = dict(Generation.objects.filter(instance__study=study).values_list("pk", "system__name"))
     return RankingAnswers(known, reference_scores(target), names, turnable=turnable)
 

@@ -11,7 +11,7 @@ from annotation.models import Instance, Pair, Study
 from judging.audits.on_demand import Asked
 from judging.models import Judge, Judgment
 from judging.outcomes.tuned import tuned_pairs
-from reporting.logic.preferences import items_of
+from reporting.logic.preferences import read_texts
 
 Pairs = dict[tuple[int, int], int]  # by the generations of A and B
 
@@ -47,10 +47,9 @@ def read_text_sets(
     for pk, a, b in chosen.values_list("pk", "generation_a_id", "generation_b_id"):
         if pk not in used:
             pairs.setdefault((a, b), pk)
-    generation, code, keys = items_of(study, {text for pair in pairs for text in pair})
-    place = {pk: item for item, pk in enumerate(generation.tolist())}
-    ends = np.array([[place[a], place[b]] for a, b in pairs], dtype=np.int64).reshape(-1, 2)
-    component = connected_items(ends[:, 0], ends[:, 1], n_items=len(generation))
+    items = read_texts(study).items(np.array(list(pairs), dtype=np.int64).reshape(-1, 2))
+    generation, code, keys = items.generation, items.instance, items.instances
+    component = connected_items(*items.shown.T, n_items=len(generation))
     named = {
         pk: f"{name}\x00{about}"
         for pk, name, about in Instance.objects.filter(study=study).values_list("pk", "dataset", "instance_id")

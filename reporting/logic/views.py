@@ -27,17 +27,16 @@ from reporting.core.charts import why_empty
 from reporting.core.pictures import FILES, chart_response, picture, theme_of
 from reporting.core.questions import question_choice
 from reporting.core.raters import PEOPLE
-from reporting.logic.audit import SIZES
+from reporting.logic.audit import KINDS, SIZES, found_in
 from reporting.logic.audit_text import COLUMNS, OF_INSTANCE, as_rows
+from reporting.logic.audits import OVER_WORDINGS, estimate_of
 from reporting.logic.charts import CHARTS
-from reporting.logic.contradictions import KINDS, found_in, opened
+from reporting.logic.contradictions import opened
 from reporting.logic.forms import LogicAuditForm
 from reporting.logic.paper_table import COLUMNS as PAPER_COLUMNS
 from reporting.logic.paper_table import as_rows as paper_rows
 from reporting.logic.paper_table import columns_of, paper_table
 from reporting.logic.study_audit import (
-    OVER_WORDINGS,
-    estimate_of,
     instance_rows,
     judges_audited,
     kept_audit,

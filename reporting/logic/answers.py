@@ -1,0 +1,71 @@
+"""Models → arrays: every answer of a judge, people's votes, and what both are compared with."""
+
+import numpy as np
+
+from analysis.types import FloatArray
+from annotation.core.database.columns import number_columns
+from annotation.models import Instance, Pair, Study
+from judging.models import Judge, Judgment
+from judging.outcomes.judgments import verdicts_by_pair
+from judging.outcomes.tuned import tuned_pairs
+from reporting.logic.preferences import Chosen, read_preferences, read_texts
+from reporting.logic.presentations import (
+    Presentations,
+    Target,
+    TextPairs,
+    gold_target,
+    judge_presentations,
+    majority_target,
+)
+
+PENDING = Judgment.Status.PENDING
+
+
+def read_text_pairs(study: Study) -> TextPairs:
+    """Read the texts of a study and which pairs they make."""
+    pairs = Pair.objects.filter(matchup__instance__study=study).order_by("pk")
+    pair, a, b = number_columns(pairs, "pk", "generation_a_id", "generation_b_id").astype(np.int64)
+    dataset = dict(Instance.objects.filter(study=study).values_list("pk", "dataset"))
+    return TextPairs(read_texts(study), dataset, pair, a, b)
+
+
+def read_votes(study: Study, *, question: int = 0) -> FloatArray:
+    """Read people's first votes, as `people_presentations` takes them."""
+    given = read_preferences(study, Chosen(question=question))
+    return np.column_stack([given.generation[given.first], given.generation[given.second], given.verdict])
+
+
+def read_gold(study: Study) -> Target:
+    """Read the gold verdict of each pair that has one, by its two texts in both orders."""
+    rows = Pair.objects.filter(matchup__instance__study=study, matchup__instance__gold__isnull=False).order_by()
+    names = ("matchup__instance__gold", "matchup__system_a__name", "matchup__system_b__name")
+    return gold_target(rows.values_list("generation_a_id", "generation_b_id", *names))
+
+
+def targets(study: Study, *, question: int = 0) -> Target:
+    """Return what judges are compared with: gold, else the majority of people's first votes, by two texts in order."""
+    return majority_target(read_votes(study, question=question)) | read_gold(study)
+
+
+def read_judge(pairs: TextPairs, study: Study, judge: Judge, target: Target, *, question: int = 0) -> Presentations:
+    """Read all answers of a judge on a study."""
+    answers = _answers(study, judge, question)
+    return judge_presentations(pairs, answers, target, ordered=not judge.is_jury)
+
+
+def _answers(study: Study, judge: Judge, question: int) -> FloatArray:
+    """Read a judge's answers, as `judge_presentations` takes them; of several runs the latest to the same presentation."""
+    stored = (
+        Judgment.objects.of_question(question)
+        .filter(run__judge=judge, run__study=study)
+        .exclude(status=PENDING)
+        .order_by("run__created_at", "run_id", "pk")
+        .values_list("pair_id", "order", "repeat", "negated", "verdict", "p_b")
+    )
+    latest = {row[:4]: row[4:] for row in stored}
+    if judge.is_jury:  # on pairs, which have no order: as if A were first
+        said = verdicts_by_pair(study, judge, question=question)
+        latest = {(pair, Judgment.Order.AB, 0, False): (verdict, None) for pair, verdict in said.items()}
+    rows = [(pair, order == Judgment.Order.AB, *more, *said) for (pair, order, *more), said in latest.items()]
+    answers = np.array(rows, dtype=np.float64).reshape(-1, 6)
+    return answers[~np.isin(answers[:, 0], tuned_pairs(study, judge))]
