@@ -7,6 +7,7 @@ from annotation.questions.questions import MAIN, Question
 from reporting.bundle.layout import Contents
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Filters, StudyData
+from reporting.logic.audits import Asked, whole_audit
 from reporting.separability.arrays import SeparabilityData, SeparabilityFilters
 from reporting.separability.distributions import separability_numbers
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters
@@ -42,6 +43,9 @@ class Source(Protocol):
     def separability(self, filters: SeparabilityFilters) -> SeparabilityData:
         """Return what the page on separability is computed from."""
 
+    def asked(self, question: int) -> Iterator[Asked]:
+        """Yield people and all judges, one after the other, with all that they answered to a question."""
+
 
 def table_effect(source: Source) -> Numbers:
     """Compute what comparison tables change, without what rests on rows that stayed at home: reasons, who made which table."""
@@ -69,10 +73,17 @@ def distinguishable(source: Source) -> Numbers:
     return separability_numbers(source.separability(filters), filters)
 
 
+def logical_consistency(source: Source) -> list[Numbers]:
+    """Return the audit of people and judges on each question, which is named where there are several."""
+    named = [{"question": one.key} if len(source.questions) > 1 else {} for one in source.questions]
+    return [{**name, **whole_audit(source.slug, source.asked(number))} for number, name in enumerate(named)]
+
+
 # Numbers of further pages, each as the page shows it when it is opened; of format 2 on.
 OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {
     "table_effect": table_effect,
     "distinguishable": distinguishable,
+    "logic": logical_consistency,
 }
 
 

@@ -1,6 +1,6 @@
 """A study in the database, as the numbers of its bundle are computed from it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from annotation.models import Study
@@ -8,6 +8,8 @@ from annotation.questions.questions import Question
 from reporting.bundle.layout import EVERYTHING, Contents
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.data.reading import read_study
+from reporting.logic.audits import Asked
+from reporting.logic.study_audit import all_asked
 from reporting.separability.arrays import ConfigurationRatings, SeparabilityData, SeparabilityFilters
 from reporting.separability.reading import read_separability, selected_configurations
 from reporting.table_effect.arrays import SecondVotes
@@ -57,3 +59,7 @@ class StoredStudy:
         data = self.data(Filters(question=filters.question, estimates_only=True))
         rated = [ConfigurationRatings.of(one) for one in data.configurations]
         return read_separability(self.study, filters, selected_configurations(self.study, filters), rated)
+
+    def asked(self, question: int) -> Iterator[Asked]:
+        """Yield people and all judges, one after the other, with all that they answered to a question."""
+        return all_asked(self.study, question=question)

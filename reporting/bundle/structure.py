@@ -62,7 +62,9 @@ class Structure:
         )
         by_key = np.argsort(self.instance_pk)
         self.instance = by_key[places(self.instance_pk[by_key], instance)]  # of each matchup, its place
-        self.pair, of_matchup, self.index = integers(bundle.numbers_in("records/pair", "id", "matchup", "index"))
+        self.pair, of_matchup, self.index, self.text_a, self.text_b = integers(
+            bundle.numbers_in("records/pair", "id", "matchup", "index", "generation_a", "generation_b")
+        )
         self.pair_matchup = places(self.matchup, of_matchup)
         self.length_a, self.length_b = bundle.numbers_in("pairs", "length_a", "length_b")
         self._check_lengths(lengths)

@@ -5,7 +5,7 @@ No models.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from annotation.core.database.columns import places, places_of_two
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.bundle.alignment_rows import AlignmentRows
+from reporting.bundle.answer_rows import AnswerRows, people_votes
 from reporting.bundle.judge_rows import JURY, ORDERS, PENDING, STATUSES, JudgeRows, jury_rows
 from reporting.bundle.layout import Contents
 from reporting.bundle.opening import Bundle
@@ -32,6 +33,7 @@ from reporting.findings.data.inputs import (
     Selected,
     StudyData,
 )
+from reporting.logic.audits import Asked
 from reporting.separability.arrays import SeparabilityData, SeparabilityFilters
 from reporting.table_effect.arrays import SecondVotes
 
@@ -116,11 +118,27 @@ class BundledStudy:
         """Return what the page on separability is computed from; of the filters only the question is heeded."""
         return self.alignments.of_page(self.data(Filters(question=filters.question, estimates_only=True)))
 
+    def asked(self, question: int) -> Iterator[Asked]:
+        """Yield people and all judges, one after the other, with all that they answered to a question."""
+        filters = Filters(question=self.questions[question])
+        votes = people_votes([(one, self._rated(one, filters)) for one in self.structure.selections], self.structure)
+        return AnswerRows(self.bundle, self.structure, self._answers).asked(question, self._judges(filters), votes)
+
     def _instance_ids(self, one: SelectedRows) -> tuple[str, ...]:
         places_of = self.structure.instance[one.matchup].tolist()
         return tuple(self.structure.instance_ids[place] for place in places_of)
 
     def _people(self, one: SelectedRows, filters: Filters) -> Rater:
+        """Return people's counted answers, and how many others there are."""
+        rated = self._rated(one, filters)
+        outcomes = rated.outcomes
+        positions = Positions(outcomes.instance, by_position(outcomes.verdict, rated.first_is_a), outcomes.rater)
+        answers = self.ratings.rows(filters.question_number, revised=filters.stage != "first")
+        of_here = answers[one.of_here[self.ratings.pair[answers]]]
+        left_out = self.work.left_out(self.ratings.assignment[of_here])
+        return rater(PEOPLE, "person", rated, positions, left_out, drop_incomplete=False)
+
+    def _rated(self, one: SelectedRows, filters: Filters) -> RatedPairs:
         """Return people's counted answers: a row for each pair of an answered HIT, in the order of the assignments."""
         work, given, structure = self.work, self.ratings, self.structure
         revised = filters.stage != "first"
@@ -158,9 +176,7 @@ class BundledStudy:
         if asked.strength or asked.tie_kinds:
             kinds = np.nan_to_num(_at(given.tie_kind, row)).astype(np.int64)  # 0 is "not known"
             rated = replace(rated, asked=asked, strength=_at(given.strength, row), tie_kind=kinds)
-        positions = Positions(rated.outcomes.instance, by_position(verdict, rated.first_is_a), rated.outcomes.rater)
-        left_out = work.left_out(given.assignment[answers[one.of_here[given.pair[answers]]]])
-        return rater(PEOPLE, "person", rated, positions, left_out, drop_incomplete=False)
+        return rated
 
     @cached_property
     def _asked(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -251,7 +267,12 @@ class BundledStudy:
 
     @cached_property
     def _cells(self) -> FloatArray:
-        """(7, n) run, place of the pair, A first, status, verdict, probability of B, question; the open cells too."""
+        """(7, n) of the first repeats of the plain questions: the columns of `_answers` but repeat and negation."""
+        return self._answers[:7, ~self._answers[7:].any(axis=0)]
+
+    @cached_property
+    def _answers(self) -> FloatArray:
+        """(9, n) run, place of the pair, A first, status, verdict, probability of B, question, repeat, negated; also open cells."""
         codes = {
             "order": ORDERS.__getitem__,
             "status": {one: float(place) for place, one in enumerate(STATUSES)}.__getitem__,
@@ -265,8 +286,8 @@ class BundledStudy:
         records = self.bundle.numbers_in("records/judgment", *columns, **codes, question=float)
         cells = np.append(asked, records[:, records[7] == PENDING], axis=1)
         run, pair, verdict, p_b, repeat, negated, first, status, question = cells
-        found = np.stack([run, places(self.structure.pair, pair), first, status, verdict, p_b, question])
-        return found[:, (repeat == 0) & (negated == 0)]
+        place = places(self.structure.pair, pair)
+        return np.stack([run, place, first, status, verdict, p_b, question, repeat, negated])
 
 
 def _at(values: FloatArray, rows: IntArray) -> FloatArray:

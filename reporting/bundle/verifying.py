@@ -16,7 +16,8 @@ MISSING = object()
 ANSWER = "answer"
 # Under these a text names what a number is of.
 NAMES = {
-    *("study", "question", "dataset", "batch", "instance", "similarity", "rater", "judge", "judge_a", "judge_b"),
+    *("study", "question", "dataset", "batch", "instance", "similarity"),
+    *("rater", "raters", "wording", "judge", "judge_a", "judge_b"),
     *("system", "system_a", "system_b", "systems", "opponent", "first", "second", "arm", "control", "variant"),
     *("similarities", "label", "between", "models", "cut"),
 }

@@ -8,10 +8,10 @@ from random import Random
 import pytest
 from django.utils import timezone
 
-from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Instance, Rating, Study
+from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Instance, Pair, Rating, Study
 from annotation.questions.questions import Answer
 from annotation.studies.log import log
-from judging.models import Completion, Judge, JudgeRun, Judgment, TableMaking
+from judging.models import Completion, Judge, JudgeRun, Judgment, PromptFile, TableMaking
 from reporting.bundle.exporting import export_bundle
 from tests.factories import ask_more, criterion
 from tests.reporting.builders import (
@@ -47,6 +47,7 @@ def build_varied(slug: str = "varied") -> Study:
             raw = [(draw.random(), None if one is None else draw.random(), draw.random()) for one in values]
             separate(built, raw, values, **measure)
     _judged([first, other, loose], draw)
+    _asked_again(other, loose, Random(9))
     Instance.objects.filter(study=study, instance_id="news-1").update(instance_id="news-last")
     Instance.objects.filter(study=study, position__in=[0, 2, 10]).update(
         gold={"better": "first-system", "why": "clear"}
@@ -216,6 +217,38 @@ def _judged(everything: list[Built], draw: Random) -> None:
                 run=later, pair=pair, order="ab", question=question, status="parsed", verdict=draw.choice([-1, 1])
             )
     cell.completions.add(Completion.objects.create(base_url="https://m.example", request={"q": 1}, text="[[A]]"))
+
+
+def _asked_again(other: Built, loose: Built, draw: Random) -> None:
+    """Let pairs share texts, a judge be asked again and by the negated question, one in a wording of its own, one on chosen pairs."""
+    for matchup, pairs in zip(loose.matchups, loose.pairs, strict=True):
+        (a, b), (c, d) = ((pair.generation_a, pair.generation_b) for pair in pairs)
+        for index, (one, two) in enumerate(((a, d), (c, b)), start=2):
+            pairs.append(Pair.objects.create(matchup=matchup, index=index, generation_a=one, generation_b=two))
+    runs = {name: JudgeRun.objects.filter(judge__name=name).latest("created_at") for name in ("plain", "twice")}
+    cells = [(name, pair, 0, False) for name in runs for pairs in loose.pairs for pair in pairs[2:]]
+    again = [(1, False), (2, False), (0, True)]
+    cells += [("twice", pair, *more) for pairs in (*other.pairs, *loose.pairs) for pair in pairs for more in again]
+    asked = [(*cell, order) for cell in cells for order in (("ab", "ba") if cell[0] == "twice" else ("ab",))]
+    Judgment.objects.bulk_create(
+        Judgment(
+            run=runs[name],
+            pair=pair,
+            order=order,
+            repeat=repeat,
+            negated=negated,
+            status="parsed",
+            verdict=draw.choice([-1, 0, 1, 1]),
+        )
+        for name, pair, repeat, negated, order in asked
+        if draw.random() < 0.8
+    )
+    of_twice = Judgment.objects.of_question(0).filter(run=runs["twice"], negated=False)  # a cycle of four texts
+    of_twice.filter(pair__in=loose.pairs[0][:2]).update(status="parsed", verdict=-1)
+    of_twice.filter(pair__in=loose.pairs[0][2:]).update(verdict=1)
+    own = PromptFile.objects.create(name="own", text="Which one?", parser="letter")
+    Judge.objects.filter(name="plain").update(prompt_file=own)
+    JudgeRun.objects.filter(judge__name="likely").update(pair_filter={"on_demand": True})
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from reporting.bundle.opening import open_bundle
 from reporting.bundle.study_data import BundledStudy
 from reporting.bundle.verifying import verify_bundle
 from reporting.findings.study_findings import findings, findings_under
+from reporting.logic.study_audit import kept_audit
 from reporting.table_effect.reading import table_effect as shown_effect
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -48,6 +49,21 @@ def test_the_numbers_are_those_of_the_findings_page(varied: Study, bundle: Path)
     ]
     revised = findings_under(varied, filters_of_numbers(varied.questions[0], revised=True))
     assert others[0] == without_withdrawn(json.loads(json.dumps(revised)))
+
+
+def test_the_audits_are_those_of_the_page_on_logic(varied: Study, bundle: Path) -> None:
+    found = stated(bundle)["logic"]
+    pages = [{"question": one.key, **kept_audit(varied, question=one.number)} for one in varied.questions]
+    assert found == json.loads(json.dumps(pages))
+    by_rater = {one["rater"]: one for one in found[0]["raters"]}
+    twice = by_rater["judge:twice"]
+    assert [one["method"] for one in found[0]["wordings"]] == ["direct"]
+    assert 0 < twice["transitivity"]["4"]["value"] < 1
+    assert twice["negation_invariance"]["n"] > 30
+    assert twice["self_agreement"]["n"] > 100
+    assert twice["contradictions"]["order_effects"]["count"] > 10
+    assert by_rater["people"]["human_agreement"]["n"] > 5
+    assert by_rater["judge:likely"]["alike"] == ""
 
 
 def test_verifying_reads_no_database(bundle: Path, django_assert_num_queries: Any) -> None:
@@ -80,9 +96,22 @@ def flipped(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "rating": -1 if row["rating"] != -1 else 1}
 
 
+def turned(asked: str) -> Callable[[bytes], bytes]:
+    """Turn the first judgment of those that were asked so."""
+
+    def changed(data: bytes) -> bytes:
+        rows = map(json.loads, gzip.decompress(data).splitlines())
+        place = next(place for place, row in enumerate(rows) if row[asked] and row["verdict"])
+        return in_row(lambda row: {**row, "verdict": -row["verdict"]}, place)(data)
+
+    return changed
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
+        pytest.param("judgments.jsonl.gz", turned("repeat"), id="repeated answer"),
+        pytest.param("judgments.jsonl.gz", turned("negated"), id="negated answer"),
         pytest.param("numbers.json", lambda data: data.replace(b'"ratings": ', b'"ratings": 1', 1), id="number"),
         pytest.param(
             "separability.jsonl.gz",
@@ -261,7 +290,7 @@ def test_numbers_and_the_names_of_what_they_are_of_that_do_not_follow_are_refuse
     first, *told = str(caught.value).splitlines()
     assert first == "5 of numbers.json differ from what follows from the rows:"
     assert sorted(one.partition(", found")[0].strip() for one in told) == [
-        "configurations[0].pairs: stated 9",
+        "configurations[0].pairs: stated 17",
         'configurations[0].raters[1].rater: stated "judge:other"',
         "configurations[0].raters[2].counts: stated null",
         'configurations[0].system_a: stated "third"',
