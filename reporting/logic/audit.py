@@ -73,15 +73,17 @@ def audit(
     graphs : as of `preference_graphs`, which are made when left out
     """
     sets = _transitivity_of_sets(asked, preference_graphs(asked) if graphs is None else graphs, sizes)
-    everything = np.ones(len(asked.instances), dtype=bool)
+    whole = _measures(asked, sets, np.ones(len(asked.instances), dtype=bool), settings)
+    named = list(enumerate(asked.datasets))
     return {
         "texts": len(asked.generation),
         "instances": len(asked.instances),
         "answers": int((~np.isnan(asked.verdict)).sum()),
         "unread": int(np.isnan(asked.verdict).sum()),
-        **_measures(asked, sets, everything, settings),
+        **whole,
         "datasets": {
-            name: _measures(asked, sets, asked.dataset == code, settings) for code, name in enumerate(asked.datasets)
+            name: _measures(asked, sets, asked.dataset == code, settings) if len(named) > 1 else whole
+            for code, name in named
         },
     }
 

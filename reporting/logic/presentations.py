@@ -132,14 +132,14 @@ def _presentations(
     """Build the arrays from (n, 6) rows of two texts, repeat, negated, verdict and probability."""
     shown = rows[:, :2].astype(np.int64)
     items = pairs.texts.items(shown)
-    of_instance = [pairs.dataset[pk] for pk in items.instances.tolist()]
-    datasets = tuple(dict.fromkeys(of_instance))
+    codes: dict[str, int] = {}
+    dataset = [codes.setdefault(pairs.dataset[pk], len(codes)) for pk in items.instances.tolist()]
     return Presentations(
         generation=items.generation,
         instance=items.instance,
         instances=items.instances,
-        dataset=np.array([datasets.index(name) for name in of_instance], dtype=np.int64),
-        datasets=datasets,
+        dataset=np.array(dataset, dtype=np.int64),
+        datasets=tuple(codes),
         first=items.shown[:, 0],
         second=items.shown[:, 1],
         repeat=rows[:, 2].astype(np.int64),
