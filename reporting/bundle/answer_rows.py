@@ -76,15 +76,17 @@ class AnswerRows:
         shown = np.stack([pair, a_first, repeat, negated])
         order = np.lexsort((age, *shown[::-1]))
         last = np.append(np.diff(shown[:, order]).any(axis=0), True)[: len(order)]
-        return np.column_stack([*shown, verdict, p_b])[order[last]]
+        latest: FloatArray = np.column_stack([*shown, verdict, p_b])[order[last]]
+        return latest
 
     def _untuned(self, judge: JudgeRows, answers: FloatArray) -> FloatArray:
         """Leave out answers on the instances that a judge was tuned on."""
         used = {tuple(key) for key in judge.settings.get("tuned", {}).get("instances", ())}
         structure = self.structure
-        named = zip(structure.datasets, structure.instance_ids, strict=True)
-        free = np.array([key not in used for key in named], dtype=bool)
-        return answers[free[structure.instance[structure.pair_matchup[integers(answers[:, 0])]]]]
+        keys = zip(structure.datasets, structure.instance_ids, strict=True)
+        free = np.array([key not in used for key in keys], dtype=bool)
+        kept: FloatArray = answers[free[structure.instance[structure.pair_matchup[integers(answers[:, 0])]]]]
+        return kept
 
 
 def _of_jury(judge: JudgeRows) -> FloatArray:

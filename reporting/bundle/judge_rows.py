@@ -98,7 +98,7 @@ def read_judge_settings(bundle: Bundle) -> dict[int, JudgeSettings]:
             name=row["name"],
             method=row["method"],
             params=row["params"],
-            endpoint=endpoint and endpoint["name"],
+            endpoint=endpoint["name"] if endpoint else None,
             model=endpoint["model"] if endpoint else "",
             wording=prompts.get(row["prompt_file"], row["task"]),
         )

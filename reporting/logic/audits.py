@@ -36,12 +36,16 @@ def named(judge: JudgeSettings | None, *, on_chosen: bool = False) -> Found:
     }
 
 
-def audit_of(rater: Asked, listing: Listing = lambda _kind, _rows: []) -> Found:
-    """Audit a rater; `listing` shows its contradictions of each kind."""
+def audit_of(rater: Asked, listing: Listing | None = None, *, most: int = 0) -> Found:
+    """Audit a rater.
+
+    listing, most : shows the first so many of its contradictions of each kind
+    """
     about, asked = rater
     graphs = preference_graphs(asked)
     contradictions = {
-        kind: {"count": len(rows), "listed": listing(kind, rows)} for kind, rows in found_in(asked, graphs).items()
+        kind: {"count": len(rows), "listed": listing(kind, rows[:most]) if listing else []}
+        for kind, rows in found_in(asked, graphs).items()
     }
     return {**about, **audit(asked, IntervalSettings(), graphs=graphs), "contradictions": contradictions}
 

@@ -47,10 +47,10 @@ def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int =
 
     most : how many contradictions of each kind are listed with their texts
     """
-    raters = []
-    for judge, asked in zip(judges, read_asked(study, judges, question=question), strict=True):
-        show = partial(opened, study, judge, asked[1], question=question)
-        raters.append(audit_of(asked, lambda kind, rows, show=show: show(kind, rows[:most])))
+    raters = [
+        audit_of(asked, partial(opened, study, judge, asked[1], question=question), most=most)
+        for judge, asked in zip(judges, read_asked(study, judges, question=question), strict=True)
+    ]
     return audits(study.slug, raters)
 
 

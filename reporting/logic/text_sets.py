@@ -47,9 +47,9 @@ def read_text_sets(
     for pk, a, b in chosen.values_list("pk", "generation_a_id", "generation_b_id"):
         if pk not in used:
             pairs.setdefault((a, b), pk)
-    items = read_texts(study).items(np.array(list(pairs), dtype=np.int64).reshape(-1, 2))
-    generation, code, keys = items.generation, items.instance, items.instances
-    component = connected_items(*items.shown.T, n_items=len(generation))
+    compared = read_texts(study).items(np.array(list(pairs), dtype=np.int64).reshape(-1, 2))
+    generation, code, keys = compared.generation, compared.instance, compared.instances
+    component = connected_items(*compared.shown.T, n_items=len(generation))
     named = {
         pk: f"{name}\x00{about}"
         for pk, name, about in Instance.objects.filter(study=study).values_list("pk", "dataset", "instance_id")
