@@ -11,7 +11,13 @@ class RationaleMark(models.Model):
     """A researcher's word on whether a judgment's rationale is sound, whatever its verdict."""
 
     judgment = models.ForeignKey(Judgment, on_delete=models.CASCADE, related_name="marks")
-    marker = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    marker = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="Empty in a study made of a bundle, which names no accounts.",
+    )
     sound = models.BooleanField()
     note = models.TextField(blank=True, max_length=2000)
     marked_at = models.DateTimeField(default=timezone.now)

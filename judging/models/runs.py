@@ -261,6 +261,10 @@ class Completion(models.Model):
         return self.cache_key[:12] if self.cache_key else f"refusal {self.pk}"
 
 
+# Completions of a study made of a bundle without them: what they took, and no text.
+LEFT_OUT = Q(cache_key=None, request={})
+
+
 class Judgment(models.Model):
     """One cell of a run: one presentation of one pair to a judge, with one question, and its outcome."""
 

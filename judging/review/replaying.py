@@ -15,6 +15,7 @@ from judging.core.errors import CallFailed, JudgingError, UnparsedVerdict
 from judging.endpoints.chat_answers import UNUSABLE, read_answer
 from judging.methods import AskingMethod, Call, Outcome, Presentation, Reply, find_method
 from judging.models import Completion, Judgment
+from judging.models.runs import LEFT_OUT
 
 READ, UNPARSED, REFUSED, UNUSED = "read", "unparsed", "refused", "unused"
 MOST_SHOWN = 2000
@@ -63,7 +64,7 @@ def replay(judgment: Judgment) -> Replay:
     """Replay a judgment's procedure on its stored answers."""
     judge = judgment.run.judge
     shown = shown_in(judgment)
-    every = list(judgment.completions.order_by("pk"))
+    every = list(judgment.completions.exclude(LEFT_OUT).order_by("pk"))
     completions = [one for one in every if not is_unusable(one)]
     method = find_method(judge.method)
     if not isinstance(method, AskingMethod) or judge.endpoint is None:

@@ -32,6 +32,7 @@ from judging.core.pricing import cost_of, total_cost
 from judging.methods import AskingMethod, Presentation, find_method
 from judging.methods.sc2.record import MAKING
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
+from judging.models.runs import LEFT_OUT
 from judging.runs.juries import check_members
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
 from judging.runs.services import ONLY_MAIN, check, pairs_of, repeats_and_questions, stored_questions
@@ -230,6 +231,7 @@ def learn(judge: Judge, endpoint: Endpoint) -> LearnedSizes:
     )
     rows = list(
         Completion.objects.filter(judgments__in=list(recent.values_list("pk", flat=True)))
+        .exclude(LEFT_OUT)
         .exclude(prompt_tokens=None)
         .exclude(completion_tokens=None)
         .order_by("-pk")

@@ -28,6 +28,7 @@ from judging.core.visibility import judges_seen_by
 from judging.jobs import leases
 from judging.methods import find_method
 from judging.models import Completion, JudgeRun, Judgment
+from judging.models.runs import LEFT_OUT
 from judging.review.comparing import PEOPLE
 from judging.runs.estimates import estimate as estimate_run
 from judging.runs.figures import figures_of
@@ -261,9 +262,8 @@ def _cells(found: JudgeRun) -> QuerySet[Judgment]:
 
 def _examples(found: JudgeRun) -> list[tuple[str, list[Judgment]]]:
     """Return the first judgments of each status without a verdict, with their answers."""
-    texts = Prefetch(
-        "completions", Completion.objects.only("text", "finish_reason", "sample", "kind").order_by("kind", "sample")
-    )
+    stored = Completion.objects.exclude(LEFT_OUT).only("text", "finish_reason", "sample", "kind")
+    texts = Prefetch("completions", stored.order_by("kind", "sample"))
     kinds = (Judgment.Status.UNPARSED, Judgment.Status.REFUSED, Judgment.Status.ERROR)
     return [
         (str(kind.label), list(_cells(found).filter(status=kind).order_by("pk").prefetch_related(texts)[:EXAMPLES]))

@@ -46,6 +46,7 @@ from judging.models import (
     JudgeRun,
     Judgment,
     PromptFile,
+    RationaleMark,
     TableCheck,
     TableMaking,
 )
@@ -103,7 +104,9 @@ class DatabaseTable:
         return not isinstance(one, ForeignKey) or one.related_model in MODELS
 
     def _empty(self, name: str) -> Any:
-        return next(one for one in self.fields if one.name == name).get_default()
+        field = next(one for one in self.fields if one.name == name)
+        default = field.get_default()
+        return {} if default is None and not field.null else default  # of JSON
 
     def written(self, study: Study, contents: Contents) -> Iterator[dict[str, Any]]:
         """Yield the rows of a study, each with its primary key as `id`."""
@@ -205,9 +208,15 @@ TABLES = (
         ),
     ),
     _of(JudgeRun, "study"),
-    _used(Completion, "judgments__run__study", only_with="completions", same=("cache_key",)),
+    _used(  # what answers took is counted without them too
+        Completion,
+        "judgments__run__study",
+        completions=("cache_key", "request", "text", "response"),
+        same=("cache_key",),
+    ),
     _of(Judgment, "run__study", completions=("rationale",), left=("worker",)),
-    _of(Links, "judgment__run__study", only_with="completions"),
+    _of(RationaleMark, "judgment__run__study", completions=("note",), reasons=("note",), left=("marker",), since=2),
+    _of(Links, "judgment__run__study"),
     _of(TableMaking, "judgment__run__study", only_with="completions"),
     _of(GenerationRun, "study", left=("by",), texts=("left_out",)),
     _of(TableCheck, "table__study", texts=("found",)),

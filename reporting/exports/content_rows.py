@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 from annotation.importing.formats import separability
 from annotation.importing.formats.long_form import RATER_COLUMNS
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Study
 from annotation.studies.data_sets import data_sets
+from annotation.studies.instance_tags import tags_of
 from reporting.exports.rows import CHUNK, Row, read_rows
 
 TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "metadata")
@@ -17,7 +19,7 @@ TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "meta
 def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
     """Yield the instances as in a study file.
 
-    texts : without them, how many generations there are is all that is said of them
+    texts : without them, how many generations there are is all that is said of them, and tags are all of the metadata
     """
     generations = groupby(
         Generation.objects.filter(instance__study=study)
@@ -42,8 +44,13 @@ def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
             "source": instance.source if texts else None,
             "generations": by_system,
             "gold": gold,
-            "metadata": instance.metadata if texts else {},
+            "metadata": instance.metadata if texts else _tags_alone(instance.metadata),
         }
+
+
+def _tags_alone(metadata: dict[str, Any]) -> dict[str, Any]:
+    tags = list(tags_of(metadata))
+    return {"tags": tags} if tags else {}
 
 
 def data_set_rows(study: Study) -> Iterator[Row]:

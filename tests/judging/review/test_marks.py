@@ -82,12 +82,14 @@ def test_a_mark_is_taken_back_once(judgment: Judgment) -> None:
 
 def test_the_page_of_a_judgment_asks_for_a_mark_and_shows_those_of_others(judgment: Judgment) -> None:
     mark_rationale(judgment=judgment, marker=make_user("bob"), sound=False, note="<b>no</b>", at=NOON)
+    RationaleMark.objects.create(judgment=judgment, sound=True, marked_at=NOON)  # in a study made of a bundle
     page = client_of(make_user("ann", "researcher")).get(reverse("judging:judgment", args=["tea", judgment.pk]))
     told = page.content.decode()
     assert f'hx-post="{address(judgment)}"' in told
     assert "Not sound" in told
     assert "&lt;b&gt;no&lt;/b&gt;" in told
     assert "Take my word back" not in told  # ann has said nothing
+    assert "said where the study comes from, 05/01/2024" in told
 
 
 def test_a_mark_is_made_by_a_plain_form(judgment: Judgment) -> None:

@@ -117,6 +117,8 @@ def test_stored_answers_correct_the_guess(standin: StandInProcess, settings: Any
     assert (found.calls, found.learned_from) == (6, 6)
     assert found.prompt_tokens == pytest.approx(6000, rel=0.01)
     assert found.completion_tokens == 6 * 33
+    Completion.objects.update(cache_key=None, request={}, text="")  # as in a study made of a bundle without completions
+    assert estimate(study=study, judge=make_judge(endpoint=endpoint, name="jim", seed=9)).learned_from == 0
 
 
 def test_estimate_takes_few_queries(django_assert_max_num_queries: Any) -> None:

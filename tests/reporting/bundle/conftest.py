@@ -6,12 +6,13 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Instance, Pair, Rating, Study
 from annotation.questions.questions import Answer
 from annotation.studies.log import log
-from judging.models import Completion, Judge, JudgeRun, Judgment, PromptFile, TableMaking
+from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, RationaleMark, TableMaking
 from reporting.bundle.exporting import export_bundle
 from tests.factories import ask_more, criterion
 from tests.reporting.builders import (
@@ -49,8 +50,9 @@ def build_varied(slug: str = "varied") -> Study:
     _judged([first, other, loose], draw)
     _asked_again(other, loose, Random(9))
     Instance.objects.filter(study=study, instance_id="news-1").update(instance_id="news-last")
+    _spent_and_marked(study, Random(8))
     Instance.objects.filter(study=study, position__in=[0, 2, 10]).update(
-        gold={"better": "first-system", "why": "clear"}
+        gold={"better": "first-system", "why": "clear"}, metadata={"tags": ["hard", "old"], "note": "metadata 0"}
     )
     Batch.objects.filter(pk=first.batch.pk).update(
         selection={
@@ -249,6 +251,47 @@ def _asked_again(other: Built, loose: Built, draw: Random) -> None:
     own = PromptFile.objects.create(name="own", text="Which one?", parser="letter")
     Judge.objects.filter(name="plain").update(prompt_file=own)
     JudgeRun.objects.filter(judge__name="likely").update(pair_filter={"on_demand": True})
+
+
+def _spent_and_marked(study: Study, draw: Random) -> None:
+    """Let verdicts take answers that are new, stored, shared or refused, two readers mark rationales, and judges differ in wording."""
+    answers = Completion.objects.bulk_create(
+        Completion(
+            cache_key=None if number == 3 else f"key {number}",
+            base_url="https://m.example",
+            request={"q": f"prompt {number}"},
+            text=f"answer {number}",
+            kind=("verdict", "critique")[number % 2],
+            prompt_tokens=None if number == 4 else 100 + number,
+            completion_tokens=None if number in (4, 5) else 10 + number,
+            latency_ms=number / 4,
+        )
+        for number in range(9)
+    )
+    endpoint = Endpoint.objects.create(name="m", base_url="https://m.example", model="m-1")
+    Judge.objects.filter(name__in=["plain", "twice"]).update(endpoint=endpoint)
+    Judge.objects.filter(name="twice").update(task="summarization")
+    Judge.objects.filter(name="likely").update(method="imported", params={"label": "The likely one"})
+    readers = [User.objects.create_user(f"reader{number}") for number in range(2)]
+    asked = Judgment.objects.of_every_question().filter(run__study=study).exclude(status="pending")
+    cells, links, marks = list(asked.order_by("pk").select_related("run__judge")), [], []
+    for cell in cells:
+        judge = cell.run.judge.name
+        cell.calls = draw.choice([0, 2]) if judge == "likely" else draw.choice([1, 2, 3])
+        cell.cached = draw.randint(0, cell.calls)
+        if cell.calls > cell.cached:
+            cell.prompt_tokens = draw.choice([70, 71] if judge == "plain" else [None, 70])
+            cell.completion_tokens = draw.choice([None, 7])
+        if judge != "likely" and draw.random() < 0.8:
+            taken = draw.sample(answers, cell.calls)
+            links += [Judgment.completions.through(judgment=cell, completion=one) for one in taken]
+        for reader in readers:
+            if draw.random() < 0.4:
+                mark = RationaleMark(judgment=cell, marker=reader, sound=draw.random() < 0.6, note="marked so")
+                marks.append(mark)
+    asked.bulk_update(cells, ["calls", "cached", "prompt_tokens", "completion_tokens"])
+    Judgment.completions.through.objects.bulk_create(links)
+    RationaleMark.objects.bulk_create(marks)
 
 
 @pytest.fixture(scope="module")

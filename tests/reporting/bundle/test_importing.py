@@ -13,8 +13,9 @@ from django.core.management import CommandError, call_command
 from annotation.core.errors import AnnotationError
 from annotation.models import Assignment, Hit, Study
 from annotation.studies.log import shown_with_results
-from judging.models import Judge, JudgeRun, Judgment
+from judging.models import Judge, JudgeRun, Judgment, RationaleMark
 from judging.outcomes.judgment_rows import judgment_rows
+from judging.review.replaying import replay
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import BadBundle, Contents, row_file
@@ -172,10 +173,21 @@ def test_what_stays_here_is_in_no_file(varied: Study, as_shown: str, tmp_path: P
     assert "since B says more" not in told
     assert "[[A]]" not in told
     assert '"gone"' not in told
+    for kept in ("answer 1", "prompt 1", "marked so", "reader0"):
+        assert kept not in told
     copy = import_bundle(out, slug="copy")
     assert shown(copy) == as_shown
     assert not {"with_reason", "table_verdict"} & set(stated(out)["table_effect"]["arms"][1])
     assert "towards_table" not in stated(out)["table_effect"]["differences"][0]
+    left = ("study", "id", "run", "pair", "rationale", "completion_keys")
+    rows = without(judgment_rows(varied), *left)
+    assert without(judgment_rows(copy), *left) == rows  # with the tokens and milliseconds of what was left out
+    assert len({row["latency_ms"] for row in rows}) > 20
+    marks = RationaleMark.objects.order_by("pk").values_list("sound", "note", "marker")
+    kept = list(marks.filter(judgment__run__study=copy))
+    assert kept == [(sound, "", None) for sound, *_ in marks.filter(judgment__run__study=varied)] != []
+    answered = Judgment.objects.of_every_question().filter(run__study=copy).exclude(completions=None)
+    assert replay(answered.earliest("pk")).steps == ()  # there is nothing to show of them
 
     export_bundle(varied, tmp_path / "bare", Contents(texts=False))
     call_command("verify_bundle", str(tmp_path / "bare"))
@@ -186,6 +198,7 @@ def test_what_stays_here_is_in_no_file(varied: Study, as_shown: str, tmp_path: P
     assert "text 0" not in told
     assert "clear" not in told
     assert "[[A]]" not in told
+    assert "metadata 0" not in told
     with pytest.raises(BadBundle, match="holds no texts"):
         import_bundle(tmp_path / "bare", slug="bare")
 
