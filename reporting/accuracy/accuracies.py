@@ -1,7 +1,7 @@
-"""Judges against gold labels, by subset: accuracy in each order, position bias, calls and tokens."""
+"""Judges against gold labels, by subset: accuracy in each order, position bias, calls and tokens. No models."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,11 @@ import numpy as np
 from analysis.accuracy import MEASURES, AgainstGold, sound_when_wrong_sums, wrong_when_sound_sums
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.version import VERSION
-from annotation.models import Study
-from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
+from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
 from reporting.accuracy.wordings import over_wordings
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
-from reporting.core.judge_settings import settings_of
 from reporting.core.raters import NO_ORDER
+from reporting.core.wordings import JudgeSettings
 from reporting.core.words import ALL_TIES
 
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
@@ -40,6 +39,7 @@ RATIONALES = {
     "wrong_when_sound": (wrong_when_sound_sums, "verdicts with a sound rationale"),
     "sound_when_wrong": (sound_when_wrong_sums, "wrong verdicts with a marked rationale"),
 }
+JURY = "jury"  # the method: its verdicts are on pairs
 MEASURE_NAMES = (*MEASURES, *COSTS, *RATIONALES)  # in the order of a row
 
 
@@ -52,23 +52,24 @@ class Subset:
     pairs: BoolArray
 
 
-def judge_accuracy(study: Study, *, rounds: int = 1000, seed: int = 0) -> dict[str, Any]:
+def accuracies(
+    slug: str, gold: GoldPairs, judges: Sequence[tuple[JudgeSettings, JudgedGold]], *, rounds: int = 1000, seed: int = 0
+) -> dict[str, Any]:
     """Compute every judge's accuracy on every subset of the pairs that have a gold label.
 
+    judges       : sorted by name
     rounds, seed : reported as the filters; no interval here draws
     """
-    gold, settings = gold_pairs(study), IntervalSettings(seed=seed, rounds=rounds)
-    subsets = subsets_of(gold)
-    judges = judged_gold(study, gold) if len(gold) else []
-    rows = [[_row(judged, subset, settings) for judged in judges] for subset in subsets]
+    settings, subsets = IntervalSettings(seed=seed, rounds=rounds), subsets_of(gold)
+    rows = [[_row(one, judged, subset, settings) for subset in subsets] for one, judged in judges]
     found: dict[str, Any] = {
-        "study": study.slug,
+        "study": slug,
         "version": VERSION,
         "filters": {"rounds": rounds, "level": settings.level, "seed": seed},
         "subsets": [_subset(one, gold) for one in subsets],
-        "judges": [_judge(judged, [of[place] for of in rows]) for place, judged in enumerate(judges)],
+        "judges": [_judge(one, of_it) for (one, _), of_it in zip(judges, rows, strict=True)],
     }
-    found["wordings"] = over_wordings(found["judges"], {one.judge.name: settings_of(one.judge) for one in judges})
+    found["wordings"] = over_wordings(found["judges"], {one.name: one for one, _ in judges})
     if not judges:
         found["why"] = NO_ANSWER if len(gold) else NO_GOLD
     return found
@@ -91,21 +92,20 @@ def _subset(subset: Subset, gold: GoldPairs) -> dict[str, Any]:
     }
 
 
-def _judge(judged: JudgedGold, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    judge = judged.judge
+def _judge(judge: JudgeSettings, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "judge": judge.name,
         "method": judge.method,
-        "model": judge.endpoint.model if judge.endpoint else None,
+        "model": None if judge.endpoint is None else judge.model,
         "label": str(judge.params.get("label", judge.name)) if judge.method == "imported" else judge.name,
         "subsets": [row for row in rows if row["asked"]],
     }
 
 
-def _row(judged: JudgedGold, subset: Subset, settings: IntervalSettings) -> dict[str, Any]:
+def _row(judge: JudgeSettings, judged: JudgedGold, subset: Subset, settings: IntervalSettings) -> dict[str, Any]:
     answered = subset.pairs & judged.answered.any(axis=1)
     instance = judged.gold.instance[answered]
-    measured = _measures(judged, answered, judged.errors(subset.pairs))
+    measured = _measures(judged, answered, judged.errors(subset.pairs), in_orders=judge.method != JURY)
     return {
         **_counts_row(judged, subset),
         **{name: _estimate(name, rows, instance, basis, settings) for name, rows, basis in measured},
@@ -139,13 +139,13 @@ _STATUSES = {"unparsed": "unparsed", "refused": "refused", "error": "errors"}
 MeasureSums = tuple[str, FloatArray, Basis]
 
 
-def _measures(judged: JudgedGold, pairs: BoolArray, errors: IntArray) -> Iterator[MeasureSums]:
+def _measures(judged: JudgedGold, pairs: BoolArray, errors: IntArray, *, in_orders: bool) -> Iterator[MeasureSums]:
     """Yield name, sums per pair and basis of each measure."""
     found = judged.against_gold(pairs)
     for name, sums_of in MEASURES.items():
         sums = sums_of(found)
         basis = _BASES[name](found, int(sums[:, 1].sum()), errors)
-        if judged.judge.is_jury and name in OF_ORDERS:
+        if not in_orders and name in OF_ORDERS:
             sums, basis = np.zeros_like(sums), Basis(0, basis.of, basis.tie_rule, why=NO_ORDER)
         yield name, sums, basis
     verdicts = (~np.isnan(found.verdict)).sum(axis=1)

@@ -23,7 +23,7 @@ from judging.core.constants import MOST_SEED
 from judging.models import Judge
 from judging.review.comparing import GOLD, compare
 from judging.review.comparing import PEOPLE as BESIDE_PEOPLE
-from reporting.accuracy.accuracies import judge_accuracy
+from reporting.accuracy.study_accuracy import judge_accuracy
 from reporting.api.page_forms import body_of_form, filled_for_judges
 from reporting.api.rows import COMPUTED, WORK
 from reporting.api.run_setup import EstimateSerializer

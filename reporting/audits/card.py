@@ -10,7 +10,8 @@ from judging.audits.drift import checks_of, pinned
 from judging.core.pricing import total_cost
 from judging.models import Judge, JudgeAudit, Judgment
 from judging.runs.usage import usage_of
-from reporting.accuracy.accuracies import NO_ANSWER, judge_accuracy
+from reporting.accuracy.accuracies import NO_ANSWER
+from reporting.accuracy.study_accuracy import judge_accuracy
 from reporting.audits.stress import stress_findings, stress_tests
 from reporting.core.raters import PEOPLE
 from reporting.findings.configurations.rater_findings import has_one_pair

@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from annotation.questions.questions import MAIN, Question
+from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
+from reporting.accuracy.accuracies import accuracies
 from reporting.bundle.layout import Contents
+from reporting.core.wordings import JudgeSettings
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.logic.audits import Asked, whole_audit
@@ -37,6 +40,9 @@ class Source(Protocol):
     def data(self, filters: Filters) -> StudyData:
         """Return what findings are computed from."""
 
+    def judges_beside_gold(self) -> tuple[GoldPairs, Sequence[tuple[JudgeSettings, JudgedGold]]]:
+        """Return the pairs with gold, and what each judge said of them."""
+
     def second_votes(self) -> SecondVotes:
         """Return people's second votes with their first votes."""
 
@@ -62,6 +68,11 @@ def table_effect(source: Source) -> Numbers:
     return found
 
 
+def accuracy(source: Source) -> Numbers:
+    """Compute how often judges are right."""
+    return accuracies(source.slug, *source.judges_beside_gold())
+
+
 def main_question(source: Source) -> Question | None:
     """Return the question that pages are about when they are opened; None where there is one, which has no name."""
     return source.questions[MAIN] if len(source.questions) > 1 else None
@@ -81,6 +92,7 @@ def logical_consistency(source: Source) -> list[Numbers]:
 
 # Numbers of further pages, each as the page shows it when it is opened; of format 2 on.
 OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {
+    "accuracy": accuracy,
     "table_effect": table_effect,
     "distinguishable": distinguishable,
     "logic": logical_consistency,

@@ -5,7 +5,10 @@ from dataclasses import replace
 
 from annotation.models import Study
 from annotation.questions.questions import Question
+from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
+from reporting.accuracy.study_accuracy import judges_beside_gold
 from reporting.bundle.layout import EVERYTHING, Contents
+from reporting.core.wordings import JudgeSettings
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.data.reading import read_study
 from reporting.logic.audits import Asked
@@ -48,6 +51,10 @@ class StoredStudy:
                 for one in data.configurations
             ),
         )
+
+    def judges_beside_gold(self) -> tuple[GoldPairs, Sequence[tuple[JudgeSettings, JudgedGold]]]:
+        """Return the pairs with gold, and what each judge said of them."""
+        return judges_beside_gold(self.study)
 
     def second_votes(self) -> SecondVotes:
         """Return people's second votes with their first votes."""

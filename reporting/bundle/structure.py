@@ -12,6 +12,7 @@ from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.database.columns import places
 from annotation.questions.questions import Question
 from annotation.studies.gold import gold_verdict
+from annotation.studies.instance_tags import tags_of
 from reporting.bundle.layout import BadBundle
 from reporting.bundle.opening import Bundle
 from reporting.core.instance_selection import caveat_rows
@@ -79,16 +80,18 @@ class Structure:
         self.on_pair = places(self.pair, on_pair)  # places, as all that follow
 
     def _read_instances(self) -> dict[tuple[str, str, int], int]:
-        """Read the names of the instances and their gold; return the lengths of their texts."""
+        """Read the names of the instances, their gold and tags; return the lengths of their texts."""
         self.instance_pk = integers(self.bundle.numbers_in("records/instance", "id"))[0]
         self.instance_ids: list[str] = []
         self.datasets: list[str] = []
         self.gold: list[dict[str, Any] | None] = []
+        self.tags: list[tuple[str, ...]] = []
         lengths: dict[tuple[str, str, int], int] = {}
         for row in self.bundle.rows("instances"):
             self.instance_ids.append(row["instance_id"])
             self.datasets.append(row["dataset"])
             self.gold.append(row["gold"])
+            self.tags.append(tags_of(row["metadata"]))
             for system, texts in row["generations"].items():
                 for number, text in enumerate(texts):
                     if text is not None:

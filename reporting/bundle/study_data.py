@@ -15,8 +15,10 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.database.columns import places, places_of_two
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import RatedPairs
+from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
 from reporting.bundle.alignment_rows import AlignmentRows
 from reporting.bundle.answer_rows import AnswerRows, people_votes
+from reporting.bundle.gold_rows import judges_beside_gold
 from reporting.bundle.judge_rows import JURY, ORDERS, PENDING, STATUSES, JudgeRows, jury_rows
 from reporting.bundle.layout import Contents
 from reporting.bundle.opening import Bundle
@@ -25,6 +27,7 @@ from reporting.bundle.second_vote_rows import read_second_votes
 from reporting.bundle.structure import SelectedRows, Structure, integers, questions_of
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.votes import by_position
+from reporting.core.wordings import JudgeSettings
 from reporting.findings.data.inputs import (
     Checks,
     ConfigurationData,
@@ -109,6 +112,10 @@ class BundledStudy:
                 if one.settings["method"] == JURY
             ),
         )
+
+    def judges_beside_gold(self) -> tuple[GoldPairs, Sequence[tuple[JudgeSettings, JudgedGold]]]:
+        """Return the pairs with gold, and what each judge said of them."""
+        return judges_beside_gold(self.bundle, self.structure, self._judges(Filters()))
 
     def second_votes(self) -> SecondVotes:
         """Return people's second votes with their first votes."""

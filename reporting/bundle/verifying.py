@@ -20,6 +20,7 @@ NAMES = {
     *("rater", "raters", "wording", "judge", "judge_a", "judge_b"),
     *("system", "system_a", "system_b", "systems", "opponent", "first", "second", "arm", "control", "variant"),
     *("similarities", "label", "between", "models", "cut"),
+    *("subset", "method", "model", "wording"),
 }
 
 

@@ -102,7 +102,7 @@ def test_a_pair_on_which_every_member_failed_is_an_error_and_no_wrong_answer(stu
 
 
 def answered(study: Study) -> dict[str, list[bool]]:
-    return {one.judge.name: one.answered[:, 0].tolist() for one in judged_gold(study, gold_pairs(study))}
+    return {one.name: judged.answered[:, 0].tolist() for one, judged in judged_gold(study, gold_pairs(study))}
 
 
 def test_a_weighted_jury_is_weighted_by_people_on_other_instances() -> None:

@@ -11,7 +11,7 @@ from judging.audits.asking import ask
 from judging.audits.drift import start_check
 from judging.audits.stress import StressTest, start_stress
 from judging.models import Judge, JudgeRun, Judgment
-from reporting.accuracy.accuracies import judge_accuracy
+from reporting.accuracy.study_accuracy import judge_accuracy
 from reporting.bundle.exporting import export_bundle
 from reporting.findings.study_findings import findings
 from reporting.logic.study_audit import audit_study, judges_audited

@@ -14,6 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Study
+from reporting.accuracy.study_accuracy import judge_accuracy
 from reporting.bundle.layout import BadBundle
 from reporting.bundle.numbers import OF_PAGES, filters_of_numbers, table_effect
 from reporting.bundle.opening import open_bundle
@@ -66,6 +67,26 @@ def test_the_audits_are_those_of_the_page_on_logic(varied: Study, bundle: Path) 
     assert by_rater["judge:likely"]["alike"] == ""
 
 
+def test_judges_are_right_as_often_as_their_page_says(varied: Study, bundle: Path) -> None:
+    accuracy = stated(bundle)["accuracy"]
+
+    assert accuracy == json.loads(json.dumps(judge_accuracy(varied)))
+
+    assert {(one["kind"], one["subset"]) for one in accuracy["subsets"]} == {
+        *(("dataset", name) for name in ("news", "talk")),
+        *(("tag", name) for name in ("hard", "old")),
+        ("all", "all"),
+    }
+    of = {one["judge"]: one["subsets"][-1] for one in accuracy["judges"]}
+    assert list(of) == ["jury-dawid-skene", "jury-majority", "jury-weighted", "likely", "plain", "twice"]
+    assert [one["judge"] for one in accuracy["wordings"][0]["judges"]] == ["plain", "twice"]
+    taken = ("tokens_per_verdict", "tokens_made_per_verdict", "calls_made_per_verdict")
+    assert all(of["plain"][name]["value"] > 0 for name in taken)
+    assert of["likely"]["calls_per_verdict"]["value"] is None
+    assert of["plain"]["wrong_when_sound"]["value"] not in (None, of["plain"]["sound_when_wrong"]["value"])
+    assert of["plain"]["wrong_when_sound"]["excluded"] > 0
+
+
 def test_verifying_reads_no_database(bundle: Path, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
         verify_bundle(bundle)
@@ -90,6 +111,10 @@ def in_row(change: Callable[[dict[str, Any]], dict[str, Any]], *places: int) -> 
         return gzip.compress(b"\n".join(lines) + b"\n")
 
     return changed
+
+
+def in_every_row(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[bytes], bytes]:
+    return lambda data: in_row(change, *range(len(gzip.decompress(data).splitlines())))(data)
 
 
 def flipped(row: dict[str, Any]) -> dict[str, Any]:
@@ -136,6 +161,24 @@ def test_rows_that_say_something_else_are_refused_even_with_the_right_hash(
 ) -> None:
     rewrite(copy, name, change)
     with pytest.raises(BadBundle, match=r"differ from what follows from the rows|not that of its text"):
+        verify_bundle(copy)
+
+
+def test_what_only_the_accuracy_of_judges_depends_on_is_recomputed(copy: Path) -> None:
+    changes: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        "records/rationalemark": lambda row: {**row, "sound": not row["sound"]},
+        "records/judgment": lambda row: {**row, "cached": 0},
+        "records/judge": lambda row: {**row, "task": f"task {row['id']}"},
+        "judgments": lambda row: {**row, "completion_tokens": 5},
+        "instances": lambda row: {**row, "metadata": {"tag": "other"}},
+    }
+    found = [stated(copy)["accuracy"]]
+    for name, change in changes.items():
+        rewrite(copy, f"{name}.jsonl.gz", in_every_row(change))
+        computed = OF_PAGES["accuracy"](BundledStudy(open_bundle(copy)))
+        assert computed not in found, name
+        found.append(json.loads(json.dumps(computed)))
+    with pytest.raises(BadBundle, match=r"follows from the rows:\n  accuracy\."):
         verify_bundle(copy)
 
 
