@@ -27,8 +27,8 @@ class Contents:
     """What leaves the server beside the numbers.
 
     texts       : sources, generations and comparison tables. Completions quote them, and leave only with them
-    completions : raw answers of judges, with the requests, and judges' rationales
-    reasons     : what raters wrote: reasons and comments
+    completions : raw answers of judges, with the requests, and judges' rationales. What each answer took stays: tokens, cost
+    reasons     : what raters wrote: reasons and comments; and researchers' notes on rationales, which leave only with both
     """
 
     texts: bool = True

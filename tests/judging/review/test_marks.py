@@ -89,7 +89,7 @@ def test_the_page_of_a_judgment_asks_for_a_mark_and_shows_those_of_others(judgme
     assert "Not sound" in told
     assert "&lt;b&gt;no&lt;/b&gt;" in told
     assert "Take my word back" not in told  # ann has said nothing
-    assert "said where the study comes from, 05/01/2024" in told
+    assert "said where the study comes from" in told
 
 
 def test_a_mark_is_made_by_a_plain_form(judgment: Judgment) -> None:

@@ -99,6 +99,8 @@ def test_a_pair_on_which_every_member_failed_is_an_error_and_no_wrong_answer(stu
     assert judgments(selection_of(study), run).counts["errors"] == report_on([run])["errors"] == 1
     [row] = [row for row in judgment_rows(study) if (row["judge"], row["status"]) == ("panel", "error")]
     assert (row["instance_id"], row["verdict"]) == (last.matchup.instance.instance_id, None)
+    study.judge_runs.filter(pk=run.pk).update(questions=[1])  # of further questions alone
+    assert "panel" not in answered(study)
 
 
 def answered(study: Study) -> dict[str, list[bool]]:
