@@ -46,7 +46,7 @@ def test_golden_rankings_and_their_comparisons(name: str, p: list[list[float]], 
 
 
 @pytest.mark.slow
-@given(st.lists(st.integers(-50, 50), min_size=0, max_size=20, unique=True), st.integers(1, 4))
+@given(st.lists(st.integers(-50, 50), min_size=0, max_size=12, unique=True), st.integers(1, 4))
 def test_a_comparator_without_contradictions_is_sorted_exactly(scores: list[int], beam_size: int) -> None:
     n, asked = len(scores), 0
 

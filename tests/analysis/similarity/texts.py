@@ -29,7 +29,7 @@ ADVERSARIAL = [
     "yyyying syzygy enjoyed",
     "the the the the cat",
     "<script>alert('x')</script> \x00 \u202e reversed",
-    "the quick brown fox jumps over the lazy dog " * 400,
+    "the quick brown fox jumps over the lazy dog " * 80,
 ]
 _words = st.lists(
     st.sampled_from(["the", "cats", "cat", "running", "ran", "é", "中", "Go-Go", "12", "1.2", "-", ".", "&amp;", "\n"]),

@@ -138,11 +138,11 @@ def test_one_line_lists_a_bounded_number_of_problems() -> None:
 
 @pytest.mark.slow
 def test_many_columns_and_keys_are_checked_in_one_pass() -> None:
-    # 200,000 names: comparing each with every other would take hours.
-    header = ",".join(f"c{number}" for number in range(200_000)) + ",c7\n"
+    # 50,000 names: comparing each with every other would take minutes.
+    header = ",".join(f"c{number}" for number in range(50_000)) + ",c7\n"
     _, _, bad = read_csv(header.encode())
     assert [line.reason for line in bad] == ["column 'c7' is there more than once"]
-    keys = ",".join(f'"k{number}":1' for number in range(200_000))
+    keys = ",".join(f'"k{number}":1' for number in range(50_000))
     records, bad = read_json_lines(f'{{{keys},"k7":2}}'.encode())
     assert list(records) == []
     assert bad[0].reason == "not valid JSON: the key 'k7' is there more than once"

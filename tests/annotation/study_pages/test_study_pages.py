@@ -401,8 +401,8 @@ def test_no_page_takes_more_queries_for_a_larger_study(study: Study) -> None:
     addresses = [*pages(study, batch), "/studies/", "/studies/study/batches/new/"]
     before = {address: queries(admin, address) for address in addresses}
 
-    add_instances(study, instances=40, prefix="more")
-    for number in range(6):
+    add_instances(study, instances=12, prefix="more")
+    for number in range(3):
         add_instances(study, instances=2, dataset=f"set-{number}", systems=("alpha", f"system-{number}"))
         make_study(f"study-{number}", instances=1)
         make_batch(study, name=f"b{number}", dataset=f"set-{number}", systems=("alpha", f"system-{number}"))

@@ -25,8 +25,18 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
 
 
+@pytest.fixture(scope="module")
+def study_id(module_rows: None, django_db_blocker: Any) -> int:
+    with django_db_blocker.unblock():
+        return rated_study().pk
+
+
 @pytest.fixture
-def study() -> Study:
+def study(study_id: int) -> Study:
+    return Study.objects.get(pk=study_id)
+
+
+def rated_study() -> Study:
     study = study_of_facts(6)
     study.systems.filter(name="alpha").update(family="heron")
     study.instances.update(gold={"better": "alpha"})
@@ -38,10 +48,15 @@ def study() -> Study:
     return study
 
 
+def priced_judge(name: str) -> Judge:
+    endpoint = make_endpoint("https://93.184.216.34/v1", name=name, price_prompt=1000, price_completion=1000)
+    return make_judge(name=name, params={"ties": True}, endpoint=endpoint, order="both", family="heron")
+
+
 @pytest.fixture
 def judge() -> Judge:
-    endpoint = make_endpoint("https://93.184.216.34/v1", price_prompt=1000, price_completion=1000)
-    return make_judge(params={"ties": True}, endpoint=endpoint, order="both", family="heron")
+    """A judge that was asked nothing."""
+    return priced_judge("nina")
 
 
 def test_a_judge_of_which_nothing_is_known_says_so_everywhere(study: Study, judge: Judge) -> None:
@@ -61,8 +76,20 @@ def test_a_judge_of_which_nothing_is_known_says_so_everywhere(study: Study, judg
     assert judge_card(study, judge, None)["agreement"]["why"] == "the findings are being computed"
 
 
+@pytest.fixture(scope="module")
+def known_id(study_id: int, django_db_blocker: Any) -> int:
+    with django_db_blocker.unblock():
+        return judge_of_everything(Study.objects.get(pk=study_id)).pk
+
+
 @pytest.fixture
-def known(study: Study, judge: Judge) -> Judge:
+def known(known_id: int) -> Judge:
+    """A judge of which everything is known."""
+    return Judge.objects.get(pk=known_id)
+
+
+def judge_of_everything(study: Study) -> Judge:
+    judge = priced_judge("judy")
     judge_with(Reader(), study, judge)
     ask(start_stress(StressTest(study, judge, ("position", "bold"))), make_client=client_of(Reader(first=True)))
     for _ in range(2):
@@ -139,16 +166,16 @@ def test_the_command_prints_the_card_and_writes_the_page(
 ) -> None:
     check = start_check(StressTest(study, judge))
     ask(check, make_client=client_of(Reader()))
-    call_command("judge_card", "facts", "--judge", "judy")
+    call_command("judge_card", "facts", "--judge", "nina")
     text = capsys.readouterr().out
     assert f"Drift: not known: {ONE_CHECK}" in text
     assert f"Stress test: not known: {NO_STRESS}" in text
     assert "  Order of the texts: Both orders; disagreement is a tie\n" in text
     assert "  Verdicts: 0\n" in text
-    call_command("judge_card", "facts", "--judge", "judy", "--format", "json")
-    assert json.loads(capsys.readouterr().out)["judge"] == "judy"
+    call_command("judge_card", "facts", "--judge", "nina", "--format", "json")
+    assert json.loads(capsys.readouterr().out)["judge"] == "nina"
     out = tmp_path / "card.html"
-    call_command("judge_card", "facts", "--judge", "judy", "--out", str(out))
+    call_command("judge_card", "facts", "--judge", "nina", "--out", str(out))
     assert out.read_text().lstrip().startswith("<!DOCTYPE html>")
     with pytest.raises(CommandError, match="is there already"):
-        call_command("judge_card", "facts", "--judge", "judy", "--out", str(out))
+        call_command("judge_card", "facts", "--judge", "nina", "--out", str(out))
