@@ -37,7 +37,8 @@ from judging.ablation.round_arrays import (
 from judging.methods.options import OFFLINE
 from judging.methods.sc2.record import KINDS
 from judging.models import Judge
-from judging.outcomes.gold import GoldPairs, gold_pairs
+from judging.outcomes.gold import gold_pairs
+from judging.outcomes.gold_arrays import GoldPairs
 from judging.outcomes.people import people_by_pair
 from judging.runs.status import count_runs
 from reporting.accuracy.accuracies import COST_UNKNOWN, NO_ANSWER, NO_GOLD, NO_VERDICT, TIE_IN_ACCURACY, TIE_IN_COST
