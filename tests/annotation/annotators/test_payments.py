@@ -93,6 +93,7 @@ def test_platforms_pay_their_own_and_links_name_no_rater(study: Study) -> None:
     assert of(study, "pro", platforms=True).channel == "prolific"
 
 
+@pytest.mark.any_engine
 def test_payments_take_as_many_queries_for_many_raters_as_for_few(study: Study) -> None:
     worked(study, "r0")
     with CaptureQueriesContext(connection) as few:
@@ -123,6 +124,7 @@ def test_the_file_is_for_managers_and_defuses_formulas(study: Study) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.any_engine
 def test_the_command_prints_the_same(study: Study, capsys: pytest.CaptureFixture[str], form: str) -> None:
     worked(study, "ann", 2)
 

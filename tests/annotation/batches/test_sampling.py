@@ -141,6 +141,7 @@ def test_ids_are_read_one_a_line() -> None:
     assert ids_of(" a\r\n\nb c \n\rd\x85e") == ["a", "b c", "d\x85e"]
 
 
+@pytest.mark.any_engine
 def test_a_forecast_takes_as_many_queries_for_ten_times_the_instances(
     django_assert_num_queries: Any, django_assert_max_num_queries: Any
 ) -> None:

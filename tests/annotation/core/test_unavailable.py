@@ -85,6 +85,7 @@ def test_a_script_gets_the_message_alone(client: Client, assignment: Assignment)
     assert "Not saved yet" in response.content.decode()
 
 
+@pytest.mark.any_engine
 def test_the_page_speaks_the_reader_s_language(client: Client, assignment: Assignment) -> None:
     with another_writer():
         response = vote(client, assignment, accept_language="de")
@@ -93,6 +94,7 @@ def test_the_page_speaks_the_reader_s_language(client: Client, assignment: Assig
     assert "Noch nicht gespeichert" in response.content.decode()
 
 
+@pytest.mark.any_engine
 def test_the_api_says_it_in_json(assignment: Assignment) -> None:
     study = assignment.hit.batch.study
     manager = make_user("manager", "study-admin", study=study)

@@ -131,6 +131,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_copied(study: Study) -> 
     assert study.instances.count() == 3
 
 
+@pytest.mark.any_engine
 def test_the_page_copies_for_every_reader_into_their_own_group(study: Study) -> None:
     own = ResearchGroup.objects.create(slug="own", name="Own")
     reader = make_user("reader", "researcher", study=study)
@@ -168,6 +169,7 @@ def test_a_copy_stays_in_its_group_where_the_user_may_make_studies_in_it(study: 
     ],
     ids=str,
 )
+@pytest.mark.any_engine
 def test_a_copy_that_cannot_be_made_says_why(
     study: Study, sent: dict[str, str], problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +181,7 @@ def test_a_copy_that_cannot_be_made_says_why(
     assert Study.objects.count() == 1
 
 
+@pytest.mark.any_engine
 def test_a_copy_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     own = ResearchGroup.objects.create(slug="own", name="Own")
     Study.objects.filter(pk=study.pk).update(group=own)

@@ -180,6 +180,7 @@ def queries_of(act: Callable[[], Any]) -> int:
     return len(captured)
 
 
+@pytest.mark.any_engine
 def test_no_count_takes_more_queries_for_more_raters_and_hits() -> None:
     counts = []
     for raters, instances in ((2, 3), (8, 9)):
@@ -351,6 +352,7 @@ def test_time_and_money_are_added_up_and_carried_forward() -> None:
 # The command and the API
 
 
+@pytest.mark.any_engine
 def test_the_command_prints_one_json_document(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     make_batch(study, raters=2)
     now = timezone.now()
@@ -368,6 +370,7 @@ def test_the_command_prints_one_json_document(study: Study, capsys: pytest.Captu
     assert (found["duplicates"], found["not_counted"], found["complete"]) == (0, 0, False)
 
 
+@pytest.mark.any_engine
 def test_the_command_says_the_same_in_words(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     make_batch(study)
     call_command("batch_status", "study", "--batch", "batch")
@@ -380,6 +383,7 @@ def test_the_command_says_the_same_in_words(study: Study, capsys: pytest.Capture
         call_command("batch_status", "study", "--batch", "other")
 
 
+@pytest.mark.any_engine
 def test_the_api_answers_readers_only(study: Study) -> None:
     batch = make_batch(study)
     rater = make_annotator(study)

@@ -199,6 +199,7 @@ def idle_for(batch: Batch, name: str, minutes: int) -> Assignment:
     return claim(make_annotator(batch.study, name), timezone.now() - timedelta(minutes=minutes))
 
 
+@pytest.mark.any_engine
 def test_page_lists_who_is_idle_says_what_that_is_and_releases_on_confirmation(batch: Batch, manager: Client) -> None:
     long, short = idle_for(batch, "long", 45), idle_for(batch, "short", 12)
     assert address(batch) in manager.get(f"/studies/{batch.study.slug}/batches/{batch.pk}/").content.decode()
@@ -218,6 +219,7 @@ def test_page_lists_who_is_idle_says_what_that_is_and_releases_on_confirmation(b
 
 
 @pytest.mark.parametrize("minutes", ["9", "0", "-1", "x", "", "99999999999999999999"])
+@pytest.mark.any_engine
 def test_page_refuses_a_time_that_is_none(batch: Batch, manager: Client, minutes: str) -> None:
     held = idle_for(batch, "idle", 45)
 
@@ -228,6 +230,7 @@ def test_page_refuses_a_time_that_is_none(batch: Batch, manager: Client, minutes
     assert held.state == "claimed"
 
 
+@pytest.mark.any_engine
 def test_page_is_not_there_for_readers(batch: Batch) -> None:
     browser = Client()
     user = make_user("reader", "researcher", study=batch.study)
@@ -246,6 +249,7 @@ def run(study: Study, *options: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.any_engine
 def test_command_lists_and_releases(batch: Batch) -> None:
     held = idle_for(batch, "idle", 45)
 
@@ -261,6 +265,7 @@ def test_command_lists_and_releases(batch: Batch) -> None:
     assert batch.study.events.get(kind="released").reason == "It has to end."
 
 
+@pytest.mark.any_engine
 def test_command_refuses_too_short_a_time(batch: Batch) -> None:
     with pytest.raises(CommandError, match="after 10 minutes"):
         run(batch.study, "--minutes", "5")

@@ -188,6 +188,7 @@ def test_nothing_of_a_platforms_ids_is_left(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize("session", [SESSION, OTHER_SESSION], ids=["the same work", "further work"])
+@pytest.mark.any_engine
 def test_a_message_that_comes_later_brings_nothing_back(channel: Channel, session: str) -> None:
     join_and_rate(channel)
     erase_rater(annotator=rater(channel), by=None, at=NOON)
@@ -197,6 +198,7 @@ def test_a_message_that_comes_later_brings_nothing_back(channel: Channel, sessio
     assert stored() == before
 
 
+@pytest.mark.any_engine
 def test_asking_prolific_brings_nothing_back(channel: Channel, prolific: Any) -> None:
     join_and_rate(channel)
     join_and_rate(channel, pid=OTHER_PID, session=OTHER_SESSION)
@@ -217,6 +219,7 @@ def test_who_was_deleted_is_not_taken_for_a_new_rater(channel: Channel) -> None:
     assert Annotator.objects.count() == 1
 
 
+@pytest.mark.any_engine
 def test_the_channels_page_offers_nothing_for_a_deleted_rater(channel: Channel, admin_client: Client) -> None:
     join_and_rate(channel)
     erase_rater(annotator=rater(channel), by=None, at=NOON)
@@ -234,6 +237,7 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("by", ["code", "account", "platform"])
+@pytest.mark.any_engine
 def test_the_command_finds_a_rater_by_code_account_or_platform_id(channel: Channel, by: str) -> None:
     annotator = join_and_rate(channel)
     name = annotator.user.username  # type: ignore[union-attr]
@@ -248,6 +252,7 @@ def test_the_command_finds_a_rater_by_code_account_or_platform_id(channel: Chann
         assert "nothing left to delete" in run(key)
 
 
+@pytest.mark.any_engine
 def test_a_code_of_two_studies_asks_for_the_study(study: Study) -> None:
     other = make_study("other", instances=0)
     for one in (study, other):

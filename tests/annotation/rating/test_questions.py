@@ -52,6 +52,7 @@ def part(html: str, form: str) -> str:
 # The page
 
 
+@pytest.mark.any_engine
 def test_each_question_is_a_form_with_its_text_description_and_choices() -> None:
     faith = criterion(
         "faith", text="Is it <b>true</b>?", description="**All** of it. <script>x</script>", strength=True
@@ -99,6 +100,7 @@ def test_the_names_of_the_sides_change_with_the_layout_in_graded_choices_too() -
     assert "<bdi>Ours, slightly</bdi>" in client.get(address).text
 
 
+@pytest.mark.any_engine
 def test_the_list_of_keys_names_what_is_offered() -> None:
     def listed(**settings: Any) -> str:
         study = make_study(f"s{len(Study.objects.all())}", instances=1, **settings)

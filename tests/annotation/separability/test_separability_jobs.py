@@ -235,6 +235,7 @@ def test_processes_are_known_by_whether_they_run() -> None:
 # The page
 
 
+@pytest.mark.any_engine
 def test_the_page_takes_all_settings_and_shows_how_far_it_is(study: Study, researcher: Client) -> None:
     sent = {"similarity": "rouge1", "group": "0, 1", "samples": "3", "cross": "4", "seed": "5"}
     assert researcher.post("/studies/study/separability/", sent).status_code == 302
@@ -261,6 +262,7 @@ def test_the_page_refuses_what_can_not_be_computed(study: Study, researcher: Cli
 # The API
 
 
+@pytest.mark.any_engine
 def test_the_api_starts_a_computation_and_shows_it(study: Study, researcher: Client) -> None:
     address = "/api/v1/studies/study/separability/"
     asked = {"similarity": "rouge1", "group": "0,1", "samples": 3, "dataset": "news", "systems": ["beta", "alpha"]}
@@ -301,6 +303,7 @@ def test_the_api_refuses_what_can_not_be_computed(
     assert not SeparabilityJob.objects.exists()
 
 
+@pytest.mark.any_engine
 def test_the_api_shows_why_there_is_no_separability(researcher: Client, study: Study) -> None:
     other = study_of({"alpha": ["cat"], "beta": ["sun", "sea"]}, slug="other")
     compute_separability(study=other, group="0,1")
@@ -310,6 +313,7 @@ def test_the_api_shows_why_there_is_no_separability(researcher: Client, study: S
     assert (row["separability"], row["why_undefined"]) == (None, "system A with a single generation")
 
 
+@pytest.mark.any_engine
 def test_a_finished_job_says_which_texts_its_similarity_can_not_see(client: Client) -> None:
     texts = {"alpha": ["猫", "cat dog"], "beta": ["日", "sun sea"]}
     chinese = study_of(texts, {"alpha": ["cat", "cat"], "beta": ["sun", "sun"]}, slug="chinese")

@@ -71,6 +71,7 @@ def test_the_archive_is_entered_and_left_once_each_and_logged(study: Study) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.any_engine
 def test_an_archived_study_leaves_the_list_and_can_still_be_read_and_exported(study: Study) -> None:
     make_study("kept", instances=0)
     client = signed_in(make_user("reader", "researcher"))
@@ -92,6 +93,7 @@ def test_an_archived_study_leaves_the_list_and_can_still_be_read_and_exported(st
 
 
 @pytest.mark.slow
+@pytest.mark.any_engine
 def test_the_page_wants_a_confirmation(study: Study) -> None:
     client = signed_in(make_user("manager", "study-admin"))
     assert "Put into the archive" in client.get("/studies/study/").text
@@ -120,6 +122,7 @@ def test_researchers_have_no_button_for_the_archive(study: Study) -> None:
     assert "Put into the archive" not in reader.get("/studies/study/").text
 
 
+@pytest.mark.any_engine
 def test_the_archive_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["--reason", "Done."], [], ["--restore"]):
         call_command("archive_study", "study", *arguments)

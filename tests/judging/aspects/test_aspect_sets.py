@@ -299,6 +299,7 @@ def test_command_estimates_without_asking(study: Study, endpoint: Endpoint, caps
     assert not AspectSet.objects.exists()
 
 
+@pytest.mark.any_engine
 def test_command_sets_and_shows(
     study: Study, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

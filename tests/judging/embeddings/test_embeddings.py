@@ -239,6 +239,7 @@ def told(*arguments: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.any_engine
 def test_command_over_http(standin: StandInProcess, settings: Any, study: Study, tmp_path: Path) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     make_endpoint(standin.base_url)

@@ -619,6 +619,7 @@ def command(*arguments: str) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.any_engine
 def test_command_over_http(standin: StandInProcess, study: Study, settings: Any, tmp_path: Path) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     standin.behave(text="A short summary.")
@@ -648,6 +649,7 @@ def test_command_over_http(standin: StandInProcess, study: Study, settings: Any,
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.any_engine
 def test_command_gets_through_an_endpoint_with_faults(standin: StandInProcess, study: Study, settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     standin.behave(text="A text.", refuse=1.0)

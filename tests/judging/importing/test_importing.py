@@ -383,6 +383,7 @@ def test_votes_with_a_winner_that_name_no_judge_are_refused(study: Study) -> Non
         load("i0,0,gpt,ab,a", judge="other")
 
 
+@pytest.mark.any_engine
 def test_the_command_says_what_came_of_it(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "verdicts.csv"
     path.write_text(f"{HEADER},mood\ni0,0,GPT 4,ab,a,x\n")

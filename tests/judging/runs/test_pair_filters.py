@@ -121,6 +121,7 @@ def test_more_instances_than_can_be_named_are_refused(study: Study, monkeypatch:
 
 
 @pytest.mark.slow
+@pytest.mark.any_engine
 def test_the_commands_take_the_filter(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_judge("coin", name="coin")
     (tmp_path / "ids.txt").write_text("news-1\n\nmail-1\n")
@@ -143,6 +144,7 @@ def test_the_commands_take_the_filter(study: Study, tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.slow
+@pytest.mark.any_engine
 def test_the_pages_take_show_and_keep_the_filter(
     study: Study, client: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -169,6 +171,7 @@ def test_the_pages_take_show_and_keep_the_filter(
 
 
 @pytest.mark.slow
+@pytest.mark.any_engine
 def test_pairs_off_hits_are_judged_where_asked(
     study: Study, client: Client, capsys: pytest.CaptureFixture[str], django_capture_on_commit_callbacks: Any
 ) -> None:

@@ -139,6 +139,7 @@ def test_judge_that_calls_no_endpoint_is_refused() -> None:
         retry_run(run=JudgeRun.objects.get(), errors=True)
 
 
+@pytest.mark.any_engine
 def test_command_asks_again_what_was_lost_after_the_repair(settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     make_study(instances=1)

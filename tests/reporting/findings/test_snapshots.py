@@ -131,7 +131,6 @@ def test_filters_have_snapshots_of_their_own_of_which_the_newest_are_kept(
 
 
 @pytest.mark.usefixtures("large")
-@pytest.mark.engine
 def test_a_large_study_is_computed_by_the_worker_alone(built: Built, reader: Client, computed: list[Filters]) -> None:
     waiting = body(reader.get(PAGE))
     assert "A worker computes these findings" in waiting
