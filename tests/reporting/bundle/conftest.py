@@ -248,6 +248,11 @@ def _asked_again(other: Built, loose: Built, draw: Random) -> None:
     of_twice = Judgment.objects.of_question(0).filter(run=runs["twice"], negated=False)  # a cycle of four texts
     of_twice.filter(pair__in=loose.pairs[0][:2]).update(status="parsed", verdict=-1)
     of_twice.filter(pair__in=loose.pairs[0][2:]).update(verdict=1)
+    said = Judgment.objects.of_question(0).filter(run=runs["plain"], pair__index=2).exclude(verdict=0)[0]
+    earlier = JudgeRun.objects.filter(judge__name="plain").earliest("created_at")
+    Judgment.objects.create(run=earlier, pair=said.pair, order="ab", status="parsed", verdict=-said.verdict)
+    # What members were not asked yet, their juries were not either.
+    Judgment.objects.of_question(0).filter(pair=loose.pairs[3][1]).update(status="pending", verdict=None, p_b=None)
     own = PromptFile.objects.create(name="own", text="Which one?", parser="letter")
     Judge.objects.filter(name="plain").update(prompt_file=own)
     JudgeRun.objects.filter(judge__name="likely").update(pair_filter={"on_demand": True})
