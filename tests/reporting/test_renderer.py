@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from typing import IO, cast
 
 import pytest
@@ -17,8 +18,9 @@ pytestmark = pytest.mark.slow
 SPEC = empty_chart("Ratings of <systems>", "no rating yet", "light")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def drawing() -> Iterator[Renderer]:
+    """One for all tests, each of which leaves it a program that runs: to start one takes a second."""
     made = Renderer()
     yield made
     made.close()
@@ -35,11 +37,14 @@ def test_pictures_are_drawn_in_another_process(drawing: Renderer) -> None:
     assert "vl_convert" not in sys.modules
 
 
-def test_an_idle_program_is_ended_and_the_next_picture_starts_one(drawing: Renderer) -> None:
+def test_an_idle_program_is_ended_and_the_next_picture_starts_one(
+    drawing: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, program = svg(drawing), drawing.program
     assert program
-    drawing.idle_seconds = 0.001
-    assert svg(drawing) == first
+    with monkeypatch.context() as patch:
+        patch.setattr(drawing, "idle_seconds", 0.001)
+        assert svg(drawing) == first
     assert program.wait(timeout=60) == -signal.SIGKILL
     assert svg(drawing) == first
 
@@ -61,9 +66,9 @@ def test_what_cannot_be_drawn_is_an_error_and_the_next_picture_is_drawn(drawing:
     assert drawing.program is program
 
 
-def test_a_program_that_does_not_start_is_said(drawing: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_does_not_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renderer, "__file__", "/nowhere/renderer.py")
-    with pytest.raises(EOFError, match="has ended"):
+    with closing(Renderer()) as drawing, pytest.raises(EOFError, match="has ended"):
         svg(drawing)
 
 

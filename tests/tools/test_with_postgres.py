@@ -43,28 +43,22 @@ def is_listening(url: str) -> bool:
         return probe.connect_ex((address.hostname, address.port)) == 0
 
 
-def test_command_gets_a_database_that_is_gone_afterwards(tmp_path: Path) -> None:
-    ran = subprocess.run(command(ASK + "sys.exit(7)", folder=tmp_path), capture_output=True, text=True, check=False)
-    assert ran.returncode == 7, ran.stderr
-    url, data = told(tmp_path)
-    assert not is_listening(url)
-    assert not data.parent.exists()
-
-
-def test_database_is_not_open_to_those_without_its_password(tmp_path: Path) -> None:
+def test_command_gets_a_database_that_others_cannot_open_and_that_is_gone_afterwards(tmp_path: Path) -> None:
     without = ASK + (
         "import urllib.parse as u\n"
         "a = u.urlsplit(os.environ['DATABASE_URL'])\n"
         "try: psycopg.connect(host=a.hostname, port=a.port, user=a.username, password='wrong', dbname='postgres')\n"
         "except psycopg.OperationalError: sys.exit(5)\n"
     )
-    in_memory = command(without, folder=tmp_path, options=("--in-memory",))
-    ran = subprocess.run(in_memory, capture_output=True, text=True, check=False)
+    ran = subprocess.run(command(without, folder=tmp_path), capture_output=True, text=True, check=False)
     assert ran.returncode == 5, ran.stderr
+    url, data = told(tmp_path)
+    assert not is_listening(url)
+    assert not data.parent.exists()
 
 
 def test_terminated_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
-    process = subprocess.Popen(command(ASK + WAIT, folder=tmp_path))
+    process = subprocess.Popen(command(ASK + WAIT, folder=tmp_path, options=("--in-memory",)))
     wait_until(lambda: (tmp_path / "asked").exists() and (tmp_path / "asked").stat().st_size, "the command to run")
     url, data = told(tmp_path)
     process.send_signal(signal.SIGTERM)

@@ -36,9 +36,15 @@ from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
+@pytest.fixture(scope="module")
+def study_id(module_rows: None, django_db_blocker: Any) -> int:
+    with django_db_blocker.unblock():
+        return build_four_systems(instances=30)[0].pk
+
+
 @pytest.fixture
-def study(db: None) -> Study:
-    return build_four_systems(instances=30)[0]
+def study(study_id: int) -> Study:
+    return Study.objects.get(pk=study_id)
 
 
 def ask(
@@ -134,7 +140,7 @@ def test_field_has_the_first_pair_of_each_instance_and_draws_a_sample(study: Stu
 
 
 def test_two_systems_and_unknown_designs_are_refused() -> None:
-    study = build_study()
+    study = build_study("two")
     build_configuration(study)
     with pytest.raises(BadSettings, match="compares 2 systems"):
         read_field(study)

@@ -40,9 +40,15 @@ ADDRESS = "/studies/tried/rankings/"
 FORM = {"judge": "judy", "design": "adaptive", "settle": "1", "step": "20", "in_flight": "1", "seed": "1"}
 
 
+@pytest.fixture(scope="module")
+def study_id(module_rows: None, django_db_blocker: Any) -> int:
+    with django_db_blocker.unblock():
+        return build_four_systems(instances=30)[0].pk
+
+
 @pytest.fixture
-def study(db: None) -> Study:
-    return build_four_systems(instances=30)[0]
+def study(study_id: int) -> Study:
+    return Study.objects.get(pk=study_id)
 
 
 @pytest.fixture
