@@ -54,7 +54,7 @@ def refused_files(size: int) -> dict[str, bytes]:
     }
 
 
-FILES, SHORT_FILES = refused_files(SIZE), refused_files(SIZE // 4)
+FILES, SHORT_FILES = refused_files(SIZE), refused_files(SIZE // 8)
 # Read to their end, so what they take grows with them; of the others, a thousand errors are most of what is taken.
 READ_WHOLE = {
     *((kind, file) for kind in READERS for file in ("empty lines", "lines of blanks")),

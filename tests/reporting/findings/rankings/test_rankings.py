@@ -114,17 +114,17 @@ def test_opponents_confound_the_rate_and_no_model_from_the_database() -> None:
     known = CASES["confounded_by_opponents"]
     for row in known["rows"]:
         built = build_configuration(
-            study, instances=50, pairs=15, dataset="cnn", systems=(row["a"], row["b"]), prefix=row["a"]
+            study, instances=25, pairs=30, dataset="cnn", systems=(row["a"], row["b"]), prefix=row["a"]
         )
         verdicts = np.repeat([-1, 0, 1], [row["a_wins"], row["ties"], row["b_wins"]])
-        mixed = np.random.default_rng(row["ties"]).permutation(verdicts).reshape(50, 15).tolist()
+        mixed = np.random.default_rng(row["ties"]).permutation(verdicts).reshape(25, 30).tolist()
         for place, votes in enumerate(mixed):
             rate(built, place, "ann", votes)
     numbers = findings(study, rounds=1)
     rankings = by_measure(numbers)
     assert rankings["win_rate"]["systems"][0]["system"] == "gpt-3.5"
     assert rankings["bradley_terry"]["systems"][0]["system"] == "mistral-7b"
-    assert "near their start" in rankings["elo"]["caution"]  # 150 matchups of at most 4 points each
+    assert "near their start" in rankings["elo"]["caution"]  # 75 matchups of at most 4 points each
     assert column(rankings["win_rate"]) == pytest.approx(known["win_rate_ties_half"], abs=1e-9)
     assert column(rankings["bradley_terry"], "strength") == pytest.approx(known["bradley_terry"], abs=1e-8)
     assert column(rankings["bradley_terry"], "rank")["weak"] == 4
