@@ -88,6 +88,7 @@ def test_one_plain_question_is_shown_without_a_number_and_a_reason() -> None:
     assert part(html, f"vote-{keys_of(assignment)[0]}").count('<fieldset class="choices"') == 1
 
 
+@pytest.mark.any_engine
 def test_the_names_of_the_sides_change_with_the_layout_in_graded_choices_too() -> None:
     client, address, _ = at_hit(study_asking(criteria=[], strength=True))
 
@@ -194,6 +195,7 @@ def test_a_hit_is_closed_when_every_question_is_answered() -> None:
     assert Assignment.objects.get().state == "submitted"
 
 
+@pytest.mark.any_engine
 def test_an_early_submit_names_what_is_open() -> None:
     client, address, assignment = at_hit(study_asking(first_reason="required"))
     first, second = keys_of(assignment)
@@ -306,6 +308,7 @@ def everything(html: str, **answers: str) -> dict[str, str]:
     return {**fields, **dict(chosen), **dict(reasons), "page": "scriptless", **answers}
 
 
+@pytest.mark.any_engine
 def test_every_question_and_reason_is_in_the_one_form_and_nothing_is_lost_by_a_refusal() -> None:
     client, address, assignment = at_hit(study_asking(first_reason="required"))
     first, second = keys_of(assignment)
@@ -397,6 +400,7 @@ def test_an_old_first_page_makes_no_second_votes_of_further_questions() -> None:
 # Elsewhere
 
 
+@pytest.mark.any_engine
 def test_progress_and_own_data_name_every_choice() -> None:
     study = study_asking(strength=True)
     annotator = make_annotator(study)
@@ -437,6 +441,7 @@ def test_a_qualification_asks_every_question_and_scores_the_main_one() -> None:
     assert (result.right, result.pairs, result.passed) == (2, 2, True)
 
 
+@pytest.mark.any_engine
 def test_more_questions_take_few_more_queries(django_assert_max_num_queries: Any) -> None:
     client, address, assignment = at_hit(study_asking(first_reason="required"))
     for key in keys_of(assignment):

@@ -164,6 +164,7 @@ def test_a_bad_record_is_named_by_its_line_and_nothing_is_stored(
 
 
 @pytest.mark.slow
+@pytest.mark.any_engine
 def test_an_upload_reads_the_same_files() -> None:
     study = make_study("made", instances=0)
     api = APIClient(headers={"Authorization": f"Token {token_of(make_user('boss', Role.STUDY_ADMIN, study=study))}"})

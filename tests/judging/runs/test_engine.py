@@ -42,6 +42,7 @@ def test_every_presentation_is_asked_once_and_stored() -> None:
     assert client.closed
 
 
+@pytest.mark.any_engine
 def test_verdict_is_turned_into_study_order_when_b_was_shown_first() -> None:
     judge_with(ScriptedClient(then="Preferred: A"), make_study(instances=1, k=1), make_judge(order="both"))
     assert dict(Judgment.objects.of_every_question().values_list("order", "verdict")) == {
@@ -76,6 +77,7 @@ def test_another_judge_with_the_same_request_uses_the_cache() -> None:
         pytest.param({"order": "ba"}, id="order"),
     ],
 )
+@pytest.mark.any_engine
 def test_another_request_is_not_answered_from_the_cache(other: dict[str, Any]) -> None:
     study, judge = make_study(instances=1, k=1), make_judge()
     judge_with(ScriptedClient(), study, judge)
@@ -94,6 +96,7 @@ def test_the_same_question_in_flight_twice_is_asked_once() -> None:
     assert (len(client.bodies), ended.progress.cached, counts()[0]) == (1, 1, 2)
 
 
+@pytest.mark.any_engine
 def test_unreadable_answer_is_asked_again_with_another_seed() -> None:
     client = ScriptedClient(["Both are fine.", "Preferred: B"])
     judge_with(client, make_study(instances=1, k=1), make_judge())
@@ -133,6 +136,7 @@ def test_answer_that_stays_unreadable_is_stored_as_unparsed() -> None:
         pytest.param("", "unparsed", "an empty answer", id="empty"),
     ],
 )
+@pytest.mark.any_engine
 def test_answer_is_stored_under_what_it_is(answer: str | dict[str, object], status: str, reason: str) -> None:
     judge_with(ScriptedClient([answer] * MAX_SAMPLES), make_study(instances=1, k=1), make_judge())
     judgment = Judgment.objects.of_every_question().get()
@@ -165,6 +169,7 @@ def test_error_is_stored_and_asked_again_on_the_next_start() -> None:
     assert (len(client.bodies), counts()) == (1, (2, 0, 0, 0, 0, 0, 0))
 
 
+@pytest.mark.any_engine
 def test_denied_access_stops_the_run_at_once_and_leaves_cells_open() -> None:
     client = ScriptedClient([AccessDenied("HTTP 401: wrong key")])
     ended = judge_with(client, make_study(), make_judge(), in_flight=1)
@@ -172,6 +177,7 @@ def test_denied_access_stops_the_run_at_once_and_leaves_cells_open() -> None:
     assert JudgeRun.objects.get().message == "the endpoint refuses access: HTTP 401: wrong key"
 
 
+@pytest.mark.any_engine
 def test_many_failures_in_a_row_stop_the_run() -> None:
     client = ScriptedClient([RejectedCall("HTTP 404: no such model")] * 30)
     ended = judge_with(client, make_study(instances=15, k=2), make_judge(), in_flight=1)
@@ -206,6 +212,7 @@ def test_unexpected_error_fails_the_run_and_is_not_hidden() -> None:
     assert JudgeRun.objects.get().status == "failed"
 
 
+@pytest.mark.any_engine
 def test_better_parser_reads_old_completions_without_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     study, judge = make_study(instances=1, k=1), make_judge(order="ba")
     judge_with(ScriptedClient(then="I choose the first."), study, judge)
@@ -224,6 +231,7 @@ def test_better_parser_reads_old_completions_without_a_call(monkeypatch: pytest.
     assert found == (Verdict.B, "so it is", "direct.2", MAX_SAMPLES, 0)
 
 
+@pytest.mark.any_engine
 def test_better_parser_finds_a_verdict_in_what_was_taken_for_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     study, judge = make_study(instances=1, k=1), make_judge()
     judge_with(ScriptedClient(["I'm sorry, but the second is awful."]), study, judge)
@@ -235,6 +243,7 @@ def test_better_parser_finds_a_verdict_in_what_was_taken_for_a_refusal(monkeypat
     assert counts() == (1, 0, 0, 0, 0, 0, 0)
 
 
+@pytest.mark.any_engine
 def test_stricter_parser_leaves_a_cell_unparsed_and_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def strict(reply: Reply) -> Outcome:
         raise UnparsedVerdict("too vague")
@@ -278,6 +287,7 @@ def test_cells_added_later_are_asked_and_nothing_else() -> None:
         pytest.param({"content": [{"token": "A", "logprob": -(10**400)}]}, id="a number without an end"),
     ],
 )
+@pytest.mark.any_engine
 def test_oddly_shaped_answer_is_unparsed_and_stops_nothing(logprobs: Any) -> None:
     study, judge = make_study(instances=1, k=1), make_judge("token-preference", endpoint=make_endpoint())
     odd = chat_completion("A")
@@ -295,6 +305,7 @@ def test_numbers_that_are_none_lose_no_answer() -> None:
     assert counts() == (1, 0, 0, 0, 0, 0, 0)
 
 
+@pytest.mark.any_engine
 def test_answer_without_an_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "LONGEST_ANSWER", 100)
     judge_with(ScriptedClient(then="a" * 101 + "\nPreferred: A"), make_study(instances=1, k=1), make_judge())

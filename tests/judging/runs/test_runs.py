@@ -39,6 +39,7 @@ def test_random_order_is_the_same_for_all_repeats_and_the_negated_question() -> 
     assert set().union(*orders.values()) == {"ab", "ba"}
 
 
+@pytest.mark.any_engine
 def test_coin_is_tossed_again_for_each_repeat() -> None:
     judge_with(ScriptedClient(), make_study(instances=20), make_judge("coin", repeats=2))
     verdicts = [

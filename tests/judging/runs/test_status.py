@@ -61,6 +61,7 @@ def test_tokens_and_money_are_those_of_the_answers(standin: StandInProcess, caps
     assert (again["calls"], again["cached"], again["calls_per_verdict"]) == (6, 12, 1)
 
 
+@pytest.mark.any_engine
 def test_unknown_price_is_not_free(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study = make_study()
     run(study, endpoint=make_endpoint(standin.base_url))
@@ -94,6 +95,7 @@ def test_runs_are_added_up_by_procedure(standin: StandInProcess, capsys: pytest.
     assert direct["cost"] == pytest.approx(sum(one["cost"] for one in told["runs"] if one["method"] == "direct"))
 
 
+@pytest.mark.any_engine
 def test_text_lists_the_same(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     run(make_study(), endpoint=make_endpoint(standin.base_url, **PRICES))
     call_command("run_status", "tea", judge="judy")
@@ -103,6 +105,7 @@ def test_text_lists_the_same(standin: StandInProcess, capsys: pytest.CaptureFixt
     assert "procedures: method: direct" in capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.any_engine
 def test_nothing_to_tell_is_said() -> None:
     make_study()
     make_judge("coin")

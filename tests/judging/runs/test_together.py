@@ -81,6 +81,7 @@ def test_one_call_asks_all_and_each_verdict_is_stored_under_its_question(study: 
         ),
     ],
 )
+@pytest.mark.any_engine
 def test_what_can_be_read_is_stored_and_the_others_are_unparsed(
     study: Study, answer: str | dict[str, Any], verdicts: list[int | None]
 ) -> None:
@@ -93,6 +94,7 @@ def test_what_can_be_read_is_stored_and_the_others_are_unparsed(
     assert failure.startswith("no verdict on question ")
 
 
+@pytest.mark.any_engine
 def test_answer_without_any_verdict_is_asked_again_once_for_all(study: Study) -> None:
     client = ScriptedClient(["Both are fine.", FULL])
     judge_with(client, study, make_judge(params=TOGETHER), questions=ALL)
@@ -100,6 +102,7 @@ def test_answer_without_any_verdict_is_asked_again_once_for_all(study: Study) ->
     assert [row[1] for row in outcomes()] == ["parsed"] * 3
 
 
+@pytest.mark.any_engine
 def test_negated_question_is_another_call_in_which_the_letter_names_the_worse_text(study: Study) -> None:
     client = ScriptedClient(then=FULL)
     judge_with(client, study, make_judge(params=TOGETHER, negated=True), questions=ALL)
@@ -108,6 +111,7 @@ def test_negated_question_is_another_call_in_which_the_letter_names_the_worse_te
     assert list(found) == [-1, 1, -1, 1, -1, 1]
 
 
+@pytest.mark.any_engine
 def test_schema_has_a_verdict_for_each_question(study: Study) -> None:
     said = {"comparison": "They differ.", "question_1": "A", "question_2": "B", "question_3": "neither"}
     client = ScriptedClient(then=json.dumps(said))
@@ -118,6 +122,7 @@ def test_schema_has_a_verdict_for_each_question(study: Study) -> None:
     assert [row[2] for row in outcomes()] == [-1, 1, None]
 
 
+@pytest.mark.any_engine
 def test_a_single_question_is_asked_as_usual(study: Study) -> None:
     client, plain = ScriptedClient(), ScriptedClient()
     judge_with(client, study, make_judge(params=TOGETHER))
@@ -142,6 +147,7 @@ def test_questions_of_a_call_go_to_one_worker() -> None:
         pytest.param({"tie_below": 0.2}, "have no probabilities", id="threshold"),
     ],
 )
+@pytest.mark.any_engine
 def test_what_several_questions_can_not_have_is_refused(params: dict[str, Any], reason: str) -> None:
     with pytest.raises(BadSettings, match=reason):
         add_judge(name="all", method="direct", endpoint=make_endpoint(), params={**TOGETHER, **params})
