@@ -214,7 +214,7 @@ TABLES = (
         completions=("cache_key", "request", "text", "response"),
         same=("cache_key",),
     ),
-    _of(Judgment, "run__study", completions=("rationale",), left=("worker",)),
+    _of(Judgment, "run__study", completions=("rationale", "failure"), left=("worker",)),
     _of(RationaleMark, "judgment__run__study", completions=("note",), reasons=("note",), left=("marker",), since=2),
     _of(Links, "judgment__run__study"),
     _of(TableMaking, "judgment__run__study", only_with="completions"),

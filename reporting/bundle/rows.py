@@ -1,6 +1,6 @@
 """The readable rows of a bundle: texts, pairs, people's and judges' verdicts, tables, separability, raters."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.db.models.functions import Length
@@ -12,8 +12,9 @@ from reporting.exports.content_rows import SEPARABILITY_RECORDS, rater_rows, sep
 from reporting.exports.rows import RATING_IDS, flag_rows, history_rows, rating_columns, rating_rows, read_rows
 
 Row = Mapping[str, Any]
-# What of a row a bundle leaves out without raters' reasons, and without completions.
-REASONS, RATIONALES = ("reason", "comment"), ("rationale",)
+# What of a row a bundle leaves out without raters' reasons; and of a judgment without completions: why there is no verdict
+# can quote an answer.
+REASONS, QUOTES = ("reason", "comment"), ("rationale", "reason")
 
 # Whole numbers that exports do not have.
 NUMBERED = frozenset({"id", "length_a", "length_b", *RATING_IDS, *RECORDS, *SEPARABILITY_RECORDS})
@@ -38,24 +39,24 @@ def pair_rows(study: Study, _contents: Contents) -> Iterator[Row]:
 
 
 def _ratings(study: Study, contents: Contents) -> Iterator[Row]:
-    return _emptied(rating_rows(study, (*rating_columns(study), *RATING_IDS)), contents)
+    return _emptied(rating_rows(study, (*rating_columns(study), *RATING_IDS)), contents, reasons=REASONS)
 
 
 def _history(study: Study, contents: Contents) -> Iterator[Row]:
-    return _emptied(history_rows(study), contents)
+    return _emptied(history_rows(study), contents, reasons=REASONS)
 
 
 def _judgments(study: Study, contents: Contents) -> Iterator[Row]:
-    return _emptied(judgment_rows(study, RECORDS), contents)
+    return _emptied(judgment_rows(study, RECORDS), contents, completions=QUOTES)
 
 
 def _flags(study: Study, contents: Contents) -> Iterator[Row]:
-    return _emptied(flag_rows(study), contents)
+    return _emptied(flag_rows(study), contents, reasons=REASONS)
 
 
-def _emptied(rows: Iterable[Row], contents: Contents) -> Iterator[Row]:
-    """Empty what raters and judges wrote, where it stays here."""
-    left = [*(() if contents.has("completions") else RATIONALES), *(() if contents.has("reasons") else REASONS)]
+def _emptied(rows: Iterable[Row], contents: Contents, **of_choice: Collection[str]) -> Iterator[Row]:
+    """Empty what raters or judges wrote, by the choice that it stays here with."""
+    left = [name for choice, names in of_choice.items() if not contents.has(choice) for name in names]
     for row in rows:
         yield {**row, **{name: "" for name in left if name in row}} if left else row
 

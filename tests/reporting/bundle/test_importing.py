@@ -166,12 +166,15 @@ def test_a_taken_name_is_refused(varied: Study, bundle: Path) -> None:
 
 def test_what_stays_here_is_in_no_file(varied: Study, as_shown: str, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "lean"
+    failed = Judgment.objects.of_every_question().filter(run__study=varied, status="unparsed")
+    assert failed.update(failure="no verdict in: I can't say") > 0
     call_command("export_bundle", varied.slug, "--out", str(out), "--without", "completions", "reasons")
     assert "without the work of raters who have withdrawn (1)" in capsys.readouterr().out
     told = unpacked(out)
     assert "as I see it" not in told
     assert "since B says more" not in told
     assert "[[A]]" not in told
+    assert "I can't say" not in told
     assert '"gone"' not in told
     for kept in ("answer 1", "prompt 1", "marked so", "reader0"):
         assert kept not in told
@@ -179,7 +182,7 @@ def test_what_stays_here_is_in_no_file(varied: Study, as_shown: str, tmp_path: P
     assert shown(copy) == as_shown
     assert not {"with_reason", "table_verdict"} & set(stated(out)["table_effect"]["arms"][1])
     assert "towards_table" not in stated(out)["table_effect"]["differences"][0]
-    left = ("study", "id", "run", "pair", "rationale", "completion_keys")
+    left = ("study", "id", "run", "pair", "rationale", "reason", "completion_keys")
     rows = without(judgment_rows(varied), *left)
     assert without(judgment_rows(copy), *left) == rows  # with the tokens and milliseconds of what was left out
     assert len({row["latency_ms"] for row in rows}) > 20
