@@ -29,7 +29,7 @@ from reporting.api.rows import COMPUTED, WORK
 from reporting.api.run_setup import EstimateSerializer
 from reporting.api.serializers import JudgeRunSerializer
 from reporting.core.raters import PEOPLE
-from reporting.disagreements.choosing import KINDS as APART
+from reporting.disagreements.all_pairs import KINDS as APART
 from reporting.disagreements.choosing import asked_of, chosen, sizes
 from reporting.disagreements.reading import read_table
 from reporting.disagreements.views import rows_of

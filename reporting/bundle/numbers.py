@@ -8,8 +8,10 @@ from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
 from reporting.accuracy.accuracies import accuracies
 from reporting.bundle.layout import Contents
 from reporting.core.wordings import JudgeSettings
-from reporting.findings.computing import compute_findings
+from reporting.disagreements.all_pairs import disagreements
+from reporting.findings.computing import compute_findings, compute_rankings
 from reporting.findings.data.inputs import Filters, StudyData
+from reporting.leaderboard.ranks import ranks, sliced
 from reporting.logic.audits import Asked, whole_audit
 from reporting.separability.arrays import SeparabilityData, SeparabilityFilters
 from reporting.separability.distributions import separability_numbers
@@ -18,6 +20,7 @@ from reporting.table_effect.effects import effect_of
 
 REVISED = "revised"
 OTHERS = "others"
+LEADERBOARD, DISAGREEMENTS = "leaderboard", "disagreements"
 Numbers = dict[str, Any]
 
 
@@ -90,6 +93,15 @@ def logical_consistency(source: Source) -> list[Numbers]:
     return [{**name, **whole_audit(source.slug, source.asked(number))} for number, name in enumerate(named)]
 
 
+def leaderboard(findings: Numbers, data: StudyData, filters: Filters) -> Numbers:
+    """Compute the ranks over all data sets and in each alone; of the findings on each these are all that is computed.
+
+    findings : what was computed from the data, under the filters
+    """
+    alone = {name: compute_rankings(data.in_dataset(name), filters) for name in sliced(findings)}
+    return ranks(findings, alone)
+
+
 # Numbers of further pages, each as the page shows it when it is opened; of format 2 on.
 OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {
     "accuracy": accuracy,
@@ -97,6 +109,7 @@ OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {
     "distinguishable": distinguishable,
     "logic": logical_consistency,
 }
+PAGES = (LEADERBOARD, DISAGREEMENTS, *OF_PAGES)  # the former from the data of the findings, which are read once
 
 
 def filters_of_numbers(question: Question | None = None, *, revised: bool = False) -> Filters:
@@ -109,18 +122,24 @@ def all_numbers(source: Source, *, pages: bool = True) -> Numbers:
 
     pages : whether to compute those of further pages too
     """
-    named: list[Question | None] = list(source.questions) if len(source.questions) > 1 else [None]  # one has no name
-    wanted = [filters_of_numbers(question) for question in named]
-    if source.is_two_stage:
-        wanted.insert(1, filters_of_numbers(named[MAIN], revised=True))
-    first, *others = (compute_findings(source.data(filters), filters) for filters in wanted)
-    further = {name: compute(source) for name, compute in OF_PAGES.items()} if pages else {}
-    return {**first, OTHERS: others, **further}
+    main, further = main_question(source), source.questions[1:]
+    stages = (False, True) if source.is_two_stage else (False,)
+    wanted = [filters_of_numbers(main, revised=revised) for revised in stages]
+    data = [source.data(filters) for filters in wanted]
+    first, *others = map(compute_findings, data, wanted)
+    of_pages: Numbers = {}
+    if pages:
+        of_pages = {LEADERBOARD: leaderboard(first, data[0], wanted[0]), DISAGREEMENTS: disagreements(*data)}
+    del data  # before more is read
+    others += [compute_findings(source.data(filters), filters) for filters in map(filters_of_numbers, further)]
+    if pages:
+        of_pages |= {name: compute(source) for name, compute in OF_PAGES.items()}
+    return {**first, OTHERS: others, **of_pages}
 
 
 def parts_of(numbers: Numbers) -> Iterator[Numbers]:
     """Yield the objects that name the study and the software: the numbers, and each of those in them."""
     yield numbers
-    for name in (OTHERS, *OF_PAGES):
+    for name in (OTHERS, *PAGES):
         found = numbers.get(name, [])
         yield from found if isinstance(found, list) else [found]

@@ -10,11 +10,10 @@ from django.http import QueryDict
 from analysis.types import FloatArray, IntArray
 from annotation.core.errors import UnknownName
 from annotation.models import Rating, Study
-from reporting.disagreements.pair_table import PairTable, before_and_after, between_people, from_majority, of_person
+from reporting.disagreements.all_pairs import KINDS, PEOPLE, sizes_between
+from reporting.disagreements.pair_table import PairTable, of_person
 from reporting.findings.data.asked import filters_of, query_of
 from reporting.findings.data.inputs import Filters
-
-JUDGE, PEOPLE, REVISED = KINDS = ("judge", "people", "revised")
 
 
 @dataclass(frozen=True)
@@ -71,14 +70,11 @@ def asked_of(study: Study, query: QueryDict) -> PageFilters:
 
 def sizes(table: PairTable, asked: PageFilters) -> dict[str, FloatArray]:
     """Return how far apart raters are on each pair, from 0 to 1, by kind."""
-    people = between_people(table) if not asked.raters else np.nan_to_num(_of_raters(table, asked.raters))
     judges = asked.filters.judges
     names = [name for name in table.judges if judges is None or name.removeprefix("judge:") in judges]
-    found = {
-        JUDGE: from_majority(table, names),
-        PEOPLE: people,
-        REVISED: before_and_after(table),
-    }
+    found = sizes_between(table, names)
+    if asked.raters:
+        found[PEOPLE] = np.nan_to_num(_of_raters(table, asked.raters))
     return {kind: size for kind, size in found.items() if asked.kind in ("", kind)}
 
 

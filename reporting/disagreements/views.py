@@ -14,7 +14,8 @@ from analysis.types import FloatArray
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.questions import question_choice
-from reporting.disagreements.choosing import JUDGE, PEOPLE, REVISED, PageFilters, asked_of, chosen, sizes
+from reporting.disagreements.all_pairs import JUDGE, PEOPLE, REVISED
+from reporting.disagreements.choosing import PageFilters, asked_of, chosen, sizes
 from reporting.disagreements.opened import opened
 from reporting.disagreements.pair_table import PairTable
 from reporting.disagreements.reading import read_table

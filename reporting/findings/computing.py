@@ -77,6 +77,11 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
     return {**found, **LATER, "being_computed": BEING_COMPUTED, "answer": being_computed()}
 
 
+def compute_rankings(data: StudyData, filters: Filters) -> dict[str, list[dict[str, Any]]]:
+    """Compute `rankings`, `win_matrices` and `system_tests` alone, as `compute_findings` does."""
+    return ranking_findings(data.configurations, study_scale(data), filters)
+
+
 def _described(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, Any]:
     return {
         "study": data.slug,

@@ -1,7 +1,7 @@
 """Inputs of findings: the filters, and a study's verdicts as arrays. No models: findings are computed from these alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analysis.ranking.bradley_terry import Ties
@@ -215,3 +215,12 @@ class StudyData:
     amendments: list[dict[str, str]]
     juries: tuple[JuryMembers, ...] = ()
     tuned: Mapping[str, int] = field(default_factory=dict)
+
+    def in_dataset(self, name: str) -> "StudyData":
+        """Return the configurations of one data set, on the scale of all; hidden checks stay those of the whole study."""
+        kept = [place for place, one in enumerate(self.configurations) if one.dataset == name]
+        alignments = self.alignments
+        if alignments is not None:
+            alignments = replace(alignments, rows=tuple(alignments.rows[place] for place in kept))
+        chosen = tuple(self.configurations[place] for place in kept)
+        return replace(self, configurations=chosen, alignments=alignments)

@@ -19,7 +19,7 @@ from judging.review.replaying import replay
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import BadBundle, Contents, row_file
-from reporting.bundle.numbers import OF_PAGES
+from reporting.bundle.numbers import PAGES
 from reporting.bundle.records import TABLES
 from reporting.bundle.verifying import verify_bundle
 from reporting.exports.rows import rating_rows
@@ -92,7 +92,7 @@ def test_a_bundle_of_the_first_format_is_read_as_it_was(bundle: Path, tmp_path: 
     rewrite(
         folder,
         "numbers.json",
-        lambda _data: json.dumps({name: one for name, one in numbers.items() if name not in OF_PAGES}).encode(),
+        lambda _data: json.dumps({name: one for name, one in numbers.items() if name not in PAGES}).encode(),
     )
     manifest = json.loads((folder / "manifest.json").read_bytes())
     for table in (one for one in TABLES if one.since > 1):

@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import Study
 from reporting.accuracy.study_accuracy import judge_accuracy
 from reporting.bundle.layout import BadBundle
-from reporting.bundle.numbers import OF_PAGES, filters_of_numbers, table_effect
+from reporting.bundle.numbers import OF_PAGES, PAGES, filters_of_numbers, table_effect
 from reporting.bundle.opening import open_bundle
 from reporting.bundle.study_data import BundledStudy
 from reporting.bundle.verifying import verify_bundle
@@ -40,7 +40,7 @@ def without_withdrawn(found: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_numbers_are_those_of_the_findings_page(varied: Study, bundle: Path) -> None:
     numbers = stated(bundle)
-    others, *_ = (numbers.pop(name) for name in ("others", *OF_PAGES))
+    others, *_ = (numbers.pop(name) for name in ("others", *PAGES))
     shown = json.loads(json.dumps(findings(varied)))
     assert any(one["raters"][0]["exclusions"]["withdrawn"] for one in shown["configurations"])
     assert numbers == without_withdrawn(shown)

@@ -1,22 +1,30 @@
-"""What the page on separability shows when it is opened follows from a bundle's rows."""
+"""What the pages on separability, ranks and disagreements show when they are opened follows from a bundle's rows."""
 
 import json
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.http import QueryDict
+from django.test import Client
 
 from annotation.models import Batch, Study
 from judging.models import Endpoint, GenerationRun
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import BadBundle, Contents
-from reporting.bundle.verifying import verify_bundle
+from reporting.bundle.numbers import all_numbers
+from reporting.bundle.opening import open_bundle
+from reporting.bundle.study_data import BundledStudy
+from reporting.bundle.verifying import refuse_differences, verify_bundle
+from reporting.disagreements.choosing import asked_of, chosen, sizes
+from reporting.disagreements.reading import read_table
+from reporting.disagreements.views import KINDS, rows_of
 from reporting.separability.study_separability import distinguishable
 from reporting.separability.views import filters_of
-from tests.reporting.builders import build_batch, build_configuration, build_study, rate, separate
-from tests.reporting.bundle.test_verifying import in_row, rewrite, stated
+from tests.reporting.builders import build_batch, build_configuration, build_study, build_user, rate, separate
+from tests.reporting.bundle.test_verifying import flipped, in_row, rewrite, stated
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -44,6 +52,71 @@ def test_alignments_that_no_finding_uses_are_not_changed_unnoticed(copy: Path) -
     assert first.endswith("of numbers.json differ from what follows from the rows:")
     assert told
     assert all(one.startswith("  distinguishable.configurations[1].similarities[") for one in told)
+
+
+def test_ranks_are_those_of_the_leaderboard(varied: Study, bundle: Path) -> None:
+    numbers = stated(bundle)["leaderboard"]
+    alone = {
+        one["dataset"]: {rater["rater"]: rater["systems"] for rater in one["raters"]} for one in numbers["datasets"]
+    }
+    assert list(alone) == ["loose", "news", "talk"]
+    assert [alone["news"]["people"][0]["win_rate"]["rank"], len(alone["news"]["judge:jury-dawid-skene"])] == [1, 2]
+    assert "sep_elo" in numbers["raters"][0]["systems"][0]
+    client = Client()
+    reader = build_user("reader", "researcher")
+    client.force_login(reader, backend="django.contrib.auth.backends.ModelBackend")
+    assert numbers == client.get("/studies/varied/leaderboard.json").json()
+
+
+def test_disagreements_are_those_that_the_page_lists(varied: Study, bundle: Path) -> None:
+    numbers = stated(bundle)["disagreements"]
+    listed = [
+        {
+            "dataset": one["dataset"],
+            "systems": [one["system_a"], one["system_b"]],
+            "instance": instance,
+            "pair": one["pair"][at],
+            "bin": (place := one["bin"][at]) and tuple(one["edges"][place - 1 : place + 1]),
+            "votes": [column[at] for column in one["votes"].values()],
+            "kinds": [KINDS[kind] for kind, sizes in one["sizes"].items() if sizes[at]],
+            "size": max(sizes[at] for sizes in one["sizes"].values()),
+            "judges": {name: said[at] for name, said in one["judges"].items() if said[at] is not None},
+        }
+        for one in numbers["configurations"]
+        for at, instance in enumerate(one["instance"])
+    ]
+
+    asked = asked_of(varied, QueryDict())
+    table = read_table(varied, asked.filters)
+    apart = sizes(table, asked)
+    rows = chosen(table, asked, apart).tolist()
+    shown = [
+        {
+            "dataset": (matchup := row["opened"].pair.matchup).instance.dataset,
+            "systems": [matchup.system_a.name, matchup.system_b.name],
+            "instance": matchup.instance.instance_id,
+            "pair": row["opened"].pair.index,
+            "bin": row["separability"],
+            "votes": row["votes"],
+            "kinds": row["kinds"],
+            "size": row["size"],
+            "judges": {f"judge:{name}": said for name, said in row["judges"].items() if not isnan(said)},
+        }
+        for row in rows_of(varied, asked, table, apart, rows)
+    ]
+    assert sorted(listed, key=lambda one: -round(one["size"], 9)) == shown
+    assert (numbers["count"], len({kind for row in shown for kind in row["kinds"]})) == (len(shown), 3)
+    assert len({len(row["judges"]) for row in shown}) > 3
+
+
+def test_rows_that_say_something_else_move_ranks_and_disagreements(copy: Path) -> None:
+    rewrite(copy, "ratings.jsonl.gz", in_row(flipped, *range(9)))
+    numbers, found = stated(copy), all_numbers(BundledStudy(open_bundle(copy)))
+    for name, parts in (("leaderboard", ("raters", "datasets")), ("disagreements", ("configurations",))):
+        for part in parts:
+            only = {**found, name: {**found[name], part: numbers[name][part]}}
+            with pytest.raises(BadBundle, match=rf"follows from the rows:\n  {name}\.{part}\[\d\]\."):
+                refuse_differences(only, found, "from the rows")
 
 
 @pytest.fixture
