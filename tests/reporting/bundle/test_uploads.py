@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from annotation.importing.upload_jobs import folder_of, read_files
 from annotation.models import Study, Upload
 from reporting.bundle.exporting import export_bundle
-from reporting.bundle.numbers import OF_PAGES
+from reporting.bundle.numbers import PAGES
 from reporting.findings.study_findings import findings
 from tests.factories import make_study, make_user, token_of
 from tests.reporting.builders import build_configuration, build_study, rate
@@ -80,7 +80,7 @@ def test_a_bundle_that_is_sent_makes_the_same_study(bundle: Path, admin: Any) ->
     stated = json.loads((bundle / "numbers.json").read_text(encoding="utf-8"))
     found = json.loads(json.dumps(findings(Study.objects.get(slug="study"))))
     assert {name: found[name] for name in found if name != "study"} == {
-        name: stated[name] for name in stated if name not in ("study", "others", *OF_PAGES)
+        name: stated[name] for name in stated if name not in ("study", "others", *PAGES)
     }
     assert Study.objects.get(slug="study").title == "Small"
     assert not folder_of(Upload.objects.get()).exists()
