@@ -1,8 +1,10 @@
 """What the pages on separability, ranks and disagreements show when they are opened follows from a bundle's rows."""
 
 import json
+from itertools import combinations
 from math import isnan
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,7 +25,7 @@ from reporting.disagreements.reading import read_table
 from reporting.disagreements.views import KINDS, rows_of
 from reporting.separability.study_separability import distinguishable
 from reporting.separability.views import filters_of
-from tests.reporting.builders import build_batch, build_configuration, build_study, build_user, rate, separate
+from tests.reporting.builders import build_batch, build_configuration, build_study, build_user, judge, rate, separate
 from tests.reporting.bundle.test_verifying import flipped, in_row, rewrite, stated
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -54,18 +56,27 @@ def test_alignments_that_no_finding_uses_are_not_changed_unnoticed(copy: Path) -
     assert all(one.startswith("  distinguishable.configurations[1].similarities[") for one in told)
 
 
-def test_ranks_are_those_of_the_leaderboard(varied: Study, bundle: Path) -> None:
-    numbers = stated(bundle)["leaderboard"]
-    alone = {
-        one["dataset"]: {rater["rater"]: rater["systems"] for rater in one["raters"]} for one in numbers["datasets"]
-    }
-    assert list(alone) == ["loose", "news", "talk"]
-    assert [alone["news"]["people"][0]["win_rate"]["rank"], len(alone["news"]["judge:jury-dawid-skene"])] == [1, 2]
-    assert "sep_elo" in numbers["raters"][0]["systems"][0]
+def test_ranks_are_those_of_the_leaderboard(tmp_path: Path) -> None:
+    study, draw = build_study("ranked"), Random(4)
+    for dataset in ("talk", "news"):
+        for systems in combinations(("ant", "bee", "cat"), 2):
+            one = build_configuration(
+                study, instances=6, pairs=1, dataset=dataset, systems=systems, prefix=f"{dataset}-{systems}"
+            )
+            raw = [(0.9, 0.8, draw.random()) for _ in one.matchups]
+            separate(one, raw, [0.9 - cross for *_, cross in raw])
+            for place in range(len(one.matchups)):
+                rate(one, place, "ann", [draw.choice([-1, -1, 0, 1])])
+    judge(one, "direct", [(place, 0, "ab", -1) for place in range(6)])
+    export_bundle(study, tmp_path / "bundle")
+
+    numbers = stated(tmp_path / "bundle")["leaderboard"]
+    assert [(one["dataset"], len(one["raters"])) for one in numbers["datasets"]] == [("news", 2), ("talk", 1)]
+    scaled = [one["raters"][0]["systems"][0]["sep_elo"] for one in (numbers, *numbers["datasets"])]
+    assert [one["n"] for one in scaled] == [24, 12, 12]
     client = Client()
-    reader = build_user("reader", "researcher")
-    client.force_login(reader, backend="django.contrib.auth.backends.ModelBackend")
-    assert numbers == client.get("/studies/varied/leaderboard.json").json()
+    client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
+    assert numbers == client.get("/studies/ranked/leaderboard.json").json()
 
 
 def test_disagreements_are_those_that_the_page_lists(varied: Study, bundle: Path) -> None:
