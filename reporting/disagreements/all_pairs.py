@@ -26,7 +26,7 @@ def disagreements(first: StudyData, revised: StudyData | None = None) -> dict[st
 
     revised : people's votes after the second stage, if there is one
     """
-    table = pair_table(first.configurations, revised and revised.configurations)
+    table = pair_table(first.configurations, None if revised is None else revised.configurations)
     sizes = sizes_between(table, table.judges)
     listed = np.max(list(sizes.values()), axis=0) > 0
     counts = dict(zip(("a", "tie", "b"), table.counts.astype(np.int64).T, strict=True))
