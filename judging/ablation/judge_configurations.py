@@ -1,4 +1,4 @@
-"""The judge configurations of an ablation, and its parts, each of which varies something.
+"""The judge configurations of an ablation, and its parts, each of which varies something. No models.
 
 The parts are those of Predicting Text Preference Via Structured Comparative Reasoning: methods (its table 1), inference
 schemes (table 2), aspect models (table 3), call budgets (table 4), the same with examples (table 5), and numbers of
@@ -15,10 +15,18 @@ from typing import Any
 from django.utils.text import slugify
 
 from judging.core.errors import BadSettings
-from judging.methods.options import ASKED, FIXED, MOST_BUDGET, MOST_SAMPLES, MOST_SHOTS, OFFLINE, ONLINE
+from judging.methods.options import (
+    ASKED,
+    CELL,
+    FITTED,
+    FIXED,
+    MOST_BUDGET,
+    MOST_SAMPLES,
+    MOST_SHOTS,
+    OFFLINE,
+    ONLINE,
+)
 from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT, comparisons, samples_within
-from judging.models import Endpoint, Judge
-from judging.runs.judges import CELL, FITTED
 
 SC2, SELF_CONSISTENCY = "sc2", "self-consistency"
 ASPECT_SAMPLES = 3  # lists of aspects drawn for a pair with the online aspect model
@@ -130,38 +138,35 @@ class JudgeConfiguration:
         return found
 
 
-def judge_of(
-    configuration: JudgeConfiguration,
-    *,
-    endpoint: Endpoint,
-    table_endpoint: Endpoint | None = None,
-    rounds: int,
-    seed: int,
-    aspects: Sequence[str] | None,
-) -> Judge:
-    """Return the judge of a configuration, unsaved; the same for the same arguments.
+@dataclass(frozen=True)
+class AskedEndpoint:
+    """What of an endpoint stands beside the numbers of the judges that ask it."""
 
-    All have the same seed, so that they show a pair in the same order and share cached answers: the tables of a smaller
-    |C| are among those of a larger one.
+    name: str
+    model: str
+    currency: str
 
-    table_endpoint : where judges with tables make these
+
+@dataclass(frozen=True)
+class AblationJudge:
+    """The settings of a judge that tell its configuration, and that stand beside its numbers.
+
+    key : its primary key
     """
-    params = configuration.params(aspects)
-    judge = Judge(
-        method=configuration.method,
-        endpoint=endpoint,
-        table_endpoint=table_endpoint if configuration.tables else None,
-        table_variant=configuration.variant,
-        order=Judge.OrderPolicy.RANDOM,
-        repeats=rounds,
-        params=params,
-        seed=seed,
-    )
-    judge.name = _name(configuration, judge)
-    return judge
+
+    name: str
+    method: str
+    endpoint: AskedEndpoint | None
+    table_endpoint: AskedEndpoint | None
+    table_variant: str
+    repeats: int
+    params: Mapping[str, Any]
+    seed: int
+    created_at: Any
+    key: int
 
 
-def _name(configuration: JudgeConfiguration, judge: Judge) -> str:
+def name_of(configuration: JudgeConfiguration, judge: AblationJudge) -> str:
     """Name a judge by its configuration and a hash of its settings, including aspects and seed.
 
     What its endpoint's test has added is left out, so that a later test makes no other judge.
@@ -179,8 +184,8 @@ def _given(params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name != CELL and not (name in FITTED and value is None)}
 
 
-def configuration_of(judge: Judge) -> JudgeConfiguration | None:
-    """Return the configuration of a stored judge; `None` if it isn't an ablation's."""
+def configuration_of(judge: AblationJudge) -> JudgeConfiguration | None:
+    """Return the configuration of a judge; `None` if it isn't an ablation's."""
     if not judge.name.startswith(f"{PREFIX}-") or judge.method not in METHODS or judge.endpoint is None:
         return None
     params = judge.params
@@ -198,7 +203,7 @@ def configuration_of(judge: Judge) -> JudgeConfiguration | None:
         example_tables=params.get("example_tables", False),
         variant=judge.table_variant,
     )
-    return found if _name(found, judge) == judge.name else None
+    return found if name_of(found, judge) == judge.name else None
 
 
 @dataclass(frozen=True)

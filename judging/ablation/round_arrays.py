@@ -1,29 +1,24 @@
-"""Rows → arrays: the verdicts of an ablation's judges by round, with their usage; and the tables that they made."""
+"""The verdicts of an ablation's judges by round, with their usage, and the tables that they made, as arrays. No models."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from django.db.models import Count, Q, Sum
 
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.models import Pair, Study
-from annotation.questions.questions import MAIN
-from judging.ablation.judge_configurations import PREFIX, SC2, JudgeConfiguration, configuration_of
-from judging.aspects.aspect_sets import current_aspects, versions_of
+from judging.ablation.judge_configurations import SC2, AblationJudge, JudgeConfiguration, configuration_of
 from judging.methods.options import OFFLINE
-from judging.methods.sc2.record import TableRow, winning_rows
+from judging.methods.sc2.record import Record, TableRow, winning_rows
 from judging.methods.task_files import find_task, task_of
-from judging.models import Judge, Judgment, TableMaking
-from judging.review.comparing import vote_table
+from judging.outcomes.gold_arrays import ANSWERED, CODES
+from judging.outcomes.vote_tables import vote_table
 
-CHUNK = 2000
-Status = Judgment.Status
-ANSWERED = (Status.PARSED, Status.UNPARSED, Status.REFUSED)
-COUNTED = {Status.UNPARSED: "unparsed", Status.REFUSED: "refused", Status.ERROR: "errors", Status.PENDING: "pending"}
+MAX_CHECKED_TABLES = 100  # per configuration
+T = TypeVar("T")
+COUNTED = {"unparsed": "unparsed", "refused": "refused", "error": "errors", "pending": "pending"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +50,74 @@ class AspectList:
         return _short_hash(self.texts)
 
 
+@dataclass(frozen=True)
+class KnownAspects:
+    """The aspects of a study's task.
+
+    kind    : of the study
+    current : hash of those of the group's latest version, which new judges are given; `None`: the task's own
+    names   : of the group's versions, by their aspects
+    """
+
+    kind: str
+    current: str | None
+    names: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+
+    def of(self, judge: AblationJudge, configuration: JudgeConfiguration) -> AspectList | None:
+        """Return a judge's aspects, named by the latest version with them; `None` if they aren't the same for all pairs."""
+        if configuration.aspects != OFFLINE:
+            return None
+        given = judge.params.get("aspects")
+        if isinstance(given, list):
+            return AspectList(self.names.get(tuple(given), f"list {_short_hash(given)}"), tuple(given))
+        return self._own
+
+    def hold(self, judge: AblationJudge, configuration: JudgeConfiguration) -> bool:
+        """Tell whether a judge has the current aspects, or has none."""
+        aspects = self.of(judge, configuration)
+        return aspects is None or aspects.key == (self._own.key if self.current is None else self.current)
+
+    @property
+    def _own(self) -> AspectList:
+        task = task_of(self.kind)
+        return AspectList(f"{task} (built in)", tuple(find_task(task).aspects))
+
+
+def one_of_each(
+    judges: Iterable[AblationJudge], known: KnownAspects, *, endpoint: str = ""
+) -> list[tuple[AblationJudge, JudgeConfiguration]]:
+    """List the judges of an ablation, of one endpoint if given, one of each configuration.
+
+    Of several judges of one configuration and endpoints (other rounds, seed or aspects) one is listed: of those with the current
+    aspects the one with the most rounds, and of these the latest; without any of those, the latest.
+    """
+    found: dict[tuple[Any, ...], tuple[tuple[Any, ...], AblationJudge]] = {}
+    for judge in judges:
+        configuration = configuration_of(judge)
+        if configuration is None or (endpoint and (judge.endpoint is None or judge.endpoint.name != endpoint)):
+            continue
+        holds = known.hold(judge, configuration)
+        merit = (holds, judge.repeats if holds else 0, judge.created_at, judge.key)
+        key = (configuration, *(one and one.name for one in (judge.endpoint, judge.table_endpoint)))
+        if key not in found or found[key][0] < merit:
+            found[key] = merit, judge
+    return [(judge, configuration) for (configuration, *_), (_, judge) in found.items()]
+
+
 @dataclass(frozen=True, eq=False)
 class JudgedRounds:
     """One judge of an ablation on the pairs that it was asked about.
 
-    pair, instance : (n_pairs,) primary keys
-    verdict        : (n_pairs, rounds) in study order; NaN where there is none
-    answered       : (n_pairs, rounds) whether there is an answer, with or without a verdict; an error is none
-    ended          : (n_pairs, rounds) whether it was asked, errors included
-    aspects        : `None` if it uses none, or the online ones
-    counts         : presentations by outcome
+    pair     : (n_pairs,) primary keys
+    instance : (n_pairs,) codes, in the order of the instances
+    verdict  : (n_pairs, rounds) in study order; NaN where there is none
+    answered : (n_pairs, rounds) whether there is an answer, with or without a verdict; an error is none
+    ended    : (n_pairs, rounds) whether it was asked, errors included
+    aspects  : `None` if it uses none, or the online ones
+    counts   : presentations by outcome
     """
 
-    judge: Judge
+    judge: AblationJudge
     configuration: JudgeConfiguration
     pair: IntArray
     instance: IntArray
@@ -93,96 +143,66 @@ def _short_hash(values: Sequence[Any]) -> str:
     return sha256(json.dumps(list(values)).encode()).hexdigest()[:8]
 
 
-def ablation_judges(study: Study, *, endpoint: str = "") -> list[tuple[Judge, JudgeConfiguration]]:
-    """List the ablation judges that have runs on a study's main question, of one endpoint if given.
+class Cell(NamedTuple):
+    """A presentation: a pair in a round. `key` is the judgment's primary key, `calls` its answers, new or `cached`."""
 
-    Of several judges of one configuration and endpoints (other rounds, seed or aspects) one is listed: of those with the current
-    aspects the one with the most rounds, and of these the latest; without any of those, the latest.
+    key: int
+    status: str
+    verdict: int | None
+    calls: int
+    cached: int
+
+
+class Taken(NamedTuple):
+    """What the answers of one kind behind a judgment took together; NaN where one of them doesn't say."""
+
+    number: int
+    prompt_tokens: float
+    completion_tokens: float
+    cost: float
+
+
+Cells = Mapping[tuple[int, int], Cell]  # of a judge, by pair and round
+TakenByKind = Mapping[int, Mapping[str, Taken]]  # by judgment and kind
+
+
+def latest_cells(rows: Iterable[tuple[int, int, int, Cell]]) -> dict[int, dict[tuple[int, int], Cell]]:
+    """Return the cells of each judge: of several runs the latest outcome of a presentation counts, as in findings.
+
+    rows : judge, pair, round and cell, by run and then by primary key
     """
-    answering = {run.judge_id for run in study.judge_runs.only("judge", "questions") if MAIN in run.questions}
-    judges = Judge.objects.select_related("endpoint", "table_endpoint").filter(
-        pk__in=answering, name__startswith=f"{PREFIX}-"
-    )
-    if endpoint:
-        judges = judges.filter(endpoint__name=endpoint)
-    aspects_of, holding = _AspectVersions(study), tuple(current_aspects(study)[0])
-    found: dict[tuple[JudgeConfiguration, int | None, int | None], tuple[tuple[Any, ...], Judge]] = {}
-    for judge in judges.order_by("pk"):
-        configuration = configuration_of(judge)
-        if configuration is None:
-            continue
-        aspects = aspects_of(judge, configuration)
-        holds = aspects is None or aspects.texts == holding
-        merit = (holds, judge.repeats if holds else 0, judge.created_at, judge.pk)
-        key = configuration, judge.endpoint_id, judge.table_endpoint_id
-        if key not in found or found[key][0] < merit:
-            found[key] = merit, judge
-    return [(judge, configuration) for (configuration, *_), (_, judge) in found.items()]
+    found: dict[int, dict[tuple[int, int], Cell]] = {}
+    for judge, pair, repeat, cell in rows:
+        held = found.setdefault(judge, {})
+        if cell.status != "pending" or (pair, repeat) not in held:
+            held[pair, repeat] = cell
+    return found
 
 
-class _AspectVersions:
-    """Looks up the aspects of judges; loads a study's versions once."""
-
-    def __init__(self, study: Study) -> None:
-        task = task_of(study.task_kind)
-        self.own = AspectList(f"{task} (built in)", tuple(find_task(task).aspects))
-        self.names: dict[tuple[str, ...], str] = {}
-        for version in versions_of(study):
-            self.names.setdefault(tuple(version.aspects), str(version))
-
-    def __call__(self, judge: Judge, configuration: JudgeConfiguration) -> AspectList | None:
-        """Return a judge's aspects, named by the latest version with them; `None` if they aren't the same for all pairs."""
-        if configuration.aspects != OFFLINE:
-            return None
-        given = judge.params.get("aspects")
-        if not isinstance(given, list):
-            return self.own
-        return AspectList(self.names.get(tuple(given), f"list {_short_hash(given)}"), tuple(given))
-
-
-def judged_rounds(study: Study, judges: Sequence[tuple[Judge, JudgeConfiguration]]) -> list[JudgedRounds]:
-    """Load the verdicts and the usage of these judges, in a few queries for all of them.
-
-    Of several runs the latest outcome of a presentation counts, as in findings.
-    """
-    ids = [judge.pk for judge, _ in judges]
-    cells: dict[int, dict[tuple[int, int], tuple[Any, ...]]] = {pk: {} for pk in ids}
-    stored = Judgment.objects.of_question(MAIN).filter(run__study=study, run__judge__in=ids, negated=False)
-    names = ("run__judge_id", "pair_id", "repeat", "pk", "status", "verdict", "calls", "cached")
-    rows = stored.order_by("run__created_at", "run_id", "pk").values_list(*names)
-    for judge_id, pair, repeat, *cell in rows.iterator(chunk_size=CHUNK):
-        if cell[1] != Status.PENDING or (pair, repeat) not in cells[judge_id]:
-            cells[judge_id][pair, repeat] = tuple(cell)
-    instance = dict(
-        Pair.objects.filter(matchup__instance__study=study).order_by().values_list("pk", "matchup__instance_id")
-    )
-    taken, aspects_of = _taken(study, ids), _AspectVersions(study)
-    return [_judged(judge, one, aspects_of(judge, one), cells[judge.pk], instance, taken) for judge, one in judges]
-
-
-def _judged(
-    judge: Judge,
+def rounds_of(
+    judge: AblationJudge,
     configuration: JudgeConfiguration,
-    aspects: AspectList | None,
-    cells: Mapping[tuple[int, int], tuple[Any, ...]],
+    known: KnownAspects,
+    cells: Cells,
     instance: Mapping[int, int],
-    taken: Mapping[int, Mapping[str, tuple[Any, ...]]],
+    taken: TakenByKind,
 ) -> JudgedRounds:
+    """Put a judge's cells in arrays, a row for each pair and a column for each round; `instance` is each pair's code."""
     pairs = sorted({pair for pair, _ in cells})
     places = {pair: place for place, pair in enumerate(pairs)}
     verdict = np.full((len(pairs), judge.repeats), np.nan)
     answered, ended = (np.zeros((len(pairs), judge.repeats), dtype=bool) for _ in range(2))
     counts = dict.fromkeys(("asked", "a", "tie", "b", *COUNTED.values()), 0)
-    for (pair, repeat), (_, status, said, _, _) in cells.items():
+    for (pair, repeat), cell in cells.items():
         place = (places[pair], repeat)
-        answered[place] = status in ANSWERED
-        ended[place] = status != Status.PENDING
-        counts["asked"] += status != Status.PENDING
-        if status == Status.PARSED:
-            verdict[place] = said
-            counts[("a", "tie", "b")[said + 1]] += 1
+        answered[place] = CODES[cell.status] in ANSWERED
+        ended[place] = cell.status != "pending"
+        counts["asked"] += cell.status != "pending"
+        if cell.verdict is None:
+            counts[COUNTED[cell.status]] += 1
         else:
-            counts[COUNTED[Status(status)]] += 1
+            verdict[place] = cell.verdict
+            counts[("a", "tie", "b")[cell.verdict + 1]] += 1
     return JudgedRounds(
         judge=judge,
         configuration=configuration,
@@ -191,82 +211,56 @@ def _judged(
         verdict=verdict,
         answered=answered,
         ended=ended,
-        aspects=aspects,
+        aspects=known.of(judge, configuration),
         counts=counts,
         spent=_spent(cells, places, taken),
     )
 
 
-def _spent(
-    cells: Mapping[tuple[int, int], tuple[Any, ...]],
-    places: Mapping[int, int],
-    taken: Mapping[int, Mapping[str, tuple[Any, ...]]],
-) -> RoundUsage:
+def _spent(cells: Cells, places: Mapping[int, int], taken: TakenByKind) -> RoundUsage:
     """Sum the usage per pair."""
-    kinds = sorted({kind for pk, *_ in cells.values() for kind in taken.get(pk, {})})
+    kinds = sorted({kind for cell in cells.values() for kind in taken.get(cell.key, {})})
     calls = {kind: np.zeros(len(places)) for kind in kinds}
     total, made, sent, written, cost = (np.zeros(len(places)) for _ in range(5))
-    for (pair, _), (pk, _, _, used, cached) in cells.items():
-        place, of_kind = places[pair], taken.get(pk, {})
-        for kind, (number, *_) in of_kind.items():
-            calls[kind][place] += number
-        total[place] += used
-        made[place] += used - cached
+    for (pair, _), cell in cells.items():
+        place, of_kind = places[pair], sorted(taken.get(cell.key, {}).items())
+        for kind, one in of_kind:
+            calls[kind][place] += one.number
+        total[place] += cell.calls
+        made[place] += cell.calls - cell.cached
         for column, index in ((sent, 1), (written, 2), (cost, 3)):
-            column[place] += sum((one[index] for one in of_kind.values()), 0.0)
+            column[place] += sum((one[index] for _, one in of_kind), 0.0)
     return RoundUsage(calls, total, made, sent, written, cost)
-
-
-def _taken(study: Study, judges: Collection[int]) -> dict[int, dict[str, tuple[Any, ...]]]:
-    """Return the usage of each judgment's answers by kind: number, prompt tokens, completion tokens, cost."""
-    links = Judgment.completions.through.objects.filter(
-        judgment__run__study=study, judgment__run__judge__in=judges, judgment__question=MAIN, judgment__negated=False
-    )
-    about = {"sent": "prompt_tokens", "written": "completion_tokens", "cost": "cost"}
-    sums = {name: Sum(f"completion__{field}") for name, field in about.items()}
-    unknown = {f"no_{name}": Count("pk", filter=Q(**{f"completion__{field}": None})) for name, field in about.items()}
-    rows = links.order_by().values("judgment_id", "completion__kind").annotate(number=Count("pk"), **sums, **unknown)
-    found: dict[int, dict[str, tuple[Any, ...]]] = {}
-    names = ("judgment_id", "completion__kind", "number", *sums, *unknown)
-    for judgment, kind, number, *values in rows.values_list(*names).iterator(chunk_size=CHUNK):
-        told = zip(values[: len(about)], values[len(about) :], strict=True)
-        known = (float("nan") if missing else float(total or 0) for total, missing in told)
-        found.setdefault(judgment, {})[kind] = (number, *known)
-    return found
 
 
 @dataclass(frozen=True)
 class MadeTable:
-    """A winning table in study order, with its two texts; `instance` is a primary key."""
+    """A winning table in study order, with its two texts; `instance` is a code, in the order of the instances."""
 
     instance: int
     rows: list[dict[str, str]]
     text_a: str
     text_b: str
 
+    @classmethod
+    def of(cls, record: Record, instance: int, text_a: str, text_b: str) -> "MadeTable":
+        """Return the table that won."""
+        return cls(instance, [_plain(row) for row in winning_rows(record)], text_a, text_b)
 
-def made_tables(study: Study, judge: Judge, *, most: int) -> tuple[list[MadeTable], int]:
-    """Return at most so many of the tables that a judge made on a study, and how many there are.
 
-    They are drawn by pair with the study's seed, so that judges are compared on the same pairs. Of several runs the
-    latest table of a presentation counts, and of several rounds the first.
+def drawn_tables(made: Mapping[tuple[int, int], T], names: Mapping[int, str], *, seed: int) -> list[T]:
+    """Draw at most `MAX_CHECKED_TABLES` of those that a judge made, by round and pair: of several rounds the first.
+
+    They are drawn by the names of the pairs with the study's seed, so that judges are compared on the same pairs, a study and
+    its copy too. The order is random; pairs added later don't change it.
     """
-    makings = TableMaking.objects.filter(
-        judgment__run__study=study, judgment__run__judge=judge, judgment__question=MAIN
-    )
-    cells = makings.order_by("judgment__run__created_at", "judgment__run_id", "judgment_id")
-    latest = {
-        (repeat, pair): pk for pk, repeat, pair in cells.values_list("pk", "judgment__repeat", "judgment__pair_id")
-    }
-    # A random order, which pairs added later don't change.
-    order = {pair: sha256(f"{study.seed} {pair}".encode()).hexdigest() for _, pair in latest}
-    chosen = [latest[cell] for cell in sorted(latest, key=lambda cell: (cell[0], order[cell[1]]))[:most]]
-    rows = TableMaking.objects.filter(pk__in=chosen).order_by("judgment__pair_id", "judgment__repeat", "pk")
-    names = ("matchup__instance_id", "generation_a__text", "generation_b__text")
-    stored = rows.values_list("record", *(f"judgment__pair__{name}" for name in names))
-    return [
-        MadeTable(instance, [_plain(row) for row in winning_rows(record)], a, b) for record, instance, a, b in stored
-    ], len(latest)
+    order = {pair: sha256(f"{seed} {names[pair]}".encode()).hexdigest() for _, pair in made}
+    return [made[cell] for cell in sorted(made, key=lambda cell: (cell[0], order[cell[1]]))[:MAX_CHECKED_TABLES]]
+
+
+def pair_name(instance_id: str, system_a: str, system_b: str, index: int) -> str:
+    """Name a pair within its study."""
+    return json.dumps([instance_id, system_a, system_b, index], ensure_ascii=False)
 
 
 def _plain(row: TableRow) -> dict[str, str]:

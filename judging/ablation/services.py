@@ -10,7 +10,8 @@ from django.db import transaction
 from annotation.models import Batch, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.services import validate
-from judging.ablation.judge_configurations import PAPER, ROUNDS, Axes, JudgeConfiguration, configurations, judge_of
+from judging.ablation.judge_configurations import PAPER, ROUNDS, Axes, JudgeConfiguration, configurations
+from judging.ablation.judges import judge_of
 from judging.aspects.aspect_sets import latest_aspects
 from judging.calls.dry_run import CallKindEstimate
 from judging.core.checks import require_same

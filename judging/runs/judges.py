@@ -13,15 +13,13 @@ from judging.core.checks import require_same
 from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnknownJudge
 from judging.methods import AskingMethod, Method, find_method, method_names
-from judging.methods.options import LONGEST_CELL
+from judging.methods.options import CELL, FITTED, LONGEST_CELL
 from judging.methods.prompted import check_wording
 from judging.methods.task_files import TASKS
 from judging.models import Endpoint, Judge, PromptFile
 from judging.wordings.prompt_text import unstorable
 
 MOST_REPEATS = 100
-FITTED = ("temperature", "seed")  # left out of a new judge's calls where its endpoint rejects them
-CELL = "longest_cell"
 REPEATED_TEMPERATURE = 0.7  # as in the papers: at 0 every repeat would give the same answer
 
 

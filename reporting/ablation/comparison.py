@@ -1,10 +1,11 @@
-"""Ablation of judging configurations: accuracy over rounds, paired differences, calls, tokens and cost.
+"""Ablation of judging configurations: accuracy over rounds, paired differences, calls, tokens and cost. No models.
 
 Divided into parts like the tables and figures of Predicting Text Preference Via Structured Comparative Reasoning.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,25 +23,18 @@ from analysis.bootstrap import cluster_sums, mean_rows
 from analysis.table_checks import check_table
 from analysis.types import FloatArray, IntArray
 from annotation.core.version import VERSION
-from annotation.models import Study
-from annotation.questions.questions import MAIN
-from judging.ablation.judge_configurations import PARTS, REFERENCE, JudgeConfiguration, parts_of, sort_key
-from judging.ablation.round_arrays import (
-    JudgedRounds,
-    MadeTable,
-    ablation_judges,
-    judged_rounds,
-    made_tables,
-    makes_tables,
-    people_table,
+from judging.ablation.judge_configurations import (
+    PARTS,
+    REFERENCE,
+    AblationJudge,
+    JudgeConfiguration,
+    parts_of,
+    sort_key,
 )
+from judging.ablation.round_arrays import JudgedRounds, MadeTable, makes_tables, people_table
 from judging.methods.options import OFFLINE
 from judging.methods.sc2.record import KINDS
-from judging.models import Judge
-from judging.outcomes.gold import gold_pairs
 from judging.outcomes.gold_arrays import GoldPairs
-from judging.outcomes.people import people_by_pair
-from judging.runs.status import count_runs
 from reporting.accuracy.accuracies import COST_UNKNOWN, NO_ANSWER, NO_GOLD, NO_VERDICT, TIE_IN_ACCURACY, TIE_IN_COST
 from reporting.core.estimates import (
     Basis,
@@ -62,13 +56,30 @@ NOTHING_COMMON = f"no pair with a gold label was answered here and by {REFERENCE
 NO_TABLES = "it makes no tables"
 NO_TABLES_MADE = "no table was made yet"
 CHECKED_ELSEWHERE = "looked at where nothing but |C|, the scheme or the aspects differs"
-MAX_CHECKED_TABLES = 100  # per configuration
 CHECKED_PARTS = ("samples", "schemes", "aspects", "grid")  # parts whose comparison tables are checked
 ALL = PARTS
 
 
-def ablation(
-    study: Study,
+@dataclass(frozen=True, eq=False)
+class AblationData:
+    """What an ablation is computed from.
+
+    judged : the judges to compare, and the reference
+    votes  : people's on each pair, by primary key
+    tables : returns those of the tables of a judge, by its name, that are looked at, and how many it made
+    runs   : of each judge, by its name, with their progress
+    """
+
+    slug: str
+    gold: GoldPairs
+    judged: Sequence[JudgedRounds]
+    votes: Mapping[int, Sequence[int]]
+    tables: Callable[[str], tuple[Sequence[MadeTable], int]]
+    runs: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+def compare(
+    data: AblationData,
     *,
     parts: Collection[str] = ALL,
     endpoint: str = "",
@@ -76,35 +87,30 @@ def ablation(
     seed: int = 0,
     tables: bool = True,
 ) -> dict[str, Any]:
-    """Compute every row of some parts, for all endpoints or for one.
+    """Compute every row of some parts.
 
+    endpoint        : the one that the judges were chosen by
     resamples, seed : reported as the filters; no interval here draws. The sample of tables to check is drawn with the
                       study's own seed
     tables          : whether to check the words of the comparison tables
     """
-    settings, gold = IntervalSettings(seed=seed, rounds=resamples), gold_pairs(study)
-    judges = [
-        (judge, one)
-        for judge, one in ablation_judges(study, endpoint=endpoint)
-        if one.method == REFERENCE or not set(parts).isdisjoint(parts_of(one))  # the reference is for the differences
-    ]
-    found = judged_rounds(study, judges)
-    rows = _Rows(study, gold, found, settings, tables=tables)
-    made = [(one.configuration, rows.row(one)) for one in found]
+    settings = IntervalSettings(seed=seed, rounds=resamples)
+    rows = _Rows(data, settings, tables=tables)
+    made = [(one.configuration, rows.row(one)) for one in data.judged]
     by_part = {part: _sorted(part, made) for part in PARTS if part in parts}
     told: dict[str, Any] = {
-        "study": study.slug,
+        "study": data.slug,
         "version": VERSION,
-        "rounds": max((judge.repeats for judge, _ in judges), default=0),
+        "rounds": max((one.judge.repeats for one in data.judged), default=0),
         "reference": REFERENCE,
         "filters": {"resamples": resamples, "level": settings.level, "seed": seed, "endpoint": endpoint or None},
-        "gold": _gold(gold),
+        "gold": _gold(data.gold),
         "parts": by_part,
         "differing": {part: unlike for part, rows in by_part.items() if (unlike := differing_settings(rows))},
     }
     if not made:
         told["why"] = NOT_ASKED
-    elif not len(gold):
+    elif not len(data.gold):
         told["why"] = NO_GOLD
     return told
 
@@ -129,19 +135,14 @@ def _gold(gold: GoldPairs) -> dict[str, int]:
 class _Rows:
     """Builds the rows from data that is read once."""
 
-    def __init__(
-        self, study: Study, gold: GoldPairs, found: Sequence[JudgedRounds], settings: IntervalSettings, *, tables: bool
-    ) -> None:
-        self.study = study
+    def __init__(self, data: AblationData, settings: IntervalSettings, *, tables: bool) -> None:
+        self.data = data
         self.settings = settings
         self.tables = tables
-        self.has_gold = len(gold) > 0
-        self.gold = dict(zip(gold.pair_ids, gold.gold.tolist(), strict=True))
-        self.votes = people_by_pair(study)
-        self.runs = runs_by_judge(study)
-        self.references = {
-            one.judge.endpoint_id: one for one in found if one.configuration == JudgeConfiguration(REFERENCE)
-        }
+        self.has_gold = len(data.gold) > 0
+        self.gold = dict(zip(data.gold.pair_ids, data.gold.gold.tolist(), strict=True))
+        references = (one for one in data.judged if one.configuration == JudgeConfiguration(REFERENCE))
+        self.references = {one.judge.endpoint: one for one in references}
 
     def row(self, one: JudgedRounds) -> dict[str, Any]:
         """Return the row of one configuration."""
@@ -153,7 +154,7 @@ class _Rows:
         accuracy = self._mean(sums, one, "answers", TIE_IN_ACCURACY, failed, self._why())
         parsed = parsed_round_sums(one.verdict, gold)
         left_out = int(sums[..., 1].sum() - parsed[..., 1].sum())
-        people = majority_round_sums(one.verdict, people_table(self.votes, one.pair))
+        people = majority_round_sums(one.verdict, people_table(self.data.votes, one.pair))
         done, begun = rounds_ended(one.ended)
         alone = int((~np.isnan(one.verdict)).sum() - people[..., 1].sum())
         return {
@@ -180,7 +181,7 @@ class _Rows:
             ),
             **self._usage(one),
             **self._table_checks(one),
-            "status": {**one.counts, "runs": self.runs.get(judge.pk, [])},
+            "status": {**one.counts, "runs": self.data.runs.get(judge.name, [])},
         }
 
     def _why(self) -> str:
@@ -203,7 +204,7 @@ class _Rows:
             yield share_estimate(rows, one.instance, basis, self.settings)
 
     def _difference(self, sums: FloatArray, one: JudgedRounds) -> Estimate:
-        reference = self.references.get(one.judge.endpoint_id)
+        reference = self.references.get(one.judge.endpoint)
         why = self._why() if not self.has_gold else NO_REFERENCE if reference is None else NOTHING_COMMON
         if reference is None or reference is one:
             basis = Basis(0, "pairs", TIE_IN_DIFFERENCE, why=IS_REFERENCE if reference is one else why)
@@ -255,13 +256,13 @@ class _Rows:
     def _table_checks(self, one: JudgedRounds) -> dict[str, Estimate]:
         """Return the mean support and coverage of the winning tables, by their words."""
         why, made = NO_TABLES, 0
-        tables: list[MadeTable] = []
+        tables: Sequence[MadeTable] = ()
         if makes_tables(one.configuration):
             why = NO_TABLES_MADE
             if not self.tables or set(CHECKED_PARTS).isdisjoint(parts_of(one.configuration)):
                 why = CHECKED_ELSEWHERE
             else:
-                tables, made = made_tables(self.study, one.judge, most=MAX_CHECKED_TABLES)
+                tables, made = self.data.tables(one.judge.name)
         checks = [check_table(table.rows, table.text_a, table.text_b).summary for table in tables]
         instances = np.array([table.instance for table in tables], dtype=np.int64)
         found = {}
@@ -276,9 +277,9 @@ class _Rows:
         return found
 
 
-def configuration_json(judge: Judge | None, one: JudgeConfiguration) -> dict[str, Any]:
+def configuration_json(judge: AblationJudge, one: JudgeConfiguration) -> dict[str, Any]:
     """Return the settings of a configuration as JSON."""
-    given = judge.params.get("aspects") if judge is not None else None
+    given = judge.params.get("aspects")
     return {
         "method": one.method,
         "samples": one.samples if one.tables is None else one.tables,
@@ -291,26 +292,6 @@ def configuration_json(judge: Judge | None, one: JudgeConfiguration) -> dict[str
         "table_variant": one.variant,
         "planned_calls": one.calls,
     }
-
-
-def runs_by_judge(study: Study) -> dict[int, list[dict[str, Any]]]:
-    """Return the runs of every judge on a study's main question, with their progress on it."""
-    counts = count_runs(study)
-    found: dict[int, list[dict[str, Any]]] = {}
-    for run in study.judge_runs.order_by("created_at", "pk"):
-        if MAIN not in run.questions:
-            continue
-        counted = counts.get((run.pk, MAIN))
-        row = {
-            "run": run.pk,
-            "status": run.status,
-            "asked": counted.asked if counted else 0,
-            "presentations": counted.total if counted else 0,
-            "filter": run.pair_filter,
-            "message": run.message,
-        }
-        found.setdefault(run.judge_id, []).append(row)
-    return found
 
 
 def _only_counted(sums: FloatArray, instance: IntArray) -> tuple[FloatArray, IntArray]:

@@ -17,15 +17,15 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download
 from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import Study
-from judging.ablation.round_arrays import ablation_judges
+from judging.ablation.judges import ablation_judges
 from judging.ablation.services import FEWER_CALLS, AblationEstimate, estimate_ablation, queue_ablation
 from judging.core.fields import errors_on
 from judging.models import JudgeRun
 from reporting.ablation import files
 from reporting.ablation.charts import by_calls, by_samples
-from reporting.ablation.comparison import ablation, runs_by_judge
 from reporting.ablation.files import grid_has_own_rows, row_name
 from reporting.ablation.forms import PART_NAMES, AblationForm
+from reporting.ablation.study_ablation import ablation, runs_by_judge
 from reporting.core.pictures import Picture, chart_response, picture, theme_of
 
 CONTENT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
@@ -151,7 +151,7 @@ def _progress(study: Study) -> dict[str, Any]:
     rows: list[dict[str, Any]] = [
         {"judge": judge, "run": run, "state": JudgeRun.Status(run["status"]).label}
         for judge, _configuration in ablation_judges(study)
-        for run in runs.get(judge.pk, [])
+        for run in runs.get(judge.name, [])
     ]
     rows.sort(key=lambda row: (row["run"]["status"] == JudgeRun.Status.DONE, row["run"]["run"]))
     return {

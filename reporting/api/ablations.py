@@ -20,7 +20,7 @@ from judging.endpoints.services import find_endpoint
 from judging.methods.options import OFFLINE, ONLINE
 from judging.methods.sc2.bracket import SCHEMES
 from judging.runs.judges import MOST_REPEATS
-from reporting.ablation.comparison import ablation
+from reporting.ablation.study_ablation import ablation
 from reporting.api.rows import COMPUTED, WORK
 from reporting.api.run_setup import AskingSerializer, PairsSerializer, pairs_of
 from reporting.api.serializers import JudgeRunSerializer

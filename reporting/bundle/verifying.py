@@ -21,6 +21,7 @@ NAMES = {
     *("system", "system_a", "system_b", "systems", "opponent", "first", "second", "arm", "control", "variant"),
     *("similarities", "label", "between", "models", "cut"),
     *("subset", "method", "model", "wording"),
+    *("endpoint", "table_endpoint", "table_model", "table_variant", "scheme", "aspects"),
 }
 
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from judging.ablation.judge_configurations import JudgeConfiguration, judge_of, sc2
+from judging.ablation.judge_configurations import JudgeConfiguration, sc2
+from judging.ablation.judges import judge_of
 from judging.models import JudgeRun, Judgment
 from tests.browser.test_accessibility import Inspection
 from tests.judging.builders import make_endpoint, make_study, pairs_in

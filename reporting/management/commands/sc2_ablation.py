@@ -40,7 +40,7 @@ from judging.models import JudgeRun
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.status import count_judgments
 from reporting.ablation import files
-from reporting.ablation.comparison import ablation
+from reporting.ablation.study_ablation import ablation
 
 FORMATS = ("text", "json", "csv")
 SHARED = "calls that rows have in common are counted with the first of them"

@@ -19,12 +19,13 @@ from judging.ablation.judge_configurations import (
     configuration_of,
     configurations,
     configurations_by_part,
-    judge_of,
     parts_of,
     sc2,
     sort_key,
 )
-from judging.ablation.round_arrays import ablation_judges, judged_rounds, made_tables, people_table
+from judging.ablation.judges import ablation_judges, judge_of, settings_of
+from judging.ablation.reading import judged_rounds, made_tables
+from judging.ablation.round_arrays import people_table
 from judging.ablation.services import Ablation, estimate_ablation, queue_ablation, rows_of, start_row
 from judging.core.errors import BadSettings
 from judging.jobs.stopping import StopFlag
@@ -155,7 +156,7 @@ def test_judge_tells_its_configuration_and_other_settings_are_another_judge(aspe
     names = set()
     for one in configurations(PARTS, Axes()):
         judge = judge_of(one, endpoint=endpoint, rounds=5, seed=1, aspects=aspects)
-        assert configuration_of(judge) == one
+        assert configuration_of(settings_of(judge)) == one
         assert len(judge.name) <= LONGEST_NAME
         names.add(judge.name)
         for changed in ({"rounds": 4}, {"seed": 2}, {"aspects": ["Another one"]}):
@@ -174,7 +175,7 @@ def test_rows_leave_out_what_the_endpoint_rejects_under_the_same_name(study: Stu
     [row] = rows_of(asked)
     assert row.judge.params == {**before.judge.params, "temperature": None, "longest_cell": 400}
     assert row.judge.name == before.judge.name
-    assert configuration_of(row.judge) == before.configuration
+    assert configuration_of(settings_of(row.judge)) == before.configuration
     start_row(row, asked, among=[row])
     endpoint.supports = {}
     assert rows_of(asked)[0].judge == Judge.objects.get()
@@ -188,15 +189,15 @@ def test_few_shot_rows_of_sc2_show_tables_to_verdict_and_comparator() -> None:
     assert shown == {"shots": 3, "example_tables": True, "comparator_shots": 3}
     without = sc2(budget=15, shots=3)  # as these rows were before: still a row of the part, and another judge
     judge = judge_of(without, endpoint=Endpoint(name="e"), rounds=5, seed=1, aspects=None)
-    assert configuration_of(judge) == without
+    assert configuration_of(settings_of(judge)) == without
     assert parts_of(without) == ["shots"]
 
 
 def test_judge_that_is_only_named_alike_is_no_judge_of_an_ablation() -> None:
     judge = judge_of(sc2(), endpoint=Endpoint(name="e"), rounds=5, seed=1, aspects=None)
     judge.params = {**judge.params, "temperature": 1}
-    assert configuration_of(judge) is None
-    assert configuration_of(Judge(name="ab-mine", method="direct", endpoint=Endpoint(name="e"))) is None
+    assert configuration_of(settings_of(judge)) is None
+    assert configuration_of(settings_of(Judge(name="ab-mine", method="direct", endpoint=Endpoint(name="e")))) is None
 
 
 def test_stored_judges_ask_single_answers_at_0_in_every_round(study: Study, endpoint: Endpoint) -> None:
@@ -463,7 +464,7 @@ def test_aspects_are_called_by_the_version_that_has_them(study: Study, endpoint:
 
 def judges_of_version(study: Study) -> list[tuple[Judge, JudgeConfiguration]]:
     """Return the judges that have a list of aspects, whichever of them stand for their configurations."""
-    found = [(judge, configuration_of(judge)) for judge in Judge.objects.filter(runs__study=study)]
+    found = [(judge, configuration_of(settings_of(judge))) for judge in Judge.objects.filter(runs__study=study)]
     return [(judge, one) for judge, one in found if one and isinstance(judge.params.get("aspects"), list)]
 
 
@@ -480,10 +481,13 @@ def test_names_that_several_modules_share_are_written_once(written: str) -> None
     assert sum(written in path.read_text(encoding="utf-8") for path in files) == 1
 
 
-def test_tables_that_won_are_drawn_in_study_order(study: Study, endpoint: Endpoint) -> None:
+def test_tables_that_won_are_drawn_in_study_order(
+    study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.ablation.round_arrays.MAX_CHECKED_TABLES", 3)
     ask(Ablation(study, endpoint, parts=("samples",), axes=Axes(samples=(4,)), rounds=2))
     judge = Judge.objects.get()
-    tables, made = made_tables(study, judge, most=3)
+    tables, made = made_tables(study, judge.name)
     assert (len(tables), made) == (3, TableMaking.objects.count())
     assert made == 4
     assert len({table.instance for table in tables}) == 2  # one of every pair before a second one of any

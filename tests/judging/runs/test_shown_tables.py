@@ -8,6 +8,7 @@ from django.core.management import call_command
 
 from annotation.models import ComparisonTable, Study
 from judging.ablation.judge_configurations import Axes, configuration_of, parts_of
+from judging.ablation.judges import settings_of
 from judging.ablation.services import Ablation, rows_of, start_row
 from judging.core.errors import BadSettings
 from judging.models import Judge, Judgment, TableMaking
@@ -15,9 +16,9 @@ from judging.review.replaying import replay
 from judging.runs.estimates import estimate
 from judging.runs.judges import add_judge
 from judging.runs.services import start_run
-from reporting.ablation.comparison import ablation
 from reporting.ablation.files import row_name
 from reporting.ablation.forms import AblationForm
+from reporting.ablation.study_ablation import ablation
 from tests.fakes import ScriptedClient
 from tests.judging.builders import judge_with, make_endpoint, make_study, pairs_in
 
@@ -101,7 +102,7 @@ def test_ablation_has_a_row_for_stored_tables_that_are_shown(study: Study) -> No
     [row] = [one for one in rows if one.configuration.variant]
     assert (row.configuration.calls, row.judge.table_variant, row.judge.params) == (1, "big", {})
     judge = start_row(row, asked, among=rows).judge
-    assert configuration_of(Judge.objects.get(pk=judge.pk)) == row.configuration
+    assert configuration_of(settings_of(Judge.objects.get(pk=judge.pk))) == row.configuration
     assert parts_of(row.configuration) == ["methods"]
     client = ScriptedClient(["Preferred: A"] * 2)
     judge_with(client, study, judge)

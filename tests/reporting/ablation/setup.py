@@ -10,7 +10,8 @@ from django.test import Client
 
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Pair, Study
-from judging.ablation.judge_configurations import JudgeConfiguration, judge_of, sc2
+from judging.ablation.judge_configurations import JudgeConfiguration, sc2
+from judging.ablation.judges import judge_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from tests.factories import add_instances, make_study, make_user
 from tests.fakes import Body, StandIn

@@ -9,11 +9,12 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Study
-from judging.ablation.judge_configurations import JudgeConfiguration, judge_of, sc2
+from judging.ablation.judge_configurations import JudgeConfiguration, sc2
+from judging.ablation.judges import judge_of
 from judging.models import AspectSet, Endpoint, JudgeRun, Judgment, TableMaking
 from reporting.ablation.charts import by_calls, by_samples
-from reporting.ablation.comparison import ablation
 from reporting.ablation.files import COLUMNS, csv_rows, row_name, text
+from reporting.ablation.study_ablation import ablation
 from tests.reporting.ablation.setup import GOLD, TABLES, fill, pair, row_of
 from tests.reporting.ablation.setup import asked as asked
 from tests.reporting.ablation.setup import endpoint as endpoint
@@ -107,7 +108,7 @@ def test_round_with_one_answer_is_begun_and_not_done(study: Study, endpoint: End
 def test_tables_that_are_looked_at_are_of_the_same_pairs_in_every_row(
     study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reporting.ablation.comparison.MAX_CHECKED_TABLES", 2)
+    monkeypatch.setattr("judging.ablation.round_arrays.MAX_CHECKED_TABLES", 2)
     # Each pair has the same table in both rows; what differs is which pair was done first.
     names = list(GOLD)
     for one, order in ((sc2(1), names), (sc2(4), names[::-1]), (sc2(8), names[2:] + names[:2])):

@@ -2,6 +2,7 @@
 
 import shutil
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 
@@ -12,6 +13,8 @@ from django.utils import timezone
 from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Instance, Pair, Rating, Study
 from annotation.questions.questions import Answer
 from annotation.studies.log import log
+from judging.ablation.judge_configurations import JudgeConfiguration, sc2
+from judging.ablation.judges import judge_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, RationaleMark, TableMaking
 from reporting.bundle.exporting import export_bundle
 from tests.factories import ask_more, criterion
@@ -71,6 +74,7 @@ def build_varied(slug: str = "varied") -> Study:
     Batch.objects.filter(pk=draft.batch.pk).update(status="draft")
     _decided_again(first)
     _shown_tables(first, Random(8))
+    _side_by_side([first, other], Random(10))
     log(study=study, kind="rejected", assignment=Assignment.objects.filter(excluded=True).first(), reason="too fast")
     return study
 
@@ -297,6 +301,67 @@ def _spent_and_marked(study: Study, draw: Random) -> None:
     asked.bulk_update(cells, ["calls", "cached", "prompt_tokens", "completion_tokens"])
     Judgment.completions.through.objects.bulk_create(links)
     RationaleMark.objects.bulk_create(marks)
+
+
+def _side_by_side(everything: list[Built], draw: Random) -> None:
+    """Ask two ways of judging in two rounds, one of them again in a later run, and once more with aspects that don't hold."""
+    endpoint = Endpoint.objects.get(name="m")
+    pairs = [pair for built in everything for pairs in built.pairs[:5] for pair in pairs[:2]]
+    answers: list[int | str] = [-1, -1, 0, 1, 1, "unparsed", "refused", "error", "pending"]
+    ways: list[tuple[JudgeConfiguration, tuple[str, ...], list[str] | None]] = [
+        (JudgeConfiguration("direct"), ("verdict",), None),
+        (sc2(1), ("verdict", "table"), None),
+        (sc2(1), (), ["Clarity"]),
+    ]
+    for one, kinds, aspects in ways:
+        judge = judge_of(one, endpoint=endpoint, rounds=2, seed=1, aspects=aspects)
+        judge.save()
+        run = JudgeRun.objects.create(study=everything[0].study, judge=judge, status="done")
+        asked = [(run, pair, repeat) for pair in (pairs if kinds else pairs[:3]) for repeat in range(2)]
+        if one.method == "direct":
+            again = timezone.now() + timedelta(minutes=2)
+            run = JudgeRun.objects.create(study=run.study, judge=judge, filter_key="again", created_at=again)
+            asked += [(run, pair, 1) for pair in pairs[:4]]
+        _in_rounds(asked, [(answer, kinds) for answer in answers], draw)
+
+
+def _in_rounds(
+    asked: list[tuple[JudgeRun, Pair, int]], answers: list[tuple[int | str, tuple[str, ...]]], draw: Random
+) -> None:
+    """Store what was said in each round, with an answer of each kind behind it, and the tables of what has one."""
+    cells, tables = [], []
+    for run, pair, repeat in asked:
+        said, kinds = draw.choice(answers)
+        status = said if isinstance(said, str) else "parsed"
+        n = 0 if status == "pending" else len(kinds)
+        verdict = None if isinstance(said, str) else said
+        cell = Judgment(run=run, pair=pair, order="ab", repeat=repeat, status=status, verdict=verdict, calls=n)
+        cell.cached = draw.randint(0, n)
+        cells.append((cell, kinds[:n]))
+    Judgment.objects.bulk_create(cell for cell, _ in cells)
+    behind = [(cell, kind) for cell, kinds in cells for kind in kinds]
+    answered = Completion.objects.bulk_create(
+        Completion(
+            base_url="https://m.example",
+            request={"q": "side by side"},
+            kind=kind,
+            prompt_tokens=draw.randint(50, 99),
+            completion_tokens=draw.randint(1, 9) if kind == "table" or draw.random() < 0.9 else None,
+            cost=Decimal(draw.randint(1, 99_999)).scaleb(-8),
+        )
+        for _, kind in behind
+    )
+    links = (
+        Judgment.completions.through(judgment=cell, completion=one)
+        for (cell, _), one in zip(behind, answered, strict=True)
+    )
+    Judgment.completions.through.objects.bulk_create(links)
+    for cell, kind in behind:
+        if kind == "table":
+            rows = [{"aspect": "Facts", "only_a": draw.choice(["text", "dragon"]), "both": "text", "only_b": ""}]
+            record = {"samples": [{"rows": rows}], "winner": 0, "bracket": []}
+            tables.append(TableMaking(judgment=cell, record=record))
+    TableMaking.objects.bulk_create(tables)
 
 
 @pytest.fixture(scope="module")

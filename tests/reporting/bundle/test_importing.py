@@ -13,14 +13,19 @@ from django.core.management import CommandError, call_command
 from annotation.core.errors import AnnotationError
 from annotation.models import Assignment, Hit, Study
 from annotation.studies.log import shown_with_results
-from judging.models import Judge, JudgeRun, Judgment, RationaleMark
+from judging.ablation.reading import made_tables
+from judging.methods.task_files import task_of
+from judging.models import AspectSet, Judge, JudgeRun, Judgment, RationaleMark
 from judging.outcomes.judgment_rows import judgment_rows
 from judging.review.replaying import replay
+from reporting.ablation.study_ablation import ablation
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import BadBundle, Contents, row_file
 from reporting.bundle.numbers import PAGES
+from reporting.bundle.opening import open_bundle
 from reporting.bundle.records import TABLES
+from reporting.bundle.study_data import BundledStudy
 from reporting.bundle.verifying import verify_bundle
 from reporting.exports.rows import rating_rows
 from reporting.findings.study_findings import findings
@@ -56,7 +61,13 @@ def acme(module_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.engine
-def test_the_study_is_the_same_beside_itself(varied: Study, bundle: Path, as_shown: str, capsys: Any) -> None:
+def test_the_study_is_the_same_beside_itself(
+    varied: Study, bundle: Path, as_shown: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(varied.task_kind)
+    AspectSet.objects.create(
+        group=varied.group, task=task, version=1, aspects=["Clarity"]
+    )  # since the bundle was written
     call_command("import_bundle", str(bundle), "--study", "copy")
     assert "study copy has been made" in capsys.readouterr().out
     copy = Study.objects.get(slug="copy")
@@ -65,6 +76,13 @@ def test_the_study_is_the_same_beside_itself(varied: Study, bundle: Path, as_sho
     effects = [table_effect(one) for one in (copy, varied)]
     assert [one["excluded"].pop("withdrawn") > 0 for one in effects] == [False, True]
     assert {**effects[0], "study": varied.slug} == effects[1]
+    [row] = stated(bundle)["ablation"]["parts"]["samples"]
+    assert [one["judge"] for one in ablation(copy)["parts"]["samples"]] != [row["judge"]]
+    monkeypatch.setattr("judging.ablation.round_arrays.MAX_CHECKED_TABLES", 7)
+    drawn = [made_tables(one, row["judge"]) for one in (varied, copy)]
+    drawn.append(BundledStudy(open_bundle(bundle)).ablation().tables(row["judge"]))
+    assert len(drawn[0][0]) == 7 < drawn[0][1]
+    assert drawn[0] == drawn[1] == drawn[2]
     assert without(rating_rows(copy), "study") == without(rating_rows(varied), "study")
     named = ("study", "id", "run", "pair")
     assert without(judgment_rows(copy), *named) == without(judgment_rows(varied), *named)
@@ -182,6 +200,7 @@ def test_what_stays_here_is_in_no_file(varied: Study, as_shown: str, tmp_path: P
     assert shown(copy) == as_shown
     assert not {"with_reason", "table_verdict"} & set(stated(out)["table_effect"]["arms"][1])
     assert "towards_table" not in stated(out)["table_effect"]["differences"][0]
+    assert not {"support", "coverage"} & set(stated(out)["ablation"]["parts"]["samples"][0])
     left = ("study", "id", "run", "pair", "rationale", "reason", "completion_keys")
     rows = without(judgment_rows(varied), *left)
     assert without(judgment_rows(copy), *left) == rows  # with the tokens and milliseconds of what was left out

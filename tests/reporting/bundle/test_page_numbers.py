@@ -41,7 +41,7 @@ def test_the_numbers_are_those_of_the_page(varied: Study, bundle: Path) -> None:
     numbers = stated(bundle)["distinguishable"]
     assert numbers["filters"]["question"] == "overall"
     raters = [one["advice"]["raters"] for one in numbers["configurations"]]
-    assert [len(one) for one in raters] == [0, 7, 7]
+    assert [len(one) for one in raters] == [0, 10, 9]
     assert numbers["note"]  # one rater is a program
     assert numbers == shown(varied)
 
