@@ -14,6 +14,7 @@ from django.db.models import Field, ForeignKey, Model
 from annotation.core.errors import AnnotationError
 from annotation.core.progress import READING, STORING, report
 from annotation.models import Event, Generation, Hit, ImportRecord, Instance, ResearchGroup, Study
+from annotation.models.members import main_group
 from annotation.studies.services import ensure_study, record_import, validate
 from judging.models import JudgeRun
 from reporting.bundle.ablation_rows import known_aspects
@@ -45,6 +46,7 @@ def import_bundle(
 
     Raises: BadBundle; AnnotationError for a taken name, or a judge or endpoint of the same name and other settings.
     """
+    validate(Study(slug=slug, title=slug, group=group or main_group()))  # before minutes of verifying
     bundle = _verified(folder)
     with transaction.atomic():
         settings = {**_settings(bundle), **({} if group is None else {"group": group})}

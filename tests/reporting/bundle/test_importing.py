@@ -177,9 +177,9 @@ def test_a_judge_of_the_same_name_and_other_settings_stands_in_the_way(bundle: P
         import_bundle(bundle, slug="copy")
 
 
-def test_a_taken_name_is_refused(varied: Study, bundle: Path) -> None:
+def test_a_taken_name_is_refused_before_the_bundle_is_read(varied: Study, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="already exists"):
-        call_command("import_bundle", str(bundle), "--study", varied.slug)
+        call_command("import_bundle", str(tmp_path), "--study", varied.slug)
 
 
 def test_what_stays_here_is_in_no_file(varied: Study, as_shown: str, tmp_path: Path, capsys: Any) -> None:
