@@ -55,6 +55,7 @@ REFUSALS = (
     gettext_noop("instances and records/instance have different numbers of rows"),
     gettext_noop("ratings: a row names an assignment or a pair that is not in records/"),
     gettext_noop("records/tablemaking: a row names a judgment that is not in records/"),
+    gettext_noop("the rows of an ablation's judges can't be read: %(error)s"),
     gettext_noop("pairs: the length of generation %(index)s of %(system)s for %(instance)s is not that of its text"),
     gettext_noop("study.json: %(name)s is no setting of a study"),
     gettext_noop("%(differing)s of %(file)s differ from what follows %(after)s:%(listed)s"),

@@ -111,7 +111,7 @@ class _AblationRows:
                 is_open = row["status"] == "pending"
                 status, verdict, calls = (row["status"], None, row["calls"]) if is_open else said[name]
                 if (verdict is None) == (status == "parsed"):
-                    raise ValueError(f"a verdict {verdict} of a judgment that is {status}")
+                    raise ValueError(f"status is {status}: a verdict is there when it is parsed, and only then")
                 one = _Presentation(self.turn[run], row["id"], self.judge_of[run], pair, repeat, not negated)
                 found.append((one, Cell(row["id"], status, verdict, calls, row["cached"])))
         return sorted(found)

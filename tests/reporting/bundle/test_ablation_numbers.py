@@ -83,5 +83,5 @@ def test_all_rows_that_ways_of_judging_rest_on_are_read(copy: Path) -> None:
         assert found[-1] not in found[:-1], name
 
     rewrite(copy, "judgments.jsonl.gz", in_every_row(in_rounds(verdict=None)))
-    with pytest.raises(BadBundle, match="a verdict None of a judgment that is parsed"):
+    with pytest.raises(BadBundle, match="status is parsed: a verdict is there when"):
         side_by_side(BundledStudy(open_bundle(copy)))
