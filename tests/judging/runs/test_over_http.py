@@ -190,8 +190,8 @@ def test_calls_in_flight_reach_their_bound_and_never_pass_it() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("in_flight", "errors"), [(1, 1), (4, 0)])
-def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int, errors: int) -> None:
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int) -> None:
     with StandIn([Reply(500, "out of memory")] * 1000) as stand_in:
         ended = run_on(stand_in, instances=20, in_flight=in_flight)
     assert ended.status == "failed"
@@ -200,8 +200,10 @@ def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int
     counted = ended.progress.errors["HTTP 500"]
     assert counted <= stand_in.calls < counted + in_flight
     assert stand_in.calls < 40
-    # With one call at a time, the first question has had all its tries before a second one fails as well.
-    assert Judgment.objects.of_every_question().filter(status="error").count() == errors
+    # Only a question that had all its tries is an error: with one call at a time the first one has, before a second fails.
+    errors = Judgment.objects.of_every_question().filter(status="error").count()
+    assert errors * RetryPolicy().attempts <= counted
+    assert errors == 1 or in_flight > 1
     assert Judgment.objects.of_every_question().filter(status="pending").count() == 40 - errors
 
 
