@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -23,13 +24,18 @@ SECRETS = (*SYSTEMS, DATASET, BATCH, SLUG, TITLE, VARIANT, "bilby-instance", "du
 ASPECT = "Quenda"  # of every table: what a rater sees once a table is shown, and not before
 
 
+def texts(name: str) -> list[str]:
+    """Return a system's texts, which do not tell its name."""
+    return [f"Text {crc32(f'{name} {k}'.encode())}." for k in range(PAIRS)]
+
+
 def secret_study(*arms: str) -> Study:
     """Make a study that holds a secret under every name there is, with HITs of three pairs for one rater."""
     two_stage: dict[str, Any] = {"protocol": "two-stage", "arms": list(arms)} if arms else {}
     study = make_study(SLUG, instances=0, title=TITLE, **two_stage)
     rows = instance_rows(instances=2, k=PAIRS, systems=SYSTEMS, dataset=DATASET, prefix="bilby-instance")
     for row in rows:  # whose texts name the instance otherwise
-        row.generations.update({name: [f"Text {abs(hash((name, k)))}." for k in range(PAIRS)] for name in SYSTEMS})
+        row.generations.update({name: texts(name) for name in SYSTEMS})
         row.metadata["note"] = "glider-note"
         object.__setattr__(row, "source", "A source text.")
     add_instances(study, rows)
