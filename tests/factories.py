@@ -1,4 +1,4 @@
-"""The smallest valid objects, made the way that the program makes them: through services."""
+"""The smallest valid objects, made the way that the program makes them: through services, or as those would store them."""
 
 import csv
 import io
@@ -22,6 +22,7 @@ from annotation.models.members import main_group
 from annotation.models.studies import TaskKind
 from annotation.models.tokens import Scope
 from annotation.rating.votes import save_vote, submit_assignment
+from tests.quick_rows import store_new_annotator, store_new_instances, store_plain_batch
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -67,7 +68,7 @@ def make_study(
         slug=slug, **{"title": slug, "task_kind": task_kind, "group": main_group(), "auto_advance": False, **settings}
     )
     if instances:
-        add_instances(study, instances=instances, k=k, systems=systems, dataset=dataset)
+        store_new_instances(study, instance_rows(instances=instances, k=k, systems=systems, dataset=dataset))
     return study
 
 
@@ -80,14 +81,17 @@ def add_instances(study: Study, rows: Sequence[InstanceRow] | None = None, **set
 def make_user(name: str, *roles: str, study: Study | None = None) -> User:
     """Make an account, which has no password, with roles in one study, or, without one, in the main group."""
     user = User.objects.create_user(name)
-    group = None if study else main_group()
-    RoleGrant.objects.bulk_create(RoleGrant(user=user, role=role, study=study, group=group) for role in roles)
+    if roles:
+        group = None if study else main_group()
+        RoleGrant.objects.bulk_create(RoleGrant(user=user, role=role, study=study, group=group) for role in roles)
     return user
 
 
 def make_annotator(study: Study, name: str = "rater", *, consent: bool = True) -> Annotator:
     """Make an account with its place as an annotator of a study; it has given consent."""
-    user = User.objects.filter(username=name).first() or make_user(name)
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        return store_new_annotator(user=make_user(name), study=study, consent_at=NOON if consent else None)
     RoleGrant.objects.get_or_create(user=user, role="annotator", study=study)
     annotator = annotator_for(user=user, study=study)
     if consent:
@@ -107,10 +111,8 @@ def make_batch(
     **settings: Any,
 ) -> Batch:
     """Publish instances of one configuration: all of them, unless told otherwise."""
-    batch, _ = create_batch(
-        study=study, name=name, dataset=dataset, systems=systems, pairs=pairs, raters=raters, seed=seed, **settings
-    )
-    return batch
+    settings |= {"name": name, "dataset": dataset, "systems": systems, "pairs": pairs, "raters": raters, "seed": seed}
+    return store_plain_batch(study=study, **settings) or create_batch(study=study, **settings)[0]
 
 
 def claim(annotator: Annotator, at: datetime = NOON) -> Assignment:
@@ -122,10 +124,10 @@ def rate(
     assignment: Assignment, choices: Sequence[str] | str = "left", *, at: datetime = NOON, submit: bool = True
 ) -> Assignment:
     """Vote on every pair of a HIT in the order of the page (one choice for all, or one each) and submit it."""
-    displays = list(assignment.displays.select_related("pair").order_by("position"))
-    wanted = [choices] * len(displays) if isinstance(choices, str) else choices
-    for display, choice in zip(displays, wanted, strict=True):
-        save_vote(assignment=assignment, pair_key=display.pair.key, choice=choice, at=at)
+    keys = list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
+    wanted = [choices] * len(keys) if isinstance(choices, str) else choices
+    for key, choice in zip(keys, wanted, strict=True):
+        save_vote(assignment=assignment, pair_key=key, choice=choice, at=at)
     return submit_assignment(assignment=assignment, at=at) if submit else assignment
 
 
