@@ -57,8 +57,14 @@ def _last_change(display: int, question: int) -> "QuerySet[VoteChange, str]":
     return changes.order_by("-pk").values_list("page", flat=True)[:1]
 
 
+def _last_received(assignment: int, at: datetime) -> "QuerySet[VoteChange, datetime]":
+    changes = VoteChange.objects.of_question(MAIN).filter(display__assignment=assignment, received_at__lt=at)
+    return changes.order_by("-received_at").values_list("received_at", flat=True)[:1]
+
+
 _NEW_CHANGE, _NEW_RATING = PreparedInsert(VoteChange), PreparedInsert(Rating)
-_DISPLAY, _RATING, _LAST_CHANGE = Prepared(_display), Prepared(_rating), Prepared(_last_change)
+_DISPLAY, _RATING = Prepared(_display), Prepared(_rating)
+_LAST_CHANGE, _LAST_RECEIVED = Prepared(_last_change), Prepared(_last_received)
 
 
 def record_vote(
@@ -200,8 +206,7 @@ def earliest_start(assignment: Assignment, display: Display, stage: str) -> date
 
 def _seconds_since_last(assignment: Assignment, earliest: datetime, at: datetime) -> float:
     """Wall seconds since the pair was shown or the previous vote on a main question, whichever was later."""
-    changes = VoteChange.objects.of_question(MAIN).filter(display__assignment=assignment, received_at__lt=at)
-    last = changes.order_by("-received_at").values_list("received_at", flat=True).first()
+    last = _LAST_RECEIVED.first(assignment=assignment.pk, at=at)
     return max((at - max(earliest, last or earliest)).total_seconds(), 0.0)
 
 
