@@ -117,6 +117,7 @@ def test_slots_are_made_for_the_hits_that_are_named_and_no_others() -> None:
     ],
     ids=str,
 )
+@pytest.mark.any_engine
 def test_a_plan_with_absurd_numbers_is_refused_with_a_message(numbers: dict[str, Any]) -> None:
     study = make_study()
     with pytest.raises(Unacceptable, match="must be from"):
@@ -126,6 +127,7 @@ def test_a_plan_with_absurd_numbers_is_refused_with_a_message(numbers: dict[str,
 # Settings
 
 
+@pytest.mark.any_engine
 def test_a_reason_without_a_letter_is_none() -> None:
     study = make_study()
     make_batch(study)
@@ -135,6 +137,7 @@ def test_a_reason_without_a_letter_is_none() -> None:
         save_settings(study=study, guidelines="new", reason="\u200b")
 
 
+@pytest.mark.any_engine
 def test_arms_that_are_no_texts_are_refused_by_the_api(client: Client) -> None:
     study = make_study()
     client.force_login(make_user("lead", "study-admin", study=study))
@@ -154,6 +157,7 @@ def test_arms_that_are_no_texts_are_refused_by_the_api(client: Client) -> None:
         (models.Study, {"group", "slug", "archived_at"}),
     ],
 )
+@pytest.mark.any_engine
 def test_what_services_check_and_log_is_not_changed_in_the_admin(model: Any, fields: set[str]) -> None:
     study = make_study()
     make_batch(study)

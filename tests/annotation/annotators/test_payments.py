@@ -18,7 +18,7 @@ from annotation.models import Annotator, Study
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -49,6 +49,7 @@ def client_of(study: Study, *roles: str) -> Client:
     return client
 
 
+@pytest.mark.engine
 def test_each_rater_is_owed_what_was_settled_at_submission(study: Study) -> None:
     worked(study, "ann", 3)
     study.pay_per_hit = Decimal("9.00")
@@ -60,6 +61,7 @@ def test_each_rater_is_owed_what_was_settled_at_submission(study: Study) -> None
     assert (found.pay_due, found.currency, found.name) == (Decimal("0.90"), "EUR", "ann")
 
 
+@pytest.mark.engine
 def test_rejected_and_excluded_work_is_told_apart_and_still_owed(study: Study) -> None:
     rater = worked(study, "ann", 3)
     reject_assignment(assignment=rater.assignments.all()[0], reason="x", reopen=True, by=None, at=NOON)
@@ -71,6 +73,7 @@ def test_rejected_and_excluded_work_is_told_apart_and_still_owed(study: Study) -
     assert (of(study, "ann").counted, of(study, "ann").pay_due) == (0, Decimal("0.90"))
 
 
+@pytest.mark.engine
 def test_who_withdrew_is_owed_their_pay_by_code_and_nothing_else_is_told(study: Study) -> None:
     withdraw(annotator=worked(study, "gone", 2), at=NOON)
 
@@ -93,7 +96,6 @@ def test_platforms_pay_their_own_and_links_name_no_rater(study: Study) -> None:
     assert of(study, "pro", platforms=True).channel == "prolific"
 
 
-@pytest.mark.any_engine
 def test_payments_take_as_many_queries_for_many_raters_as_for_few(study: Study) -> None:
     worked(study, "r0")
     with CaptureQueriesContext(connection) as few:
@@ -124,7 +126,6 @@ def test_the_file_is_for_managers_and_defuses_formulas(study: Study) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
-@pytest.mark.any_engine
 def test_the_command_prints_the_same(study: Study, capsys: pytest.CaptureFixture[str], form: str) -> None:
     worked(study, "ann", 2)
 

@@ -19,7 +19,7 @@ from annotation.studies.configurations import configurations
 from tests.annotation.batches.test_batches import chosen, layout, separate
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, make_user, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 
 def called(*arguments: str) -> str:
@@ -59,6 +59,7 @@ def test_a_batch_that_is_made_open_is_launched_at_once() -> None:
     assert events(batch) == [("launched", "", {})]
 
 
+@pytest.mark.engine
 def test_each_step_is_logged_once_and_the_first_launch_stays() -> None:
     batch = make_batch(make_study())
     launched = batch.launched_at
@@ -116,6 +117,7 @@ def test_a_new_batch_is_open_or_a_draft() -> None:
         make_batch(make_study(), status="closed")
 
 
+@pytest.mark.engine
 def test_a_draft_waits_for_tables_until_it_is_launched() -> None:
     study = make_study(protocol="two-stage", arms=["table:c8"])
     draft = make_batch(study, status="draft")
@@ -130,6 +132,7 @@ def test_a_draft_waits_for_tables_until_it_is_launched() -> None:
 # More raters
 
 
+@pytest.mark.engine
 def test_more_raters_get_places_with_the_next_numbers_on_every_hit() -> None:
     study = make_study()
     batch = make_batch(study, raters=2)
@@ -146,6 +149,7 @@ def test_more_raters_get_places_with_the_next_numbers_on_every_hit() -> None:
     assert events(batch)[1:] == [("extended", "Agreement is low.", {"raters_per_hit": [2, 5]})]
 
 
+@pytest.mark.engine
 def test_the_request_that_made_a_batch_still_changes_nothing_after_an_extension() -> None:
     study = make_study(instances=4)
     request: dict[str, Any] = {"name": "b", "dataset": "news", "systems": ("alpha", "beta"), "pairs": 2, "raters": 2}
@@ -171,6 +175,7 @@ def test_raters_beyond_the_limits_are_refused(more: int) -> None:
 # More HITs
 
 
+@pytest.mark.engine
 def test_further_instances_become_hits_after_those_that_are_there() -> None:
     study = make_study(instances=9, k=3)
     batch = make_batch(study, select="random:3", pairs=2, raters=2)
@@ -217,6 +222,7 @@ def test_an_importance_sample_grows_by_raters_only() -> None:
     assert Hit.objects.count() == 5
 
 
+@pytest.mark.engine
 def test_a_sample_by_strata_keeps_its_chances_and_what_is_added_has_none() -> None:
     study = make_study(instances=8)
     separate(study, [0.0, 0.1, 0.2, 0.25, 0.4, 0.8, 0.9, 1.0])  # [0, .5) holds five, [.5, 1] three
@@ -231,6 +237,7 @@ def test_a_sample_by_strata_keeps_its_chances_and_what_is_added_has_none() -> No
     assert list(added.values_list("inclusion_probability", flat=True)) == [None, None]
 
 
+@pytest.mark.engine
 def test_checks_and_qualifications_grow_as_they_can() -> None:
     study = make_study(instances=4)
     study.instances.update(gold={"better": "alpha"})
@@ -284,6 +291,7 @@ def test_an_extension_that_cannot_be_is_refused_whole(
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.engine
 def test_a_batch_grows_while_raters_claim() -> None:
     study = make_study(instances=6, k=2)
     batch = make_batch(study, select="random:4", pairs=1, raters=1)
@@ -369,7 +377,6 @@ def test_imported_ratings_are_no_pattern() -> None:
 # Commands
 
 
-@pytest.mark.any_engine
 def test_commands_make_launch_extend_copy_and_close(tmp_path: Any) -> None:
     make_study(instances=8, k=3, pairs_per_hit=3, raters_per_hit=2)
 

@@ -12,7 +12,7 @@ from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.models import Alignment, Batch, Hit, HitPair, Instance, SeparabilityRun, Slot, Study
 from tests.factories import add_instances, instance_rows, make_batch, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 
 def separate(study: Study, values: list[float | None], similarity: str = "rouge1") -> SeparabilityRun:
@@ -44,6 +44,7 @@ def layout(batch: Batch) -> list[tuple[str, list[int]]]:
     ]
 
 
+@pytest.mark.engine
 def test_all_takes_every_instance_once_with_slots_for_each_rater() -> None:
     study = make_study(instances=4)
 
@@ -80,6 +81,7 @@ def test_random_takes_so_many_and_another_seed_takes_others() -> None:
     assert len(set(picked)) == 4
 
 
+@pytest.mark.engine
 def test_top_takes_the_most_separable() -> None:
     study = make_study(instances=5)
     separate(study, [0.1, 0.9, None, 0.5, 0.7])
@@ -113,6 +115,7 @@ def test_top_looks_at_the_similarity_that_was_named() -> None:
     assert chosen(make_batch(study, name="other", select="top:1", similarity="chrf")) == ["news-1"]
 
 
+@pytest.mark.engine
 def test_stratified_takes_as_many_from_every_bin() -> None:
     study = make_study(instances=8)
     separate(study, [0.0, 0.1, 0.2, 0.25, 0.6, 0.8, 0.9, 1.0])  # two bins: [0, .5) and [.5, 1]
@@ -129,6 +132,7 @@ def test_stratified_takes_as_many_from_every_bin() -> None:
         make_batch(study, name="more", select="stratified:4x3")
 
 
+@pytest.mark.engine
 def test_importance_keeps_each_instances_chance() -> None:
     study = make_study(instances=6)
     values = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -199,6 +203,7 @@ def test_fewer_pairs_than_there_are_is_a_sample_without_replacement() -> None:
     assert {index for pairs in samples for index in pairs} == {0, 1, 2, 3, 4, 5}
 
 
+@pytest.mark.engine
 def test_a_seed_fixes_instances_order_and_pairs() -> None:
     study = make_study(instances=12, k=4)
     settings: dict[str, Any] = {"pairs": 2, "select": "random:6"}
@@ -212,6 +217,7 @@ def test_a_seed_fixes_instances_order_and_pairs() -> None:
     assert [name for name, _ in first] != sorted(name for name, _ in first)  # the queue has an order of its own
 
 
+@pytest.mark.engine
 def test_instances_that_cannot_be_shown_are_left_out_and_counted() -> None:
     study = make_study(instances=2, k=3)
     add_instances(study, prefix="few", instances=1, k=2)
@@ -226,6 +232,7 @@ def test_instances_that_cannot_be_shown_are_left_out_and_counted() -> None:
         make_batch(study, name="x", pairs=3, select="ids", instance_ids=["bare-1"])
 
 
+@pytest.mark.engine
 def test_the_same_batch_again_changes_nothing() -> None:
     study = make_study()
     make_batch(study, select="random:2", seed=3)
@@ -276,6 +283,7 @@ def test_equal_instances_of_another_data_set_stay_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201])
+@pytest.mark.engine
 def test_a_name_that_does_not_fit_is_refused(name: str) -> None:
     with pytest.raises(Exception, match="name: ") as caught:
         make_batch(make_study(), name=name)
@@ -296,6 +304,7 @@ def test_a_batch_is_paused_closed_and_opened_again() -> None:
         set_batch_status(batch=batch, status="open")
 
 
+@pytest.mark.engine
 def test_a_large_batch_takes_few_queries(django_assert_max_num_queries: Any) -> None:
     study = make_study(instances=150, k=2)
 

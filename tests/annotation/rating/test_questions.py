@@ -18,7 +18,7 @@ from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, s
 from tests.annotation.rating.pages import HTMX, at_hit, send, signed_in
 from tests.factories import NOON, add_instances, claim, criterion, instance_rows, make_annotator, make_batch, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 SEVERAL = [criterion("faith", strength=True, tie_kinds=True), criterion("style", ties_allowed=False)]
 
@@ -52,7 +52,6 @@ def part(html: str, form: str) -> str:
 # The page
 
 
-@pytest.mark.any_engine
 def test_each_question_is_a_form_with_its_text_description_and_choices() -> None:
     faith = criterion(
         "faith", text="Is it <b>true</b>?", description="**All** of it. <script>x</script>", strength=True
@@ -88,7 +87,6 @@ def test_one_plain_question_is_shown_without_a_number_and_a_reason() -> None:
     assert part(html, f"vote-{keys_of(assignment)[0]}").count('<fieldset class="choices"') == 1
 
 
-@pytest.mark.any_engine
 def test_the_names_of_the_sides_change_with_the_layout_in_graded_choices_too() -> None:
     client, address, _ = at_hit(study_asking(criteria=[], strength=True))
 
@@ -101,7 +99,6 @@ def test_the_names_of_the_sides_change_with_the_layout_in_graded_choices_too() -
     assert "<bdi>Ours, slightly</bdi>" in client.get(address).text
 
 
-@pytest.mark.any_engine
 def test_the_list_of_keys_names_what_is_offered() -> None:
     def listed(**settings: Any) -> str:
         study = make_study(f"s{len(Study.objects.all())}", instances=1, **settings)
@@ -123,6 +120,7 @@ def test_the_list_of_keys_names_what_is_offered() -> None:
 # Votes
 
 
+@pytest.mark.engine
 def test_every_question_has_its_own_choice_version_and_conflict() -> None:
     client, address, assignment = at_hit(study_asking())
     key = keys_of(assignment)[0]
@@ -183,6 +181,7 @@ def test_times_are_the_pairs_and_none_is_lost_when_a_criterion_is_answered_first
     assert (reported.active_seconds, reported.wall_seconds) == (25, 28)
 
 
+@pytest.mark.engine
 def test_a_hit_is_closed_when_every_question_is_answered() -> None:
     assignment = claim(make_annotator(study_asking()))
     answers = {0: "none", 1: "both-good", 2: "right"}
@@ -195,7 +194,6 @@ def test_a_hit_is_closed_when_every_question_is_answered() -> None:
     assert Assignment.objects.get().state == "submitted"
 
 
-@pytest.mark.any_engine
 def test_an_early_submit_names_what_is_open() -> None:
     client, address, assignment = at_hit(study_asking(first_reason="required"))
     first, second = keys_of(assignment)
@@ -217,6 +215,7 @@ def test_an_early_submit_names_what_is_open() -> None:
 # Reasons
 
 
+@pytest.mark.engine
 def test_a_reason_is_saved_with_the_main_choice_and_stays_when_that_changes() -> None:
     client, address, assignment = at_hit(study_asking(first_reason="optional"))
     key = keys_of(assignment)[0]
@@ -308,7 +307,6 @@ def everything(html: str, **answers: str) -> dict[str, str]:
     return {**fields, **dict(chosen), **dict(reasons), "page": "scriptless", **answers}
 
 
-@pytest.mark.any_engine
 def test_every_question_and_reason_is_in_the_one_form_and_nothing_is_lost_by_a_refusal() -> None:
     client, address, assignment = at_hit(study_asking(first_reason="required"))
     first, second = keys_of(assignment)
@@ -384,6 +382,7 @@ def test_pairs_that_come_together_share_their_time_whatever_number_of_questions_
     assert (seconds[0, 1], seconds[0, 2]) == (None, None)
 
 
+@pytest.mark.engine
 def test_an_old_first_page_makes_no_second_votes_of_further_questions() -> None:
     client, address, assignment = at_hit(study_asking(protocol="two-stage", arms=["none"]))
     html = client.get(address).text
@@ -400,7 +399,6 @@ def test_an_old_first_page_makes_no_second_votes_of_further_questions() -> None:
 # Elsewhere
 
 
-@pytest.mark.any_engine
 def test_progress_and_own_data_name_every_choice() -> None:
     study = study_asking(strength=True)
     annotator = make_annotator(study)
@@ -425,6 +423,7 @@ def test_own_data_of_a_study_with_one_question_names_none() -> None:
     assert "question" not in {**pair["choices"][0], **pair["history"][0]}
 
 
+@pytest.mark.engine
 def test_a_qualification_asks_every_question_and_scores_the_main_one() -> None:
     study = make_study(instances=0, criteria=SEVERAL, strength=True)
     row = instance_rows(instances=1, k=2)[0]
@@ -441,7 +440,6 @@ def test_a_qualification_asks_every_question_and_scores_the_main_one() -> None:
     assert (result.right, result.pairs, result.passed) == (2, 2, True)
 
 
-@pytest.mark.any_engine
 def test_more_questions_take_few_more_queries(django_assert_max_num_queries: Any) -> None:
     client, address, assignment = at_hit(study_asking(first_reason="required"))
     for key in keys_of(assignment):

@@ -22,7 +22,7 @@ from annotation.rating.second_stage import current_display, reveal, save_second_
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 REASON = "The table shows that it leaves out the ferry."
 
@@ -92,6 +92,7 @@ def test_what_is_no_arm_is_refused_with_what_one_looks_like(name: object) -> Non
         Arm.parse(name)
 
 
+@pytest.mark.engine
 def test_raters_are_drawn_into_arms_by_permuted_blocks_from_the_seed() -> None:
     study = two_stage("none", "table:c8", "placebo:c8", seed=5)
     drawn = [draw_arm(study=study, annotator=make_annotator(study, f"r{n}")) for n in range(12)]
@@ -104,6 +105,7 @@ def test_raters_are_drawn_into_arms_by_permuted_blocks_from_the_seed() -> None:
     assert [nth_arm(other, number) for number in range(12)] != drawn
 
 
+@pytest.mark.engine
 def test_a_rater_stays_in_one_arm_and_an_instance_in_one_for_all_raters() -> None:
     by_rater = two_stage("none", "table:c8", slug="by-rater")
     annotator = make_annotator(by_rater)
@@ -157,6 +159,7 @@ def test_no_second_vote_before_every_first_vote_is_given_and_closed() -> None:
     assert not Rating.objects.of_every_question().filter(stage="revised").exists()
 
 
+@pytest.mark.engine
 def test_closed_first_votes_stay_and_closing_again_changes_nothing() -> None:
     assignment = locked(two_stage("table:c8"))
 
@@ -200,6 +203,7 @@ def test_a_table_is_turned_to_the_sides_that_its_rater_sees() -> None:
         assert (row.left, row.both, row.right) == ((a, "both0", b) if a_is_left else (b, "both0", a))
 
 
+@pytest.mark.engine
 def test_a_placebo_is_another_pairs_table_and_is_recorded_as_what_it_is() -> None:
     study = two_stage("placebo:c8")
     for number in range(6):
@@ -271,6 +275,7 @@ def test_a_reason_that_holds_no_words_is_refused() -> None:
     assert not Rating.objects.of_every_question().filter(stage="revised").exists()
 
 
+@pytest.mark.engine
 def test_a_reason_in_any_script_is_taken() -> None:
     study = two_stage("table:c8")
     assignment = locked(study)
@@ -315,6 +320,7 @@ def test_bad_second_votes_are_refused() -> None:
 # Flags
 
 
+@pytest.mark.engine
 def test_a_row_is_flagged_once_and_can_be_taken_back() -> None:
     assignment = locked(two_stage("table:c8"))
     key = keys(assignment)[0]
@@ -334,6 +340,7 @@ def test_a_row_is_flagged_once_and_can_be_taken_back() -> None:
         flag_row(assignment=assignment, pair_key=key, row=2, take_back=False, at=NOON)
 
 
+@pytest.mark.engine
 def test_a_pair_is_flagged_once_a_kind_with_the_latest_comment() -> None:
     study = make_study()
     make_batch(study)

@@ -14,7 +14,7 @@ from annotation.rating.votes import lock_first_votes, save_vote, submit_assignme
 from tests.annotation.rating.test_second_stage import two_stage
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = pytest.mark.django_db
 
 END = NOON + timedelta(seconds=100)
 
@@ -45,6 +45,7 @@ def stored(stage: str = "first") -> list[tuple[float | None, float | None]]:
     return list(ratings.values_list("active_seconds", "wall_seconds"))
 
 
+@pytest.mark.engine
 def test_time_after_a_vote_comes_with_the_submission_and_the_history_keeps_the_votes() -> None:
     assignment, (one, two) = shown()
     vote(assignment, one, 10, report=ClientReport(active_seconds=8, wall_seconds=10))
@@ -74,6 +75,7 @@ def test_a_page_that_knows_less_or_nothing_of_a_pair_takes_no_time_away() -> Non
     assert stored() == [(8, 10), (15, 20)]
 
 
+@pytest.mark.engine
 def test_times_at_the_submission_are_kept_within_what_can_have_passed() -> None:
     assignment, (one, two) = shown()
     for key in (one, two):
@@ -108,6 +110,7 @@ def test_changes_that_come_at_once_without_a_script_add_their_share_of_the_time(
     assert stored() == [(None, 10 + 15), (None, 20 + 15)]
 
 
+@pytest.mark.engine
 def test_each_stage_gets_its_own_times_when_it_is_closed() -> None:
     assignment = claim(make_annotator(two_stage("none", instances=1, raters=1)))
     mark_shown(assignment=assignment, at=NOON)
