@@ -170,14 +170,14 @@ def test_hits_ahead_are_counted_across_batches_and_up_to_a_bound(monkeypatch: py
 
 @pytest.mark.slow
 def test_a_claim_takes_as_many_queries_in_a_large_batch_as_in_a_small_one(django_assert_max_num_queries: Any) -> None:
-    small, large = make_study("small", instances=2), make_study("large", instances=60)
+    small, large = make_study("small", instances=2), make_study("large", instances=20)
     make_batch(small)
     make_batch(large)
     claim(make_annotator(small, "warm"))  # queries are prepared once in a process
 
     for study in (small, large):
         annotator = make_annotator(study, f"{study.slug}-rater")
-        for _ in range(2 if study is small else 20):
+        for _ in range(2 if study is small else 10):
             with django_assert_max_num_queries(13):
                 assignment = claim(annotator)
             rate(assignment)
@@ -212,11 +212,11 @@ def _rows_of(plan: dict[str, Any]) -> int:
 
 
 def test_finding_the_next_slot_reads_no_more_in_a_large_batch_nor_for_who_has_had_much() -> None:
-    small, large = make_study("small", instances=5), make_study("large", instances=30)
+    small, large = make_study("small", instances=4), make_study("large", instances=16)
     for study in (small, large):
         make_batch(study, raters=2)
     newcomer, regular = make_annotator(small, "newcomer"), make_annotator(large, "regular")
-    for _ in range(20):
+    for _ in range(12):
         rate(claim(regular))
 
     def read(annotator: Annotator) -> int:
@@ -230,7 +230,7 @@ def test_finding_the_next_slot_reads_no_more_in_a_large_batch_nor_for_who_has_ha
 
 
 def test_saying_why_there_is_no_hit_reads_no_more_in_a_large_batch() -> None:
-    small, large = make_study("small", instances=4), make_study("large", instances=24)
+    small, large = make_study("small", instances=3), make_study("large", instances=12)
     read: dict[str, list[int]] = defaultdict(list)
     for study in (small, large):
         make_batch(study, raters=1)

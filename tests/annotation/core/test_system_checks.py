@@ -136,4 +136,6 @@ def test_the_deployment_checks_find_nothing_with_the_settings_of_the_guide(tmp_p
     }
     own |= {"DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "SECRET_KEY": "".join(map(str, range(50)))}
     command = [sys.executable, "manage.py", "check", "--deploy", "--database", "default", "--fail-level", "WARNING"]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, check=True)
+    # Those of models, addresses and the admin are the same whatever the settings, and made above.
+    tags = [f"--tag={tag}" for tag in (Tags.security, Tags.database, Tags.caches, Tags.files)]
+    subprocess.run([*command, *tags], cwd=ROOT, env={**os.environ, **own}, check=True)
