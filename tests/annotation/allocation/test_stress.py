@@ -13,7 +13,9 @@ from django.db import connection
 from tests import migrated
 from tests.stress.run import Plan, stress, violations
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+# SQLite has one writer at a time: test_races.py and the browser's test_server_killed.py see on it what this is likely to see.
+_weekly = [pytest.mark.weekly] if connection.vendor == "sqlite" else []
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow, *_weekly]
 
 
 @contextmanager

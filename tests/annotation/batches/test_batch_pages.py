@@ -7,6 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from annotation.batches.forms import BatchForm
 from annotation.models import Batch, Event, Hit, Study
 from tests.annotation.batches.test_batches import chosen, separate
 from tests.annotation.study_pages.test_study_pages import signed_in
@@ -60,15 +61,28 @@ def test_the_form_begins_with_the_studys_numbers_and_shows_what_they_come_to(man
     assert re.search(r'name="pairs" value="3"', manager.get(f"{START}new/").text)
 
 
+def test_each_way_to_choose_is_what_the_service_is_asked(study: Study) -> None:
+    separate(study, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    choices = {
+        "random:3": {"how": "random", "number": "3"},
+        "top:2": {"how": "top", "number": "2"},
+        "stratified:3x1": {"how": "stratified", "number": "1", "bins": "3"},
+        "importance:4": {"how": "importance", "number": "4"},
+        "ids": {"how": "ids", "ids": " news-2 \r\n\r\nnews-5"},
+        "all": {"how": "all", "number": "3", "bins": "3", "ids": "nonsense"},
+    }
+    for spec, choice in choices.items():
+        form = BatchForm(fields(**choice), study=study)
+        assert form.is_valid(), spec
+        ids = ["news-2", "news-5"] if spec == "ids" else []
+        assert (form.settings["select"], list(form.settings["instance_ids"])) == (spec, ids)
+
+
 @pytest.mark.parametrize(
     ("choice", "spec"),
     [
-        ({"how": "random", "number": "3"}, "random:3"),
-        ({"how": "top", "number": "2"}, "top:2"),
         ({"how": "stratified", "number": "1", "bins": "3"}, "stratified:3x1"),
-        ({"how": "importance", "number": "4"}, "importance:4"),
         ({"how": "ids", "ids": " news-2 \r\n\r\nnews-5"}, "ids"),
-        ({"how": "all", "number": "3", "bins": "3", "ids": "nonsense"}, "all"),
     ],
     ids=str,
 )
@@ -148,12 +162,23 @@ def test_a_seed_that_was_left_empty_is_drawn_and_put_into_the_form(study: Study,
     ],
     ids=str,
 )
-def test_what_cannot_be_made_yet_is_said_beside_the_form(
-    study: Study, manager: Client, choice: dict[str, str], problem: str
-) -> None:
+def test_what_cannot_be_made_yet_is_said_beside_the_form(manager: Client, choice: dict[str, str], problem: str) -> None:
     shown = part(manager, f"{START}choice/", fields(**choice))
     assert problem in shown
     assert "manage.py" not in shown
+
+
+@pytest.mark.parametrize(
+    ("choice", "problem"),
+    [
+        ({"how": "random"}, "How many: Say how many."),
+        ({"how": "top", "number": "1"}, "separability of news: alpha / beta is not computed yet"),
+    ],
+    ids=["form", "service"],
+)
+def test_what_cannot_be_made_yet_is_said_on_the_whole_page(
+    manager: Client, choice: dict[str, str], problem: str
+) -> None:
     page = manager.post(f"{START}choice/", fields(**choice))
     assert page.status_code == 422
     assert "&lt;a" not in page.text
@@ -331,8 +356,8 @@ def test_only_managers_of_the_study_make_and_change_batches(study: Study, manage
     annotator = signed_in(make_user("annotator", "annotator", study=study))
 
     for name in ("new", "choice", f"{batch.pk}/extend", f"{batch.pk}/copy", f"{batch.pk}/status"):
+        assert researcher.get(f"{START}{name}/").status_code == 404, name
         for client in (researcher, stranger, annotator):
-            assert client.get(f"{START}{name}/").status_code == 404, name
             assert client.post(f"{START}{name}/", {**fields(), "status": "closed"}).status_code == 404, name
         assert Client().get(f"{START}{name}/").status_code == 302
     for name in ("extend", "copy"):

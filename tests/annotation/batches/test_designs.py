@@ -64,7 +64,7 @@ def test_hits_of_all_pairs_come_in_one_mixed_order(study: Study) -> None:
 
 @pytest.mark.slow
 def test_swiss_lets_neighbours_in_peoples_ranking_meet(study: Study) -> None:
-    everyone = design(study, "all", raters=1)
+    everyone = design(study, "all", raters=1, pairs=1)
     rater, best = make_annotator(study), ("gamma", "alpha", "delta", "beta")
     for _ in range(36):
         assignment = claim(rater)

@@ -183,7 +183,7 @@ def queries_of(act: Callable[[], Any]) -> int:
 @pytest.mark.any_engine
 def test_no_count_takes_more_queries_for_more_raters_and_hits() -> None:
     counts = []
-    for raters, instances in ((2, 3), (8, 9)):
+    for raters, instances in ((2, 3), (5, 6)):
         study = make_study(f"study-{raters}", instances=instances)
         batch = make_batch(study, raters=30, gold_rate=0.0, repeat_rate=0.3)
         batch = Batch.objects.select_related("study").get(pk=batch.pk)
