@@ -44,7 +44,7 @@ def test_each_pair_gets_as_many_ratings_as_wanted_whatever_is_killed_or_sent_twi
         raters_per_hit=3,
         processes=processes,
         threads=4,
-        kill_every=50,
+        kill_every=20,
         expire_every=15,
         expire_share=0.6,
     )
