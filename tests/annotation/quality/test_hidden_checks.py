@@ -42,8 +42,7 @@ def studied(
 ) -> Study:
     """Make a study with a rating batch, and batches of gold and qualification HITs in all of which A is better."""
     study = make_study(instances=instances, **settings)
-    ids = list(study.instances.values_list("instance_id", flat=True))
-    make_batch(study, raters=2, select="ids", instance_ids=ids, gold_rate=rates[0], repeat_rate=rates[1])
+    make_batch(study, raters=2, gold_rate=rates[0], repeat_rate=rates[1])
     for purpose, count in (("gold", gold), ("qualification", qualification)):
         if count:
             add_instances(study, gold_rows(count, prefix=purpose))
