@@ -502,7 +502,7 @@ def test_progress_takes_the_same_queries_whatever_was_done() -> None:
     page = main_of(client)
     assert "Page 1 of 2" in page
     assert len(rows_of(page)) == 25
-    assert len(rows_of(main_of(client, "/rate/progress/?page=2"))) == 2
+    assert len(rows_of(main_of(client, "/rate/progress/?page=2"))) == 3
     assert Display.objects.count() == 29
 
 
