@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -29,21 +30,46 @@ def _files(path: Path) -> list[Path]:
     return [path] if path.is_file() else sorted(path.rglob("*.py"))
 
 
+@dataclass
+class Found:
+    """What a file imports, by its lines and full names, and the lines on which it touches the environment."""
+
+    imports: list[tuple[int, str]]
+    environment: list[int]
+
+
 @cache
-def _parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
+def _found(root: Path, file: Path) -> Found:
+    """Read a file once; its tree is not kept, which would slow the reading of all others."""
+    place = file.relative_to(root)
+    nodes = list(_nodes(file.read_text(encoding="utf-8")))
+    return Found([*_imports(nodes, place)], [*_environment(nodes, starter=place.as_posix() in STARTERS)])
+
+
+def _nodes(text: str) -> Iterator[ast.AST]:
+    """Return all nodes of a file, or its statements if it has no word that makes its expressions matter."""
+    tree = ast.parse(text)
+    return ast.walk(tree) if any(word in text for word in _IMPORTERS | _ENVIRONMENT) else _statements(tree)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield every statement in a node, with what holds statements itself, as the handler of an exception."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        inside = getattr(node, name, None)
+        for child in inside if isinstance(inside, list) else ():
+            yield child
+            yield from _statements(child)
 
 
 def _of(root: Path, file: Path) -> Iterator[str]:
-    place = file.relative_to(root)
-    tree = _parsed(file)
+    place, found = file.relative_to(root), _found(root, file)
     if file.name == "utils.py":
         yield f"{place}: no module is called utils"
-    for line, module in _imports(tree, place):
+    for line, module in found.imports:
         for reason in _import_problems(place, module):
             yield f"{place}:{line}: {reason}"
     if place.as_posix() != "config/env.py":
-        for line in _environment(tree, starter=place.as_posix() in STARTERS):
+        for line in found.environment:
             yield f"{place}:{line}: reads the environment; only config/env.py does"
 
 
@@ -53,7 +79,7 @@ def _circles(root: Path, files: list[Path]) -> list[str]:
     named = {".".join(place.with_suffix("").parts).removesuffix(".__init__"): place for place in places}
     graph: dict[str, set[str]] = {}
     for name, place in named.items():
-        imported = {module for _, module in _imports(_parsed(root / place), place)}
+        imported = {module for _, module in _found(root, root / place).imports}
         graph[name] = {module if module in named else module.rpartition(".")[0] for module in imported} - {name}
     try:
         TopologicalSorter(graph).prepare()
@@ -62,9 +88,9 @@ def _circles(root: Path, files: list[Path]) -> list[str]:
     return []
 
 
-def _imports(tree: ast.AST, place: Path) -> Iterator[tuple[int, str]]:
+def _imports(nodes: list[ast.AST], place: Path) -> Iterator[tuple[int, str]]:
     """Yield every imported module under its full name, wherever in the file the import stands."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -91,10 +117,10 @@ def _import_problems(place: Path, module: str) -> Iterator[str]:
         yield f"imports {module}; only config/env.py reads the environment"
 
 
-def _environment(tree: ast.AST, *, starter: bool) -> Iterator[int]:
+def _environment(nodes: list[ast.AST], *, starter: bool) -> Iterator[int]:
     """Yield lines that touch the environment; a starter may name the settings."""
-    allowed = {id(node.func.value) for node in ast.walk(tree) if starter and _names_settings(node)}  # type: ignore[attr-defined]
-    for node in ast.walk(tree):
+    allowed = {id(node.func.value) for node in nodes if starter and _names_settings(node)}  # type: ignore[attr-defined]
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module == "os":
             yield from (node.lineno for alias in node.names if alias.name in _ENVIRONMENT)
         elif isinstance(node, ast.Attribute) and _name(node) in _OS_ENVIRONMENT and id(node) not in allowed:
@@ -130,7 +156,11 @@ def test_every_room_says_which_rooms_it_may_use() -> None:
     rooms = [file for file in rooms if not {"management", "migrations", "templatetags"} & {*file.parts}]
 
     assert len(rooms) > 60
-    assert [str(file) for file in rooms if "May use" not in (ast.get_docstring(_parsed(file)) or "")] == []
+    assert [
+        str(file)
+        for file in rooms
+        if "May use" not in (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "")
+    ] == []
 
 
 @pytest.mark.parametrize(

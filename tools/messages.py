@@ -73,6 +73,8 @@ def _sources(root: Path) -> Iterator[Path]:
 
 def _texts_of(file: Path, place: str) -> Iterator[Any]:
     source = file.read_text(encoding="utf-8")
+    if file.suffix == ".py" and not any(f"{keyword}(" in source for keyword in KEYWORDS):
+        return  # to tokenize it takes long
     if file.suffix == ".html":
         # `templatize` turns a template into gettext calls among Xs; without indentation that parses as Python.
         lines = re.sub(r"[^\S\n]+", " ", templatize(source, origin=place)).split("\n")

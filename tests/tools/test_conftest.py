@@ -1,5 +1,6 @@
 """The suite itself: no test reaches another machine, each run has its own database, and a test that hangs fails alone."""
 
+import os
 import re
 import socket
 import subprocess
@@ -69,10 +70,20 @@ def test_database_is_not_the_one_of_the_installation() -> None:
 def test_hanging_tests_fail_alone_and_say_where(tmp_path: Path) -> None:
     (tmp_path / "test_hanging.py").write_text(HANGING)
     config = ["-c", str(ROOT / "pyproject.toml"), "-o", "addopts=", "-o", "strict_config=false"]
-    plugins = ["-p", "no:django", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestConfigWarning"]
+    plugins = [
+        "-p",
+        "xdist",
+        "-p",
+        "pytest_timeout",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore::pytest.PytestConfigWarning",
+    ]
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", *config, *plugins, "-n", "1", "--timeout=1", str(tmp_path)],
         cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # to import the others takes seconds
         capture_output=True,
         text=True,
         check=False,
