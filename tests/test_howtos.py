@@ -137,7 +137,7 @@ def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_stress_tests(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
-    study_of("mine", standin, judges=("careful",))
+    study_of("mine", standin, instances=1, judges=("careful",))
     walk("docs/howto/stress_test_a_judge.md")
     assert "padding" in capsys.readouterr().out
 
@@ -282,6 +282,9 @@ def test_prolific(prolific: Any) -> None:
     assert prolific.paid(SESSION) == [75.0]
 
 
+INSTANCES = 4
+
+
 def test_readme(standin: StandInProcess) -> None:
     systems = ("system-x", "system-y")
     Path("mine.jsonl").write_bytes(
@@ -292,11 +295,11 @@ def test_readme(standin: StandInProcess) -> None:
                 "source": f"Of {number}.",
                 "generations": {system: [f"{system} {index} {number}" for index in range(5)] for system in systems},
             }
-            for number in range(50)
+            for number in range(INSTANCES)
         )
     )
-    walk("README.md", {"https://api.example.com/v1": standin.base_url})
-    assert Judgment.objects.of_every_question().filter(status="parsed").count() == 500
+    walk("README.md", {"https://api.example.com/v1": standin.base_url, "top:50": f"top:{INSTANCES}"})
+    assert Judgment.objects.of_every_question().filter(status="parsed").count() == INSTANCES * 5 * 2
     assert Path("mine-export/judgments.csv").exists()
 
 
