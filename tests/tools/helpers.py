@@ -1,8 +1,11 @@
 """What the tests of the tools share: waiting without a fixed pause, and looking at processes."""
 
 import os
+import re
 import subprocess
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +54,25 @@ def kill_if_running(pid: int | None) -> None:
     """Leave nothing behind, whatever the test came to."""
     if pid is not None and is_running(pid):
         os.kill(pid, 9)
+
+
+def sign_in(link: str) -> str:
+    """Open a one-time link and press its button, as a browser does; return the path that it leads to."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(link, timeout=60) as page:
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())
+    assert token is not None
+    with browser.open(link, f"csrfmiddlewaretoken={token[1]}".encode(), timeout=60) as page:
+        return str(urllib.parse.urlsplit(page.url).path)
+
+
+def try_links_of_the_demo(said: str) -> None:
+    """Sign in by each of the links that the demo has printed."""
+    for role in ("admin", "researcher", "annotator"):
+        link = re.search(rf"^ +{role} +(\S+)$", said, re.MULTILINE)
+        assert link is not None, said
+        path = sign_in(link[1].replace("localhost", "127.0.0.1"))
+        assert path.startswith("/rate/" if role == "annotator" else "/studies/")
 
 
 def descendants(pid: int) -> list[int]:

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -25,7 +24,14 @@ from config.serving.whole_requests import WholeRequests
 from judging.models import JudgeRun
 from reporting.management.commands import demo
 from tests import migrated
-from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, wait_until
+from tests.tools.helpers import (
+    ROOT,
+    descendants,
+    is_running,
+    kill_if_running,
+    try_links_of_the_demo,
+    wait_until,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -36,16 +42,6 @@ def run_demo() -> str:
     said = StringIO()
     call_command("demo", "--no-serve", "--port", "8123", stdout=said)
     return said.getvalue()
-
-
-def sign_in(link: str) -> str:
-    """Open a link and press its button, as a browser does; return the path that it leads to."""
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    with browser.open(link, timeout=60) as page:
-        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())
-    assert token is not None
-    with browser.open(link, f"csrfmiddlewaretoken={token[1]}".encode(), timeout=60) as page:
-        return str(urllib.parse.urlsplit(page.url).path)
 
 
 def load_only(monkeypatch: pytest.MonkeyPatch, *, steps: int) -> None:
@@ -160,14 +156,11 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
     served.stop()
 
 
+@pytest.mark.weekly  # the installed demo does the same in test_wheel.py
 @pytest.mark.parametrize("served", [("demo", True)], indirect=True, ids=["demo"])
 def test_served_demo_takes_its_links_and_ctrl_c_leaves_nothing_running(served: Served) -> None:
     said = served.wait_until_served()
-    for role in ROLES:
-        link = re.search(rf"^ +{role} +(\S+)$", said, re.MULTILINE)
-        assert link is not None, said
-        path = sign_in(link[1].replace("localhost", "127.0.0.1"))
-        assert path.startswith("/rate/" if role == "annotator" else "/studies/")
+    try_links_of_the_demo(said)
     os.kill(served.process.pid, signal.SIGINT)
     assert served.process.wait(timeout=60) == 0, served.said.read_text()
     assert "Traceback" not in served.said.read_text()

@@ -19,7 +19,14 @@ from packaging.requirements import Requirement
 
 from annotation.core.version import VERSION
 from tests import migrated
-from tests.tools.helpers import ROOT, kill_if_running, wait_until
+from tests.tools.helpers import (
+    ROOT,
+    descendants,
+    is_running,
+    kill_if_running,
+    try_links_of_the_demo,
+    wait_until,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +96,7 @@ def test_wheel_holds_every_file_of_the_packages_and_assets(wheel: Path) -> None:
     assert wheel.name == f"tandem-{VERSION}-py3-none-any.whl"
 
 
-def test_installed_demo_serves_its_pages_and_keeps_its_data_in_the_home_folder(
+def test_installed_demo_serves_its_pages_takes_its_links_ends_whole_and_keeps_its_data_in_the_home_folder(
     environment: Path, tmp_path: Path
 ) -> None:
     before = files_of(environment)
@@ -111,14 +118,23 @@ def test_installed_demo_serves_its_pages_and_keeps_its_data_in_the_home_folder(
             stdout=output,
             stderr=subprocess.STDOUT,
         )
+    below: list[int] = []
     try:
         wait_until(lambda: "Ctrl-C" in said.read_text() or demo.poll() is not None, "the demo to serve")
         assert demo.poll() is None, said.read_text()
+        # The guard, the web server with its two workers, the worker.
+        wait_until(lambda: len(descendants(demo.pid)) >= 5, "all programs to run")
+        below = descendants(demo.pid)
         assert_pages_are_whole(f"http://127.0.0.1:{port}")
+        try_links_of_the_demo(said.read_text())
         demo.send_signal(signal.SIGINT)
         assert demo.wait(timeout=60) == 0, said.read_text()
+        assert "Traceback" not in said.read_text()
+        for pid in below:
+            wait_until(lambda pid=pid: not is_running(pid), f"process {pid} to end")
     finally:
-        kill_if_running(demo.pid)
+        for pid in (demo.pid, *below):
+            kill_if_running(pid)
         demo.wait()
 
     assert list(home.rglob("tandem.sqlite3")) == [data / "tandem.sqlite3"]

@@ -67,6 +67,7 @@ def test_terminated_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     assert not data.parent.exists()
 
 
+@pytest.mark.weekly
 def test_killed_in_the_middle_leaves_no_server(tmp_path: Path) -> None:
     process = subprocess.Popen(command(ASK + WAIT, folder=tmp_path), start_new_session=True)
     try:
