@@ -8,8 +8,11 @@ import urllib.request
 from pathlib import Path
 
 from django.conf import settings
+from django.core.management import call_command
 from django.db import connection
+from django.test import override_settings
 
+import config.settings
 from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, wait_until
 
 
@@ -28,8 +31,9 @@ class RealServer:
             "SECRET_KEY": settings.SECRET_KEY,  # login links are made by the test and read by the server
             "LOG_LEVEL": "WARNING",
         }
-        collect = [sys.executable, "-m", "config", "collectstatic", "--noinput", "--verbosity", "0"]
-        subprocess.run(collect, cwd=ROOT, env=self.environment, check=True)
+        shipped = {"WHITENOISE_USE_FINDERS": False, "STORAGES": config.settings.STORAGES}
+        with override_settings(STATIC_ROOT=folder / "static", **shipped):  # where the server looks for them
+            call_command("collectstatic", interactive=False, verbosity=0)
 
     def start(self) -> None:
         """Start it, and return when it answers: its port takes requests at once, which wait until it is up."""
