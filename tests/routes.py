@@ -256,15 +256,20 @@ def session_of(user: User | None) -> str:
     return cookie.value if cookie else ""
 
 
+def carry(client: Client, session: str) -> None:
+    """Let a client be the user of the session, or nobody, with nothing else kept."""
+    client.cookies.clear()
+    if session:
+        client.cookies[settings.SESSION_COOKIE_NAME] = session
+
+
 def ask(client: Client, route: Route, method: str, whole: Whole, session: str, **more: Any) -> HttpResponseBase:
     """Request an address as the user of the session, with nothing else kept; what that changed is undone.
 
     One client asks for all: each new one would set up the whole program again. `more` goes to its request.
     """
     client.raise_request_exception = False
-    client.cookies.clear()
-    if session:
-        client.cookies[settings.SESSION_COOKIE_NAME] = session
+    carry(client, session)
     address = reverse(route.name, kwargs=values_of(route, whole))
     sent = sent_to(route, whole, method)
     with transaction.atomic():
