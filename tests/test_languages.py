@@ -134,13 +134,13 @@ def test_a_page_is_in_the_language_that_the_browser_asks_for(
 
 def test_every_page_of_a_rater_is_german_for_a_german_browser(study: Study) -> None:
     annotator, pages = rater_pages(study)
-    client = signed_in(annotator.user, **GERMAN)
+    client, english = signed_in(annotator.user, **GERMAN), signed_in(annotator.user)
 
     for page in pages:
         text = client.get(page).content.decode()
         assert '<html lang="de"' in text, page
         assert english_left(text) == [], page
-        assert english_left(signed_in(annotator.user).get(page).content.decode()) != [], page
+        assert english_left(english.get(page).content.decode()) != [], page
     hit = client.get(pages[0]).content.decode()
     assert "Paar 1" in hit
     assert study.question in hit
@@ -320,13 +320,11 @@ def test_what_programs_read_of_a_page_is_the_same_in_every_language(
     annotator, pages = rater_pages(study)
     reader = make_user("lead", "study-admin", study=study)
 
-    for user, address in [
-        *((annotator.user, page) for page in pages),
-        *((reader, page) for page in reader_pages(study)),
-    ]:
-        english = Attributes(signed_in(user).get(address).content.decode()).found
-        german = Attributes(signed_in(user, **GERMAN).get(address).content.decode()).found
-        assert english == german, address
+    for user, addresses in ((annotator.user, pages), (reader, reader_pages(study))):
+        english, german = signed_in(user), signed_in(user, **GERMAN)
+        for address in addresses:
+            one, other = (Attributes(client.get(address).content.decode()).found for client in (english, german))
+            assert one == other, address
 
 
 def test_data_are_the_same_whatever_language_is_asked_for(study: Study) -> None:
