@@ -1,8 +1,8 @@
 """Every page that a rater meets: axe finds nothing, in light and dark, wide and narrow, and nothing is cut off."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -14,6 +14,7 @@ from tests.browser import walk
 from tests.factories import add_instances, criterion, instance_rows, make_batch, make_study
 
 OpenAs = Callable[..., Page]
+Look = tuple[Literal["dark", "light"], tuple[int, int], list[str], list[str]]
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
@@ -21,7 +22,17 @@ DESKTOP, PHONE = (1280, 1024), (360, 740)
 ZOOMED = (640, 512)  # what 200 % leaves of the desktop
 # A dark page is the same page in other colours, and a narrow one the same colours in another place. The dark one comes first, so
 # that theme and size change as seldom as they can.
-LOOKS = (("dark", DESKTOP, OF_COLOURS, []), ("light", DESKTOP, RULES, []), ("light", PHONE, RULES, OF_COLOURS))
+LOOKS: tuple[Look, ...] = (
+    ("dark", DESKTOP, OF_COLOURS, []),
+    ("light", DESKTOP, RULES, []),
+    ("light", PHONE, RULES, OF_COLOURS),
+)
+# To look is most of the work of a page: a HIT is seen in every look in each run, its other states and other pages in one, and in
+# the rest of them by `make test-all`.
+SHARED_OUT = [
+    pytest.param((LOOKS[1],), id="light"),
+    pytest.param((LOOKS[0], LOOKS[2]), id="dark and narrow", marks=pytest.mark.weekly),
+]
 # Of its report, half a megabyte on a page of long texts, only what is wrong is handed over. Nothing is loaded again for
 # it: of its rules, one about films and sounds, which no page has, and one outside RULES would need that.
 RUN_AXE = """async ([rules, without]) => {
@@ -43,16 +54,17 @@ TOLD = {
 class Inspection:
     """Looks at one page after the other, and keeps what is wrong with each."""
 
-    def __init__(self) -> None:
+    def __init__(self, looks: Sequence[Look] = LOOKS) -> None:
+        self.looks = looks
         self.found: dict[str, list[str]] = {}
 
-    def look(self, page: Page, name: str) -> None:
-        """Run axe over the page as it stands, in every look; its forms, dialogs and what was typed stay as they are."""
+    def look(self, page: Page, name: str, looks: Sequence[Look] = ()) -> None:
+        """Run axe over the page as it stands, in each look, or in those that are named; its forms, dialogs and what was typed stay as they are."""
         page.wait_for_load_state()  # a click returns when the next page begins to come
         if not page.evaluate("'axe' in window"):
             # The page's own policy, which would refuse it, does not bind the browser's driver.
             page.evaluate(AXE_SCRIPT)
-        for theme, size, rules, left_out in LOOKS:
+        for theme, size, rules, left_out in looks or self.looks:
             page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # no colour is read half-way to another
             resize(page, size)
             for violation in self._violations(page, rules, left_out):
@@ -84,9 +96,9 @@ def resize(page: Page, size: tuple[int, int]) -> None:
 
 
 @pytest.fixture
-def inspection() -> Iterator[Inspection]:
-    """Collect what is wrong on all pages of a test, and fail with all of it at the end."""
-    inspection = Inspection()
+def inspection(request: pytest.FixtureRequest) -> Iterator[Inspection]:
+    """Collect what is wrong on all pages of a test, in the looks of its parameter, and fail with all of it at the end."""
+    inspection = Inspection(request.param)
     yield inspection
     told = "\n".join(f"{where}\n  " + "\n  ".join(problems) for where, problems in inspection.found.items())
     assert not inspection.found, told
@@ -135,6 +147,7 @@ def post(page: Page, address: str, **fields: str) -> None:
         )
 
 
+@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
 def test_before_the_first_hit(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages()
     make_batch(study, pairs=2)
@@ -166,12 +179,13 @@ def test_before_the_first_hit(open_as: OpenAs, inspection: Inspection) -> None:
     inspection.look(page, "link of somebody else")
 
 
+@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
 def test_a_hit_in_one_stage(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages(language="en", render_markdown=True)
     make_batch(study, pairs=2)
     page = open_as("ann", "annotator")
     walk.begin(page)
-    inspection.look(page, "HIT, first visit")
+    inspection.look(page, "HIT, first visit", LOOKS)
     page.keyboard.press("?")
     expect(page.locator("dialog[open]")).to_be_visible()
     inspection.look(page, "HIT, list of shortcuts")
@@ -182,7 +196,7 @@ def test_a_hit_in_one_stage(open_as: OpenAs, inspection: Inspection) -> None:
     walk.rate(page, ["left"])
     page.locator("[data-action=submit]").click()
     expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("pair 2")
-    inspection.look(page, "HIT, submitted early")
+    inspection.look(page, "HIT, submitted early", LOOKS)
     page.context.set_offline(True)
     waiting = walk.choose(page, 1, "right")
     expect(waiting).to_contain_text("Waiting")
@@ -190,7 +204,7 @@ def test_a_hit_in_one_stage(open_as: OpenAs, inspection: Inspection) -> None:
     page.context.set_offline(False)
     expect(waiting).to_contain_text("Saved at")
     with walk.step("axe finds what is wrong"):
-        broken = Inspection()
+        broken = Inspection(LOOKS[1:2])
         page.evaluate(
             """() => {
                 document.querySelector("fieldset.choices legend").remove();
@@ -204,6 +218,7 @@ def test_a_hit_in_one_stage(open_as: OpenAs, inspection: Inspection) -> None:
         assert all(problem in told for problem in ("label:", "color-contrast:", "wide")), told
 
 
+@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
 def test_around_a_hit_and_the_end_of_the_work(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages(ties_allowed=False)
     make_batch(study, pairs=2)
@@ -248,6 +263,7 @@ def test_around_a_hit_and_the_end_of_the_work(open_as: OpenAs, inspection: Inspe
     inspection.look(page, "own data deleted")
 
 
+@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
 def test_a_qualification(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages(gold=True, instances=2, qualification_attempts=2)
     make_batch(study, name="first", pairs=2, purpose="qualification", select="random:1")
@@ -282,6 +298,7 @@ def expect_source_beside_every_answer(page: Page) -> None:
             expect(page.locator(".card h2").nth(place)).to_be_in_viewport()
 
 
+@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
 def test_a_hit_in_two_stages_with_a_table(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages(protocol="two-stage", arms=["table:c8"])
     make_tables(study)
@@ -309,6 +326,7 @@ def test_a_hit_in_two_stages_with_a_table(open_as: OpenAs, inspection: Inspectio
     inspection.look(page, "second stage, changing a decision")
 
 
+@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
 def test_a_hit_with_several_questions(open_as: OpenAs, inspection: Inspection) -> None:
     faith = criterion("faith", description="All of it is in the **source**.", strength=True, tie_kinds=True)
     more = {"criteria": [faith, criterion("style")], "strength": True, "question_description": "All in all."}

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from annotation.models import Study
-from tests.browser.test_accessibility import PHONE, Inspection
+from tests.browser.test_accessibility import LOOKS, PHONE, Inspection
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
 
 OpenAs = Callable[..., Page]
@@ -59,7 +59,7 @@ def test_sections_and_filters_by_keyboard(study: Study, open_as: OpenAs) -> None
     page = open_as("rea", "researcher")
     page.route("**/charts/**", draw)
     page.goto(ADDRESS)
-    inspection = Inspection()
+    inspection = Inspection(LOOKS[1:2])
     inspection.look(page, "findings, as they open")
     assert not inspection.found, inspection.found
     assert page.locator(".answer li").count() >= 4
