@@ -115,7 +115,7 @@ def test_dawid_skene_is_crowd_kits(rng):
     votes = np.where(rng.random(votes.shape) < 0.2, np.nan, votes)
     unit, rater = np.nonzero(~np.isnan(votes))
     rows = pandas.DataFrame({"task": unit, "worker": rater, "label": votes[unit, rater].astype(int)})
-    model = DawidSkene(n_iter=2_000, tol=0)
+    model = DawidSkene(n_iter=300, tol=0)
     known = model.fit_predict_proba(rows).sort_index(axis=0).sort_index(axis=1).to_numpy()
     found = dawid_skene(votes)
     rated = np.unique(unit)

@@ -26,16 +26,16 @@ OF_CALLS = {"api:judgment-list", "judging:tunings", "reporting:system-rankings"}
 
 @pytest.fixture(scope="module")
 def panelled(module_rows: None) -> Study:
-    """Six instances of two pairs, votes by three people, three judges asked in both orders, and their jury."""
+    """Three instances of two pairs, votes by three people, three judges asked in both orders, and their jury."""
     study = build_study("panelled")
-    built = build_configuration(study, instances=6, pairs=2)
-    for place in range(6):
+    built = build_configuration(study, instances=3, pairs=2)
+    for place in range(3):
         for code in ("ann", "bob", "cem"):
             rate(built, place, code, [-1, 1])
     for number, name in enumerate(MEMBERS):
         cells = [
             (place, pair, order, (-1 if pair == 0 else 1) * (-1 if place == number else 1))
-            for place in range(6)
+            for place in range(3)
             for pair in range(2)
             for order in ("ab", "ba")
         ]

@@ -40,11 +40,11 @@ def everything(study: Study, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_answers_to_audits_change_nothing_else(tmp_path: Path) -> None:
-    study = study_of_facts(5)
+    study = study_of_facts(3)
     study.instances.update(gold={"better": "alpha"})
     make_batch(study, pairs=2, raters=1)
     rater = make_annotator(study)
-    for _ in range(4):
+    for _ in range(2):
         rate(claim(rater))
     judge = make_judge(params={"ties": True}, endpoint=make_endpoint("https://93.184.216.34/v1"))
     judge_with(Reader(), study, judge)

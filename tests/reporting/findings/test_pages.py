@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from copy import deepcopy
 from typing import Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
@@ -30,15 +31,28 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> Built:
+    with django_db_blocker.unblock():
+        built = build_configuration(build_study("shown"), instances=2, pairs=2, systems=(HOSTILE, "=cmd()"))
+        separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
+        rate(built, 0, "ann", [-1, 0])
+        rate(built, 1, "bob", [1, 1])
+        judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
+        return built
+
+
 @pytest.fixture
-def built(db: None) -> Built:
+def built(stored: Built) -> Built:
     """Two instances with a hostile system name, people, a judge and separability."""
-    built = build_configuration(build_study("shown"), instances=2, pairs=2, systems=(HOSTILE, "=cmd()"))
-    separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
-    rate(built, 0, "ann", [-1, 0])
-    rate(built, 1, "bob", [1, 1])
-    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
-    return built
+    return deepcopy(stored)
+
+
+@pytest.fixture(scope="module")
+def shown(stored: Built, django_db_blocker: Any) -> Any:
+    """Return the answer with that study's findings page; its findings are kept for tests that change nothing of it."""
+    with django_db_blocker.unblock():
+        return signed_in(study=stored.study, name="first-reader").get("/studies/shown/findings/")
 
 
 def signed_in(role: str = "researcher", study: Study | None = None, name: str = "reader") -> Client:
@@ -57,10 +71,9 @@ def chart_path(name: str, **query: str) -> str:
     return f"/studies/shown/charts/{name}?{urlencode(named)}"
 
 
-def test_findings_page_shows_numbers_pictures_and_downloads(built: Built) -> None:
-    response = signed_in(study=built.study).get("/studies/shown/findings/")
-    page = body(response)
-    assert response.status_code == 200
+def test_findings_page_shows_numbers_pictures_and_downloads(shown: Any) -> None:
+    page = body(shown)
+    assert shown.status_code == 200
     assert "<bdi>direct</bdi>" in page
     assert "0.750" in page  # people's mean consistency: 0.5 and 1
     for name in ("preferences", "pooled-consistency", "win-matrix", "position", "strength-by-bin", "separability"):
@@ -104,16 +117,16 @@ def test_of_many_batches_the_line_that_opens_gives_the_number_only(built: Built)
 
 
 def test_page_without_a_verdict_has_no_empty_sections() -> None:
-    study = build_configuration(build_study("shown"), instances=2, pairs=2).study
-    page = body(signed_in(study=study).get("/studies/shown/findings/"))
+    study = build_configuration(build_study("unrated"), instances=2, pairs=2).study
+    page = body(signed_in(study=study).get("/studies/unrated/findings/"))
     folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
     assert folded == ["data", "configurations"]
     assert set(re.findall(r'<a href="#([a-z]+)">', page)) == set(folded)
     assert "<h2>The configuration</h2>" in page
 
 
-def test_sections_fold_and_hold_the_targets_of_links(built: Built) -> None:
-    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
+def test_sections_fold_and_hold_the_targets_of_links(shown: Any) -> None:
+    page = body(shown)
     # A browser opens the `details` around a link's target, so each target lies inside, not on it.
     folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
     assert folded == [
@@ -125,24 +138,23 @@ def test_sections_fold_and_hold_the_targets_of_links(built: Built) -> None:
     assert page.count('<details class="dropdown downloads">') == 1
 
 
-def test_hostile_names_are_escaped_on_the_page(built: Built) -> None:
-    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
+def test_hostile_names_are_escaped_on_the_page(shown: Any) -> None:
+    page = body(shown)
     assert HOSTILE not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
 
 
-def test_page_runs_nothing_inline(built: Built) -> None:
-    response = signed_in(study=built.study).get("/studies/shown/findings/")
-    page = body(response)
-    assert "default-src 'self'" in response["Content-Security-Policy"]
-    assert "unsafe" not in response["Content-Security-Policy"]
+def test_page_runs_nothing_inline(shown: Any) -> None:
+    page = body(shown)
+    assert "default-src 'self'" in shown["Content-Security-Policy"]
+    assert "unsafe" not in shown["Content-Security-Policy"]
     assert " style=" not in page
     assert " onclick=" not in page
     assert "<style" not in page
 
 
-def test_undefined_numbers_are_dashes_with_the_reason(built: Built) -> None:
-    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
+def test_undefined_numbers_are_dashes_with_the_reason(shown: Any) -> None:
+    page = body(shown)
     assert "—" in page
     assert "no pair has ratings of two people" in page
 
@@ -169,11 +181,10 @@ def test_separability_is_not_advised_where_systems_have_one_text_for_an_instance
     assert "Compute separability" not in page
 
 
-def test_scripted_raters_are_labelled_on_the_page(built: Built) -> None:
-    client = signed_in(study=built.study)
-    assert "scripted" not in body(client.get("/studies/shown/findings/"))
+def test_scripted_raters_are_labelled_on_the_page(built: Built, shown: Any) -> None:
+    assert "scripted" not in body(shown)
     rate(built, 1, "robot", [1, 1], kind="scripted")
-    page = body(client.get("/studies/shown/findings/"))
+    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
     assert f"</mark>. {capfirst(SCRIPTED)}." in page
     assert "1 of 3 raters" in page
 
@@ -217,6 +228,7 @@ def test_json_is_that_of_the_command(built: Built, capsys: pytest.CaptureFixture
     assert signed_in(study=built.study).get("/studies/shown/findings.json").json() == printed
 
 
+@pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize(("name", "theme"), [("mean-consistency", "light"), ("position", "dark")])
 def test_pictures_are_served_so_that_nothing_in_them_can_run(built: Built, name: str, theme: str) -> None:
     response = signed_in(study=built.study).get(chart_path(f"{name}.svg", theme=theme))
@@ -227,6 +239,7 @@ def test_pictures_are_served_so_that_nothing_in_them_can_run(built: Built, name:
     ElementTree.fromstring(body(response))
 
 
+@pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize(
     ("form", "kind", "begins"),
     [
@@ -241,6 +254,7 @@ def test_pictures_come_in_other_forms(built: Built, form: str, kind: str, begins
     assert response.content.startswith(begins)
 
 
+@pytest.mark.usefixtures("shown")
 def test_data_of_a_picture_comes_as_csv(built: Built) -> None:
     client = signed_in(study=built.study)
     shown = csv.DictReader(body(client.get(chart_path("position.csv"), headers={"accept-language": "de"})).splitlines())
@@ -251,6 +265,7 @@ def test_data_of_a_picture_comes_as_csv(built: Built) -> None:
     assert body(client.get(chart_path("ratings.csv"))).splitlines() == ["text", "Nothing to draw yet"]  # two systems
 
 
+@pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize(
     "path",
     [
@@ -277,6 +292,7 @@ def test_download_streams_every_row(built: Built) -> None:
 
 def test_queries_of_the_page_do_not_grow_with_ratings(built: Built, django_assert_max_num_queries: Any) -> None:
     client = signed_in(study=built.study)
+    rate(built, 0, "abe", [1, 0])  # so that no findings are kept
     with django_assert_max_num_queries(80) as few:
         client.get("/studies/shown/findings/")
     for code in ("cem", "dia", "eli"):

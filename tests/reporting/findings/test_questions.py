@@ -218,19 +218,28 @@ strengths = st.sampled_from([None, SLIGHTLY, MUCH])
 kinds = st.sampled_from(["", GOOD, "bad"])
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.fixture
+def without_degrees(graded: Built) -> dict[str, Any]:
+    """Findings of answers that say neither how much nor what kind of tie, without what is told of these."""
+    grade(graded.study, [Answer(answer.verdict) for answer in GRADES])
+    return about_verdicts(graded)
+
+
+def about_verdicts(built: Built) -> dict[str, Any]:
+    found = findings(built.study, rounds=20)
+    people(found).pop("degrees")
+    people(found).pop("five_level_alpha")
+    return found
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(strengths, kinds), min_size=8, max_size=8))
-def test_strengths_and_kinds_of_ties_change_no_other_number(graded: Built, drawn: list[tuple[Any, str]]) -> None:
-    verdicts = [answer.verdict for answer in GRADES]
-    grade(graded.study, [Answer(verdict) for verdict in verdicts])
-    plain = findings(graded.study, rounds=20)
-    graded_answers = [
-        Answer(verdict, strength if verdict else None, "" if verdict else kind)
-        for verdict, (strength, kind) in zip(verdicts, drawn, strict=True)
+def test_strengths_and_kinds_of_ties_change_no_other_number(
+    graded: Built, without_degrees: dict[str, Any], drawn: list[tuple[Any, str]]
+) -> None:
+    answers = [
+        Answer(one.verdict, strength if one.verdict else None, "" if one.verdict else kind)
+        for one, (strength, kind) in zip(GRADES, drawn, strict=True)
     ]
-    grade(graded.study, graded_answers)
-    refined = findings(graded.study, rounds=20)
-    for found in (plain, refined):
-        people(found).pop("degrees")
-        people(found).pop("five_level_alpha")
-    assert refined == plain
+    grade(graded.study, answers)
+    assert about_verdicts(graded) == without_degrees

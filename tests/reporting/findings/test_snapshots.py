@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone, translation
 from django_tasks.base import TaskResultStatus
@@ -33,22 +33,26 @@ FILTERS = Filters()
 PAGE = "/studies/kept/findings/"
 
 
-@pytest.fixture
-def built() -> Built:
-    built = build_configuration(build_study("kept"), instances=2, pairs=2)
-    separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
-    rate(built, 0, "ann", [-1, 0])
-    rate(built, 1, "bob", [1, 1], kind="imported")
-    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
-    return built
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> tuple[Built, User]:
+    with django_db_blocker.unblock():
+        built = build_configuration(build_study("kept"), instances=2, pairs=2)
+        separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
+        rate(built, 0, "ann", [-1, 0])
+        rate(built, 1, "bob", [1, 1], kind="imported")
+        judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
+        return built, make_user("reader", "researcher", study=built.study)
 
 
 @pytest.fixture
-def reader(built: Built) -> Client:
+def built(stored: tuple[Built, User]) -> Built:
+    return deepcopy(stored[0])
+
+
+@pytest.fixture
+def reader(stored: tuple[Built, User]) -> Client:
     client = Client()
-    client.force_login(
-        make_user("reader", "researcher", study=built.study), "django.contrib.auth.backends.ModelBackend"
-    )
+    client.force_login(stored[1], "django.contrib.auth.backends.ModelBackend")
     return client
 
 
@@ -390,20 +394,3 @@ def test_a_page_is_made_once_for_the_same_findings(
     assert batch.name in first
     built.study.batches.update(name="another name")
     assert "another name" in main()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_requests_at_the_same_moment_keep_one_snapshot() -> None:
-    built = build_configuration(build_study("raced"), instances=2, pairs=2)
-    rate(built, 0, "ann", [-1, 0])
-
-    def ask(_: int) -> Any:
-        try:
-            return snapshot_of(built.study, FILTERS).numbers
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(ask, range(4)))
-    assert all(one == found[0] for one in found)
-    assert FindingsSnapshot.objects.count() == 1

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from annotation.models import Study
 from reporting.findings import snapshots
 from reporting.leaderboard.text import next_text
 from tests.reporting.builders import build_configuration, build_study, build_user, judge, rate
@@ -19,22 +18,23 @@ from tests.reporting.builders import build_configuration, build_study, build_use
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
 STRENGTHS = {"ant": 1.5, HOSTILE: 0.2, "cat": -0.3}
-ADDRESS = "/studies/tried/leaderboard"
+ADDRESS, BOARD = "/studies/tried/leaderboard", "/studies/board/leaderboard"
 
 
-def build_board(*datasets: str) -> Study:
-    """Thirty instances of each data set with a vote on each pair of three systems, by Bradley and Terry's model."""
-    study, rng = build_study(), np.random.default_rng(2)
-    for dataset in datasets:
-        for a, b in combinations(STRENGTHS, 2):
-            built = build_configuration(
-                study, instances=30, pairs=1, dataset=dataset, systems=(a, b), prefix=f"{dataset}-{len(a)}{len(b)}"
-            )
-            p = 1 / (1 + np.exp(STRENGTHS[b] - STRENGTHS[a]))
-            for place in range(30):
-                rate(built, place, "ann", [-1 if rng.random() < p else 1])
-    judge(built, "direct", [(place, 0, "ab", -1) for place in range(30)])
-    return study
+@pytest.fixture(scope="module")
+def board(module_rows: None, django_db_blocker: Any) -> None:
+    """Thirty instances of each of two data sets with a vote on each pair of three systems, by Bradley and Terry's model."""
+    with django_db_blocker.unblock():
+        study, rng = build_study("board"), np.random.default_rng(2)
+        for dataset in ("news", "chats"):
+            for a, b in combinations(STRENGTHS, 2):
+                built = build_configuration(
+                    study, instances=30, pairs=1, dataset=dataset, systems=(a, b), prefix=f"{dataset}-{len(a)}{len(b)}"
+                )
+                p = 1 / (1 + np.exp(STRENGTHS[b] - STRENGTHS[a]))
+                for place in range(30):
+                    rate(built, place, "ann", [-1 if rng.random() < p else 1])
+        judge(built, "direct", [(place, 0, "ab", -1) for place in range(30)])
 
 
 @pytest.fixture
@@ -53,16 +53,16 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return asked
 
 
+@pytest.mark.usefixtures("board")
 def test_page_files_and_api_show_the_kept_rankings(client: Client, computed: list[Any]) -> None:
-    build_board("news", "chats")
-    findings = client.get("/studies/tried/findings.json").json()
-    page = client.get(f"{ADDRESS}/").content.decode()
-    found = client.get(f"{ADDRESS}.json").json()
-    rows = list(csv.DictReader(io.StringIO(client.get(f"{ADDRESS}.csv").content.decode())))
+    findings = client.get("/studies/board/findings.json").json()
+    page = client.get(f"{BOARD}/").content.decode()
+    found = client.get(f"{BOARD}.json").json()
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{BOARD}.csv").content.decode())))
 
     # Once for everything, and once for each data set: page, files and findings share them.
     assert [one.datasets for one in computed] == [None, ("chats",), ("news",)]
-    assert client.get("/api/v1/studies/tried/leaderboard/").json() == found
+    assert client.get("/api/v1/studies/board/leaderboard/").json() == found
     people, of_judge = found["raters"]
     assert (people["kind"], of_judge["rater"]) == ("person", "judge:direct")
     kept = {one["measure"]: one for one in findings["rankings"] if one["rater"] == "people"}
@@ -89,10 +89,10 @@ def test_page_files_and_api_show_the_kept_rankings(client: Client, computed: lis
     assert [row["rank"] for row in rows if row["measure"] == "bradley_terry"][:3] == ["1", "2", "3"]
 
 
+@pytest.mark.usefixtures("board")
 def test_a_data_set_alone_is_shown_as_the_part_that_it_is(client: Client, computed: list[Any]) -> None:
-    build_board("news", "chats")
-    page = client.get(f"{ADDRESS}/?dataset=news").content.decode()
-    found = client.get(f"{ADDRESS}.json?dataset=news").json()
+    page = client.get(f"{BOARD}/?dataset=news").content.decode()
+    found = client.get(f"{BOARD}.json?dataset=news").json()
 
     assert [one.datasets for one in computed] == [("news",)]
     assert "Data sets: news" in page
@@ -101,13 +101,13 @@ def test_a_data_set_alone_is_shown_as_the_part_that_it_is(client: Client, comput
     assert found["raters"][0]["systems"][0]["bradley_terry"]["n"] == 60
 
 
+@pytest.mark.usefixtures("board")
 def test_large_study_waits_for_the_worker(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    build_board("news")
     monkeypatch.setattr(snapshots, "SMALL", 1)
 
-    assert "A worker computes these findings" in client.get(f"{ADDRESS}/").content.decode()
-    assert client.get(f"{ADDRESS}.csv").status_code == 503
-    assert client.get("/api/v1/studies/tried/leaderboard/").status_code == 503
+    assert "A worker computes these findings" in client.get(f"{BOARD}/").content.decode()
+    assert client.get(f"{BOARD}.csv").status_code == 503
+    assert client.get("/api/v1/studies/board/leaderboard/").status_code == 503
 
 
 def test_cycle_is_said(client: Client) -> None:

@@ -503,10 +503,10 @@ def made_votes(table: list[Row], control: list[Row]) -> SecondVotes:
     )
 
 
-def difference_of(table: list[Row], control: list[Row], name: str) -> dict[str, Any]:
+def difference_of(table: list[Row], control: list[Row]) -> dict[str, Any]:
     votes, filters = made_votes(table, control), TableEffectFilters(rounds=20)
     (one,) = effect_of("made", votes, filters, is_two_stage=True)["differences"]
-    return dict(one[name])
+    return dict(one)
 
 
 def towards_table(rows: list[Row]) -> list[bool]:
@@ -522,37 +522,36 @@ def times_of(rows: list[Row]) -> list[float]:
     return [row[4] for row in rows if row[4] is not None]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(some_rows, some_rows)
-def test_the_difference_in_going_with_the_table_is_that_of_the_shares(table: list[Row], control: list[Row]) -> None:
-    found, turned = (difference_of(*arms, "towards_table") for arms in ((table, control), (control, table)))
+def test_differences_are_those_of_the_shares_that_go_with_the_table_and_of_the_median_times(
+    table: list[Row], control: list[Row]
+) -> None:
+    # Drawn together, an arm never differs from its like.
+    found, turned, alike = (difference_of(*arms) for arms in ((table, control), (control, table), (table, table)))
     shares = [towards_table(rows) for rows in (table, control)]
-    assert found["n"] == turned["n"] == sum(map(len, shares))
+    towards, away = found["towards_table"], turned["towards_table"]
+    assert towards["n"] == away["n"] == sum(map(len, shares))
     if all(shares):
-        assert found["value"] == pytest.approx(np.mean(shares[0]) - np.mean(shares[1]), abs=1e-12)
-        assert turned["value"] == -found["value"]
-        assert -1 <= found["value"] <= 1
+        assert towards["value"] == pytest.approx(np.mean(shares[0]) - np.mean(shares[1]), abs=1e-12)
+        assert away["value"] == -towards["value"]
+        assert -1 <= towards["value"] <= 1
     else:
-        assert (found["value"], found["low"]) == (None, None)
-        assert found["why"] in (NO_VERDICT, NO_CHANGE)
-    alike = difference_of(table, table, "towards_table")  # drawn together, an arm never differs from its like
-    assert alike["low"] is None or alike["low"] == -alike["high"]
+        assert (towards["value"], towards["low"]) == (None, None)
+        assert towards["why"] in (NO_VERDICT, NO_CHANGE)
 
-
-@settings(max_examples=40, deadline=None)
-@given(some_rows, some_rows)
-def test_the_difference_in_time_is_that_of_the_medians(table: list[Row], control: list[Row]) -> None:
-    found, turned = (difference_of(*arms, "second_seconds") for arms in ((table, control), (control, table)))
     times = [times_of(rows) for rows in (table, control)]
-    assert found["n"] == turned["n"] == sum(map(len, times))
-    assert found["n"] + found["excluded"] == len(table) + len(control)
+    slower, faster = found["second_seconds"], turned["second_seconds"]
+    assert slower["n"] == faster["n"] == sum(map(len, times))
+    assert slower["n"] + slower["excluded"] == len(table) + len(control)
     if all(times):
-        assert found["value"] == pytest.approx(np.median(times[0]) - np.median(times[1]), abs=1e-9)
-        assert turned["value"] == pytest.approx(-found["value"])
+        assert slower["value"] == pytest.approx(np.median(times[0]) - np.median(times[1]), abs=1e-9)
+        assert faster["value"] == pytest.approx(-slower["value"])
     else:
-        assert (found["value"], found["low"], found["why"]) == (None, None, NO_TIME)
-    alike = difference_of(table, table, "second_seconds")
-    assert alike["low"] is None or alike["low"] == -alike["high"]
+        assert (slower["value"], slower["low"], slower["why"]) == (None, None, NO_TIME)
+
+    for same in (alike["towards_table"], alike["second_seconds"]):
+        assert same["low"] is None or same["low"] == -same["high"]
 
 
 # States of a study

@@ -257,7 +257,7 @@ votes_of_two = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc"), st.
 
 @pytest.mark.slow
 @given(votes_of_two, st.booleans())
-@examples(max_examples=60)
+@examples(max_examples=25)
 def test_two_systems_have_one_test_and_its_interval_everywhere(
     drawn: list[tuple[int, str, float]], two_way: bool
 ) -> None:
@@ -415,7 +415,7 @@ def without_names(ranking: dict[str, Any], renamed: dict[str, str]) -> dict[str,
 
 @pytest.mark.slow
 @given(votes_of_three)
-@examples(max_examples=25)
+@examples(max_examples=12)
 def test_swapping_a_and_b_changes_nothing(rows: list[tuple[tuple[int, int], float]]) -> None:
     # Everything is in terms of systems: turned sides with turned votes are the same study.
     straight, turned = (found(pieces(rows, "abcd", turned=one)) for one in (False, True))
@@ -429,7 +429,7 @@ def test_swapping_a_and_b_changes_nothing(rows: list[tuple[tuple[int, int], floa
 
 @pytest.mark.slow
 @given(votes_of_three, names)
-@examples(max_examples=25)
+@examples(max_examples=12)
 def test_renaming_systems_renames_the_ranking(rows: list[tuple[tuple[int, int], float]], order: list[str]) -> None:
     plain, renamed = (by_measure(found(pieces(rows, systems))) for systems in ("abcd", order))
     back = dict(zip(order, "abcd", strict=True))
