@@ -4,6 +4,7 @@ A measure comes in as sums that add up over clusters and a statistic of their to
 row of a matrix product and never a pass over the ratings.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -46,7 +47,7 @@ def cluster_sums(values_per_row: npt.ArrayLike, cluster_codes: npt.ArrayLike) ->
         raise UnknownValue(f"{np.isnan(rows).sum()} values to be summed are NaN")
     clusters, index = groups(codes)
     n_clusters = len(clusters)
-    flat = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
+    flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     sums = np.zeros((n_clusters, flat.shape[1]))
     for column, values in enumerate(flat.T):
         sums[:, column] = np.bincount(index, weights=values, minlength=n_clusters)

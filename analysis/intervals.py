@@ -64,14 +64,14 @@ def ratio_spread(rows: npt.ArrayLike, instance: npt.ArrayLike, rater: npt.ArrayL
     total = sums.sum(axis=0)
     value, instances = float(ratio(total)), int((sums[:, 1] > 0).sum())
     effective = effective_clusters(sums[:, 1])
-    counted = table[:, 1] > 0 if rater is not None else np.zeros(len(table), dtype=bool)
-    who = codes if rater is None else code_array("rater", rater)
-    by_rater = cluster_sums(table[counted, 1], who[counted])
-    if len(by_rater) < 2:
-        return Spread(value, math.sqrt(jackknife_variance(sums)), float(total[1]), instances, effective)
-    error = math.sqrt(two_way_variance(table[counted], codes[counted], who[counted]))
-    effective = min(effective, effective_clusters(by_rater))
-    return Spread(value, error, float(total[1]), instances, effective, len(by_rater))
+    if rater is not None:
+        counted, who = table[:, 1] > 0, code_array("rater", rater)
+        by_rater = cluster_sums(table[counted, 1], who[counted])
+        if len(by_rater) > 1:
+            error = math.sqrt(two_way_variance(table[counted], codes[counted], who[counted]))
+            effective = min(effective, effective_clusters(by_rater))
+            return Spread(value, error, float(total[1]), instances, effective, len(by_rater))
+    return Spread(value, math.sqrt(jackknife_variance(sums)), float(total[1]), instances, effective)
 
 
 def mean_interval(spread: Spread, *, floor: float = 0.0, ceiling: float = 1.0, level: float = 0.95) -> Bounds:
