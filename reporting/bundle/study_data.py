@@ -52,6 +52,9 @@ class BundledStudy:
         self.work = read_work(bundle, self.structure)
         self.ratings = read_ratings(bundle, self.structure, self.work)
         self.alignments = AlignmentRows(bundle, self.structure)
+        self._judges_of: dict[
+            int, list[JudgeRows]
+        ] = {}  # by question: findings and further pages are about the same ones
 
     @property
     def slug(self) -> str:
@@ -79,7 +82,7 @@ class BundledStudy:
         people = [self._people(one, filters) for one in structure.selections]
         placed = [one for one in structure.selections if structure.batches_of(one.key)]
         unplaced = {one.key: one for one in structure.unplaced(one.key for one in placed)}
-        judges = self._judges(filters)
+        judges = self._judges(filters.question_number)
         configurations = tuple(
             ConfigurationData(
                 configuration=one.compared,
@@ -117,7 +120,7 @@ class BundledStudy:
 
     def judges_beside_gold(self) -> tuple[GoldPairs, Sequence[tuple[JudgeSettings, JudgedGold]]]:
         """Return the pairs with gold, and what each judge said of them."""
-        return judges_beside_gold(self.bundle, self.structure, self._judges(Filters()))
+        return judges_beside_gold(self.bundle, self.structure, self._judges(MAIN))
 
     def ablation(self) -> AblationData:
         """Return what ways of judging are compared by."""
@@ -135,7 +138,7 @@ class BundledStudy:
         """Yield people and all judges, one after the other, with all that they answered to a question."""
         filters = Filters(question=self.questions[question])
         votes = people_votes([(one, self._rated(one, filters)) for one in self.structure.selections], self.structure)
-        return AnswerRows(self.bundle, self.structure, self._answers).asked(question, self._judges(filters), votes)
+        return AnswerRows(self.bundle, self.structure, self._answers).asked(question, self._judges(question), votes)
 
     def _instance_ids(self, one: SelectedRows) -> tuple[str, ...]:
         places_of = self.structure.instance[one.matchup].tolist()
@@ -232,15 +235,20 @@ class BundledStudy:
         found = {code: Checks(*(counts[code, name] for name in names)) for code in codes}
         return {code: one for code, one in found.items() if one.gold_asked or one.repeat_asked}
 
-    def _judges(self, filters: Filters) -> list[JudgeRows]:
-        """Return the judges that were asked the question, by name, each with the latest outcome of each presentation."""
+    def _judges(self, question: int) -> list[JudgeRows]:
+        """Return the judges that were asked a question, by name, each with the latest outcome of each presentation."""
+        if question not in self._judges_of:
+            self._judges_of[question] = self._read_judges(question)
+        return self._judges_of[question]
+
+    def _read_judges(self, question: int) -> list[JudgeRows]:
         settings = {row["id"]: row for row in self.bundle.rows("records/judge")}
         runs = sorted(self.bundle.rows("records/judgerun"), key=lambda row: (row["created_at"], row["id"]))
-        asked = {run["judge"] for run in runs if filters.question_number in run["questions"]}
+        asked = {run["judge"] for run in runs if question in run["questions"]}
         cells = self._cells
         rank = {run["id"]: number for number, run in enumerate(runs)}
         judge_of = {run["id"]: run["judge"] for run in runs}
-        kept = cells[:, cells[6] == filters.question_number]
+        kept = cells[:, cells[6] == question]
         judge = np.array([judge_of[run] for run in integers(kept[0]).tolist()], dtype=np.int64)
         order = np.array([rank[run] for run in integers(kept[0]).tolist()], dtype=np.int64)
         found, of_pair = [], self._instance_of_pair
@@ -255,7 +263,7 @@ class BundledStudy:
             found.append(JudgeRows(settings[pk], mine[:, by[last]]))
         if not any(one.settings["method"] == JURY for one in found):
             return found
-        by_name, voted = {one.settings["name"]: one for one in found}, self._voted(filters.question_number)
+        by_name, voted = {one.settings["name"]: one for one in found}, self._voted(question)
         return [
             jury_rows(one.settings, by_name, voted, self.structure) if one.settings["method"] == JURY else one
             for one in found
