@@ -1,10 +1,13 @@
 """A study with something of everything that findings depend on, and its bundle."""
 
 import shutil
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -30,6 +33,8 @@ from tests.reporting.builders import (
 )
 
 PEOPLE = ("ann", "bob", "cem", "dia")
+RULES = ("majority", "weighted", "dawid-skene")
+AGAIN = ((1, False), (2, False), (0, True))  # how often a judge was asked before, and whether by the negated question
 
 
 def build_varied(slug: str = "varied") -> Study:
@@ -79,6 +84,32 @@ def build_varied(slug: str = "varied") -> Study:
     return study
 
 
+def build_small(slug: str = "small") -> Study:
+    """Make one configuration of it, on one question: for what takes many bundles."""
+    draw = Random(7)
+    study = build_study(slug)
+    study.protocol, study.arms = "two-stage", ["none", "table:c8"]
+    study.save()
+    built = build_configuration(study, instances=4, pairs=3)
+    _rate(built, draw)
+    _check(built)
+    measures: list[dict[str, Any]] = [{}, {"samples": 2, "seed": 3}]
+    for measure in measures:
+        values = [round(draw.random(), 3) for _ in built.matchups]
+        separate(built, [(draw.random(), draw.random(), draw.random()) for _ in values], values, **measure)
+    _judged([built], draw, rules=("majority",))
+    twice, pairs = _latest_run("twice"), [pair for pairs in built.pairs for pair in pairs]
+    _answered([(twice, pair, *more, order) for pair in pairs for more in AGAIN for order in ("ab", "ba")], Random(9))
+    _spent_and_marked(study, Random(8))
+    Instance.objects.filter(study=study, position__in=[0, 2]).update(
+        gold={"better": "first-system", "why": "clear"}, metadata={"tags": ["hard", "old"], "note": "metadata 0"}
+    )
+    _decided_again(built)
+    _shown_tables(replace(built, pairs=built.pairs[:2]), Random(8))
+    _side_by_side([built], Random(10))
+    return study
+
+
 def _rate(built: Built, draw: Random) -> None:
     """Let people rate: some leave pairs out, return HITs, are surplus or excluded; one has withdrawn, one is a program."""
     for place in range(len(built.matchups) - 1):
@@ -106,7 +137,9 @@ def _rate(built: Built, draw: Random) -> None:
                 Answer(1),
                 None,
             ]
-            answer_too(made, [draw.choice(kinds) for _ in verdicts])
+            answers = [draw.choice(kinds) for _ in verdicts]
+            if len(built.study.questions) > 1:
+                answer_too(made, answers)
             for display in made.displays.all()[:2]:
                 Rating.objects.create(display=display, stage="revised", verdict=draw.choice([-1, 0, 1]), arm="none")
     Annotator.objects.filter(study=built.study, code="gone").update(withdrawn_at=timezone.now())
@@ -187,7 +220,7 @@ def _shown_tables(built: Built, draw: Random) -> None:
         second.save()
 
 
-def _judged(everything: list[Built], draw: Random) -> None:
+def _judged(everything: list[Built], draw: Random, rules: Sequence[str] = RULES) -> None:
     answers: list[int | str] = [-1, -1, 0, 1, "unparsed", "refused", "error", "pending"]
     for name, order in (("plain", "random"), ("twice", "both"), ("likely", "both")):
         for built in everything:
@@ -199,7 +232,7 @@ def _judged(everything: list[Built], draw: Random) -> None:
                 if draw.random() < 0.9
             ]
             run = judge(built, name, cells, order=order)
-    for rule in ("majority", "weighted", "dawid-skene"):
+    for rule in rules:
         jury = Judge.objects.create(
             name=f"jury-{rule}", method="jury", params={"members": ["plain", "twice", "likely"], "rule": rule}
         )
@@ -210,15 +243,16 @@ def _judged(everything: list[Built], draw: Random) -> None:
     Judge.objects.filter(name="likely").update(combine="probability", family="third")
     for cell in Judgment.objects.of_every_question().filter(run__judge__name="likely", status="parsed"):
         Judgment.objects.of_every_question().filter(pk=cell.pk).update(p_b=draw.random(), rationale="since B says more")
+    questions = list(range(len(run.study.questions)))
     later = JudgeRun.objects.create(
         study=run.study,
         judge=Judge.objects.get(name="plain"),
         filter_key="x",
-        questions=[0, 1],
+        questions=questions,
         created_at=timezone.now() + timedelta(minutes=1),
     )
     for pair in everything[0].pairs[0]:
-        for question in (0, 1):
+        for question in questions:
             cell = Judgment.objects.create(
                 run=later, pair=pair, order="ab", question=question, status="parsed", verdict=draw.choice([-1, 1])
             )
@@ -231,24 +265,11 @@ def _asked_again(other: Built, loose: Built, draw: Random) -> None:
         (a, b), (c, d) = ((pair.generation_a, pair.generation_b) for pair in pairs)
         for index, (one, two) in enumerate(((a, d), (c, b)), start=2):
             pairs.append(Pair.objects.create(matchup=matchup, index=index, generation_a=one, generation_b=two))
-    runs = {name: JudgeRun.objects.filter(judge__name=name).latest("created_at") for name in ("plain", "twice")}
+    runs = {name: _latest_run(name) for name in ("plain", "twice")}
     cells = [(name, pair, 0, False) for name in runs for pairs in loose.pairs for pair in pairs[2:]]
-    again = [(1, False), (2, False), (0, True)]
-    cells += [("twice", pair, *more) for pairs in (*other.pairs, *loose.pairs) for pair in pairs for more in again]
-    asked = [(*cell, order) for cell in cells for order in (("ab", "ba") if cell[0] == "twice" else ("ab",))]
-    Judgment.objects.bulk_create(
-        Judgment(
-            run=runs[name],
-            pair=pair,
-            order=order,
-            repeat=repeat,
-            negated=negated,
-            status="parsed",
-            verdict=draw.choice([-1, 0, 1, 1]),
-        )
-        for name, pair, repeat, negated, order in asked
-        if draw.random() < 0.8
-    )
+    cells += [("twice", pair, *more) for pairs in (*other.pairs, *loose.pairs) for pair in pairs for more in AGAIN]
+    orders = {"plain": ("ab",), "twice": ("ab", "ba")}
+    _answered([(runs[name], *more, order) for name, *more in cells for order in orders[name]], draw)
     of_twice = Judgment.objects.of_question(0).filter(run=runs["twice"], negated=False)  # a cycle of four texts
     of_twice.filter(pair__in=loose.pairs[0][:2]).update(status="parsed", verdict=-1)
     of_twice.filter(pair__in=loose.pairs[0][2:]).update(verdict=1)
@@ -260,6 +281,27 @@ def _asked_again(other: Built, loose: Built, draw: Random) -> None:
     own = PromptFile.objects.create(name="own", text="Which one?", parser="letter")
     Judge.objects.filter(name="plain").update(prompt_file=own)
     JudgeRun.objects.filter(judge__name="likely").update(pair_filter={"on_demand": True})
+
+
+def _latest_run(name: str) -> JudgeRun:
+    return JudgeRun.objects.filter(judge__name=name).latest("created_at")
+
+
+def _answered(asked: list[tuple[JudgeRun, Pair, int, bool, str]], draw: Random) -> None:
+    """Store verdicts on most of what a run asked: a pair, how often before, by the negated question or not, in an order."""
+    Judgment.objects.bulk_create(
+        Judgment(
+            run=run,
+            pair=pair,
+            order=order,
+            repeat=repeat,
+            negated=negated,
+            status="parsed",
+            verdict=draw.choice([-1, 0, 1, 1]),
+        )
+        for run, pair, repeat, negated, order in asked
+        if draw.random() < 0.8
+    )
 
 
 def _spent_and_marked(study: Study, draw: Random) -> None:
@@ -376,6 +418,18 @@ def bundle(varied: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def small(module_rows: None) -> Study:
+    return build_small()
+
+
+@pytest.fixture(scope="module")
+def small_bundle(small: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundles") / "small"
+    export_bundle(small, folder)
+    return folder
+
+
 @pytest.fixture
-def copy(bundle: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(bundle, tmp_path / "copy")
+def copy(small_bundle: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(small_bundle, tmp_path / "copy")

@@ -1,8 +1,8 @@
 """What the pages on separability, ranks and disagreements show when they are opened follows from a bundle's rows."""
 
 import json
+import shutil
 from itertools import combinations
-from math import isnan
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,14 +19,11 @@ from reporting.bundle.layout import BadBundle, Contents
 from reporting.bundle.numbers import all_numbers
 from reporting.bundle.opening import open_bundle
 from reporting.bundle.study_data import BundledStudy
-from reporting.bundle.verifying import refuse_differences, verify_bundle
-from reporting.disagreements.choosing import asked_of, chosen, sizes
-from reporting.disagreements.reading import read_table
-from reporting.disagreements.views import KINDS, rows_of
+from reporting.bundle.verifying import refuse_differences
 from reporting.separability.study_separability import distinguishable
 from reporting.separability.views import filters_of
 from tests.reporting.builders import build_batch, build_configuration, build_study, build_user, judge, rate, separate
-from tests.reporting.bundle.test_verifying import flipped, in_row, rewrite, stated
+from tests.reporting.bundle.test_verifying import flipped, in_every_row, rewrite, stated
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -37,26 +34,9 @@ def shown(study: Study) -> dict[str, Any]:
     return found
 
 
-def test_the_numbers_are_those_of_the_page(varied: Study, bundle: Path) -> None:
-    numbers = stated(bundle)["distinguishable"]
-    assert numbers["filters"]["question"] == "overall"
-    raters = [one["advice"]["raters"] for one in numbers["configurations"]]
-    assert [len(one) for one in raters] == [0, 10, 9]
-    assert numbers["note"]  # one rater is a program
-    assert numbers == shown(varied)
-
-
-def test_alignments_that_no_finding_uses_are_not_changed_unnoticed(copy: Path) -> None:
-    rewrite(copy, "separability.jsonl.gz", in_row(lambda row: {**row, "self_a": 1 - row["self_a"]}, *range(9)))
-    with pytest.raises(BadBundle) as caught:
-        verify_bundle(copy)
-    first, *told = str(caught.value).splitlines()
-    assert first.endswith("of numbers.json differ from what follows from the rows:")
-    assert told
-    assert all(one.startswith("  distinguishable.configurations[1].similarities[") for one in told)
-
-
-def test_ranks_are_those_of_the_leaderboard(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def ranked(module_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of three systems on two data sets."""
     study, draw = build_study("ranked"), Random(4)
     for dataset in ("talk", "news"):
         for systems in combinations(("ant", "bee", "cat"), 2):
@@ -68,9 +48,13 @@ def test_ranks_are_those_of_the_leaderboard(tmp_path: Path) -> None:
             for place in range(len(one.matchups)):
                 rate(one, place, "ann", [draw.choice([-1, -1, 0, 1])])
     judge(one, "direct", [(place, 0, "ab", -1) for place in range(6)])
-    export_bundle(study, tmp_path / "bundle")
+    folder = tmp_path_factory.mktemp("bundles") / "ranked"
+    export_bundle(study, folder)
+    return folder
 
-    numbers = stated(tmp_path / "bundle")["leaderboard"]
+
+def test_ranks_are_those_of_the_leaderboard(ranked: Path) -> None:
+    numbers = stated(ranked)["leaderboard"]
     assert [(one["dataset"], len(one["raters"])) for one in numbers["datasets"]] == [("news", 2), ("talk", 1)]
     scaled = [one["raters"][0]["systems"][0]["sep_elo"] for one in (numbers, *numbers["datasets"])]
     assert [one["n"] for one in scaled] == [24, 12, 12]
@@ -79,49 +63,9 @@ def test_ranks_are_those_of_the_leaderboard(tmp_path: Path) -> None:
     assert numbers == client.get("/studies/ranked/leaderboard.json").json()
 
 
-def test_disagreements_are_those_that_the_page_lists(varied: Study, bundle: Path) -> None:
-    numbers = stated(bundle)["disagreements"]
-    listed = [
-        {
-            "dataset": one["dataset"],
-            "systems": [one["system_a"], one["system_b"]],
-            "instance": instance,
-            "pair": one["pair"][at],
-            "bin": (place := one["bin"][at]) and tuple(one["edges"][place - 1 : place + 1]),
-            "votes": [column[at] for column in one["votes"].values()],
-            "kinds": [KINDS[kind] for kind, sizes in one["sizes"].items() if sizes[at]],
-            "size": max(sizes[at] for sizes in one["sizes"].values()),
-            "judges": {name: said[at] for name, said in one["judges"].items() if said[at] is not None},
-        }
-        for one in numbers["configurations"]
-        for at, instance in enumerate(one["instance"])
-    ]
-
-    asked = asked_of(varied, QueryDict())
-    table = read_table(varied, asked.filters)
-    apart = sizes(table, asked)
-    rows = chosen(table, asked, apart).tolist()
-    shown = [
-        {
-            "dataset": (matchup := row["opened"].pair.matchup).instance.dataset,
-            "systems": [matchup.system_a.name, matchup.system_b.name],
-            "instance": matchup.instance.instance_id,
-            "pair": row["opened"].pair.index,
-            "bin": row["separability"],
-            "votes": row["votes"],
-            "kinds": row["kinds"],
-            "size": row["size"],
-            "judges": {f"judge:{name}": said for name, said in row["judges"].items() if not isnan(said)},
-        }
-        for row in rows_of(varied, asked, table, apart, rows)
-    ]
-    assert sorted(listed, key=lambda one: -round(one["size"], 9)) == shown
-    assert (numbers["count"], len({kind for row in shown for kind in row["kinds"]})) == (len(shown), 3)
-    assert len({len(row["judges"]) for row in shown}) > 3
-
-
-def test_rows_that_say_something_else_move_ranks_and_disagreements(copy: Path) -> None:
-    rewrite(copy, "ratings.jsonl.gz", in_row(flipped, *range(9)))
+def test_rows_that_say_something_else_move_ranks_and_disagreements(ranked: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(ranked, tmp_path / "copy")
+    rewrite(copy, "ratings.jsonl.gz", in_every_row(flipped))
     numbers, found = stated(copy), all_numbers(BundledStudy(open_bundle(copy)))
     for name, parts in (("leaderboard", ("raters", "datasets")), ("disagreements", ("configurations",))):
         for part in parts:

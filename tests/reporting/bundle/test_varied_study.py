@@ -1,0 +1,233 @@
+"""A bundle of a study with something of everything states what its pages show, and makes the same study."""
+
+import json
+import shutil
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.http import QueryDict
+
+from annotation.models import Assignment, Hit, Study
+from annotation.studies.log import shown_with_results
+from judging.ablation.reading import made_tables
+from judging.methods.task_files import task_of
+from judging.models import AspectSet, JudgeRun, Judgment
+from judging.outcomes.judgment_rows import judgment_rows
+from reporting.ablation.study_ablation import ablation
+from reporting.accuracy.study_accuracy import judge_accuracy
+from reporting.bundle.layout import BadBundle
+from reporting.bundle.numbers import PAGES, filters_of_numbers
+from reporting.bundle.opening import open_bundle
+from reporting.bundle.study_data import BundledStudy
+from reporting.bundle.verifying import verify_bundle
+from reporting.disagreements.choosing import asked_of, chosen, sizes
+from reporting.disagreements.reading import read_table
+from reporting.disagreements.views import KINDS, rows_of
+from reporting.exports.rows import rating_rows
+from reporting.findings.study_findings import findings, findings_under
+from reporting.logic.study_audit import kept_audit
+from reporting.separability.study_separability import distinguishable
+from reporting.separability.views import filters_of
+from reporting.table_effect.reading import table_effect
+from tests.reporting.bundle.test_importing import shown, without
+from tests.reporting.bundle.test_verifying import in_row, rewrite, stated
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+def without_withdrawn(found: dict[str, Any]) -> dict[str, Any]:
+    for one in found["configurations"]:
+        one["raters"][0]["exclusions"]["withdrawn"] = 0
+    return found
+
+
+def test_the_numbers_are_those_of_the_findings_page(varied: Study, bundle: Path) -> None:
+    numbers = stated(bundle)
+    others, *_ = (numbers.pop(name) for name in ("others", *PAGES))
+    shown = json.loads(json.dumps(findings(varied)))
+    assert any(one["raters"][0]["exclusions"]["withdrawn"] for one in shown["configurations"])
+    assert numbers == without_withdrawn(shown)
+    assert [(one["filters"]["stage"], one["filters"]["question"]) for one in others] == [
+        ("revised", "overall"),
+        ("first", "fluency"),
+    ]
+    revised = findings_under(varied, filters_of_numbers(varied.questions[0], revised=True))
+    assert others[0] == without_withdrawn(json.loads(json.dumps(revised)))
+
+
+def test_the_audits_are_those_of_the_page_on_logic(varied: Study, bundle: Path) -> None:
+    found = stated(bundle)["logic"]
+    pages = [{"question": one.key, **kept_audit(varied, question=one.number)} for one in varied.questions]
+    assert found == json.loads(json.dumps(pages))
+    by_rater = {one["rater"]: one for one in found[0]["raters"]}
+    twice = by_rater["judge:twice"]
+    assert [one["method"] for one in found[0]["wordings"]] == ["direct"]
+    assert 0 < twice["transitivity"]["4"]["value"] < 1
+    assert twice["negation_invariance"]["n"] > 30
+    assert twice["self_agreement"]["n"] > 100
+    assert twice["contradictions"]["order_effects"]["count"] > 10
+    assert by_rater["people"]["human_agreement"]["n"] > 5
+    assert by_rater["judge:likely"]["alike"] == ""
+
+
+def test_judges_are_right_as_often_as_their_page_says(varied: Study, bundle: Path) -> None:
+    accuracy = stated(bundle)["accuracy"]
+
+    assert accuracy == json.loads(json.dumps(judge_accuracy(varied)))
+
+    assert {(one["kind"], one["subset"]) for one in accuracy["subsets"]} == {
+        *(("dataset", name) for name in ("news", "talk")),
+        *(("tag", name) for name in ("hard", "old")),
+        ("all", "all"),
+    }
+    of = {one["judge"]: one["subsets"][-1] for one in accuracy["judges"]}
+    assert list(of)[3:] == ["jury-dawid-skene", "jury-majority", "jury-weighted", "likely", "plain", "twice"]
+    assert [one["judge"] for one in accuracy["wordings"][0]["judges"]] == ["plain", "twice"]
+    taken = ("tokens_per_verdict", "tokens_made_per_verdict", "calls_made_per_verdict")
+    assert all(of["plain"][name]["value"] > 0 for name in taken)
+    assert of["likely"]["calls_per_verdict"]["value"] is None
+    assert all(0 < of["plain"][name]["value"] < 1 for name in ("wrong_when_sound", "sound_when_wrong"))
+    assert of["plain"]["wrong_when_sound"]["excluded"] > 0
+
+
+def test_what_tables_change_is_stated_as_the_page_shows_it(varied: Study, bundle: Path) -> None:
+    shown = json.loads(json.dumps(table_effect(varied)))
+    assert min(shown["excluded"].values()) > 0, shown["excluded"]
+    control, table = shown["arms"]
+    assert min(table[name] for name in ("with_gold", "with_others", "with_table", "with_reason")) > 0
+    assert table["decisions"] > table["table_verdict"]["known"] > 0
+    assert (control["with_table"], shown["scripted_raters"], len(shown["chosen"])) == (0, 1, 2)
+    shown["excluded"]["withdrawn"] = 0
+    assert stated(bundle)["table_effect"] == shown
+
+
+def test_separability_is_that_of_its_page(varied: Study, bundle: Path) -> None:
+    numbers = stated(bundle)["distinguishable"]
+    assert numbers["filters"]["question"] == "overall"
+    raters = [one["advice"]["raters"] for one in numbers["configurations"]]
+    assert [len(one) for one in raters] == [0, 10, 9]
+    assert numbers["note"]  # one rater is a program
+    assert numbers == json.loads(json.dumps(distinguishable(varied, filters_of(varied, QueryDict()))))
+
+
+def test_alignments_that_no_finding_uses_are_not_changed_unnoticed(bundle: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(bundle, tmp_path / "copy")
+    rewrite(copy, "separability.jsonl.gz", in_row(lambda row: {**row, "self_a": 1 - row["self_a"]}, *range(9)))
+    with pytest.raises(BadBundle) as caught:
+        verify_bundle(copy)
+    first, *told = str(caught.value).splitlines()
+    assert first.endswith("of numbers.json differ from what follows from the rows:")
+    assert told
+    assert all(one.startswith("  distinguishable.configurations[1].similarities[") for one in told)
+
+
+def test_disagreements_are_those_that_the_page_lists(varied: Study, bundle: Path) -> None:
+    numbers = stated(bundle)["disagreements"]
+    listed = [
+        {
+            "dataset": one["dataset"],
+            "systems": [one["system_a"], one["system_b"]],
+            "instance": instance,
+            "pair": one["pair"][at],
+            "bin": (place := one["bin"][at]) and tuple(one["edges"][place - 1 : place + 1]),
+            "votes": [column[at] for column in one["votes"].values()],
+            "kinds": [KINDS[kind] for kind, sizes in one["sizes"].items() if sizes[at]],
+            "size": max(sizes[at] for sizes in one["sizes"].values()),
+            "judges": {name: said[at] for name, said in one["judges"].items() if said[at] is not None},
+        }
+        for one in numbers["configurations"]
+        for at, instance in enumerate(one["instance"])
+    ]
+
+    asked = asked_of(varied, QueryDict())
+    table = read_table(varied, asked.filters)
+    apart = sizes(table, asked)
+    rows = chosen(table, asked, apart).tolist()
+    shown = [
+        {
+            "dataset": (matchup := row["opened"].pair.matchup).instance.dataset,
+            "systems": [matchup.system_a.name, matchup.system_b.name],
+            "instance": matchup.instance.instance_id,
+            "pair": row["opened"].pair.index,
+            "bin": row["separability"],
+            "votes": row["votes"],
+            "kinds": row["kinds"],
+            "size": row["size"],
+            "judges": {f"judge:{name}": said for name, said in row["judges"].items() if not isnan(said)},
+        }
+        for row in rows_of(varied, asked, table, apart, rows)
+    ]
+    assert sorted(listed, key=lambda one: -round(one["size"], 9)) == shown
+    assert (numbers["count"], len({kind for row in shown for kind in row["kinds"]})) == (len(shown), 3)
+    assert len({len(row["judges"]) for row in shown}) > 3
+
+
+def test_ways_of_judging_are_those_of_their_page(varied: Study, bundle: Path) -> None:
+    numbers, shown = stated(bundle)["ablation"], json.loads(json.dumps(ablation(varied)))
+    for row in (row for rows in shown["parts"].values() for row in rows):
+        assert row.pop("aspects_name") == ("summarization (built in)" if row["method"] == "sc2" else None)
+        assert row["status"].pop("runs")
+        assert row.pop("pairs_hash")
+
+    assert numbers == shown
+
+    [direct], [tables] = numbers["parts"]["methods"], numbers["parts"]["samples"]
+    for row in (direct, tables):
+        assert 0 < row["accuracy"]["value"] < 1
+        assert row["agreement_with_majority"]["low"] is not None
+        assert min(row["status"].values()) > 0
+        assert row["cost_per_verdict"]["value"] > 0
+        assert row["calls_per_verdict"]["total"]["value"] > 1
+    assert tables["difference_to_direct"]["n"] > 5
+    assert list(tables["calls_per_verdict"]) == ["total", "table", "verdict"]
+    assert [row["tokens_per_verdict"]["completion"]["value"] is None for row in (direct, tables)] == [True, True]
+    assert tables["support"]["n"] > 20
+    assert 0 < tables["support"]["value"] < 1
+
+
+@pytest.mark.engine
+@pytest.mark.any_engine  # that rows of every kind come back is tried where another server reads them
+def test_the_study_is_the_same_beside_itself(
+    varied: Study, bundle: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(varied.task_kind)
+    AspectSet.objects.create(
+        group=varied.group, task=task, version=1, aspects=["Clarity"]
+    )  # since the bundle was written
+    call_command("import_bundle", str(bundle), "--study", "copy")
+    assert "study copy has been made" in capsys.readouterr().out
+    copy = Study.objects.get(slug="copy")
+
+    assert shown(copy) == shown(varied)
+    effects = [table_effect(one) for one in (copy, varied)]
+    assert [one["excluded"].pop("withdrawn") > 0 for one in effects] == [False, True]
+    assert {**effects[0], "study": varied.slug} == effects[1]
+    [row] = stated(bundle)["ablation"]["parts"]["samples"]
+    assert [one["judge"] for one in ablation(copy)["parts"]["samples"]] != [row["judge"]]
+    monkeypatch.setattr("judging.ablation.round_arrays.MAX_CHECKED_TABLES", 7)
+    drawn = [made_tables(one, row["judge"]) for one in (varied, copy)]
+    drawn.append(BundledStudy(open_bundle(bundle)).ablation().tables(row["judge"]))
+    assert len(drawn[0][0]) == 7 < drawn[0][1]
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert without(rating_rows(copy), "study") == without(rating_rows(varied), "study")
+    named = ("study", "id", "run", "pair")
+    assert without(judgment_rows(copy), *named) == without(judgment_rows(varied), *named)
+    assert shown_with_results(copy) == shown_with_results(varied) != []
+    assert copy.questions == varied.questions
+    assert copy.consent_version == varied.consent_version
+    assert copy.judge_runs.count() == varied.judge_runs.count()
+    assert set(copy.judge_runs.values_list("judge")) == set(varied.judge_runs.values_list("judge"))
+    assert not set(Hit.objects.filter(batch__study=copy).values_list("key")) & set(
+        Hit.objects.filter(batch__study=varied).values_list("key")
+    )
+    assert copy.annotators.filter(code="gone").count() == 0
+    repeat = Assignment.objects.filter(hit__batch__study=copy, purpose="repeat").first()
+    assert repeat is not None
+    assert repeat.repeat_of is not None
+    assert repeat.repeat_of.hit.batch.study == copy
+    assert JudgeRun.objects.filter(study=varied, status="queued").exists()  # runs at work are stopped in the copy
+    assert set(copy.judge_runs.values_list("status", flat=True)) == {"done", "paused"}
+    assert Judgment.objects.of_every_question().filter(run__study=copy, status="pending").exists()
