@@ -23,6 +23,8 @@ from django.http import HttpRequest
 from django.test import Client, override_settings
 from django.utils import translation
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from reporting.core.renderer import RENDERER
@@ -298,6 +300,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     text = collection_path.read_text(encoding="utf-8")
     return True if not re.search("engine|transaction|live_server", text) else None
+
+
+def pytest_configure() -> None:
+    """Draw no constants from the project's own code: examples of properties would change with it, and reading it takes seconds."""
+    providers._get_local_constants = Constants  # type: ignore[assignment]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,7 +10,6 @@ from typing import Any
 import krippendorff
 import numpy as np
 import pytest
-from rouge_score.rouge_scorer import RougeScorer
 
 from tools import check_published
 from tools.check_published import CONFIGURATIONS, JUDGES, LEVELS, differences, golden_llmfao, llmfao, separability
@@ -173,6 +172,8 @@ def mturk_file(path: Path, rng: np.random.Generator) -> dict[str, Any]:
 
 def separated(texts: list[list[list[str]]]) -> list[float]:
     """Return separability by ROUGE-1 of two texts of each system, normalised over all alignments."""
+    from rouge_score.rouge_scorer import RougeScorer
+
     scorer = RougeScorer(["rouge1"], use_stemmer=True)
 
     def alike(one: str, other: str) -> float:

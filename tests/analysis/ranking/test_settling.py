@@ -6,7 +6,6 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from analysis.ranking import differences, jackknife_covariance, left_out_strengths, next_place
 
@@ -81,6 +80,8 @@ def test_so_many_comparisons_settle_it_about_as_often_as_planned(strengths):
 
 def test_degrees_of_freedom_grow_with_the_comparisons():
     # At chance 0.5 the factor solves t = 2.1 √factor ≥ quantile of t with (19 + 1) factor - 1 degrees of freedom, at 0.975.
+    from scipy import stats
+
     value, error = [2.1, 0.0], 1.0
     tests = made(value, [error / 2] * 2, 20)
     found = next_place(value, tests, 0.95, chance=0.5).factor

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Generation, Instance
-from tests.hub_folders import load_folder
+from tests.hub_folders import hub_library, load_folder
 from tests.reporting.builders import Built, build_configuration, build_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -88,6 +87,7 @@ def test_saved_folders_are_imported(built: Built, tmp_path: Path) -> None:
     rows = lines(tmp_path / "texts.jsonl")
     rows[0]["generations"]["third"] = ["a text of one instance alone"]  # other rows get an empty field of that name
     rows[1]["metadata"] = {"topic": "rain"}
+    datasets = hub_library()
     one = datasets.Dataset.from_list(rows)
     one.save_to_disk(str(tmp_path / "one"))
     parts = datasets.DatasetDict({"train": one.select([0, 1]), "test": one.select([2])})
