@@ -26,9 +26,7 @@ class AnnotationConfig(AppConfig):
 
     def ready(self) -> None:
         """Register system checks, texts of mails, adapters of channels and what privacy forgets, which need the models, and receivers for new connections."""
-        from annotation.importing.upload_jobs import forget_uploads  # needs the models, which are loaded by now
-
-        FORGET_RESULTS.append(forget_uploads)
+        FORGET_RESULTS.append("annotation.importing.upload_jobs.forget_uploads")
         import_module("annotation.core.system_checks")
         for mails in MAILS:
             import_module(f"annotation.{mails}")

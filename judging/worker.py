@@ -1,13 +1,12 @@
 """The worker process: the queue's worker with a prompt stop, and the threads beside it."""
 
 import logging
-from collections.abc import Callable
-from datetime import datetime
 from types import FrameType
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
@@ -25,6 +24,7 @@ from judging.audits import tasks as audit_tasks
 from judging.audits.tasks import ask_audit
 from judging.generation import tasks as generation_tasks
 from judging.generation.tasks import generate_texts
+from judging.jobs.looks import LOOKS_ABOVE
 from judging.jobs.stopping import STOPPABLE_ABOVE, WORKER_STOP
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
 from judging.tuning import services as tuning_services
@@ -49,8 +49,6 @@ DEATH_RULES = {
     ask_audit.module_path: DeathRule(audit_tasks.is_dead),
     work_on_tuning.module_path: DeathRule(tuning_services.is_dead),
 }
-# Checks of the apps above, called whenever tasks are requeued.
-LOOKS_ABOVE: list[Callable[[datetime], object]] = []
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 
 
@@ -106,8 +104,8 @@ def requeue_and_release() -> None:
         from annotation.core.redis_queue import deliver_due
 
         deliver_due()
-    for look in LOOKS_ABOVE:
-        look(timezone.now())
+    for path in LOOKS_ABOVE:
+        import_string(path)(timezone.now())
     while release_expired(at=timezone.now()):
         pass
 

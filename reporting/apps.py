@@ -5,6 +5,7 @@ from django.apps import AppConfig
 from annotation.importing.further_kinds import WHOLE
 from annotation.privacy.personal_data import FORGET_RESULTS
 from annotation.study_pages.later_steps import LATER
+from judging.jobs.looks import LOOKS_ABOVE
 from judging.jobs.stopping import STOPPABLE_ABOVE
 
 
@@ -16,13 +17,10 @@ class ReportingConfig(AppConfig):
 
     def ready(self) -> None:
         """Register what names raters and goes with them (snapshots, files), a step of a study's page, kinds of files, and tasks that can be stopped."""
-        from judging.worker import LOOKS_ABOVE  # these need the models, which are loaded by now
-        from reporting.downloads.jobs import remove_files
-        from reporting.health.alarms import look_from_worker
-
-        FORGET_RESULTS.append(lambda study: study.findings_snapshots.all().delete())
-        FORGET_RESULTS.append(remove_files)
-        LOOKS_ABOVE.append(look_from_worker)
+        FORGET_RESULTS.extend(
+            ("reporting.findings.snapshots.remove_snapshots", "reporting.downloads.jobs.remove_files")
+        )
+        LOOKS_ABOVE.append("reporting.health.alarms.look_from_worker")
         WHOLE["bundle"] = "reporting.bundle.importing.import_upload"
         WHOLE["bundle-check"] = "reporting.bundle.importing.verify_upload"
         LATER.append("reporting.findings.study_step.findings_step")

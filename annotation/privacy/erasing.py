@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import ProtectedError, Q, Sum
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from annotation.annotators.consent import withdraw
@@ -162,8 +163,8 @@ def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> t
         annotator.code = f"r-{secrets.token_hex(4)}"
     annotator.erased_at = annotator.erased_at or at
     annotator.save()
-    for forget in FORGET_RESULTS:
-        forget(annotator.study)
+    for path in FORGET_RESULTS:
+        import_string(path)(annotator.study)
     return annotator, True, votes
 
 

@@ -4,13 +4,13 @@ Every field of every table is here, or in the `core.personal_data` of its app, a
 fails for a field that is in neither, docs/privacy.md shows PERSONAL, and `annotation.privacy.erasing` carries it out.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-# What deletes the results that apps above keep of a study: results name raters, and are computed again without an erased one.
-FORGET_RESULTS: list[Callable[[Any], object]] = []
+# Dotted paths of what deletes the results that are kept of a study: results name raters, and are computed again without an
+# erased one.
+FORGET_RESULTS: list[str] = []
 
 
 class Fate(StrEnum):

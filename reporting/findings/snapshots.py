@@ -172,6 +172,11 @@ def queue_snapshot(study: Study, query: str) -> None:
         renew_snapshot.enqueue(study.pk, query)
 
 
+def remove_snapshots(study: Study) -> None:
+    """Delete all findings that are kept of a study."""
+    study.findings_snapshots.all().delete()
+
+
 def _tasks(study: Study, query: str) -> QuerySet[DBTaskResult[Any, Any]]:
     path = renew_snapshot.module_path
     found = DBTaskResult.objects.filter(task_path=path, args_kwargs__args__0=study.pk, args_kwargs__args__1=query)

@@ -87,7 +87,7 @@ def test_a_file_with_the_work_of_a_rater_who_left_is_gone(study: Study, reader: 
 
 
 def test_erasing_a_rater_removes_the_files(study: Study, made: MadeFile) -> None:
-    assert remove_files in FORGET_RESULTS
+    assert f"{remove_files.__module__}.{remove_files.__name__}" in FORGET_RESULTS
     remove_files(study)
     assert not path_of(made).exists()
 
