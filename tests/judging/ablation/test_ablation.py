@@ -235,16 +235,17 @@ def test_aspects_of_a_researcher_make_judges_of_their_own(study: Study, endpoint
 def test_estimate_says_the_calls_that_are_made_and_none_is_made_again(
     study: Study, endpoint: Endpoint, stand_in: StandIn
 ) -> None:
-    ablation = Ablation(study, endpoint, parts=("samples", "schemes"), rounds=2)
+    axes = Axes(samples=(1, 4), schemes=("exact",), aspects=("offline",))
+    ablation = Ablation(study, endpoint, parts=("samples", "grid"), axes=axes, rounds=2)
     expected = estimate_ablation(ablation)
     assert not Judge.objects.exists()
-    # Two pairs in two rounds: 8 tables, which 4 and 1 are among; comparisons of 4, of 8 and of all with all; a verdict
-    # each of five configurations. Where the same table wins twice, its verdict is asked once.
-    most = 4 * (8 + 3 + 7 + 56 + 5)
+    # Two pairs in two rounds: 4 tables, which 1 is among; comparisons of 4, and of all with all; a verdict each of four
+    # configurations. Where the same table wins twice, its verdict is asked once.
+    most = 4 * (4 + 3 + 12 + 4)
     assert expected.total.is_exact
     assert most == expected.total.calls
     ask(ablation)
-    assert most - 4 * 5 < stand_in.calls <= most
+    assert most - 4 * 4 < stand_in.calls <= most
     assert Completion.objects.count() == stand_in.calls
     made = stand_in.calls
     ask(ablation)
@@ -252,7 +253,7 @@ def test_estimate_says_the_calls_that_are_made_and_none_is_made_again(
     assert (stand_in.calls, again.total.calls, again.total.pending) == (made, 0, 0)
 
 
-def test_estimate_of_methods_is_exact_in_calls_and_tokens_are_priced(
+def test_ablation_of_methods_that_was_interrupted_makes_the_calls_of_its_estimate_with_a_seed_for_each_round(
     study: Study, endpoint: Endpoint, stand_in: StandIn
 ) -> None:
     ablation = Ablation(study, endpoint, parts=("methods",), rounds=2)
@@ -261,37 +262,24 @@ def test_estimate_of_methods_is_exact_in_calls_and_tokens_are_priced(
     assert expected.total.calls == 4 * (4 + 8 + 16)
     assert expected.total.cost is not None
     assert expected.total.cost == sum(found.cost or 0 for _, found in expected.rows)
+    rows = rows_of(ablation)
+    run = start_row(rows[0], ablation, among=rows)
+    execute(run.pk, stop=StopFlag(), limit=3)
+    assert stand_in.calls == 3
     ask(ablation)
     assert stand_in.calls == expected.total.calls
+
+    direct = [body for body in stand_in.bodies if body["temperature"] == 0]
+    by_question: dict[str, set[int]] = {}
+    for body in direct:
+        by_question.setdefault(body["messages"][-1]["content"], set()).add(body["seed"])
+    assert any(len(seeds) == 2 for seeds in by_question.values())
 
 
 def test_estimate_of_one_judge_counts_every_comparison(study: Study, endpoint: Endpoint) -> None:
     judge = make_judge("sc2", endpoint=endpoint, params={"samples": 4, "scheme": "exact"})
     found = {kind.kind: kind.calls for kind in estimate(study=study, judge=judge).kinds}
     assert found == {"table": 8, "comparator": 24, "verdict": 2}
-
-
-def test_interrupted_ablation_resumes_where_it_stopped(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:
-    ablation = Ablation(study, endpoint, parts=("methods",), rounds=2)
-    rows = rows_of(ablation)
-    run = start_row(rows[0], ablation, among=rows)
-    execute(run.pk, stop=StopFlag(), limit=3)
-    assert stand_in.calls == 3
-    ask(ablation)
-    assert stand_in.calls == expect_calls(4 + 8 + 16)
-
-
-def expect_calls(of_a_pair: int) -> int:
-    return of_a_pair * 2 * 2  # pairs, rounds
-
-
-def test_every_round_is_asked_with_another_seed(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:
-    ask(Ablation(study, endpoint, parts=("methods",), rounds=3))
-    direct = [body for body in stand_in.bodies if body["temperature"] == 0]
-    by_question: dict[str, set[int]] = {}
-    for body in direct:
-        by_question.setdefault(body["messages"][-1]["content"], set()).add(body["seed"])
-    assert any(len(seeds) == 3 for seeds in by_question.values())
 
 
 def test_cap_is_for_all_runs_together(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:
@@ -355,27 +343,28 @@ def test_nothing_to_ask_is_said(study: Study, endpoint: Endpoint) -> None:
 
 
 def test_only_a_part_of_the_pairs_is_asked(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:
-    ask(Ablation(study, endpoint, parts=("samples",), rounds=1, only=PairFilter(instances=("i1",))))
+    one_table = Axes(samples=(1,))
+    ask(Ablation(study, endpoint, parts=("samples",), axes=one_table, rounds=1, only=PairFilter(instances=("i1",))))
     assert set(Judgment.objects.of_every_question().values_list("pair__matchup__instance__instance_id", flat=True)) == {
         "i1"
     }
 
 
 def test_rounds_are_read_with_what_they_took(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:
-    ask(Ablation(study, endpoint, parts=("schemes",), axes=Axes(samples=(8,)), rounds=2))
+    ask(Ablation(study, endpoint, parts=("grid",), axes=Axes(samples=(4,), aspects=("offline",)), rounds=2))
     judges = ablation_judges(study)
     found = {one.configuration.scheme: one for one in judged_rounds(study, judges)}
     assert set(found) == {"random", "tournament", "exact"}
-    for scheme, compared in (("random", 0), ("tournament", 7), ("exact", 56)):
+    for scheme, compared in (("random", 0), ("tournament", 3), ("exact", 12)):
         one = found[scheme]
         assert one.verdict.shape == (2, 2)
         assert one.answered.all()
         assert one.counts["asked"] == one.counts["a"] + one.counts["b"] == 4
-        assert one.spent.calls["table"].tolist() == [16, 16]  # two rounds
+        assert one.spent.calls["table"].tolist() == [8, 8]  # two rounds
         assert one.spent.calls["verdict"].tolist() == [2, 2]
         assert one.spent.calls.get("comparator", [0, 0])[0] == 2 * compared
-        assert one.spent.total.tolist() == [2 * (8 + compared + 1)] * 2
-        assert one.spent.prompt_tokens[0] == 11 * 2 * (8 + compared + 1)
+        assert one.spent.total.tolist() == [2 * (4 + compared + 1)] * 2
+        assert one.spent.prompt_tokens[0] == 11 * 2 * (4 + compared + 1)
     assert sum(one.spent.made.sum() for one in found.values()) == stand_in.calls
 
 

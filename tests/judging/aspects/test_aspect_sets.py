@@ -164,6 +164,7 @@ def test_nothing_is_drawn_from_an_empty_study_or_by_a_senseless_number(study: St
             sample_of(study, pairs=pairs, seed=0)
 
 
+@pytest.mark.any_engine
 def test_text_that_nothing_is_read_of_is_lost_and_counted(study: Study, endpoint: Endpoint) -> None:
     class Mute(ScriptedClient):
         async def complete(self, body: Body) -> Any:
@@ -261,6 +262,7 @@ def test_edit_of_an_old_version_is_refused(study: Study) -> None:
         pytest.param(["Tone", "tone "], "there twice: tone", id="twice"),
     ],
 )
+@pytest.mark.any_engine
 def test_list_that_makes_no_sense_is_refused(given: list[str], told: str) -> None:
     with pytest.raises(BadSettings, match=told):
         clean_aspects(given)
@@ -289,6 +291,7 @@ def test_command_distils_over_http_and_asks_nothing_twice(settings: Any, capsys:
         assert server.calls == 9
 
 
+@pytest.mark.any_engine
 def test_command_estimates_without_asking(study: Study, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("make_aspects", "tea", "--param", "max_tokens=300", endpoint="stand-in", pairs=4, estimate=True)
     lines = capsys.readouterr().out.splitlines()
@@ -321,6 +324,7 @@ def test_command_sets_and_shows(
     assert (told["holds"], [one["version"] for one in told["versions"]]) == ("summarization.v2", [2, 1])
 
 
+@pytest.mark.any_engine
 def test_command_shows_where_distilled_ones_come_from(
     study: Study, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -342,11 +346,13 @@ def test_command_shows_where_distilled_ones_come_from(
         ({"show": True, "estimate": True}, "--estimate needs --endpoint"),
     ],
 )
+@pytest.mark.any_engine
 def test_command_says_what_is_wrong(study: Study, endpoint: Endpoint, options: dict[str, Any], told: str) -> None:
     with pytest.raises(CommandError, match=told):
         call_command("make_aspects", "tea", **options)
 
 
+@pytest.mark.any_engine
 def test_unreachable_endpoint_is_said_without_its_address(study: Study) -> None:
     endpoint = make_endpoint("http://10.0.0.7/v1", name="inside")
     with pytest.raises(RunStopped, match="may not be asked") as told:

@@ -64,6 +64,7 @@ def test_a_judge_that_asks_everything_is_asked_itself(study: Study) -> None:
     assert auditor(Audit(study, judge, repeats=4)).name == "judy-audit4"
 
 
+@pytest.mark.any_engine
 def test_a_wording_makes_another_judge_whose_name_says_so(study: Study) -> None:
     wording = PromptFile.objects.create(name="short", version=2, text=WORDING, parser="verdict-line")
     judge = make_judge("direct", order="both", negated=True)
@@ -73,6 +74,7 @@ def test_a_wording_makes_another_judge_whose_name_says_so(study: Study) -> None:
     assert (found.name, found.prompt_file, found.negated) == ("judy-short-v2-plain10", wording, False)
 
 
+@pytest.mark.any_engine
 def test_a_long_name_is_cut_and_stays_its_own(study: Study) -> None:
     names = {auditor(Audit(study, make_judge("coin", name=f"{'j' * 78}{n}"))).name for n in range(2)}
     assert len(names) == 2
@@ -138,6 +140,7 @@ def test_run_again_keeps_pairs_that_are_on_no_hit(study: Study) -> None:
         pytest.param("imported", {}, BadSettings, "made elsewhere", id="imported"),
     ],
 )
+@pytest.mark.any_engine
 def test_what_cannot_be_asked_is_refused_and_stores_nothing(
     study: Study, method: str, settings: dict[str, Any], refusal: type[Exception], message: str
 ) -> None:
@@ -147,12 +150,14 @@ def test_what_cannot_be_asked_is_refused_and_stores_nothing(
     assert (Judge.objects.count(), JudgeRun.objects.count()) == (1, 0)
 
 
+@pytest.mark.any_engine
 def test_two_systems_are_too_few_and_the_reason_names_a_way_out(db: None) -> None:
     study = make_study("two", instances=2, k=4)
     with pytest.raises(BadSettings, match=r"three systems.*copy_study --each-text"):
         start_audit(Audit(study, make_judge("coin")))
 
 
+@pytest.mark.any_engine
 def test_another_judge_of_the_auditors_name_is_not_taken_for_it(study: Study) -> None:
     judge = make_judge("coin")
     make_judge("longer", name="judy-audit10")

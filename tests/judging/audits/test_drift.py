@@ -53,6 +53,7 @@ def test_each_check_asks_anew_what_a_run_sends_under_samples_of_its_own(study: S
 
 
 @pytest.mark.slow
+@pytest.mark.any_engine
 def test_the_same_judge_has_not_drifted_and_another_behind_its_address_has(study: Study, judge: Judge) -> None:
     first = check(study, judge, Reader())
     assert first.found is None
@@ -75,6 +76,7 @@ def test_the_same_judge_has_not_drifted_and_another_behind_its_address_has(study
     assert turned.found["since"] == same.ended_at.isoformat()
 
 
+@pytest.mark.any_engine
 def test_a_judge_that_answers_by_chance_has_not_drifted(study: Study, judge: Judge) -> None:
     class Restless(Reader):
         def score(self, text: str) -> int:
@@ -89,6 +91,7 @@ def test_a_judge_that_answers_by_chance_has_not_drifted(study: Study, judge: Jud
     assert found["drifted"] is False
 
 
+@pytest.mark.any_engine
 def test_few_instances_or_no_verdicts_leave_it_open(judge: Judge) -> None:
     few = study_of_facts(2)
     check(few, judge, Reader())
@@ -100,6 +103,7 @@ def test_few_instances_or_no_verdicts_leave_it_open(judge: Judge) -> None:
     assert (unread["changed"]["value"], unread["changed"]["why"], unread["changed"]["excluded"]) == (None, NO_PAIR, 4)
 
 
+@pytest.mark.any_engine
 def test_a_check_that_is_not_done_is_continued(study: Study, judge: Judge) -> None:
     begun = start_check(StressTest(study, judge, pairs=4))
     assert start_check(StressTest(study, judge, pairs=4)).pk == begun.pk

@@ -105,28 +105,29 @@ def test_estimate_comes_first_and_stores_nothing(researcher: Client, endpoint: E
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("name", "change", "told"),
     [
-        ({"endpoint": "nobody"}, "Select a valid choice"),
-        ({"samples": 0}, "greater than or equal to 1"),
-        ({"temperature": "-1"}, "greater than or equal to 0"),
-        ({"temperature": "nan"}, "Enter a number"),
-        ({"top_p": "0"}, "top-p must be above 0"),
-        ({"wording": "Sum it up"}, "lacks $source"),
-        ({"params": "n=5"}, "set by the engine: n"),
-        ({"params": "temperature=0.9"}, "set by the option of that name"),
-        ({"system": "heron"}, "not sampled here: choose another system name"),
-        ({"instances": "i0\nnobody"}, "has no instance nobody"),
-        ({"dataset": "news"}, "Select a valid choice"),
-        ({"max_cost": "much"}, "Enter a number"),
-        ({"limit": "0"}, "greater than or equal to 1"),
+        ("estimate", {"endpoint": "nobody"}, "Select a valid choice"),
+        ("start", {"samples": 0}, "greater than or equal to 1"),
+        ("start", {"temperature": "-1"}, "greater than or equal to 0"),
+        ("start", {"temperature": "nan"}, "Enter a number"),
+        ("start", {"top_p": "0"}, "top-p must be above 0"),
+        ("estimate", {"wording": "Sum it up"}, "lacks $source"),
+        ("start", {"params": "n=5"}, "set by the engine: n"),
+        ("start", {"params": "temperature=0.9"}, "set by the option of that name"),
+        ("start", {"system": "heron"}, "not sampled here: choose another system name"),
+        ("start", {"instances": "i0\nnobody"}, "has no instance nobody"),
+        ("start", {"dataset": "news"}, "Select a valid choice"),
+        ("start", {"max_cost": "much"}, "Enter a number"),
+        ("start", {"limit": "0"}, "greater than or equal to 1"),
     ],
 )
-def test_what_cant_be_asked_is_said(researcher: Client, endpoint: Endpoint, change: dict[str, Any], told: str) -> None:
-    for name in ("estimate", "start"):
-        answered = researcher.post(f"{PAGE}{name}/", {**ASKED, **change})
-        assert answered.status_code == 422
-        assert told in answered.content.decode()
+def test_what_cant_be_asked_is_said(
+    researcher: Client, endpoint: Endpoint, name: str, change: dict[str, Any], told: str
+) -> None:
+    answered = researcher.post(f"{PAGE}{name}/", {**ASKED, **change})
+    assert answered.status_code == 422
+    assert told in answered.content.decode()
     assert not DBTaskResult.objects.exists()
 
 

@@ -1,6 +1,7 @@
 """Aspects distilled from texts: what is asked, how lists are read and put together, and that texts stay material."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -201,12 +202,12 @@ def test_tally_counts_each_list_once_and_sorts(lists: list[list[str]]) -> None:
 def test_groups_share_everything_out_and_come_to_an_end(aspects: list[str], longest: int) -> None:
     named = [Named(aspect, 1) for aspect in aspects]
     groups = grouped(named, longest)
-    assert sorted((one for group in groups for one in group), key=named.index) == sorted(named, key=named.index)
+    assert Counter(one for group in groups for one in group) == Counter(named)
     assert len(groups) == 1 or min(map(len, groups)) >= 10
 
 
 @pytest.mark.slow
-@given(st.lists(st.text("abcdefgh ", min_size=1, max_size=200), min_size=100, max_size=300))
+@given(st.lists(st.text("abcdefgh ", min_size=1, max_size=200), min_size=100, max_size=150))
 def test_no_group_is_too_long_for_a_question(aspects: list[str]) -> None:
     groups = grouped([Named(aspect, 7) for aspect in aspects], 2500)
     assert all(sum(len(f"- {one.line}\n") for one in group) <= 2500 for group in groups)

@@ -1,6 +1,7 @@
 """Every method at endpoints that misbehave: what was not answered is no verdict, and is asked again after a repair."""
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import cycle
 from typing import Any
 
@@ -20,7 +21,11 @@ from tests.standin.chat import THOUGHTS
 from tests.standin.process import StandInProcess
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-METHODS = [name for name in method_names() if isinstance(find_method(name), AskingMethod)]
+# One method of each kind: a call, samples, scores, calls that build on others, a function, tables. Then all others.
+KINDS = ("direct", "self-consistency", "pointwise", "prepair-star", "ranked-function", "sc2")
+METHODS = list(
+    dict.fromkeys((*KINDS, *(name for name in method_names() if isinstance(find_method(name), AskingMethod))))
+)
 # Few calls of each kind, and several of those that a method can do without.
 OPTIONS: dict[str, dict[str, Any]] = {
     "sc2": {"samples": 3, "aspects": "online", "aspect_samples": 2, "verdicts": 2},
@@ -34,6 +39,12 @@ NO_ANSWER = {
     "error body": {"error_body": 1},
     "error body for a while": {"error_body": 1, "error_code": "rate_limit_exceeded"},
 }
+
+
+def of_methods(*further: Iterable[Any]) -> list[Any]:
+    """Return a case of each method with one of each of `further`; `make test` has one method of each kind."""
+    cases = zip(METHODS, *further, strict=False)
+    return [pytest.param(*case, marks=() if case[0] in KINDS else pytest.mark.weekly) for case in cases]
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +76,7 @@ def statuses() -> Counter[str]:
 
 
 # Each method at one of these endpoints, and each endpoint with methods: the whole product tells no more.
-@pytest.mark.parametrize(("judge", "how"), list(zip(METHODS, cycle(NO_ANSWER), strict=False)), indirect=["judge"])
+@pytest.mark.parametrize(("judge", "how"), of_methods(cycle(NO_ANSWER)), indirect=["judge"])
 def test_no_answer_is_no_verdict_and_is_asked_again_after_a_repair(
     judge: Judge, how: str, standin: StandInProcess
 ) -> None:
@@ -80,7 +91,7 @@ def test_no_answer_is_no_verdict_and_is_asked_again_after_a_repair(
     assert (standin.stats()["calls"], standin.stats()["repeated"]) == (calls, 0)
 
 
-@pytest.mark.parametrize("judge", METHODS, indirect=True)
+@pytest.mark.parametrize("judge", of_methods(), indirect=True)
 def test_content_in_parts_is_read_without_the_thoughts(judge: Judge, standin: StandInProcess) -> None:
     standin.behave(parts=1)
     ended = work(judge)
@@ -91,18 +102,14 @@ def test_content_in_parts_is_read_without_the_thoughts(judge: Judge, standin: St
     assert all(THOUGHTS in str(one.response) for one in Completion.objects.exclude(pk__in=asked_for_function))
 
 
-SAYS_NOTHING = {"declined": "refused", "refuse": "refused", "thoughts": "unparsed"}
+SAYS_NOTHING = ["declined", "refuse", "thoughts"]
 
 
-@pytest.mark.parametrize(
-    ("judge", "how", "status"),
-    [(method, *said) for method, said in zip(METHODS, cycle(SAYS_NOTHING.items()), strict=False)],
-    indirect=["judge"],
-)
-def test_answers_that_say_nothing_are_no_verdict(judge: Judge, how: str, status: str, standin: StandInProcess) -> None:
+@pytest.mark.parametrize(("judge", "how"), of_methods(cycle(SAYS_NOTHING)), indirect=["judge"])
+def test_answers_that_say_nothing_are_no_verdict(judge: Judge, how: str, standin: StandInProcess) -> None:
     standin.behave(**{how: 1})
     assert work(judge).status == "done"
-    assert statuses() == {status: CELLS}
+    assert statuses() == {"unparsed" if how == "thoughts" else "refused": CELLS}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +126,7 @@ def test_tables_are_refused_where_the_model_declines_most(
     assert 0 < standin.stats()["outcomes"]["refuse"] <= 20
 
 
-@pytest.mark.parametrize("judge", METHODS, indirect=True)
+@pytest.mark.parametrize("judge", of_methods(), indirect=True)
 def test_calls_and_money_are_those_that_the_endpoint_served(judge: Judge, standin: StandInProcess) -> None:
     standin.behave(no_choices=0.3, declined=0.1, thoughts=0.1, parts=0.2, error_body=0.1)
     work(judge)

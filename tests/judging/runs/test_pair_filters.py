@@ -81,6 +81,7 @@ def test_a_filter_narrows_a_batch_down(study: Study) -> None:
     assert judged(run) == {("news-1", "alpha", "beta"), ("news-2", "alpha", "beta")}
 
 
+@pytest.mark.any_engine
 def test_two_runs_on_the_same_pairs_ask_once(study: Study) -> None:
     judge, first, second = make_judge(), ScriptedClient(), ScriptedClient()
     judge_with(first, study, judge, only=PairFilter(tags=("hard",)))
@@ -88,6 +89,7 @@ def test_two_runs_on_the_same_pairs_ask_once(study: Study) -> None:
     assert (len(first.bodies), len(second.bodies)) == (6, 3)
 
 
+@pytest.mark.any_engine
 def test_an_estimate_counts_the_part(study: Study) -> None:
     judge = make_judge(order="both")
     assert estimate(study=study, judge=judge, only=PairFilter(dataset="mail")).calls == 12
@@ -107,12 +109,14 @@ def test_an_estimate_counts_the_part(study: Study) -> None:
         pytest.param({"dataset": "mail", "tags": ("hard",)}, "has no such pairs to judge", id="nothing left"),
     ],
 )
+@pytest.mark.any_engine
 def test_what_is_not_there_is_refused_and_makes_no_run(study: Study, only: dict[str, Any], reason: str) -> None:
     with pytest.raises((UnknownName, BadSettings), match=reason):
         start_run(study=study, judge=make_judge("coin"), only=PairFilter(**only))
     assert not JudgeRun.objects.exists()
 
 
+@pytest.mark.any_engine
 def test_more_instances_than_can_be_named_are_refused(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_filters, "MOST_INSTANCES", 2)
     for only in (PairFilter(tags=("hard", "long")), PairFilter(instances=("mail-1", "mail-2", "news-1"))):

@@ -84,23 +84,27 @@ def server() -> Iterator[StandIn]:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory, server: StandIn) -> Path:
-    """Make a database with a study of twenty pairs and a judge, once for this module."""
+    """Make a database with a study and a judge, once for this module."""
     folder = tmp_path_factory.mktemp("installation")
+    installation = Installation(folder)
+    installation.run("shell", "-c", preparing(installation, server) + installation.copy("prepared"))
+    return folder
+
+
+def preparing(installation: Installation, server: StandIn) -> str:
+    """Give an installation its migrated database; return a script that stores a study of twenty pairs and a judge in it."""
     lines = [
         f'{{"instance_id": "i{n}", "dataset": "talk", "source": "Talk {n}.", '
         f'"generations": {{"heron": ["Heron on {n}."], "wren": ["Wren on {n}."]}}}}'
         for n in range(PAIRS)
     ]
-    (folder / "study.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    installation = Installation(folder)
-    migrated.copy_file(folder / "tandem.sqlite3")
-    prepared = installation.script(
-        ("import_study", str(folder / "study.jsonl"), "--study", "tea"),
+    (installation.folder / "study.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    migrated.copy_file(installation.folder / "tandem.sqlite3")
+    return installation.script(
+        ("import_study", str(installation.folder / "study.jsonl"), "--study", "tea"),
         ("add_endpoint", "local", "--base-url", server.base_url, "--model", "small"),
         ("add_judge", "judy", "--method", "direct", "--endpoint", "local"),
     )
-    installation.run("shell", "-c", prepared + installation.copy("prepared"))
-    return folder
 
 
 @pytest.fixture
@@ -126,6 +130,39 @@ def end(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+def test_run_that_two_processes_share_survives_the_end_of_both_and_of_a_worker(
+    tmp_path: Path, stand_in: StandIn
+) -> None:
+    """Nothing is lost or asked twice but the calls in flight, and a worker or the same command continues the run."""
+    installation = Installation(tmp_path)
+    first = installation.start("shell", "-c", preparing(installation, stand_in) + installation.script(RUN))
+    stand_in.wait_for_calls(10 + IN_FLIGHT)
+    second = installation.start(*RUN)
+    until = time.monotonic() + TIMEOUT
+    while installation.rows("SELECT count(*) FROM judging_runworker") != [(2,)]:
+        assert second.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    end(first, signal.SIGKILL)
+    stand_in.wait_for_calls(10 + 2 * IN_FLIGHT)  # the killed one's, asked again
+    assert stand_in.most_in_flight == 2 * IN_FLIGHT  # of which the killed one's were never answered
+    end(second, signal.SIGKILL)
+
+    worker = installation.start("worker", "--interval", "0.05")
+    stand_in.wait_for_calls(10 + 3 * IN_FLIGHT)
+    code, _, err = end(worker, signal.SIGTERM)
+    assert (code, "Traceback" in err) == (0, False)
+    assert installation.rows("SELECT status FROM judging_judgerun") == [("queued",)]
+    assert installation.rows("SELECT count(*) FROM judging_completion") == [(10,)]
+
+    stand_in.release()
+    assert installation.run(*RUN).startswith(f"asked {PAIRS} = ")
+    assert installation.rows("SELECT status FROM judging_judgerun") == [("done",)]
+    assert installation.rows("SELECT count(*) FROM judging_judgment WHERE status = 'parsed'") == [(PAIRS,)]
+    assert stand_in.calls == PAIRS + 3 * IN_FLIGHT
+
+
+@pytest.mark.weekly
 def test_run_survives_every_end_of_its_process(installation: Installation, stand_in: StandIn) -> None:
     """Nothing is lost or asked twice but the calls in flight, and the same command or a worker continues the run.
 
@@ -189,6 +226,7 @@ def test_run_survives_every_end_of_its_process(installation: Installation, stand
     assert stand_in.calls == PAIRS - answered + ends * IN_FLIGHT
 
 
+@pytest.mark.weekly
 def test_two_processes_share_a_run_and_one_continues_when_the_other_is_killed(
     installation: Installation, stand_in: StandIn
 ) -> None:

@@ -62,13 +62,11 @@ def test_form_offers_the_questions_and_starts_a_run_with_them(
     assert run.judgments.of_every_question().count() == 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("questions", [[], ["length"]])
-def test_form_without_a_known_question_is_shown_again(reader: Client, questions: list[str]) -> None:
+@pytest.mark.parametrize(("name", "questions"), [("start", []), ("estimate", ["length"])])
+def test_form_without_a_known_question_is_shown_again(reader: Client, name: str, questions: list[str]) -> None:
     make_judge("coin")
     data = {"judge": "judy", "in_flight": 4, "questions": questions}
-    for name in ("start", "estimate"):
-        assert reader.post(reverse(f"judging:{name}", args=["tea"]), data).status_code == 422
+    assert reader.post(reverse(f"judging:{name}", args=["tea"]), data).status_code == 422
     assert not JudgeRun.objects.exists()
 
 

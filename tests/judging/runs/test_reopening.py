@@ -49,6 +49,7 @@ def statuses() -> list[str]:
     return list(Judgment.objects.of_every_question().order_by("pk").values_list("status", flat=True))
 
 
+@pytest.mark.any_engine
 def test_unparsed_without_an_answer_are_asked_again_and_no_others() -> None:
     run = lost_run([REJECTED] * 3, ["?"] * 9, ["A"] * 3)
     assert statuses() == ["unparsed", "unparsed", "parsed"]
@@ -72,6 +73,7 @@ def test_only_the_missing_answers_are_asked_for_and_what_was_paid_stays_counted(
     assert after.cost == before.cost * 7 / 6  # type: ignore[operator]
 
 
+@pytest.mark.any_engine
 def test_answers_that_came_from_the_cache_stay_cached_ones() -> None:
     run = lost_run([REJECTED, *["?"] * 6])
     twin = make_judge("polled", endpoint=run.judge.endpoint, name="twin")
@@ -85,6 +87,7 @@ def test_answers_that_came_from_the_cache_stay_cached_ones() -> None:
     assert other.judgments.of_every_question().values_list("status", "calls", "cached").get() == ("parsed", 7, 6)
 
 
+@pytest.mark.any_engine
 def test_missing_answer_that_another_run_fetched_since_is_taken_from_the_cache() -> None:
     run = lost_run([REJECTED] * 3)
     judge_with(
@@ -96,6 +99,7 @@ def test_missing_answer_that_another_run_fetched_since_is_taken_from_the_cache()
     assert (client.bodies, set(statuses())) == ([], {"parsed"})
 
 
+@pytest.mark.any_engine
 def test_errors_are_opened_apart_from_the_unparsed() -> None:
     run = lost_run([REJECTED] * 3, [REJECTED] * 3)
     Judgment.objects.of_every_question().filter(pk=Judgment.objects.of_every_question().latest("pk").pk).update(
@@ -123,6 +127,7 @@ def test_run_without_anything_lost_stays_as_it_is() -> None:
     assert (JudgeRun.objects.get().status, Event.objects.count()) == ("done", 0)
 
 
+@pytest.mark.any_engine
 def test_run_that_has_not_ended_is_refused() -> None:
     run = lost_run([REJECTED] * 3, ["A"] * 3)
     assert retry_run(run=run, unparsed=True).total == 1
@@ -133,6 +138,7 @@ def test_run_that_has_not_ended_is_refused() -> None:
         retry_run(run=JudgeRun.objects.get(), unparsed=True)
 
 
+@pytest.mark.any_engine
 def test_judge_that_calls_no_endpoint_is_refused() -> None:
     judge_with(ScriptedClient(), make_study(), make_judge("coin"))
     with pytest.raises(BadSettings, match="method coin asks no endpoint"):
@@ -166,6 +172,7 @@ def test_command_asks_again_what_was_lost_after_the_repair(settings: Any, capsys
         pytest.param(["999999", "--errors"], "there is no run 999999; run_status STUDY lists", id="no run"),
     ],
 )
+@pytest.mark.any_engine
 def test_command_says_what_it_needs(given: list[str], told: str) -> None:
     with pytest.raises(CommandError, match=told):
         call_command("retry_run", *given)

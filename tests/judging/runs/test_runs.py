@@ -49,6 +49,7 @@ def test_coin_is_tossed_again_for_each_repeat() -> None:
     assert {1, 2} == {len(found) for found in verdicts}
 
 
+@pytest.mark.any_engine
 def test_method_that_can_not_judge_the_task_is_refused_before_anything_is_made() -> None:
     with pytest.raises(BadSettings, match="no wording for nonsense"):
         start_run(study=make_study(), judge=make_judge(task="nonsense"))
@@ -64,6 +65,7 @@ def test_method_that_can_not_judge_the_task_is_refused_before_anything_is_made()
         pytest.param(PRICED, "NaN", "must be a sum of money", id="not a number"),
     ],
 )
+@pytest.mark.any_engine
 def test_cap_that_can_not_be_kept_is_refused(prices: dict[str, Any], cap: str, reason: str) -> None:
     judge = make_judge(endpoint=make_endpoint(**prices))
     with pytest.raises(BadSettings, match=reason):
@@ -104,6 +106,7 @@ def test_cancelled_run_keeps_what_it_has_and_only_a_new_start_takes_it_up() -> N
 
 
 @pytest.mark.parametrize("status", ["done", "cancelled"])
+@pytest.mark.any_engine
 def test_run_that_has_ended_can_not_be_stopped(status: str) -> None:
     run = start_run(study=make_study(), judge=make_judge("coin"))
     JudgeRun.objects.update(status=status)
@@ -113,6 +116,7 @@ def test_run_that_has_ended_can_not_be_stopped(status: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["queued", "running", "done"])
+@pytest.mark.any_engine
 def test_run_that_is_active_or_done_can_not_be_resumed(status: str) -> None:
     run = start_run(study=make_study(), judge=make_judge("coin"))
     JudgeRun.objects.update(status=status)
@@ -140,6 +144,7 @@ class Slow(ScriptedClient):
 
 
 @pytest.mark.parametrize("stop", [pause_run, cancel_run])
+@pytest.mark.any_engine
 def test_worker_of_a_run_that_is_stopped_stores_what_is_in_flight_and_leaves_cells_open(
     stop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +177,7 @@ def test_run_that_is_continued_before_its_worker_has_drained_is_continued_by_it(
     assert (ended.status, drained, len(client.bodies)) == ("done", ["paused"], 10)
 
 
+@pytest.mark.any_engine
 def test_call_that_never_ends_holds_a_stopped_run_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.0)
     monkeypatch.setattr("judging.calls.engine.DRAIN_SECONDS", 0.0)

@@ -46,6 +46,7 @@ def test_endpoint_is_added_once() -> None:
 @pytest.mark.parametrize(
     "change", [{"model": "small"}, {"base_url": "https://other.example"}, {"key_env": "OTHER_KEY"}]
 )
+@pytest.mark.any_engine
 def test_another_endpoint_under_a_used_name_is_refused(change: dict[str, str]) -> None:
     add_endpoint(**ENDPOINT)
     with pytest.raises(BadSettings, match="endpoint far exists with other settings"):
@@ -53,6 +54,7 @@ def test_another_endpoint_under_a_used_name_is_refused(change: dict[str, str]) -
 
 
 @pytest.mark.parametrize("key_env", KEY_ENVS_REFUSED)
+@pytest.mark.any_engine
 def test_key_in_place_of_a_variables_name_is_refused_and_not_repeated(key_env: str) -> None:
     with pytest.raises(BadSettings) as refused:
         add_endpoint(**{**ENDPOINT, "key_env": key_env})
@@ -60,6 +62,7 @@ def test_key_in_place_of_a_variables_name_is_refused_and_not_repeated(key_env: s
 
 
 @pytest.mark.parametrize("key_env", ["MY_API_KEY", "OPENAI_API_KEY", "HF_TOKEN", "KEY2", "TANDEM_KEY_FOR_BIG"])
+@pytest.mark.any_engine
 def test_variable_made_for_a_key_is_taken(key_env: str) -> None:
     assert add_endpoint(**{**ENDPOINT, "key_env": key_env})[1]
 
@@ -74,6 +77,7 @@ def test_endpoint_on_a_private_network_is_refused(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
+@pytest.mark.any_engine
 def test_time_out_must_be_a_positive_time(timeout: float) -> None:
     with pytest.raises(BadSettings, match="time-out"):
         add_endpoint(**ENDPOINT, timeout_seconds=timeout)
@@ -90,6 +94,7 @@ def test_judge_is_added_once_and_keeps_its_seed() -> None:
     [{"method": "longer"}, {"order": "both"}, {"family": "owls"}, {"seed": 99}],
     ids=lambda change: str(change),
 )
+@pytest.mark.any_engine
 def test_another_judge_under_a_used_name_is_refused(change: dict[str, Any]) -> None:
     add_judge(name="coin", method="coin", seed=1)
     with pytest.raises(BadSettings, match="judge coin exists with other settings"):
@@ -107,12 +112,14 @@ def test_another_judge_under_a_used_name_is_refused(change: dict[str, Any]) -> N
         pytest.param({"method": "coin", "seed": -1}, "seed", id="bad seed"),
     ],
 )
+@pytest.mark.any_engine
 def test_judge_that_can_not_work_is_refused(settings_: dict[str, Any], reason: str) -> None:
     with pytest.raises(AnnotationError, match=reason):
         add_judge(**{"name": "judge", **settings_})
     assert not Judge.objects.exists()
 
 
+@pytest.mark.any_engine
 def test_endpoint_for_a_baseline_and_reserved_parameters_are_refused() -> None:
     endpoint = make_endpoint()
     with pytest.raises(BadSettings, match="takes no endpoint"):
@@ -121,6 +128,7 @@ def test_endpoint_for_a_baseline_and_reserved_parameters_are_refused() -> None:
         add_judge(name="j", method="direct", endpoint=endpoint, params={"n": 3, "model": "x"})
 
 
+@pytest.mark.any_engine
 def test_unknown_names_list_those_that_exist() -> None:
     make_judge()
     with pytest.raises(UnknownJudge, match="no judge jude; there are: judy"):
@@ -155,6 +163,7 @@ def test_starting_again_is_the_same_run() -> None:
 
 
 @pytest.mark.parametrize("in_flight", [0, -1, 100_000])
+@pytest.mark.any_engine
 def test_calls_in_flight_out_of_bounds_are_refused(in_flight: int) -> None:
     with pytest.raises(BadSettings, match="in flight must be between 1"):
         start_run(study=make_study(), judge=make_judge("coin"), in_flight=in_flight)

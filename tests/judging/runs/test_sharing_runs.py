@@ -137,6 +137,7 @@ def test_calls_in_flight_are_shared_out_and_a_newcomer_waits_until_the_others_kn
     assert leases.send_heartbeat(two).in_flight == 10
 
 
+@pytest.mark.any_engine
 def test_odd_calls_in_flight_are_shared_out_whole(run: JudgeRun) -> None:
     JudgeRun.objects.update(in_flight=2)
     workers = [join(run) for _ in range(3)]
@@ -161,6 +162,7 @@ def test_money_under_a_cap_is_given_out_once(run: JudgeRun) -> None:
 
 
 @pytest.mark.parametrize(("price", "granted"), [(Decimal("1.5"), 2), (Decimal(3), 0)])
+@pytest.mark.any_engine
 def test_money_too_little_for_a_call_of_each_worker_is_left_to_one(run: JudgeRun, price: Decimal, granted: int) -> None:
     JudgeRun.objects.update(max_cost=Decimal(2))
     workers = [join(run), join(run)]
@@ -229,22 +231,23 @@ def test_two_workers_fill_one_run_together_and_ask_nothing_twice(monkeypatch: py
 
     with StandIn() as stand_in:
         judge = make_judge(endpoint=make_endpoint(stand_in.base_url), order="both")
-        run = start_run(study=make_study(instances=100), judge=judge, in_flight=8)
+        run = start_run(study=make_study(instances=20), judge=judge, in_flight=8)
         threads = [threading.Thread(target=work, args=(run.pk,)) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(timeout=600)
     assert [one.status for one in ended] == ["done", "done"]
-    assert stand_in.calls == 400
+    assert stand_in.calls == 80
     assert stand_in.most_in_flight <= 8
     assert all(one.progress.calls for one in ended)
-    assert sum(one.progress.ended["parsed"] for one in ended) == 400
+    assert sum(one.progress.ended["parsed"] for one in ended) == 80
     assert not RunWorker.objects.exists()
 
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("_allow_loopback")
+@pytest.mark.any_engine
 def test_worker_that_may_make_no_more_calls_releases_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.0)
     given_back: list[int] = []
@@ -277,8 +280,8 @@ def test_worker_that_may_make_no_more_calls_releases_its_cells(monkeypatch: pyte
 
     monkeypatch.setattr(leases, "send_heartbeat", look)
     client = Crowded()
-    ended = judge_with(client, make_study(instances=20), make_judge(), in_flight=2)
-    assert (ended.status, len(given_back), len(client.bodies)) == ("done", 1, 40)
+    ended = judge_with(client, make_study(instances=8), make_judge(), in_flight=2)
+    assert (ended.status, len(given_back), len(client.bodies)) == ("done", 1, 16)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -319,7 +322,7 @@ def test_worker_that_is_removed_while_it_claims_leaves_no_cell_behind() -> None:
         finally:
             connections.close_all()
 
-    for _ in range(30):
+    for _ in range(12):
         worker, moment = join(run), threading.Barrier(2)
         threads = [
             threading.Thread(target=at, args=(moment, claim, run, worker), kwargs={"limit": 40}),
@@ -338,7 +341,7 @@ def test_worker_that_was_removed_claims_nothing_until_it_has_joined_again(
     db: None, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = make_judge(method, endpoint=make_endpoint() if method == "direct" else None)
-    run = start_run(study=make_study(instances=20), judge=judge)
+    run = start_run(study=make_study(instances=5), judge=judge)
     removed = join(run)
     leases.remove_worker(RunWorker.objects.get(pk=removed.pk))
     assert claim(run, removed, limit=5) == []
@@ -354,7 +357,7 @@ def test_worker_that_was_removed_claims_nothing_until_it_has_joined_again(
     monkeypatch.setattr("judging.runs.execution.claim", reap_first)
     ended = execute(run.pk, stop=StopFlag(), make_client=lambda _: RetryingClient(ScriptedClient(), sleep=no_sleep))
     assert (ended.status, len(reaped)) == ("done", 1)
-    assert run.judgments.of_every_question().filter(status="parsed").count() == 40
+    assert run.judgments.of_every_question().filter(status="parsed").count() == 10
 
 
 def test_claim_passes_over_what_another_one_is_taking_just_now(run: JudgeRun) -> None:
@@ -366,6 +369,7 @@ def test_claim_passes_over_what_another_one_is_taking_just_now(run: JudgeRun) ->
     assert select.endswith("SKIP LOCKED") == connection.features.has_select_for_update_skip_locked
 
 
+@pytest.mark.any_engine
 def test_machine_that_can_not_work_leaves_the_run_to_others(run: JudgeRun) -> None:
     def without_a_key(endpoint: Endpoint) -> RetryingClient:
         raise BadSettings("the key is not set here")

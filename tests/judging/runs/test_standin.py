@@ -99,7 +99,7 @@ FORMS = (
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("how", ["first", "second"])
+@pytest.mark.parametrize("how", [pytest.param("first", marks=pytest.mark.weekly), "second"])
 def test_every_method_reads_what_it_says(standin: StandInProcess, settings: Any, how: str) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     standin.behave(answer=how)

@@ -46,6 +46,7 @@ def test_everything_asked_is_accounted_for(standin: StandInProcess, capsys: pyte
     assert (told["calls"], told["cached"], told["pending"]) == (answered, 0, 0)
 
 
+@pytest.mark.any_engine
 def test_tokens_and_money_are_those_of_the_answers(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint = make_endpoint(standin.base_url, **PRICES)
     study = make_study()

@@ -12,7 +12,7 @@ from judging.models import AspectSet, Completion, Judge, JudgeRun
 from tests.judging.builders import make_endpoint, make_study, make_user
 from tests.standin.process import StandInProcess
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 FORM = {"endpoint": "stand-in", "samples": "3", "scheme": "tournament", "aspects": "offline", "in_flight": "4"}
 
 
@@ -51,6 +51,8 @@ def test_estimate_comes_first_and_makes_nothing(reader: Client, standin: StandIn
     assert standin.stats()["calls"] == 0
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.any_engine
 def test_started_run_is_done_by_a_worker_and_hands_its_tables_on(reader: Client) -> None:
     answer = send(reader, "start-tables", variant="mine")
     run = JudgeRun.objects.get()
@@ -68,18 +70,17 @@ def test_started_run_is_done_by_a_worker_and_hands_its_tables_on(reader: Client)
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("name", "changes", "told"),
     [
-        ({"samples": "3", "budget": "15"}, "Give either the tables or the calls for each pair."),
-        ({"samples": ""}, "How many tables are to be drawn for each pair?"),
-        ({"samples": "101"}, "less than or equal to 100"),
-        ({"samples": "40", "scheme": "exact"}, "1,560 comparisons"),
-        ({"params": "scheme=exact"}, "scheme can&#x27;t be given as a parameter as well"),
-        ({"endpoint": "nobody"}, "Select a valid choice"),
-        ({"instances": "i77"}, "i77"),
+        ("make-tables", {"samples": "3", "budget": "15"}, "Give either the tables or the calls for each pair."),
+        ("start-tables", {"samples": ""}, "How many tables are to be drawn for each pair?"),
+        ("start-tables", {"samples": "101"}, "less than or equal to 100"),
+        ("start-tables", {"samples": "40", "scheme": "exact"}, "1,560 comparisons"),
+        ("start-tables", {"params": "scheme=exact"}, "scheme can&#x27;t be given as a parameter as well"),
+        ("start-tables", {"endpoint": "nobody"}, "Select a valid choice"),
+        ("start-tables", {"instances": "i77"}, "i77"),
     ],
 )
-@pytest.mark.parametrize("name", ["make-tables", "start-tables"])
 def test_wrong_input_is_said_at_the_form_and_starts_nothing(
     reader: Client, name: str, changes: dict[str, str], told: str
 ) -> None:

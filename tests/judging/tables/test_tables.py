@@ -48,6 +48,7 @@ def new_run(study: Study, judge: Judge, **settings: object) -> JudgeRun:
         pytest.param(None, None, NONE, id="both are missing"),
     ],
 )
+@pytest.mark.any_engine
 def test_both_orders_become_one_verdict(ab: int | None, ba: int | None, verdict: float) -> None:
     study = make_study(instances=1, k=1)
     run = new_run(study, make_judge("coin", order="both"))
@@ -71,6 +72,7 @@ def test_both_orders_become_one_verdict(ab: int | None, ba: int | None, verdict:
         pytest.param((A, 0.1), None, NONE, id="one order was not asked"),
     ],
 )
+@pytest.mark.any_engine
 def test_probabilities_of_both_orders_are_averaged_on_request(
     ab: tuple[int | None, float | None], ba: tuple[int | None, float | None] | None, verdict: float
 ) -> None:

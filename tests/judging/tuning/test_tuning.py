@@ -98,7 +98,9 @@ def judge() -> Judge:
 
 
 @pytest.mark.slow
-def test_the_settings_that_agree_best_make_a_frozen_judge(study: Study, judge: Judge) -> None:
+def test_the_settings_that_agree_best_make_a_frozen_judge_for_the_held_out_instances(
+    study: Study, judge: Judge
+) -> None:
     judge.params["verdict_schema"] = "auto"
     judge.save()
     tuning = search(start_tuning(asked_for(study, judge))).work()
@@ -130,18 +132,26 @@ def test_the_settings_that_agree_best_make_a_frozen_judge(study: Study, judge: J
     judge.refresh_from_db()
     assert (judge.method, judge.tuned) == ("direct", {})
 
+    # No instance used for tuning is asked in audits and rankings.
+    used, kept = set(tuning.plan["choosing"]) | set(tuning.plan["shown"]), set(tuning.plan["held_out"])
+    assert used.isdisjoint(kept)
+    assert len(used) + len(kept) == INSTANCES
+    asked = start_stress(StressTest(study, tuned, ("position",))).answers
+    assert set(asked.values_list("pair__matchup__instance", flat=True)) == kept
+    assert {one.instance for one in read_text_sets(study, judge=tuned)[0]} == kept
+    for like in (asker(tuned), auditor(Audit(study, tuned))):
+        assert like.name != tuned.name
+        assert like.tuned == tuned.tuned
+    stored = start_on_demand(study=study, judge=tuned).judge
+    assert (stored.name, stored.tuned) == ("judy-tuned-rank", tuned.tuned)
 
-def test_no_instance_used_for_tuning_stands_in_findings(study: Study, judge: Judge) -> None:
-    tuning = search(start_tuning(asked_for(study, judge))).work()
-    used = set(tuning.plan["choosing"]) | set(tuning.plan["shown"])
-    assert used.isdisjoint(tuning.plan["held_out"])
-    assert len(used) + len(tuning.plan["held_out"]) == INSTANCES
-    run = start_run(study=study, judge=tuning.tuned)
+    # Nor stands one in findings.
+    run = start_run(study=study, judge=tuned)
     for cell in run.judgments.of_question(0):
         Judgment.objects.of_question(0).filter(pk=cell.pk).update(status="parsed", verdict=-1)
-    said = verdicts_by_pair(study, tuning.tuned)
+    said = verdicts_by_pair(study, tuned)
     pairs = {pair.pk: pair.matchup.instance_id for pair in pairs_in(study)}
-    assert {pairs[pair] for pair in said} == set(tuning.plan["held_out"])
+    assert {pairs[pair] for pair in said} == kept
     assert [one.judge.name for one in judges_of(study)] == ["judy-tuned"]  # no candidate
     found = findings(study)
     assert found["tuned_judges"] == [
@@ -153,20 +163,6 @@ def test_no_instance_used_for_tuning_stands_in_findings(study: Study, judge: Jud
     ]
     [against] = found["judges_against_people"]
     assert against["overall"]["agreement"]["n"] == 60
-
-
-def test_no_instance_used_for_tuning_is_asked_in_audits_and_rankings(study: Study, judge: Judge) -> None:
-    tuning = search(start_tuning(asked_for(study, judge))).work()
-    tuned, held = tuning.tuned, set(tuning.plan["held_out"])
-    assert tuned is not None
-    asked = start_stress(StressTest(study, tuned, ("position",))).answers
-    assert set(asked.values_list("pair__matchup__instance", flat=True)) == held
-    assert {one.instance for one in read_text_sets(study, judge=tuned)[0]} == held
-    for like in (asker(tuned), auditor(Audit(study, tuned))):
-        assert like.name != tuned.name
-        assert like.tuned == tuned.tuned
-    stored = start_on_demand(study=study, judge=tuned).judge
-    assert (stored.name, stored.tuned) == ("judy-tuned-rank", tuned.tuned)
 
 
 def test_examples_are_drawn_from_votes_and_choose_nothing(study: Study, judge: Judge) -> None:
