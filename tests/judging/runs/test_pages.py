@@ -1,6 +1,5 @@
 """The judges' pages: who sees them, what they show, and that they work without JavaScript."""
 
-import itertools
 import re
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,69 +7,42 @@ from decimal import ROUND_UP, Decimal
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Pair, Study
 from judging.core.fields import CapField, ParametersField
-from judging.endpoints.chat_answers import ChatAnswer
 from judging.models import Judge, JudgeRun, Judgment, PromptFile, RunWorker
-from judging.runs import views
 from judging.runs.estimates import estimate
 from judging.runs.services import start_run
-from tests.fakes import Body, ScriptedClient
-from tests.judging.builders import fill, judge_with, make_endpoint, make_judge, make_study, make_user, pairs_in
+from tests.judging.builders import fill, make_endpoint, make_judge, make_study, make_user, pairs_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-POLLED = "hx-trigger"
 
 
-class Picky(ScriptedClient):
-    """Says nothing that can be read of the first pair, declines the second one, and likes what it sees first."""
-
-    async def complete(self, body: Body) -> ChatAnswer:
-        """Answer by what is asked, in whatever order that comes."""
-        asked = str(body["messages"])
-        if "Heron 0 on talk 0" in asked:
-            self.then = "<b>Hm</b>"
-        elif "Heron 1 on talk 0" in asked:
-            self.then = "I'm sorry, I can't."
-        else:
-            self.then = "Comparison: <i>nice</i>.\nPreferred: A"
-        return await super().complete(body)
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    """Store a study with its researcher once for all tests; return its number."""
+    with django_db_blocker.unblock():
+        study = make_study()
+        make_user("rea", "researcher", study)
+        return study.pk
 
 
 @pytest.fixture
-def study() -> Study:
-    return make_study()
+def study(stored: int) -> Study:
+    return Study.objects.get(pk=stored)
 
 
 @pytest.fixture
 def researcher(client: Client, study: Study) -> Client:
-    client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
+    rea = get_user_model().objects.get(username="rea")
+    client.force_login(rea, backend="django.contrib.auth.backends.ModelBackend")
     return client
-
-
-@pytest.fixture
-def run(study: Study) -> JudgeRun:
-    judge_with(Picky(), study, make_judge(), in_flight=1)
-    return JudgeRun.objects.get()
-
-
-def pages(run: JudgeRun) -> list[str]:
-    judgment = run.judgments.of_every_question().earliest("pk")
-    return [
-        reverse("judging:judges", args=["tea"]),
-        reverse("judging:run", args=["tea", run.pk]),
-        reverse("judging:judgment", args=["tea", judgment.pk]),
-        reverse("judging:judgments", args=["tea", run.pk]),
-        reverse("judging:compare", args=["tea"]) + f"?first={run.judge.name}&second=@people",
-    ]
 
 
 def text_of(client: Client, address: str, **more: Any) -> str:
@@ -79,81 +51,9 @@ def text_of(client: Client, address: str, **more: Any) -> str:
     return answer.content.decode()
 
 
-def test_pages_of_another_study_do_not_show_this_ones(researcher: Client, run: JudgeRun) -> None:
-    other = make_study("coffee", instances=1)
-    researcher.force_login(make_user("rob", "researcher", other), backend="django.contrib.auth.backends.ModelBackend")
-    judgment = run.judgments.of_every_question().earliest("pk")
-    assert researcher.get(reverse("judging:run", args=["coffee", run.pk])).status_code == 404
-    assert researcher.get(reverse("judging:judgments", args=["coffee", run.pk])).status_code == 404
-    assert researcher.get(reverse("judging:judgment", args=["coffee", judgment.pk])).status_code == 404
-    assert researcher.post(reverse("judging:steer", args=["coffee", run.pk]), {"action": "pause"}).status_code == 404
-    asked = researcher.get(reverse("judging:compare", args=["coffee"]), {"first": "judy", "second": "@people"})
-    assert asked.status_code == 422  # the judge never ran there, so it is no choice
-
-
-def test_parameters_may_have_any_name(researcher: Client, study: Study) -> None:
-    judge_with(Picky(), study, make_judge(params={"items": "x", "keys": 1}), in_flight=1)
-    for page in pages(JudgeRun.objects.get()):
-        answer = researcher.get(page)
-        assert answer.status_code == 200
-    assert "items=x" in researcher.get(reverse("judging:judges", args=[study.slug])).content.decode()
-
-
-def test_run_page_shows_counts_that_add_up_and_escapes_what_models_wrote(researcher: Client, run: JudgeRun) -> None:
-    page = text_of(researcher, pages(run)[1])
-    for name, count in {"asked": 6, "a": 4, "tie": 0, "b": 0, "unparsed": 1, "refused": 1, "errors": 0}.items():
-        assert f'data-count="{name}"' in page
-        assert f">{count}</a></td>" in page[page.index(f'data-count="{name}"') :][:120]
-    assert "A 4 + tie 0 + B 0 + unparsed 1 + refused 1 + errors 0 = 6 asked" in page
-    assert "&lt;b&gt;Hm&lt;/b&gt;" in page
-    assert "<b>Hm</b>" not in page
-    assert "100.0%" in page  # the first shown text won every time
-    assert POLLED not in page  # nothing moves any more
-
-
-def test_no_page_holds_inline_script_or_style(researcher: Client, run: JudgeRun) -> None:
-    for page in pages(run):
-        text = text_of(researcher, page)
-        main = text[text.index("<main") : text.index("</main>")]
-        assert "<script" not in main
-        assert "style=" not in main
-        assert "onclick" not in main
-
-
-@pytest.mark.parametrize("status", ["queued", "running"])
-def test_moving_run_is_polled_and_the_partial_is_the_progress_alone(
-    researcher: Client, run: JudgeRun, status: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(views, "perf_counter", lambda: 0.0)
-    JudgeRun.objects.update(status=status)
-    page = pages(run)[1]
-    assert 'hx-trigger="every 2s, wake"' in text_of(researcher, page)
-    partial = text_of(researcher, page, headers={"HX-Request": "true"})
-    assert partial.lstrip().startswith("<section")
-    assert "<progress" in partial
-    assert "<html" not in partial
-
-
-def test_a_page_that_was_polled_is_loaded_again_when_its_run_has_ended(researcher: Client, run: JudgeRun) -> None:
-    """Place and length, which are not polled, were computed before there were verdicts."""
-    JudgeRun.objects.update(status="running")
-    assert "HX-Refresh" not in researcher.get(pages(run)[1], headers={"HX-Request": "true"}).headers
-    JudgeRun.objects.update(status="done")
-    assert researcher.get(pages(run)[1], headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
-
-
 def test_the_field_of_the_endpoint_leads_to_where_one_is_added(researcher: Client, study: Study) -> None:
     page = text_of(researcher, reverse("judging:judges", args=["tea"]))
     assert f'Set up by site admins under <a href="{reverse("judging:endpoints")}">Endpoints</a>' in page
-
-
-@pytest.mark.parametrize(("seconds", "every"), [(0.05, 2), (0.5, 10), (60.0, 300)])
-def test_run_that_takes_long_to_count_is_polled_less_often(
-    researcher: Client, run: JudgeRun, monkeypatch: pytest.MonkeyPatch, seconds: float, every: int
-) -> None:
-    monkeypatch.setattr(views, "perf_counter", itertools.count(0.0, seconds).__next__)
-    JudgeRun.objects.update(status="running")
-    assert f'hx-trigger="every {every}s, wake"' in text_of(researcher, pages(run)[1])
 
 
 def test_progress_tells_pace_workers_and_what_is_left(researcher: Client, study: Study) -> None:
@@ -207,18 +107,6 @@ def test_money_is_known_partly_known_or_unknown(researcher: Client, study: Study
     assert "a verdict" not in page[page.index('data-count="cost"') :][:600]
 
 
-def test_failed_run_says_why_and_offers_to_resume(researcher: Client, run: JudgeRun) -> None:
-    JudgeRun.objects.update(status="failed", message="HTTP 401: <who> are you")
-    page = text_of(researcher, pages(run)[1])
-    assert "HTTP 401: &lt;who&gt; are you" in page
-    assert 'value="resume"' in page
-    assert "Run again" not in page
-    JudgeRun.objects.update(status="done")
-    page = text_of(researcher, pages(run)[1])
-    assert "Run again" in page
-    assert 'value="resume"' not in page
-
-
 def test_run_is_paused_resumed_and_cancelled_by_button(
     researcher: Client, study: Study, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -234,56 +122,12 @@ def test_run_is_paused_resumed_and_cancelled_by_button(
     assert researcher.get(address).status_code == 405
 
 
-def test_judgment_page_shows_what_was_sent_and_how_it_was_read(researcher: Client, run: JudgeRun) -> None:
-    page = text_of(researcher, pages(run)[2])
-    assert "What was said in talk 0." in page
-    assert page.count('data-read="unparsed"') == 3
-    assert [f"Attempt {number}." in page for number in (2, 3)] == [True, True]
-    assert "&lt;b&gt;Hm&lt;/b&gt;" in page
-    assert "Tokens in: 11" in page
-    assert "Ended by: stop." in page
-    read = run.judgments.of_every_question().filter(status="parsed").earliest("pk")
-    page = text_of(researcher, reverse("judging:judgment", args=["tea", read.pk]))
-    assert '<strong data-read="read">first</strong>' in page
-    assert "A (heron) is preferred" in page
-    assert "&lt;i&gt;nice&lt;/i&gt;" in page
-    refused = run.judgments.of_every_question().get(status="refused")
-    page = text_of(researcher, reverse("judging:judgment", args=["tea", refused.pk]))
-    assert 'data-read="refused"' in page
-    assert "never reused" in page
-
-
-def test_judgment_page_says_which_answers_were_there_before(researcher: Client, study: Study, run: JudgeRun) -> None:
-    Judgment.objects.of_every_question().delete()
-    JudgeRun.objects.all().delete()
-    judge_with(ScriptedClient([]), study, Judge.objects.get())
-    again = JudgeRun.objects.get().judgments.of_every_question().filter(cached__gt=0).earliest("pk")
-    assert "it was there before this run began" in text_of(
-        researcher, reverse("judging:judgment", args=["tea", again.pk])
-    )
-
-
-def test_judgment_page_keeps_answers_that_the_method_would_not_ask_for_today(
-    researcher: Client, study: Study, run: JudgeRun
-) -> None:
-    Judge.objects.update(params={"temperature": 1})
-    page = text_of(researcher, pages(run)[2])
-    assert page.count("Not asked by the method as it is now.") == 3
-    assert "&lt;b&gt;Hm&lt;/b&gt;" in page
-
-
 def test_judgment_page_of_an_open_cell_shows_what_will_be_sent(researcher: Client, study: Study) -> None:
     run = start_run(study=study, judge=make_judge())
-    page = text_of(researcher, pages(run)[2])
+    judgment = run.judgments.of_every_question().earliest("pk")
+    page = text_of(researcher, reverse("judging:judgment", args=["tea", judgment.pk]))
     assert "To be sent" in page
     assert page.count("What was said in talk 0.") > 1  # the source, and the message
-
-
-def test_pages_name_the_model_and_not_where_it_is(researcher: Client, run: JudgeRun) -> None:
-    for address in pages(run)[:3]:
-        page = text_of(researcher, address)
-        assert "small" in page
-        assert "models.example" not in page
 
 
 def test_judgments_are_listed_by_outcome_order_question_and_data_set(researcher: Client, study: Study) -> None:
@@ -609,51 +453,6 @@ def test_comparison_asks_what_to_compare(researcher: Client, study: Study) -> No
     page = text_of(researcher, address)
     assert '<option value="@people">' in page
     assert "disagreements on" not in page
-
-
-def test_pages_take_the_same_number_of_queries_however_much_they_show(
-    researcher: Client, study: Study, run: JudgeRun
-) -> None:
-    def queries() -> list[int]:
-        found = []
-        for page in pages(run):
-            with CaptureQueriesContext(connection) as context:
-                assert researcher.get(page).status_code == 200
-            found.append(len(context))
-        return found
-
-    before = queries()
-    for number in range(5):
-        start_run(study=study, judge=make_judge("coin", name=f"coin-{number}"))
-    more = make_study("more", instances=4)
-    for pair in pairs_in(more):  # as if the study had grown
-        pair.matchup.instance.study = study
-        pair.matchup.instance.instance_id += " more"
-        pair.matchup.instance.position += 10
-        pair.matchup.instance.save()
-        fill(run, pair, "ab", verdict=1)
-    Judgment.objects.of_every_question().filter(run=run, status="parsed", verdict=-1).update(
-        status="refused", verdict=None
-    )
-    assert queries() == before
-    assert max(before) <= 24
-
-
-def test_admin_lists_every_table(client: Client, run: JudgeRun) -> None:
-    boss = make_user("boss")
-    boss.is_staff = boss.is_superuser = True
-    boss.save()
-    client.force_login(boss, backend="django.contrib.auth.backends.ModelBackend")
-    for model in ("endpoint", "judge", "judgerun", "completion", "judgment"):
-        assert client.get(reverse(f"admin:judging_{model}_changelist")).status_code == 200
-    judgment = run.judgments.of_every_question().earliest("pk")
-    assert client.get(reverse("admin:judging_judgment_change", args=[judgment.pk])).status_code == 200
-    answer = client.post(
-        reverse("admin:judging_endpoint_add"),
-        {"name": "in", "base_url": "http://10.0.0.1/", "model": "m", "timeout_seconds": 60, "key_env": "sk-1"},
-    )
-    assert b"ENDPOINT_ALLOWLIST" in answer.content
-    assert b"never give the key itself" in answer.content
 
 
 def test_run_page_says_when_pairs_have_no_source_text(researcher: Client, study: Study) -> None:

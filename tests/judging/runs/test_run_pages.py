@@ -1,0 +1,243 @@
+"""The pages of a judge's run with read, unread and declined answers: what they show, and when they are polled."""
+
+import itertools
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Study
+from judging.endpoints.chat_answers import ChatAnswer
+from judging.models import Judge, JudgeRun, Judgment
+from judging.runs import views
+from judging.runs.services import start_run
+from tests.fakes import Body, ScriptedClient
+from tests.judging.builders import fill, judge_with, make_judge, make_study, make_user, pairs_in
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+POLLED = "hx-trigger"
+
+
+class Picky(ScriptedClient):
+    """Says nothing that can be read of the first pair, declines the second one, and likes what it sees first."""
+
+    async def complete(self, body: Body) -> ChatAnswer:
+        """Answer by what is asked, in whatever order that comes."""
+        asked = str(body["messages"])
+        if "Heron 0 on talk 0" in asked:
+            self.then = "<b>Hm</b>"
+        elif "Heron 1 on talk 0" in asked:
+            self.then = "I'm sorry, I can't."
+        else:
+            self.then = "Comparison: <i>nice</i>.\nPreferred: A"
+        return await super().complete(body)
+
+
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    """Store a study with its researcher and a run once for all tests; return the run's number."""
+    with django_db_blocker.unblock():
+        study = make_study()
+        make_user("rea", "researcher", study)
+        # Parameters may have any name, also of what templates look up.
+        judge_with(Picky(), study, make_judge(params={"items": "x", "keys": 1}), in_flight=1)
+        return JudgeRun.objects.get().pk
+
+
+@pytest.fixture
+def run(stored: int) -> JudgeRun:
+    return JudgeRun.objects.get(pk=stored)
+
+
+@pytest.fixture
+def study(run: JudgeRun) -> Study:
+    return run.study
+
+
+@pytest.fixture
+def researcher(client: Client, study: Study) -> Client:
+    rea = get_user_model().objects.get(username="rea")
+    client.force_login(rea, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def pages(run: JudgeRun) -> list[str]:
+    judgment = run.judgments.of_every_question().earliest("pk")
+    return [
+        reverse("judging:judges", args=["tea"]),
+        reverse("judging:run", args=["tea", run.pk]),
+        reverse("judging:judgment", args=["tea", judgment.pk]),
+        reverse("judging:judgments", args=["tea", run.pk]),
+        reverse("judging:compare", args=["tea"]) + f"?first={run.judge.name}&second=@people",
+    ]
+
+
+def text_of(client: Client, address: str, **more: Any) -> str:
+    answer = client.get(address, **more)
+    assert answer.status_code == 200, address
+    return answer.content.decode()
+
+
+def test_pages_of_another_study_do_not_show_this_ones(researcher: Client, run: JudgeRun) -> None:
+    other = make_study("coffee", instances=1)
+    researcher.force_login(make_user("rob", "researcher", other), backend="django.contrib.auth.backends.ModelBackend")
+    judgment = run.judgments.of_every_question().earliest("pk")
+    assert researcher.get(reverse("judging:run", args=["coffee", run.pk])).status_code == 404
+    assert researcher.get(reverse("judging:judgments", args=["coffee", run.pk])).status_code == 404
+    assert researcher.get(reverse("judging:judgment", args=["coffee", judgment.pk])).status_code == 404
+    assert researcher.post(reverse("judging:steer", args=["coffee", run.pk]), {"action": "pause"}).status_code == 404
+    asked = researcher.get(reverse("judging:compare", args=["coffee"]), {"first": "judy", "second": "@people"})
+    assert asked.status_code == 422  # the judge never ran there, so it is no choice
+
+
+def test_run_page_shows_counts_that_add_up_and_escapes_what_models_wrote(researcher: Client, run: JudgeRun) -> None:
+    page = text_of(researcher, pages(run)[1])
+    for name, count in {"asked": 6, "a": 4, "tie": 0, "b": 0, "unparsed": 1, "refused": 1, "errors": 0}.items():
+        assert f'data-count="{name}"' in page
+        assert f">{count}</a></td>" in page[page.index(f'data-count="{name}"') :][:120]
+    assert "A 4 + tie 0 + B 0 + unparsed 1 + refused 1 + errors 0 = 6 asked" in page
+    assert "&lt;b&gt;Hm&lt;/b&gt;" in page
+    assert "<b>Hm</b>" not in page
+    assert "100.0%" in page  # the first shown text won every time
+    assert POLLED not in page  # nothing moves any more
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_moving_run_is_polled_and_the_partial_is_the_progress_alone(
+    researcher: Client, run: JudgeRun, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "perf_counter", lambda: 0.0)
+    JudgeRun.objects.update(status=status)
+    page = pages(run)[1]
+    assert 'hx-trigger="every 2s, wake"' in text_of(researcher, page)
+    partial = text_of(researcher, page, headers={"HX-Request": "true"})
+    assert partial.lstrip().startswith("<section")
+    assert "<progress" in partial
+    assert "<html" not in partial
+
+
+def test_a_page_that_was_polled_is_loaded_again_when_its_run_has_ended(researcher: Client, run: JudgeRun) -> None:
+    """Place and length, which are not polled, were computed before there were verdicts."""
+    JudgeRun.objects.update(status="running")
+    assert "HX-Refresh" not in researcher.get(pages(run)[1], headers={"HX-Request": "true"}).headers
+    JudgeRun.objects.update(status="done")
+    assert researcher.get(pages(run)[1], headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
+
+
+@pytest.mark.parametrize(("seconds", "every"), [(0.05, 2), (0.5, 10), (60.0, 300)])
+def test_run_that_takes_long_to_count_is_polled_less_often(
+    researcher: Client, run: JudgeRun, monkeypatch: pytest.MonkeyPatch, seconds: float, every: int
+) -> None:
+    monkeypatch.setattr(views, "perf_counter", itertools.count(0.0, seconds).__next__)
+    JudgeRun.objects.update(status="running")
+    assert f'hx-trigger="every {every}s, wake"' in text_of(researcher, pages(run)[1])
+
+
+def test_failed_run_says_why_and_offers_to_resume(researcher: Client, run: JudgeRun) -> None:
+    JudgeRun.objects.update(status="failed", message="HTTP 401: <who> are you")
+    page = text_of(researcher, pages(run)[1])
+    assert "HTTP 401: &lt;who&gt; are you" in page
+    assert 'value="resume"' in page
+    assert "Run again" not in page
+    JudgeRun.objects.update(status="done")
+    page = text_of(researcher, pages(run)[1])
+    assert "Run again" in page
+    assert 'value="resume"' not in page
+
+
+def test_judgment_page_shows_what_was_sent_and_how_it_was_read(researcher: Client, run: JudgeRun) -> None:
+    page = text_of(researcher, pages(run)[2])
+    assert "What was said in talk 0." in page
+    assert page.count('data-read="unparsed"') == 3
+    assert [f"Attempt {number}." in page for number in (2, 3)] == [True, True]
+    assert "&lt;b&gt;Hm&lt;/b&gt;" in page
+    assert "Tokens in: 11" in page
+    assert "Ended by: stop." in page
+    read = run.judgments.of_every_question().filter(status="parsed").earliest("pk")
+    page = text_of(researcher, reverse("judging:judgment", args=["tea", read.pk]))
+    assert '<strong data-read="read">first</strong>' in page
+    assert "A (heron) is preferred" in page
+    assert "&lt;i&gt;nice&lt;/i&gt;" in page
+    refused = run.judgments.of_every_question().get(status="refused")
+    page = text_of(researcher, reverse("judging:judgment", args=["tea", refused.pk]))
+    assert 'data-read="refused"' in page
+    assert "never reused" in page
+
+
+def test_judgment_page_says_which_answers_were_there_before(researcher: Client, study: Study, run: JudgeRun) -> None:
+    Judgment.objects.of_every_question().delete()
+    JudgeRun.objects.all().delete()
+    judge_with(ScriptedClient([]), study, Judge.objects.get())
+    again = JudgeRun.objects.get().judgments.of_every_question().filter(cached__gt=0).earliest("pk")
+    assert "it was there before this run began" in text_of(
+        researcher, reverse("judging:judgment", args=["tea", again.pk])
+    )
+
+
+def test_judgment_page_keeps_answers_that_the_method_would_not_ask_for_today(
+    researcher: Client, study: Study, run: JudgeRun
+) -> None:
+    Judge.objects.update(params={"temperature": 1})
+    page = text_of(researcher, pages(run)[2])
+    assert page.count("Not asked by the method as it is now.") == 3
+    assert "&lt;b&gt;Hm&lt;/b&gt;" in page
+
+
+def test_pages_hold_no_inline_script_and_take_the_same_number_of_queries_however_much_they_show(
+    researcher: Client, study: Study, run: JudgeRun
+) -> None:
+    def queries(texts: list[str]) -> list[int]:
+        found = []
+        for page in pages(run):
+            with CaptureQueriesContext(connection) as context:
+                texts.append(text_of(researcher, page))
+            found.append(len(context))
+        return found
+
+    shown: list[str] = []
+    before = queries(shown)
+    assert "items=x" in shown[0]
+    for text in shown:
+        main = text[text.index("<main") : text.index("</main>")]
+        assert "<script" not in main
+        assert "style=" not in main
+        assert "onclick" not in main
+    for text in shown[:3]:  # the model is named, and not where it is
+        assert "small" in text
+        assert "models.example" not in text
+
+    for number in range(5):
+        start_run(study=study, judge=make_judge("coin", name=f"coin-{number}"))
+    more = make_study("more", instances=4)
+    for pair in pairs_in(more):  # as if the study had grown
+        pair.matchup.instance.study = study
+        pair.matchup.instance.instance_id += " more"
+        pair.matchup.instance.position += 10
+        pair.matchup.instance.save()
+        fill(run, pair, "ab", verdict=1)
+    Judgment.objects.of_every_question().filter(run=run, status="parsed", verdict=-1).update(
+        status="refused", verdict=None
+    )
+    assert queries([]) == before
+    assert max(before) <= 24
+
+
+def test_admin_lists_every_table(client: Client, run: JudgeRun) -> None:
+    boss = make_user("boss")
+    boss.is_staff = boss.is_superuser = True
+    boss.save()
+    client.force_login(boss, backend="django.contrib.auth.backends.ModelBackend")
+    for model in ("endpoint", "judge", "judgerun", "completion", "judgment"):
+        assert client.get(reverse(f"admin:judging_{model}_changelist")).status_code == 200
+    judgment = run.judgments.of_every_question().earliest("pk")
+    assert client.get(reverse("admin:judging_judgment_change", args=[judgment.pk])).status_code == 200
+    answer = client.post(
+        reverse("admin:judging_endpoint_add"),
+        {"name": "in", "base_url": "http://10.0.0.1/", "model": "m", "timeout_seconds": 60, "key_env": "sk-1"},
+    )
+    assert b"ENDPOINT_ALLOWLIST" in answer.content
+    assert b"never give the key itself" in answer.content
