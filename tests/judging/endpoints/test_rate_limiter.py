@@ -236,7 +236,7 @@ def test_a_call_that_is_given_up_half_way_leaves_its_place() -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_calls_through_trouble_take_few_tries() -> None:
+def test_many_calls_through_trouble_take_few_tries() -> None:
     rng = random.Random(8)
 
     def trouble(number: int, under_way: int) -> Exception | None:
@@ -245,7 +245,7 @@ def test_ten_thousand_calls_through_trouble_take_few_tries() -> None:
             return TransientFailure("HTTP 429", retry_after=1)
         return TransientFailure("HTTP 500") if drawn < 0.15 else None
 
-    endpoint, results, _ = play(trouble, calls=2000, most=64)
+    endpoint, results, _ = play(trouble, calls=640, most=64)
     assert failed(results) == []
-    assert len(endpoint.times) < 1.2 * 2000
-    assert endpoint.clock.now() < 2.5 * 2000 / 64  # more than a third of the time would be waiting
+    assert len(endpoint.times) < 1.2 * 640
+    assert endpoint.clock.now() < 2.5 * 640 / 64  # more than a third of the time would be waiting

@@ -182,9 +182,8 @@ def test_version_of_an_own_template_is_its_hash() -> None:
     assert own_template("On\r\n$source\r\n") == own_template("On\n$source")
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
+def test_settings_that_cant_be_sent_are_refused(study: Study, sampling: Sampling) -> None:
+    changes: list[tuple[dict[str, Any], str]] = [
         ({"samples": 0}, "samples must be from 1 to 100"),
         ({"samples": 101}, "samples must be"),
         ({"temperature": -0.1}, "temperature must be"),
@@ -199,20 +198,17 @@ def test_version_of_an_own_template_is_its_hash() -> None:
         ({"params": {"x": float("inf")}}, "can't be sent"),
         ({"params": {"x": ["\ud800"]}}, "can't be sent"),
         ({"system_prompt": "\x00"}, "system prompt holds a NUL"),
-    ],
-)
-def test_settings_that_cant_be_sent_are_refused(
-    study: Study, sampling: Sampling, change: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(BadSettings, match=told):
-        start_generating(study, "heron", replace(sampling, **change))
+    ]
+    for change, told in changes:
+        with pytest.raises(BadSettings, match=told):
+            start_generating(study, "heron", replace(sampling, **change))
     assert not GenerationRun.objects.exists()
 
 
-@pytest.mark.parametrize("name", ["", " ", "x" * 201, "a\x00b"])
-def test_name_that_cant_be_stored_is_refused(study: Study, sampling: Sampling, name: str) -> None:
-    with pytest.raises(BadSettings, match="the system's name"):
-        start_generating(study, name, sampling)
+def test_name_that_cant_be_stored_is_refused(study: Study, sampling: Sampling) -> None:
+    for name in ("", " ", "x" * 201, "a\x00b"):
+        with pytest.raises(BadSettings, match="the system's name"):
+            start_generating(study, name, sampling)
 
 
 # What is stored
@@ -329,12 +325,23 @@ def test_refusals_are_told_from_texts_that_sound_alike(text: str, is_text: bool)
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
+        (" \n", "empty"),
+        ("I'm sorry, but I can't help with that.", "refused: I'm sorry"),
+        ("x" * 100_001, "an answer of 100,001 characters"),
+    ],
+    ids=["blank", "refused in words", "far too long"],
+)
+def test_answer_that_is_no_text_says_why(answer: str, why: str) -> None:
+    with pytest.raises(UnparsedVerdict, match=f"^{why}"):
+        read_text(Reply(answer))
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
         pytest.param("", "empty", id="empty"),
-        pytest.param(" \n", "empty", id="blank"),
-        pytest.param("I'm sorry, but I can't help with that.", "refused: I'm sorry", id="refused in words"),
         pytest.param(chat_completion(None, refusal="No."), "refused: No.", id="refused by the API"),
         pytest.param(chat_completion("x", finish_reason="content_filter"), "refused: stopped by", id="filtered"),
-        pytest.param("x" * 100_001, "an answer of 100,001 characters", id="far too long"),
         pytest.param(RejectedCall("HTTP 400: too long"), "rejected: HTTP 400: too long", id="rejected"),
     ],
 )
@@ -423,9 +430,9 @@ def test_further_instances_are_asked_about_alone(study: Study, sampling: Samplin
     assert len(client.bodies) == 6
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
+def test_other_settings_need_another_name(study: Study, sampling: Sampling) -> None:
+    go(study, "heron", sampling, Writer(), selection=InstanceSelection(limit=1))
+    changes: list[tuple[dict[str, Any], str]] = [
         ({"temperature": 0.9}, "temperature 0.5, not 0.9"),
         ({"samples": 4}, "samples 3, not 4"),
         ({"seed": 5}, "seed 0, not 5"),
@@ -433,12 +440,10 @@ def test_further_instances_are_asked_about_alone(study: Study, sampling: Samplin
         ({"template": own_template("On $source", "x.txt")}, "template plain.v1, not x.txt sha256:"),
         ({"max_tokens": 9}, "max_tokens left out, not 9"),
         ({"keep_refusals": True}, "keeping of refusals False, not True"),
-    ],
-)
-def test_other_settings_need_another_name(study: Study, sampling: Sampling, change: dict[str, Any], told: str) -> None:
-    go(study, "heron", sampling, Writer(), selection=InstanceSelection(limit=1))
-    with pytest.raises(BadSettings, match=f"sampled with other settings.*{told}.*choose another system name"):
-        start_generating(study, "heron", replace(sampling, **change))
+    ]
+    for change, told in changes:
+        with pytest.raises(BadSettings, match=f"sampled with other settings.*{told}.*choose another system name"):
+            start_generating(study, "heron", replace(sampling, **change))
     assert GenerationRun.objects.get().temperature == 0.5
 
 

@@ -1,6 +1,7 @@
 """A pair with an empty text is judged and counted as any other."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from io import StringIO
 from typing import Any
@@ -13,12 +14,10 @@ from tests.factories import add_instances, claim, instance_rows, make_annotator,
 from tests.judging.builders import make_endpoint
 from tests.standin.process import StandInProcess
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["longer", "direct"])
-def test_empty_text_is_judged_and_counted(method: str, standin: StandInProcess, settings: Any) -> None:
+def test_empty_text_is_judged_and_counted(standin: StandInProcess, settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     make_endpoint(standin.base_url)
     study = make_study(instances=0)
@@ -26,15 +25,18 @@ def test_empty_text_is_judged_and_counted(method: str, standin: StandInProcess, 
     add_instances(study, [replace(row, generations={"alpha": ["One.", "Two."], "beta": ["", ""]})])
     make_batch(study, pairs=2)
     rate(claim(make_annotator(study)))
-    endpoint = ["--endpoint", Endpoint.objects.get().name] if method == "direct" else []
-    call_command("add_judge", "judge", "--method", method, *endpoint, "--order", "both", stdout=StringIO())
+    for method, endpoint in (("longer", []), ("direct", ["--endpoint", Endpoint.objects.get().name])):
+        call_command("add_judge", method, "--method", method, *endpoint, "--order", "both", stdout=StringIO())
+        call_command("run_judge", study.slug, "--judge", method, stdout=StringIO(), stderr=StringIO())
 
-    call_command("run_judge", study.slug, "--judge", "judge", stdout=StringIO(), stderr=StringIO())
-
-    assert list(Judgment.objects.of_every_question().values_list("status", flat=True)) == ["parsed"] * 4
+    found = Judgment.objects.of_every_question()
+    assert Counter(found.values_list("run__judge__name", "status")) == {
+        ("longer", "parsed"): 4,
+        ("direct", "parsed"): 4,
+    }
+    assert set(found.filter(run__judge__name="longer").values_list("verdict", flat=True)) == {-1}
     out = StringIO()
     call_command("findings", study.slug, "--format", "json", stdout=out)
-    [found] = json.loads(out.getvalue())["configurations"]
-    assert {rater["kind"]: rater["ratings"] for rater in found["raters"]} == {"person": 2, "judge": 2}
-    if method == "longer":
-        assert set(Judgment.objects.of_every_question().values_list("verdict", flat=True)) == {-1}
+    [configuration] = json.loads(out.getvalue())["configurations"]
+    raters = sorted((rater["kind"], rater["ratings"]) for rater in configuration["raters"])
+    assert raters == [("judge", 2), ("judge", 2), ("person", 2)]

@@ -264,15 +264,15 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, *, after: bo
     ],
 )
 def test_kill_costs_nothing(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch, name: str, after: bool) -> None:
-    run = batch_run(standin, "prepair", instances=2)
+    run = batch_run(standin, "prepair", instances=1)
     kill_at(monkeypatch, OpenAIClient, name, after=after)
     with pytest.raises(Killed):
         work(run)
     start_run(study=run.study, judge=run.judge)
     assert work(run).status == "done"
-    assert count_judgments(run.judgments.of_every_question()).parsed == 4
+    assert count_judgments(run.judgments.of_every_question()).parsed == 2
     told = standin.stats()
-    assert (told["answered"], told["repeated"], handed_in(standin)) == (12, 0, 2)
+    assert (told["answered"], told["repeated"], handed_in(standin)) == (6, 0, 2)
 
 
 def test_answers_of_no_use_are_paid_for_once_however_often_their_batch_is_collected(
