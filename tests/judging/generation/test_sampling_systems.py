@@ -65,15 +65,22 @@ class Writer(ScriptedClient):
         return await super().complete(body)
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    """Store the study once for all tests; return its number."""
+    with django_db_blocker.unblock():
+        found = make_study(instances=0)
+        rows = [json.dumps({"instance_id": f"s{n}", "source": f"What was said in talk {n}."}) for n in range(4)]
+        import_study(
+            data="\n".join(rows).encode(), name="sources.jsonl", slug=found.slug, dataset="talk", sources_only=True
+        )
+        found.systems.all().delete()
+        return found.pk
+
+
 @pytest.fixture
-def study() -> Study:
-    found = make_study(instances=0)
-    rows = [json.dumps({"instance_id": f"s{n}", "source": f"What was said in talk {n}."}) for n in range(4)]
-    import_study(
-        data="\n".join(rows).encode(), name="sources.jsonl", slug=found.slug, dataset="talk", sources_only=True
-    )
-    found.systems.all().delete()
-    return found
+def study(stored: int) -> Study:
+    return Study.objects.get(pk=stored)
 
 
 @pytest.fixture
@@ -623,8 +630,6 @@ def command(*arguments: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.any_engine
 def test_command_over_http(standin: StandInProcess, study: Study, settings: Any, tmp_path: Path) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     standin.behave(text="A short summary.")
@@ -653,8 +658,6 @@ def test_command_over_http(standin: StandInProcess, study: Study, settings: Any,
     assert "4 instances have its texts; calls 8" in command("tea", "--show")
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.any_engine
 def test_command_gets_through_an_endpoint_with_faults(standin: StandInProcess, study: Study, settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     standin.behave(text="A text.", refuse=1.0)

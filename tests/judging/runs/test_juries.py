@@ -42,14 +42,21 @@ def member(
     return judge
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    """Store the study once for all tests; return its number."""
+    with django_db_blocker.unblock():
+        study = make_study()
+        member(study, "ann", [-1, -1, 1, 0, None, None])
+        member(study, "bea", [-1, 1, 1, 1, -1, None])
+        member(study, "cal", [1, 0, 1, 1, None, None])
+        return study.pk
+
+
 @pytest.fixture
-def study() -> Study:
+def study(stored: int) -> Study:
     """Three instances of two pairs, judged by three judges."""
-    study = make_study()
-    member(study, "ann", [-1, -1, 1, 0, None, None])
-    member(study, "bea", [-1, 1, 1, 1, -1, None])
-    member(study, "cal", [1, 0, 1, 1, None, None])
-    return study
+    return Study.objects.get(pk=stored)
 
 
 def added(

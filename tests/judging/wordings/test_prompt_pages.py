@@ -25,9 +25,16 @@ Verdict: <A or B>"""
 PAGE = "/studies/tea/prompts/"
 
 
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> int:
+    """Store the study once for all tests; return its number."""
+    with django_db_blocker.unblock():
+        return make_study().pk
+
+
 @pytest.fixture
-def study() -> Study:
-    return make_study()
+def study(stored: int) -> Study:
+    return Study.objects.get(pk=stored)
 
 
 @pytest.fixture
