@@ -142,8 +142,6 @@ def test_the_settings_that_agree_best_make_a_frozen_judge_for_the_held_out_insta
     for like in (asker(tuned), auditor(Audit(study, tuned))):
         assert like.name != tuned.name
         assert like.tuned == tuned.tuned
-    stored = start_on_demand(study=study, judge=tuned).judge
-    assert (stored.name, stored.tuned) == ("judy-tuned-rank", tuned.tuned)
 
     # Nor stands one in findings.
     run = start_run(study=study, judge=tuned)
@@ -163,6 +161,9 @@ def test_the_settings_that_agree_best_make_a_frozen_judge_for_the_held_out_insta
     ]
     [against] = found["judges_against_people"]
     assert against["overall"]["agreement"]["n"] == 60
+
+    stored = start_on_demand(study=study, judge=tuned).judge
+    assert (stored.name, stored.tuned) == ("judy-tuned-rank", tuned.tuned)
 
 
 def test_examples_are_drawn_from_votes_and_choose_nothing(study: Study, judge: Judge) -> None:
