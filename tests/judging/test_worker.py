@@ -1,6 +1,6 @@
 """The worker process: tasks whose worker dies or loses the database run again, a few times at most."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from unittest.mock import Mock
 
@@ -72,3 +72,10 @@ def test_a_run_whose_worker_loses_the_database_stays_in_the_queue(monkeypatch: p
         execute(run.pk, stop=StopFlag())
     run.refresh_from_db()
     assert (run.status, run.workers.count()) == ("queued", 0)
+
+
+def test_checks_of_apps_above_are_made_whenever_tasks_are_requeued(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_at: list[datetime] = []
+    monkeypatch.setattr("reporting.health.alarms.look_from_worker", made_at.append)
+    requeue_and_release()
+    assert len(made_at) == 1
