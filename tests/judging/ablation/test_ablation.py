@@ -300,7 +300,7 @@ def test_cap_is_for_all_runs_together(study: Study, endpoint: Endpoint, stand_in
 
 
 def test_queued_runs_share_a_cap_that_covers_what_each_is_expected_to_cost(study: Study, endpoint: Endpoint) -> None:
-    ablation = Ablation(study, endpoint, parts=("methods",), rounds=2)
+    ablation = Ablation(study, endpoint, parts=("methods",), rounds=1)
     expected = estimate_ablation(ablation)
     assert expected.total.cost is not None
     cap = (expected.total.cost * 2).quantize(Decimal("0.01"))
@@ -312,13 +312,13 @@ def test_queued_runs_share_a_cap_that_covers_what_each_is_expected_to_cost(study
 
 
 def test_queued_runs_are_refused_a_cap_that_is_not_enough_or_can_not_be_kept(study: Study, endpoint: Endpoint) -> None:
-    ablation = Ablation(study, endpoint, parts=("methods",))
+    ablation = Ablation(study, endpoint, parts=("methods",), rounds=1)
     with pytest.raises(BadSettings, match=r"are expected, more than 0\.01"):
         queue_ablation(ablation, max_cost=Decimal("0.01"))
     Endpoint.objects.update(price_prompt=None)
     endpoint.refresh_from_db()
     with pytest.raises(BadSettings, match="prices of endpoint stand-in are unknown"):
-        queue_ablation(Ablation(study, endpoint, parts=("methods",)), max_cost=Decimal(1))
+        queue_ablation(Ablation(study, endpoint, parts=("methods",), rounds=1), max_cost=Decimal(1))
     assert not JudgeRun.objects.exists()
     assert not Judge.objects.exists()
 
@@ -406,9 +406,11 @@ def set_up(study: Study, endpoint: Endpoint, rounds: int, aspects: list[str] | N
         task = task_of(study.task_kind)
         AspectSet.objects.create(group=study.group, task=task, version=versions.count() + 1, aspects=aspects)
     ablation = Ablation(study, endpoint, rounds=rounds, **ONE_TABLE)
-    for row in (rows := rows_of(ablation)):
+    rows = rows_of(ablation)
+    wanted = [row for row in rows if row.configuration.samples in (None, 1)]
+    for row in wanted:
         start_row(row, ablation, among=rows)
-    return {row.judge.method: row.judge for row in rows if row.configuration.samples in (None, 1)}
+    return {row.judge.method: row.judge for row in wanted}
 
 
 def standing(study: Study, method: str) -> tuple[int, Any]:
