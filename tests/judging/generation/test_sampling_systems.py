@@ -334,9 +334,8 @@ def test_refusals_are_told_from_texts_that_sound_alike(text: str, is_text: bool)
     [
         (" \n", "empty"),
         ("I'm sorry, but I can't help with that.", "refused: I'm sorry"),
-        ("x" * 100_001, "an answer of 100,001 characters"),
     ],
-    ids=["blank", "refused in words", "far too long"],
+    ids=["blank", "refused in words"],
 )
 def test_answer_that_is_no_text_says_why(answer: str, why: str) -> None:
     with pytest.raises(UnparsedVerdict, match=f"^{why}"):
@@ -349,6 +348,7 @@ def test_answer_that_is_no_text_says_why(answer: str, why: str) -> None:
         pytest.param("", "empty", id="empty"),
         pytest.param(chat_completion(None, refusal="No."), "refused: No.", id="refused by the API"),
         pytest.param(chat_completion("x", finish_reason="content_filter"), "refused: stopped by", id="filtered"),
+        pytest.param("x" * 100_001, "an answer of 100,001 characters", id="far too long"),
         pytest.param(RejectedCall("HTTP 400: too long"), "rejected: HTTP 400: too long", id="rejected"),
     ],
 )

@@ -42,21 +42,14 @@ def member(
     return judge
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store the study once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        study = make_study()
-        member(study, "ann", [-1, -1, 1, 0, None, None])
-        member(study, "bea", [-1, 1, 1, 1, -1, None])
-        member(study, "cal", [1, 0, 1, 1, None, None])
-        return study.pk
-
-
 @pytest.fixture
-def study(stored: int) -> Study:
+def study() -> Study:
     """Three instances of two pairs, judged by three judges."""
-    return Study.objects.get(pk=stored)
+    study = make_study()
+    member(study, "ann", [-1, -1, 1, 0, None, None])
+    member(study, "bea", [-1, 1, 1, 1, -1, None])
+    member(study, "cal", [1, 0, 1, 1, None, None])
+    return study
 
 
 def added(

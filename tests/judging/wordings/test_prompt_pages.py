@@ -25,16 +25,9 @@ Verdict: <A or B>"""
 PAGE = "/studies/tea/prompts/"
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store the study once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        return make_study().pk
-
-
 @pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
+def study() -> Study:
+    return make_study()
 
 
 @pytest.fixture
