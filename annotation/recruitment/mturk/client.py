@@ -67,10 +67,10 @@ class MturkClient:
         names = (given.access_key_env, given.secret_key_env)
         if given.is_stand_in and (problem := stand_in_problem(given.endpoint)):
             raise KeyMissing(problem)
-        if problem := given.key_problem:  # may have changed since the channel was set up
-            raise KeyMissing(problem)
         access, secret = given.key
         if not access or not secret:
+            if problem := given.key_problem:  # may have changed since the channel was set up
+                raise KeyMissing(problem)
             missing = " ".join(name or "–" for name in names)
             raise KeyMissing(_("Set these environment variables on the server first: %(names)s") % {"names": missing})
         config = Config(
