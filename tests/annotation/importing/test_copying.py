@@ -41,9 +41,8 @@ def signed_in(user: User) -> Client:
     return client
 
 
-@pytest.fixture
-def study() -> Study:
-    """A study that is under way: settings of its own, two data sets, tables, a batch, votes."""
+def store_study() -> Study:
+    """Make a study that is under way: settings of its own, two data sets, tables, a batch, votes."""
     study = make_study(
         instances=2, systems=("zeta", "alpha"), question="Which is clearer?", consent_version=3, ties_allowed=False,
         pairs_per_hit=2, most_hits_per_rater=9, pay_per_hit="0.50", currency="EUR", arms=["table:c8"], title="First",
@@ -58,6 +57,18 @@ def study() -> Study:
     make_batch(study, systems=("zeta", "alpha"))
     rate(claim(make_annotator(study)))
     return study
+
+
+@pytest.fixture(scope="module")
+def stored_study(module_rows: None, django_db_blocker: Any) -> int:
+    """Make that study for all tests of this module; return its row's number."""
+    with django_db_blocker.unblock():
+        return store_study().pk
+
+
+@pytest.fixture
+def study(stored_study: int) -> Study:
+    return Study.objects.get(pk=stored_study)
 
 
 def copied(source: Study, **settings: Any) -> Study:

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.errors import MOST_BAD_LINES, BadFile
-from annotation.core.files import file_bounds, lines
+from annotation.core.files import file_bounds, json_values, lines
 from annotation.importing.formats.labelled import parse_labelled
 from annotation.importing.formats.mturk import parse_mturk
 from annotation.importing.formats.ratings_file import parse_ratings
@@ -61,7 +61,7 @@ READ_WHOLE = {
     ("judgments", "empty objects"),
     ("judgments", "an array of empty objects"),
 }
-ONE_OBJECT = b'[{"a":[' + b"{}," * (4 * MB) + b"{}]}]"
+ONE_OBJECT = b'[{"a":[' + b"{}," * (MB // 4) + b"{}]}]"  # three quarters of a megabyte
 
 
 def peak(read: Read, data: bytes, name: str) -> float:
@@ -93,7 +93,10 @@ def test_a_file_that_is_refused_takes_little_more_than_its_own_size(kind: str, f
 @pytest.mark.parametrize(
     "kind", ["judgments", *(pytest.param(kind, marks=pytest.mark.weekly) for kind in ("labelled", "preferences"))]
 )
-def test_of_one_object_only_so_much_is_built_as_a_line_may_hold(kind: str) -> None:
+def test_of_one_object_only_so_much_is_built_as_a_line_may_hold(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (json_values, lines):
+        assert module.MAX_LINE_BYTES == 4 * MB
+        monkeypatch.setattr(module, "MAX_LINE_BYTES", MB // 4)
     assert peak(READERS[kind], ONE_OBJECT, "f.json") < 15  # three bytes make a dictionary of 64, at first
 
 

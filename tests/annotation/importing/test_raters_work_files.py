@@ -37,11 +37,12 @@ def refused(kind: str, *rows: dict[str, Any]) -> list[str]:
     return [str(line) for line in caught.value.lines]
 
 
-@pytest.fixture(autouse=True)
-def rated() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def rated(module_rows: None, django_db_blocker: Any) -> None:
     """Make a study with one imported rating."""
-    make_study()
-    import_ratings(data=json_lines([RATING]), name="r.jsonl", slug="study")
+    with django_db_blocker.unblock():
+        make_study()
+        import_ratings(data=json_lines([RATING]), name="r.jsonl", slug="study")
 
 
 @pytest.mark.parametrize(

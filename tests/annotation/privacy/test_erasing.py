@@ -1,76 +1,35 @@
 """Deleting what is held about a rater: nothing that names them is left anywhere, and nothing brings it back."""
 
-import json
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
 from axes.models import AccessAttempt
-from django.apps import apps
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
-from django.db.models import F
-from django.test import Client
 
 from annotation.allocation.claims import claim_hit
 from annotation.annotators.messages import send_message
-from annotation.annotators.participants import join
 from annotation.annotators.payments import payments_of
-from annotation.core.errors import ClaimRefused
-from annotation.models import (
-    Annotator,
-    Assignment,
-    Channel,
-    Event,
-    Flag,
-    Rating,
-    Study,
-    Submission,
-    VoteChange,
-    WebhookEvent,
-)
+from annotation.models import Annotator, Assignment, Channel, Event, Flag, Rating, Study, VoteChange
 from annotation.privacy.erasing import erase_person, erase_rater
 from annotation.privacy.personal_data import PERSONAL, Fate
 from annotation.rating.flags import flag_pair
-from annotation.recruitment.prolific.sync import sync
 from reporting.exports.rows import rating_rows
-from tests.annotation.recruitment.prolific.setup import (
-    NOON,
-    OTHER_PID,
-    OTHER_SESSION,
-    PID,
-    SESSION,
-    client_of,
-    come,
-    join_and_rate,
-    rater,
-)
-from tests.annotation.recruitment.prolific.setup import channel as channel
+from tests.annotation.privacy.database_text import all_rows, left_of, stored
+from tests.annotation.recruitment.prolific.setup import NOON, join_and_rate
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
-from tests.annotation.recruitment.prolific.setup import study as study
+from tests.annotation.recruitment.prolific.setup import shared_channel as shared_channel
+from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
+from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
+from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.annotation.recruitment.prolific.test_webhook import body_of, post
 from tests.factories import claim, make_annotator, make_batch, make_study, rate, token_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 WORDS = ("ada.lovelace", "ada@example.org", "Ada King", "my own words", "a line for Ada", "203.0.113.77")
 
 
-def stored() -> str:
-    """Return everything that the database holds, as text."""
-    rows: list[Any] = []
-    for model in apps.get_models(include_auto_created=True):
-        names = [field.attname for field in model._meta.local_concrete_fields]
-        rows += [(model._meta.label, row) for row in model._base_manager.order_by().values(*names)]
-    return "\n".join(f"{label} {json.dumps(row, default=str)}" for label, row in rows)
-
-
-def left_of(*texts: str) -> list[str]:
-    return [line for line in stored().splitlines() if any(text in line for text in texts)]
-
-
-@pytest.fixture
-def ada(study: Study) -> Annotator:
+def store_ada(study: Study) -> Annotator:
     """Make a rater with an account under her name, who has done and said everything that a rater can."""
     annotator = make_annotator(study, "ada.lovelace")
     User.objects.filter(pk=annotator.user_id).update(first_name="Ada King", email="ada@example.org", last_login=NOON)
@@ -87,6 +46,18 @@ def ada(study: Study) -> Annotator:
     Assignment.objects.filter(pk=assignment.pk).update(pay_due="0.75", return_comment="my own words")
     send_message(annotator=annotator, text="a line for Ada", by=None, at=NOON)
     return annotator
+
+
+@pytest.fixture(scope="module")
+def stored_ada(stored_study: int, django_db_blocker: Any) -> int:
+    """Make that rater for all tests of this module; return her row's number."""
+    with django_db_blocker.unblock():
+        return store_ada(Study.objects.get(pk=stored_study)).pk
+
+
+@pytest.fixture
+def ada(stored_ada: int) -> Annotator:
+    return Annotator.objects.get(pk=stored_ada)
 
 
 def test_nothing_that_names_a_rater_is_left_in_any_table(ada: Annotator) -> None:
@@ -169,118 +140,16 @@ def test_an_account_with_another_role_stays_a_researchers(ada: Annotator) -> Non
     assert User.objects.get(username="ada.lovelace").role_grants.get().role == "researcher"
 
 
-# What a platform knows
-
-
-def test_nothing_of_a_platforms_ids_is_left(channel: Channel) -> None:
-    join_and_rate(channel)
-    post(channel, body_of("AWAITING REVIEW"))
-    submission = Submission.objects.get()
-    submission.actions.create(
-        channel=channel, kind="bonus", key=f"bonus:{SESSION}:75:", payload={"amount": "0.75"}, state="done"
-    )
-    assert left_of(PID)
-    assert left_of(SESSION)
-    erase_rater(annotator=rater(channel), by=None, at=NOON)
-    assert left_of(PID, SESSION) == []
-    assert not WebhookEvent.objects.exists()
-    assert submission.actions.get().payload == {"amount": "0.75"}
-
-
-@pytest.mark.parametrize("session", [SESSION, OTHER_SESSION], ids=["the same work", "further work"])
-@pytest.mark.any_engine
-def test_a_message_that_comes_later_brings_nothing_back(channel: Channel, session: str) -> None:
-    join_and_rate(channel)
-    erase_rater(annotator=rater(channel), by=None, at=NOON)
-    before = stored()
-    answer = post(channel, body_of("APPROVED", session=session))
-    assert answer.json() == {"result": "erased"}
-    assert stored() == before
-
-
-@pytest.mark.any_engine
-def test_asking_prolific_brings_nothing_back(channel: Channel, prolific: Any) -> None:
-    join_and_rate(channel)
-    join_and_rate(channel, pid=OTHER_PID, session=OTHER_SESSION)
-    erase_rater(annotator=rater(channel), by=None, at=NOON)
-    prolific.add(SESSION, PID, "AWAITING REVIEW")
-    sync(channel=channel, client=client_of(channel), at=NOON)
-    assert left_of(PID, SESSION) == []
-
-
-def test_who_was_deleted_is_not_taken_for_a_new_rater(channel: Channel) -> None:
-    join_and_rate(channel)
-    erase_rater(annotator=rater(channel), by=None, at=NOON)
-    refused, _browser = come(channel, session=OTHER_SESSION)
-    assert refused.status_code == 403
-    assert "have been deleted" in refused.content.decode()
-    with pytest.raises(ClaimRefused):
-        join(channel=channel, external_id=PID, at=NOON)
-    assert Annotator.objects.count() == 1
-
-
-@pytest.mark.any_engine
-def test_the_channels_page_offers_nothing_for_a_deleted_rater(channel: Channel, admin_client: Client) -> None:
-    join_and_rate(channel)
-    erase_rater(annotator=rater(channel), by=None, at=NOON)
-    page = admin_client.get(f"/studies/{channel.study.slug}/channels/{channel.key}/").content.decode()
-    assert "erased-" not in page
-
-
-# By command
-
-
-def run(*arguments: str) -> str:
-    out = StringIO()
-    call_command("erase_rater", *arguments, stdout=out)
-    return out.getvalue()
-
-
-@pytest.mark.parametrize("by", ["code", "account", "platform"])
-@pytest.mark.any_engine
-def test_the_command_finds_a_rater_by_code_account_or_platform_id(channel: Channel, by: str) -> None:
-    annotator = join_and_rate(channel)
-    name = annotator.user.username  # type: ignore[union-attr]
-    key = {"code": annotator.code, "account": name, "platform": PID}[by]
-    assert "nothing was changed" in run(key, "--dry-run")
-    assert left_of(PID)
-    told = run(key)
-    assert f"{channel.study.slug}: rater {annotator.code}: withdrawn, personal data and 2 votes deleted" in told
-    assert "account deleted" in told
-    assert left_of(PID, SESSION, name) == []
-    if by != "account":
-        assert "nothing left to delete" in run(key)
-
-
-@pytest.mark.any_engine
-def test_a_code_of_two_studies_asks_for_the_study(study: Study) -> None:
-    other = make_study("other", instances=0)
-    for one in (study, other):
-        Annotator.objects.create(study=one, code="r-same", kind="imported")
-    with pytest.raises(CommandError, match=r"other, study"):
-        run("r-same")
-    run("r-same", "--study", "other")
-    assert Annotator.objects.get(study=study).code == "r-same"
-    assert Annotator.objects.get(study=other).code != "r-same"  # a file's code may be a platform's id
-
-
-def test_an_unknown_key_is_refused() -> None:
-    with pytest.raises(CommandError, match="No rater has this"):
-        run("nobody")
-
-
 # The list of what is held, and what is done
 
 
 def cells() -> dict[tuple[str, int | str, str], Any]:
     """Return every value of the database, by table, row and field."""
     return {
-        (model._meta.label, row["pk"], field.name): row[field.attname]
-        for model in apps.get_models(include_auto_created=True)
-        for row in model._base_manager.order_by().values(
-            *[one.attname for one in model._meta.local_concrete_fields], pk=F("pk")
-        )
-        for field in model._meta.local_concrete_fields
+        (model._meta.label, row["pk"], name): value
+        for model, row in all_rows()
+        for name, value in row.items()
+        if name != "pk"
     }
 
 
@@ -298,7 +167,7 @@ def test_deleting_does_to_each_field_what_the_list_says(ada: Annotator, channel:
     stays, goes = [], []
     for (model, row, name), value in before.items():
         fate, there = fates.get((model, name)), (model, row, name) in after
-        if value in (None, "", {}, []) or (model, name) == ("annotation.Slot", "assignment"):
+        if value in (None, "", "{}", "[]", {}, []) or (model, name) == ("annotation.Slot", "assignment"):
             continue
         if fate in gone and after.get((model, row, name)) == value:
             stays.append((model, name))

@@ -24,18 +24,25 @@ pytestmark = pytest.mark.django_db
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
-@pytest.fixture
-def study() -> Study:
-    study = make_study(pay_per_hit="0.50", currency="EUR", question="Which one reads better?")
-    make_batch(study, raters=2)
-    return study
+@pytest.fixture(scope="module")
+def stored(module_rows: None, django_db_blocker: Any) -> tuple[int, int]:
+    """Make a study and a rater who has done a HIT; return the numbers of their rows."""
+    with django_db_blocker.unblock():
+        study = make_study(pay_per_hit="0.50", currency="EUR", question="Which one reads better?")
+        make_batch(study, raters=2)
+        annotator = make_annotator(study, "ada")
+        rate(claim(annotator), ["left", "none"])
+        return study.pk, annotator.pk
 
 
 @pytest.fixture
-def ada(study: Study) -> Annotator:
-    annotator = make_annotator(study, "ada")
-    rate(claim(annotator), ["left", "none"])
-    return annotator
+def study(stored: tuple[int, int]) -> Study:
+    return Study.objects.get(pk=stored[0])
+
+
+@pytest.fixture
+def ada(stored: tuple[int, int]) -> Annotator:
+    return Annotator.objects.get(pk=stored[1])
 
 
 def browser_of(user: User | None) -> Client:

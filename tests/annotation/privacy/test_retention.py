@@ -15,7 +15,7 @@ from annotation.models import Annotator, Batch, Event, Rating, Study, Submission
 from annotation.privacy.retention import ended_at, erase_expired, erase_traces, expired_studies
 from annotation.studies.archive import archive_study
 from judging.worker import erase_expired_data
-from tests.annotation.privacy.test_erasing import left_of
+from tests.annotation.privacy.database_text import left_of
 from tests.annotation.recruitment.prolific.setup import OTHER_PID, OTHER_SESSION, PID, join_and_rate
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
@@ -26,11 +26,19 @@ pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 DAY = timedelta(days=1)
 
 
+@pytest.fixture(scope="module")
+def stored_study(module_rows: None, django_db_blocker: Any) -> int:
+    """Make one study for this module; return its row's number."""
+    with django_db_blocker.unblock():
+        study = make_study(keep_personal_days=30)
+        make_batch(study, raters=2)
+        return study.pk
+
+
 @pytest.fixture
-def study() -> Study:
-    study = make_study(keep_personal_days=30)
-    make_batch(study, raters=2)
-    return study
+def study(stored_study: int) -> Study:
+    """Return that study as it is in this test."""
+    return Study.objects.get(pk=stored_study)
 
 
 @pytest.fixture

@@ -210,27 +210,27 @@ def test_a_new_channel_asks_at_most_eight_things_and_unfolds_what_is_wrong(
     assert "<details open>" in refused.text
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        pytest.param({"name": ""}, "required", id="no name"),
-        pytest.param({"name": "Taken"}, "already exists", id="name twice"),
-        pytest.param({"name": "x" * 101}, "at most 100", id="long name"),
-        pytest.param({"name": "x", "per_address": "0"}, "greater than or equal to 1", id="option"),
-        pytest.param({"name": "x", "most_hits": "many"}, "whole number", id="shared option"),
-        pytest.param({"name": "x", "batch": "0"}, "valid choice", id="batch"),
-    ],
-)
-def test_bad_settings_are_shown_at_their_field_and_kept(
-    study: Study, manager: Client, fields: dict[str, str], words: str
-) -> None:
+BAD_SETTINGS = [
+    ({"name": ""}, "required"),
+    ({"name": "Taken"}, "already exists"),
+    ({"name": "x" * 101}, "at most 100"),
+    ({"name": "x", "per_address": "0"}, "greater than or equal to 1"),
+    ({"name": "x", "most_hits": "many"}, "whole number"),
+    ({"name": "x", "batch": "0"}, "valid choice"),
+]
+
+
+def test_bad_settings_are_shown_at_their_field_and_kept(study: Study, manager: Client) -> None:
     make_channel(study=study, kind="accounts", name="Taken", options={})
     channel = make_channel(study=study, kind="anonymous", name="Mine", options={})
-    for address in (f"/studies/{study.slug}/channels/new/anonymous/", page_of(channel)):
-        response = manager.post(address, {"most_raters": "77", **fields})
-        assert response.status_code == 422
-        assert words in response.content.decode()
-        assert 'value="77"' in response.content.decode()
+    new, own = f"/studies/{study.slug}/channels/new/anonymous/", page_of(channel)
+    for fields, words in BAD_SETTINGS:
+        for address in (new, own) if fields["name"] == "Taken" else (new,):
+            response = manager.post(address, {"most_raters": "77", **fields})
+            assert response.status_code == 422, fields
+            assert words in response.content.decode(), fields
+            assert 'value="77"' in response.content.decode()
+    assert manager.post(own, {"most_raters": "0", "name": "x"}).status_code == 422
     assert Channel.objects.count() == 2
     channel.refresh_from_db()
     assert (channel.name, channel.options["most_raters"]) == ("Mine", 500)

@@ -3,7 +3,7 @@
 import json
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -17,8 +17,10 @@ from annotation.core.errors import BadFields
 from annotation.models import Annotator, Channel, Participant, ResearchGroup, Study, Submission
 from annotation.models.members import main_group
 from annotation.recruitment.channels import change_channel, make_channel
+from annotation.recruitment.mturk import work
 from annotation.recruitment.mturk.client import KeyMissing, MturkClient
 from annotation.recruitment.mturk.site import MturkSettings, stand_in_problem
+from annotation.recruitment.prolific import submissions
 from annotation.recruitment.prolific.client import ProlificClient, TokenMissing
 from annotation.recruitment.prolific.site import ProlificSettings
 from annotation.recruitment.prolific.submissions import apply_status, is_over
@@ -33,18 +35,20 @@ from tests.annotation.recruitment.prolific.setup import (
     PID,
     SECRET,
     SESSION,
-    channel,
     client_of,
     come,
     link,
     make_prolific,
     prolific,
-    study,
+    shared_channel,
+    shared_study,
+    stored_channel,
+    stored_study,
 )
-from tests.factories import make_study, make_user
+from tests.factories import make_batch, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["channel", "mturk", "prolific", "study"]
+__all__ = ["mturk", "prolific", "shared_channel", "shared_study", "stored_channel", "stored_study"]
 AWAY = "203.0.113.9"
 
 
@@ -55,6 +59,28 @@ def _nothing_remembered() -> Iterator[None]:
     cache.clear()
 
 
+@pytest.fixture(scope="module")
+def stored_mturk(module_rows: None, django_db_blocker: Any) -> int:
+    """Make one channel at MTurk for this module; return its row's number."""
+    with django_db_blocker.unblock():
+        study = make_study("worked", instances=3)
+        make_batch(study)
+        return make_mturk(study=study).pk
+
+
+@pytest.fixture
+def at_mturk(stored_mturk: int) -> Callable[..., Channel]:
+    """Return that channel, with options of this test, set to its stand-in if there is one."""
+
+    def channel_with(server: MturkServer | None = None, **options: Any) -> Channel:
+        channel = Channel.objects.get(pk=stored_mturk)
+        channel.options |= {**({"endpoint": server.url} if server else {}), **options}
+        channel.save()
+        return channel
+
+    return channel_with
+
+
 @pytest.fixture
 def group(db: None) -> ResearchGroup:
     main_group()
@@ -63,7 +89,7 @@ def group(db: None) -> ResearchGroup:
 
 
 def study_of(slug: str) -> Study:
-    return make_study(f"study-{slug}", group=ResearchGroup.objects.get(slug=slug))
+    return make_study(f"study-{slug}", instances=0, group=ResearchGroup.objects.get(slug=slug))
 
 
 def open_frame(channel: Channel, worker: str, assignment: str, **more: str) -> HttpResponse:
@@ -81,46 +107,41 @@ def task_link(channel: Channel, **told: str) -> str:
 # Another group's money
 
 VARIABLES = [
-    pytest.param("main", "", True, id="main, plain"),
-    pytest.param("main", "_LAB", False, id="main, a group's"),
-    pytest.param("main", "_NLP_LAB", False, id="main, another group's"),
-    pytest.param("main", "_MAIN", True, id="main, its own"),
-    pytest.param("lab", "", False, id="group, plain"),
-    pytest.param("lab", "_LAB", True, id="group, its own"),
-    pytest.param("lab", "_NLP_LAB", False, id="group, the longer ending is another's"),
-    pytest.param("nlp-lab", "_NLP_LAB", True, id="dashes as underscores"),
-    pytest.param("nlp-lab", "_LAB", False, id="the shorter ending is another's"),
+    ("main", "", True),
+    ("main", "_LAB", False),
+    ("main", "_NLP_LAB", False),
+    ("main", "_MAIN", True),
+    ("lab", "", False),
+    ("lab", "_LAB", True),
+    ("lab", "_NLP_LAB", False),  # the longer ending is another's
+    ("nlp-lab", "_NLP_LAB", True),  # dashes as underscores
+    ("nlp-lab", "_LAB", False),  # the shorter ending is another's
 ]
 
 
-@pytest.mark.parametrize(("slug", "ending", "allowed"), VARIABLES)
-@pytest.mark.parametrize("field", ["token_env", "webhook_secret_env"])
-def test_prolific_channel_names_variables_of_its_group_only(
-    group: ResearchGroup, field: str, slug: str, ending: str, allowed: bool
+@pytest.mark.parametrize(
+    ("kind", "field", "other", "name"),
+    [
+        ("prolific", "token_env", "webhook_secret_env", "PROLIFIC_TOKEN"),
+        ("prolific", "webhook_secret_env", "token_env", "PROLIFIC_TOKEN"),
+        ("mturk", "access_key_env", "secret_key_env", "MTURK_KEY"),
+        ("mturk", "secret_key_env", "access_key_env", "MTURK_KEY"),
+    ],
+)
+def test_channel_names_variables_of_its_group_only(
+    group: ResearchGroup, kind: str, field: str, other: str, name: str
 ) -> None:
-    options = {"token_env": "", "webhook_secret_env": "", field: f"PROLIFIC_TOKEN{ending}"}
+    studies = {slug: study_of(slug) for slug in ("main", "lab", "nlp-lab")}
 
-    if allowed:
-        assert make_prolific(study_of(slug), **options).options[field] == options[field]
-    else:
-        with pytest.raises(BadFields) as refusal:
-            make_prolific(study_of(slug), **options)
-        assert "group" in refusal.value.fields[field][0]
-
-
-@pytest.mark.parametrize(("slug", "ending", "allowed"), VARIABLES)
-@pytest.mark.parametrize("field", ["access_key_env", "secret_key_env"])
-def test_mturk_channel_names_variables_of_its_group_only(
-    group: ResearchGroup, field: str, slug: str, ending: str, allowed: bool
-) -> None:
-    options = {"access_key_env": "", "secret_key_env": "", field: f"MTURK_KEY{ending}"}
-
-    if allowed:
-        assert make_mturk(study=study_of(slug), **options).options[field] == options[field]
-    else:
-        with pytest.raises(BadFields) as refusal:
-            make_mturk(study=study_of(slug), **options)
-        assert "group" in refusal.value.fields[field][0]
+    for place, (slug, ending, allowed) in enumerate(VARIABLES):
+        made: dict[str, Any] = {"study": studies[slug], "kind": kind, "name": f"Channel {place}"}
+        made["options"] = {field: f"{name}{ending}", other: ""}
+        if allowed:
+            assert make_channel(**made).options[field] == f"{name}{ending}", (slug, ending)
+        else:
+            with pytest.raises(BadFields) as refusal:
+                make_channel(**made)
+            assert "group" in refusal.value.fields[field][0], (slug, ending)
 
 
 def test_form_says_at_the_field_whose_variable_it_is(group: ResearchGroup) -> None:
@@ -150,8 +171,10 @@ def test_token_is_not_read_any_more_when_its_study_has_moved(
     assert prolific.requests == []
 
 
-def test_key_is_not_read_any_more_when_its_study_has_moved(group: ResearchGroup, mturk: MturkServer) -> None:
-    channel = make_mturk(mturk)
+def test_key_is_not_read_any_more_when_its_study_has_moved(
+    at_mturk: Callable[..., Channel], group: ResearchGroup, mturk: MturkServer
+) -> None:
+    channel = at_mturk(mturk)
     assert MturkSettings.of(channel).has_key
     Study.objects.filter(pk=channel.study_id).update(group=group)
 
@@ -160,9 +183,9 @@ def test_key_is_not_read_any_more_when_its_study_has_moved(group: ResearchGroup,
         MturkClient(MturkSettings.of(channel))
 
 
-def test_key_of_another_name_is_never_read(settings: Any) -> None:
+def test_key_of_another_name_is_never_read(at_mturk: Callable[..., Channel], settings: Any) -> None:
     settings.ENDPOINT_KEY = {"SECRET_KEY": "the server's own"}.get
-    channel = make_mturk()
+    channel = at_mturk()
     channel.options["access_key_env"] = channel.options["secret_key_env"] = "SECRET_KEY"
 
     assert MturkSettings.of(channel).key == (None, None)
@@ -170,7 +193,7 @@ def test_key_of_another_name_is_never_read(settings: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["prolific", "mturk"])
 def test_no_channel_pays_above_the_servers_ceiling(settings: Any, kind: str) -> None:
-    study, settings_of = make_study(), {"prolific": ProlificSettings, "mturk": MturkSettings}[kind]
+    study, settings_of = make_study("other", instances=0), {"prolific": ProlificSettings, "mturk": MturkSettings}[kind]
     assert settings.BONUS_CEILING == 100
     channel = make_channel(study=study, kind=kind, name="x", options={"bonus_cap": "100"})
     with pytest.raises(BadFields) as refusal:
@@ -184,26 +207,25 @@ def test_no_channel_pays_above_the_servers_ceiling(settings: Any, kind: str) -> 
 # Addresses
 
 
-@pytest.mark.parametrize(
-    "endpoint",
-    [
-        "http://[",
-        "http://[::1",
-        "http://127.0.0.1:99999999",
-        "http://127.0.0.1:abc",
-        "http://127.0.0.1:1/x",
-        "http://127.0.0.1:1?x",
-    ],
-)
-def test_unreadable_stand_in_is_refused_at_its_field(settings: Any, endpoint: str) -> None:
+UNREADABLE = [
+    "http://[",
+    "http://[::1",
+    "http://127.0.0.1:99999999",
+    "http://127.0.0.1:abc",
+    "http://127.0.0.1:1/x",
+    "http://127.0.0.1:1?x",
+]
+
+
+def test_unreadable_stand_in_is_refused_at_its_field(settings: Any) -> None:
     settings.PLATFORM_ALLOWLIST = ["127.0.0.1:1"]
-    study = make_study()
+    study = make_study("other", instances=0)
     browser = Client()
     browser.force_login(make_user("admin", "study-admin", study=study))
 
-    answer = browser.post(f"/studies/{study.slug}/channels/new/mturk/", {"name": "x", "endpoint": endpoint})
-
-    assert answer.status_code == 422
+    for endpoint in UNREADABLE:
+        answer = browser.post(f"/studies/{study.slug}/channels/new/mturk/", {"name": "x", "endpoint": endpoint})
+        assert answer.status_code == 422, endpoint
     assert not study.channels.exists()
 
 
@@ -216,8 +238,10 @@ def test_stand_in_is_one_port_of_one_host(settings: Any) -> None:
     assert "PLATFORM_ALLOWLIST" in str(stand_in_problem("http://127.0.0.1:8002"))
 
 
-def test_stand_in_that_is_not_allowed_any_more_is_not_asked(settings: Any, mturk: MturkServer) -> None:
-    channel = make_mturk(mturk)
+def test_stand_in_that_is_not_allowed_any_more_is_not_asked(
+    at_mturk: Callable[..., Channel], settings: Any, mturk: MturkServer
+) -> None:
+    channel = at_mturk(mturk)
     settings.PLATFORM_ALLOWLIST = []
 
     with pytest.raises(KeyMissing, match="PLATFORM_ALLOWLIST"):
@@ -241,8 +265,8 @@ def test_one_address_brings_so_many_made_up_participants_an_hour(study: Study) -
     assert come(channel, elsewhere, pid="other", session="other")[0].status_code == 302
 
 
-def test_one_address_brings_so_many_made_up_workers_an_hour() -> None:
-    channel = make_mturk(access_key_env="", secret_key_env="", per_address="3")
+def test_one_address_brings_so_many_made_up_workers_an_hour(at_mturk: Callable[..., Channel]) -> None:
+    channel = at_mturk(access_key_env="", secret_key_env="", per_address=3)
 
     answers = [open_frame(channel, f"A{n}X", f"3ASSIGNMENT{n}") for n in range(5)]
 
@@ -254,7 +278,7 @@ def test_one_address_brings_so_many_made_up_workers_an_hour() -> None:
 
 @pytest.mark.parametrize("kind", ["prolific", "mturk"])
 def test_limits_hold_where_none_are_set(kind: str) -> None:
-    channel = make_channel(study=make_study(), kind=kind, name="x", options={})
+    channel = make_channel(study=make_study("other", instances=0), kind=kind, name="x", options={})
 
     assert (channel.options["per_address"], channel.options["most_raters"]) == (60, 5000)
 
@@ -288,21 +312,27 @@ def test_whom_prolific_vouches_for_is_let_in_above_the_channels_limit(study: Stu
 # Made-up submissions
 
 
-def test_one_participant_has_no_end_of_submissions(channel: Channel) -> None:
+def test_one_participant_has_no_end_of_submissions(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert submissions.MOST_SUBMISSIONS == 20
+    monkeypatch.setattr(submissions, "MOST_SUBMISSIONS", 3)
     _answer, browser = come(channel)
 
-    codes = [come(channel, browser, session=f"made{n}")[0].status_code for n in range(21)]
+    codes = [come(channel, browser, session=f"made{n}")[0].status_code for n in range(4)]
 
-    assert codes == [302] * 19 + [403] * 2
-    assert Submission.objects.count() == 20
+    assert codes == [302] * 2 + [403] * 2
+    assert Submission.objects.count() == 3
 
 
-def test_one_worker_has_no_end_of_assignments_without_work() -> None:
-    channel = make_mturk(access_key_env="", secret_key_env="")
+def test_one_worker_has_no_end_of_assignments_without_work(
+    at_mturk: Callable[..., Channel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert work.MOST_UNDONE == 20
+    monkeypatch.setattr(work, "MOST_UNDONE", 3)
+    channel = at_mturk(access_key_env="", secret_key_env="")
 
-    codes = [open_frame(channel, "AWORKER1", f"3MADE{n}").status_code for n in range(22)]
+    codes = [open_frame(channel, "AWORKER1", f"3MADE{n}").status_code for n in range(5)]
 
-    assert codes == [200] * 20 + [409] * 2
+    assert codes == [200] * 3 + [409] * 2
     assert open_frame(channel, "AWORKER1", "3MADE0").status_code == 200
 
 
@@ -381,7 +411,7 @@ def test_arrival_does_not_wait_for_a_platform_that_is_silent(asking: Channel, pr
 
 
 def test_hasty_client_tries_once() -> None:
-    channel = make_prolific(make_study())
+    channel = make_prolific(make_study("other", instances=0))
     with socket.socket() as shut:
         shut.bind(("127.0.0.1", 0))
         client = ProlificClient(ProlificSettings.of(channel), hasty=True)
@@ -423,8 +453,8 @@ def test_keys_are_not_asked_for_again_after_silence(study: Study, prolific: Prol
     assert len(prolific.requests) == 1
 
 
-def test_address_has_its_share_of_questions_to_mturk(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk, per_address="3")
+def test_address_has_its_share_of_questions_to_mturk(at_mturk: Callable[..., Channel], mturk: MturkServer) -> None:
+    channel = at_mturk(mturk, per_address=3)
 
     codes = [open_frame(channel, f"A{n}X", f"3MADE{n}").status_code for n in range(5)]
 
@@ -432,8 +462,10 @@ def test_address_has_its_share_of_questions_to_mturk(mturk: MturkServer) -> None
     assert len(mturk.asked("GetAssignment")) == 3
 
 
-def test_made_up_assignment_is_not_asked_about_again_at_once(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk)
+def test_made_up_assignment_is_not_asked_about_again_at_once(
+    at_mturk: Callable[..., Channel], mturk: MturkServer
+) -> None:
+    channel = at_mturk(mturk)
 
     codes = [open_frame(channel, "AWORKER1", "3MADE").status_code for _ in range(3)]
 
@@ -441,8 +473,8 @@ def test_made_up_assignment_is_not_asked_about_again_at_once(mturk: MturkServer)
     assert len(mturk.asked("GetAssignment")) == 1
 
 
-def test_mturk_is_left_alone_after_silence(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk)
+def test_mturk_is_left_alone_after_silence(at_mturk: Callable[..., Channel], mturk: MturkServer) -> None:
+    channel = at_mturk(mturk)
     mturk.fail(MTURK_FAULT, MTURK_FAULT, MTURK_FAULT)
 
     codes = [open_frame(channel, f"A{n}X", f"3MADE{n}").status_code for n in range(3)]
@@ -454,41 +486,41 @@ def test_mturk_is_left_alone_after_silence(mturk: MturkServer) -> None:
 # MTurk's link into the rating pages
 
 
-def test_link_replaces_no_session_before_a_button_is_pressed() -> None:
-    channel = make_mturk()
+def test_link_replaces_no_session_before_a_button_is_pressed(at_mturk: Callable[..., Channel]) -> None:
+    channel = at_mturk()
     boss = make_user("boss", "study-admin", study=channel.study)
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(boss)
-    work = task_link(channel)
+    task = task_link(channel)
 
-    asked = browser.get(work)
+    asked = browser.get(task)
 
     assert asked.status_code == 200
     assert "is signed in in this browser" in asked.content.decode()
     assert browser.session["_auth_user_id"] == str(boss.pk)
-    assert browser.post(work).status_code == 403
+    assert browser.post(task).status_code == 403
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', asked.content.decode())
     assert token is not None
-    assert browser.post(work, {"csrfmiddlewaretoken": token[1]}).status_code == 302
+    assert browser.post(task, {"csrfmiddlewaretoken": token[1]}).status_code == 302
     assert browser.session["_auth_user_id"] == str(Annotator.objects.get().user_id)
 
 
-def test_preview_of_a_link_does_not_use_it_up() -> None:
-    channel = make_mturk()
-    work = task_link(channel)
+def test_preview_of_a_link_does_not_use_it_up(at_mturk: Callable[..., Channel]) -> None:
+    channel = at_mturk()
+    task = task_link(channel)
 
-    seen = Client().get(work, headers={"User-Agent": "WhatsApp/2.23"})
+    seen = Client().get(task, headers={"User-Agent": "WhatsApp/2.23"})
 
     assert seen.status_code == 200
     assert "sessionid" not in seen.cookies
     assert "opens" not in Submission.objects.get().details
     browser = Client()
-    assert browser.get(work).status_code == 302  # a fresh browser goes straight on
-    assert browser.get(work).status_code == 302
+    assert browser.get(task).status_code == 302  # a fresh browser goes straight on
+    assert browser.get(task).status_code == 302
 
 
-def test_worker_who_is_signed_in_goes_straight_on() -> None:
-    channel = make_mturk()
+def test_worker_who_is_signed_in_goes_straight_on(at_mturk: Callable[..., Channel]) -> None:
+    channel = at_mturk()
     browser = Client()
     browser.get(task_link(channel))
 

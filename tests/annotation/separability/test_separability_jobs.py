@@ -1,7 +1,6 @@
 """Separability in the background and through the API: asked for once, watched, taken up again, and never half-stored."""
 
 from datetime import UTC, datetime, timedelta
-from threading import Event, active_count
 from typing import Any
 
 import pytest
@@ -31,10 +30,17 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 ROUGE = SeparabilityRequest("rouge1", group="0,1")
 
 
+@pytest.fixture(scope="module")
+def stored_study(module_rows: None, django_db_blocker: Any) -> int:
+    """Make one study for this module; return its row's number."""
+    with django_db_blocker.unblock():
+        return study_of(*drawn_texts(6)).pk
+
+
 @pytest.fixture
-def study() -> Study:
+def study(stored_study: int) -> Study:
     """Six instances of two systems."""
-    return study_of(*drawn_texts(6))
+    return Study.objects.get(pk=stored_study)
 
 
 @pytest.fixture
@@ -144,34 +150,6 @@ def test_a_worker_that_is_told_to_end_leaves_the_job_to_the_next(study: Study, m
     run_job(job.pk)
     job.refresh_from_db()
     assert (job.status, job.attempts) == ("done", 1)  # being told to end is no death of which a job is given up
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_worker_sends_heartbeats_while_a_portion_takes_long(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    job, _ = start_separability(study, ROUGE)
-    heard, plain = Event(), jobs._update
-
-    def note(noted: SeparabilityJob, **values: Any) -> None:
-        plain(noted, **values)
-        if not values:  # a sign of life alone
-            heard.set()
-
-    def taking_long(*_: Any) -> list[Any]:
-        SeparabilityJob.objects.filter(pk=job.pk).update(heartbeat_at=LONG_AGO)
-        heard.clear()
-        assert heard.wait(60)
-        found = SeparabilityJob.objects.get(pk=job.pk)
-        assert found.heartbeat_at
-        assert found.heartbeat_at > LONG_AGO
-        return []
-
-    monkeypatch.setattr(jobs, "_update", note)
-    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 0.01)
-    monkeypatch.setattr(SeparabilityRequest, "compute", taking_long)
-    before = active_count()
-    run_job(job.pk)
-    assert active_count() == before  # a job that is over has no heartbeat
-    assert SeparabilityJob.objects.get(pk=job.pk).status == "done"
 
 
 # A worker that is gone

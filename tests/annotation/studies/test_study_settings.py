@@ -42,19 +42,37 @@ def admin() -> Client:
     return client
 
 
-def form_data(client: Client, **changes: Any) -> dict[str, Any]:
-    """Return the settings page's form as a browser would send it."""
-    form = client.get("/studies/study/settings/").context["form"]
-    sent = {name: value for name, value in form.initial.items() if value is not None and value is not False}
-    return {**sent, **changes}
+def form_data(study: Study, **changes: Any) -> dict[str, Any]:
+    """Return the settings page's form as a browser would send it; a change to None leaves a field out."""
+    sent = {**StudySettingsForm(instance=study).initial, **changes}
+    return {name: value for name, value in sent.items() if value is not None and value is not False}
+
+
+def with_votes(study: Study) -> Study:
+    """Have a rater vote."""
+    make_batch(study)
+    rate(claim(make_annotator(study)), submit=False)
+    return study
+
+
+@pytest.fixture(scope="module")
+def stored_study(module_rows: None, django_db_blocker: Any) -> int:
+    """Make one study for this module; return its row's number."""
+    with django_db_blocker.unblock():
+        return make_study("stored", instances=1, dataset="stored").pk
+
+
+@pytest.fixture
+def stored(stored_study: int) -> Study:
+    """Return that study as it is in this test."""
+    return Study.objects.get(pk=stored_study)
 
 
 # The page
 
 
-def test_the_page_shows_every_setting_in_a_group() -> None:
-    make_study()
-    page = admin().get("/studies/study/settings/").text
+def test_the_page_shows_every_setting_in_a_group(stored: Study) -> None:
+    page = admin().get("/studies/stored/settings/").text
 
     grouped = [name for _, _, names in StudySettingsForm.GROUPS for name in names]
     assert sorted(grouped) == sorted(StudySettingsForm.base_fields)
@@ -72,18 +90,17 @@ def test_the_page_shows_every_setting_in_a_group() -> None:
         assert f"<span>{legend} " in page
 
 
-def test_every_setting_is_stored() -> None:
-    make_study()
+def test_every_setting_is_stored(stored: Study) -> None:
     client = admin()
     sent = form_data(
-        client, protocol="two-stage", arms="none\r\n table:c8 \r\n\r\nplacebo:c8", arm_unit="instance",
+        stored, protocol="two-stage", arms="none\r\n table:c8 \r\n\r\nplacebo:c8", arm_unit="instance",
         reason_min_length="5", pair_order="fixed", pay_per_hit="0.75", currency="EUR", minutes_per_hit="4",
         pay_late="on", qualification_share="0.7", qualification_attempts="3", check_pairs_needed="10",
         gold_warn_below="0.6", gold_block_below="0.5", repeat_warn_below="", language="pt-BR", render_markdown="on",
         content_warning="Hard to **read**.",
     )  # fmt: skip
 
-    response = client.post("/studies/study/settings/", sent)
+    response = client.post("/studies/stored/settings/", sent)
 
     assert response.status_code == 302, response.context["form"].errors
     study = Study.objects.get()
@@ -97,7 +114,7 @@ def test_every_setting_is_stored() -> None:
     assert (study.qualification_share, study.qualification_attempts, study.check_pairs_needed) == (0.7, 3, 10)
     assert (study.gold_warn_below, study.gold_block_below, study.repeat_warn_below) == (0.6, 0.5, None)
     assert (study.language, study.render_markdown, study.content_warning) == ("pt-BR", True, "Hard to **read**.")
-    shown = client.get("/studies/study/settings/").text
+    shown = client.get("/studies/stored/settings/").text
     assert "none\ntable:c8\nplacebo:c8</textarea>" in shown
 
 
@@ -116,55 +133,62 @@ def test_every_setting_is_stored() -> None:
     ],
     ids=str,
 )
-def test_a_wrong_setting_is_told_at_its_field_and_nothing_is_stored(
-    changes: dict[str, str], field: str, problem: str
-) -> None:
-    make_study()
-    client = admin()
+def test_a_wrong_setting_is_told_at_its_field(stored: Study, changes: dict[str, str], field: str, problem: str) -> None:
+    form = StudySettingsForm(form_data(stored, **changes), instance=stored)
 
-    response = client.post("/studies/study/settings/", form_data(client, title="Other", **changes))
-
-    assert response.status_code == 422
-    assert problem in " ".join(map(str, response.context["form"].errors[field]))
-    assert Study.objects.get().title == "study"
+    assert problem in " ".join(map(str, form.errors[field]))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("protocol", "two-stage"),
-        ("arms", "none"),
-        ("arm_unit", "instance"),
-        ("ties_allowed", ""),
-        ("pair_order", "fixed"),
-        ("strength", "on"),
-        ("tie_kinds", "on"),
-        ("question_key", "clarity"),
-        ("criteria", '[{"key": "coherence", "text": "Which is more coherent?"}]'),
-        ("first_reason", "optional"),
-    ],
-)
-def test_what_votes_were_given_under_is_fixed(name: str, value: str) -> None:
-    study = make_study(arms=["table:c1"])
-    make_batch(study)
-    client = admin()
-    rate(claim(make_annotator(study)), submit=False)
-    sent = form_data(client, question="Which is clearer?")
-    sent = {key: sent[key] for key in sent if key != name} | ({name: value} if value else {})
-
-    response = client.post("/studies/study/settings/", sent)
+def test_nothing_is_stored_beside_a_wrong_setting(stored: Study) -> None:
+    response = admin().post("/studies/stored/settings/", form_data(stored, title="Other", arms="table"))
 
     assert response.status_code == 422
-    assert list(response.context["form"].errors) == [name]
-    assert "votes have been given" in response.text
+    assert "is no arm" in " ".join(map(str, response.context["form"].errors["arms"]))
+    stored.refresh_from_db()
+    assert stored.title == "stored"
+
+
+FIXED: dict[str, Any] = {
+    "protocol": "two-stage",
+    "arms": ["none"],
+    "arm_unit": "instance",
+    "ties_allowed": False,
+    "pair_order": "fixed",
+    "strength": True,
+    "tie_kinds": True,
+    "question_key": "clarity",
+    "criteria": [{"key": "coherence", "text": "Which is more coherent?"}],
+    "first_reason": "optional",
+}
+
+
+def test_what_votes_were_given_under_is_fixed() -> None:
+    study = with_votes(make_study(arms=["table:c1"]))
+
+    for name, value in FIXED.items():
+        with pytest.raises(SettingFixed, match="votes have been given") as refused:
+            save_settings(study=study, question="Which is clearer?", **{name: value})
+        assert list(refused.value.fields) == [name]
+
     study.refresh_from_db()
     assert study.question != "Which is clearer?"
 
 
+def test_page_tells_at_its_field_what_votes_have_fixed() -> None:
+    study = with_votes(make_study(arms=["table:c1"]))
+    client = admin()
+
+    criteria = '[{"key": "coherence", "text": "Which is more coherent?"}]'
+    for name, value in (("ties_allowed", None), ("arms", "none"), ("criteria", criteria)):
+        response = client.post("/studies/study/settings/", form_data(study, question="Clearer?", **{name: value}))
+
+        assert response.status_code == 422
+        assert list(response.context["form"].errors) == [name]
+        assert "votes have been given" in response.text
+
+
 def test_other_settings_and_the_same_ones_may_be_saved_after_votes() -> None:
-    study = make_study(arms=["table:c1"])
-    make_batch(study)
-    rate(claim(make_annotator(study)), submit=False)
+    study = with_votes(make_study(arms=["table:c1"]))
 
     saved = save_settings(
         study=study, question="Which is clearer?", arms=["table:c1"], pair_order="random", reason="Too vague."
@@ -243,10 +267,10 @@ def test_a_study_whose_raters_are_at_work_becomes_two_stage_with_tables_only() -
     with pytest.raises(InvalidSelection, match="2 of 2 pairs have no comparison table of variant c8"):
         save_settings(study=study, **TWO_STAGE)
     client = admin()
-    refused = client.post("/studies/study/settings/", form_data(client, protocol="two-stage", arms="table:c8"))
+    refused = client.post("/studies/study/settings/", form_data(study, protocol="two-stage", arms="table:c8"))
     assert refused.status_code == 422
     assert "2 of 2 pairs" in refused.context["form"].errors["arms"][0]
-    assert not Study.objects.get().is_two_stage
+    assert not Study.objects.get(slug="study").is_two_stage
 
     set_batch_status(batch=batch, status="paused")
     study = save_settings(study=study, **TWO_STAGE)
@@ -293,7 +317,7 @@ def test_settings_from_a_shell_are_checked_stored_and_told(capsys: pytest.Captur
         "pay_late: False → True",
         "question: Which one is better? → Which one = better?",
     ]
-    study = Study.objects.get()
+    study = Study.objects.get(slug="study")
     assert (study.arms, study.gold_block_below, study.contact) == (["none", "table:c8", "placebo:c8"], 0.5, "")
     assert (study.ties_allowed, study.pay_late, study.question) == (False, True, "Which one = better?")
     assert configure(capsys, "protocol=two-stage", "pay_late=1") == ["nothing changed"]
@@ -313,17 +337,14 @@ def test_settings_from_a_shell_are_checked_stored_and_told(capsys: pytest.Captur
         ("pay_per_hit=1", "currency: Say in which currency"),
     ],
 )
-def test_a_wrong_setting_from_a_shell_is_refused(setting: str, problem: str) -> None:
-    make_study()
+def test_a_wrong_setting_from_a_shell_is_refused(stored: Study, setting: str, problem: str) -> None:
     with pytest.raises(CommandError, match=problem):
-        call_command("configure_study", "study", "title=Other", setting)
-    assert Study.objects.get().title == "study"
+        call_command("configure_study", "stored", "title=Other", setting)
+    assert Study.objects.get().title == "stored"
 
 
 def test_what_is_fixed_is_refused_from_a_shell_too() -> None:
-    study = make_study()
-    make_batch(study)
-    rate(claim(make_annotator(study)), submit=False)
+    with_votes(make_study())
     with pytest.raises(CommandError, match="ties allowed: votes have been given"):
         call_command("configure_study", "study", "ties_allowed=false")
 
@@ -331,9 +352,9 @@ def test_what_is_fixed_is_refused_from_a_shell_too() -> None:
 def test_consent_text_from_a_shell_is_a_new_version(capsys: pytest.CaptureFixture[str]) -> None:
     make_study()
     configure(capsys, "consent_text=Another.")
-    assert Study.objects.get().consent_version == 2
+    assert Study.objects.get(slug="study").consent_version == 2
     with pytest.raises(AnnotationError):
-        save_settings(study=Study.objects.get(), consent_text="")
+        save_settings(study=Study.objects.get(slug="study"), consent_text="")
 
 
 def test_families_of_systems_are_set_and_shown(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
@@ -348,13 +369,12 @@ def test_families_of_systems_are_set_and_shown(client: Client, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("given", [["contact=me", "--family", "gamma=birds"], ["--family", "alpha"], []])
-def test_a_family_of_no_system_is_refused_and_nothing_is_stored(given: list[str]) -> None:
-    study = make_study()
+def test_a_family_of_no_system_is_refused_and_nothing_is_stored(stored: Study, given: list[str]) -> None:
     with pytest.raises(CommandError, match=r"no system gamma|give SYSTEM=FAMILY|nothing to change"):
-        call_command("configure_study", "study", *given)
-    study.refresh_from_db()
-    assert study.contact == ""
-    assert set(study.systems.values_list("family", flat=True)) == {""}
+        call_command("configure_study", "stored", *given)
+    stored.refresh_from_db()
+    assert stored.contact == ""
+    assert set(stored.systems.values_list("family", flat=True)) == {""}
 
 
 def test_settings_are_folded_with_their_defaults_and_what_differs() -> None:

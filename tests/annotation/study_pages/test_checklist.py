@@ -28,74 +28,82 @@ def manager(study: Study) -> Client:
     return signed_in(make_user("manager", "study-admin", study=study))
 
 
-def states(client: Client) -> dict[str, str]:
-    return {step.key: str(step.state) for step in client.get("/studies/study/").context["steps"]}
+def steps(client: Client) -> dict[str, Any]:
+    return {step.key: step for step in client.get("/studies/study/").context["steps"]}
 
 
-def step(client: Client, key: str) -> Any:
-    return next(one for one in client.get("/studies/study/").context["steps"] if one.key == key)
+def states(seen: dict[str, Any]) -> dict[str, str]:
+    return {key: str(step.state) for key, step in seen.items()}
 
 
-def first_action(client: Client, key: str) -> str:
-    return str(step(client, key).actions[0].address)
+def first_action(step: Any) -> str:
+    return str(step.actions[0].address)
 
 
 def test_each_step_opens_the_next_one(study: Study, manager: Client) -> None:
     names = ("texts", "separability", "batch", "raters", "judges", "findings")
     later = dict.fromkeys(names, "waiting")
-    assert states(manager) == later | {"texts": "next", "judges": "waiting"}
-    assert first_action(manager, "texts") == "/studies/study/upload/"
+    seen = steps(manager)
+    assert states(seen) == later | {"texts": "next", "judges": "waiting"}
+    assert first_action(seen["texts"]) == "/studies/study/upload/"
 
     add_instances(study, [InstanceRow(1, "alone", "news", "s", {"alpha": ["a"]})])
-    assert states(manager)["texts"] == "next"
-    assert "texts of two systems" in step(manager, "texts").missing
+    texts = steps(manager)["texts"]
+    assert str(texts.state) == "next"
+    assert "texts of two systems" in texts.missing
 
     add_instances(study, instances=2)
-    assert states(manager) == later | {"texts": "done", "separability": "next", "batch": "open", "judges": "open"}
-    assert step(manager, "texts").figures == "3 instances · alpha, beta"
-    assert 'action="/studies/study/separability/"' in manager.get("/studies/study/").text
+    page = manager.get("/studies/study/")
+    seen = {step.key: step for step in page.context["steps"]}
+    assert states(seen) == later | {"texts": "done", "separability": "next", "batch": "open", "judges": "open"}
+    assert seen["texts"].figures == "3 instances · alpha, beta"
+    assert 'action="/studies/study/separability/"' in page.text
 
     compute_separability(study=study, similarity="rouge1", group="0,1")
-    assert states(manager)["batch"] == "next"
-    assert step(manager, "separability").figures == "1 of 1 configuration · rouge1"
-    assert first_action(manager, "batch") == "/studies/study/batches/new/"
+    seen = steps(manager)
+    assert str(seen["batch"].state) == "next"
+    assert seen["separability"].figures == "1 of 1 configuration · rouge1"
+    assert first_action(seen["batch"]) == "/studies/study/batches/new/"
 
     batch = make_batch(study, status="draft", raters=1)
-    assert first_action(manager, "batch") == f"/studies/study/batches/{batch.pk}/"
-    assert states(manager)["raters"] == "waiting"
+    seen = steps(manager)
+    assert first_action(seen["batch"]) == f"/studies/study/batches/{batch.pk}/"
+    assert str(seen["raters"].state) == "waiting"
 
 
 def test_raters_are_brought_watched_and_done(study: Study, manager: Client) -> None:
     add_instances(study, instances=1)
     batch = make_batch(study, raters=1)
-    raters = step(manager, "raters")
+    raters = steps(manager)["raters"]
     assert (raters.state, raters.figures) == ("next", "0 of 1 slot filled · 0 at work now · 0 raters joined")
     assert "No channel is open" in raters.missing
     assert raters.actions[0].address == "/studies/study/channels/"
 
     make_annotator(study)  # by an account, and no channel
     make_first_links(study=study, count=1, at=timezone.now())
-    assert step(manager, "raters").figures.endswith("1 rater joined")
-    assert states(manager)["raters"] == "running"
-    assert first_action(manager, "raters") == f"/studies/study/batches/{batch.pk}/"
+    raters = steps(manager)["raters"]
+    assert raters.figures.endswith("1 rater joined")
+    assert str(raters.state) == "running"
+    assert first_action(raters) == f"/studies/study/batches/{batch.pk}/"
 
     Batch.objects.update(status="paused")
-    assert step(manager, "raters").missing == "The batch is paused."
+    assert steps(manager)["raters"].missing == "The batch is paused."
     Batch.objects.update(status="open")
     rate(claim(make_annotator(study)))
-    assert step(manager, "raters").figures.startswith("1 of 1 slot filled")
-    assert states(manager)["raters"] == "done"
-    assert states(manager)["findings"] == "open"
-    assert states(manager)["separability"] == "open"  # it came before the batch, if at all
+    seen = steps(manager)
+    assert seen["raters"].figures.startswith("1 of 1 slot filled")
+    assert str(seen["raters"].state) == "done"
+    assert str(seen["findings"].state) == "open"
+    assert str(seen["separability"].state) == "open"  # it came before the batch, if at all
 
 
 def test_what_a_reader_may_not_do_is_no_button(study: Study) -> None:
     add_instances(study, instances=1)
     reader = signed_in(make_user("reader", "researcher", study=study))
 
-    assert step(reader, "batch").actions == ()
+    assert steps(reader)["batch"].actions == ()
     batch = make_batch(study)
-    assert [one.address for one in step(reader, "raters").actions] == [
+    assert [one.address for one in steps(reader)["raters"].actions] == [
         "/studies/study/channels/",
         f"/studies/study/batches/{batch.pk}/",
     ]
@@ -103,8 +111,9 @@ def test_what_a_reader_may_not_do_is_no_button(study: Study) -> None:
 
 def test_an_archived_study_has_no_next_step(study: Study, manager: Client) -> None:
     archive_study(study=study)
-    assert "next" not in states(manager).values()
-    assert not any(one.actions for one in manager.get("/studies/study/").context["steps"])
+    seen = steps(manager)
+    assert "next" not in states(seen).values()
+    assert not any(one.actions for one in seen.values())
 
 
 # Launching

@@ -4,6 +4,7 @@ import csv
 import io
 from typing import Any
 
+import pytest
 from django.utils import timezone
 
 from annotation.batches.services import set_batch_status
@@ -16,11 +17,32 @@ from tests.factories import add_instances, ask_more, criterion, csv_file, make_b
 NASTY = '=1+1 ${model2_summary1} </div><script>alert("x")</script> & "q" \r\nsecond, line\n\ttab 😀 \x01 $5 '
 
 
-def make(*, pairs: int = 2, raters: int = 2, instances: int = 3, status: str = "paused", **settings: Any) -> Study:
+def make(slug: str = "study", *, raters: int = 2, instances: int = 3) -> Study:
     """Make a study with one batch that is not open."""
-    study = make_study(instances=instances, k=2, **settings)
-    batch = make_batch(study, pairs=pairs, raters=raters)
-    Batch.objects.filter(pk=batch.pk).update(status=status)
+    study = make_study(slug, instances=instances, k=2)
+    batch = make_batch(study, pairs=2, raters=raters)
+    Batch.objects.filter(pk=batch.pk).update(status="paused")
+    return study
+
+
+@pytest.fixture(scope="module")
+def stored_study(module_rows: None, django_db_blocker: Any) -> int:
+    """Make one study for a module without tests that commit; return its row's number."""
+    with django_db_blocker.unblock():
+        return make().pk
+
+
+@pytest.fixture
+def study(stored_study: int) -> Study:
+    """Return that study as it is in this test."""
+    return Study.objects.get(pk=stored_study)
+
+
+def with_settings(study: Study, **settings: Any) -> Study:
+    """Change a study's settings."""
+    for name, value in settings.items():
+        setattr(study, name, value)
+    study.save()
     return study
 
 
@@ -50,24 +72,24 @@ def result(
     }
 
 
-def read(*rows: dict[str, str], data: bytes | None = None) -> ImportCounts:
+def read(*rows: dict[str, str], data: bytes | None = None, slug: str = "study") -> ImportCounts:
     return import_results(
         data=csv_file(rows) if data is None else data,
         file_name="results.csv",
-        slug="study",
+        slug=slug,
         name="batch",
         at=timezone.now(),
     )
 
 
-def asking(**settings: Any) -> Study:
-    """Make a study that asks how much one is better, what is more fluent and whether both are good, and why."""
-    study = make(contact="", **settings)
-    return ask_more(study, criterion("fluency", description="Read $5 <b>aloud</b>.", tie_kinds=True), strength=True)
+def ask_all(study: Study, **settings: Any) -> Study:
+    """Have a study ask how much one is better, what is more fluent and whether both are good, and why."""
+    fluency = criterion("fluency", description="Read $5 <b>aloud</b>.", tie_kinds=True)
+    return ask_more(study, fluency, contact="", strength=True, **settings)
 
 
 def nasty_study() -> Study:
-    study = make_study(instances=0)
+    study = make_study("nasty", instances=0)
     row = InstanceRow(
         number=1,
         instance_id="n",

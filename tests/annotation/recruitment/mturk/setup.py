@@ -1,11 +1,15 @@
 """What the tests of the MTurk channel share: a study with an open batch, a channel, and the stand-in server."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.http import HttpResponse
-from django.test import Client
+from django.test import Client, override_settings
 from django.utils import timezone
 
 from annotation.models import Channel, Study
@@ -48,15 +52,26 @@ AFTER_EFFECT = [
 ]
 
 
+@contextmanager
+def stand_in() -> Iterator[MturkServer]:
+    """Run the stand-in, with a key for it in the environment, and requests that end soon."""
+    with pytest.MonkeyPatch.context() as patch, MturkServer() as server:
+        patch.setenv("MTURK_ACCESS_KEY", ACCESS_KEY)
+        patch.setenv("MTURK_SECRET_KEY", SECRET_KEY)
+        patch.setattr("annotation.recruitment.mturk.client.ATTEMPTS", 1)
+        patch.setattr("annotation.recruitment.mturk.client.READ_SECONDS", 1.5)
+        yield server
+
+
+def allowed(server: MturkServer) -> list[str]:
+    return [server.url.removeprefix("http://")]
+
+
 @pytest.fixture
-def mturk(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[MturkServer]:
-    """The stand-in, with a key for it in the environment, and requests that end soon."""
-    monkeypatch.setenv("MTURK_ACCESS_KEY", ACCESS_KEY)
-    monkeypatch.setenv("MTURK_SECRET_KEY", SECRET_KEY)
-    monkeypatch.setattr("annotation.recruitment.mturk.client.ATTEMPTS", 1)
-    monkeypatch.setattr("annotation.recruitment.mturk.client.READ_SECONDS", 1.5)
-    with MturkServer() as server:
-        settings.PLATFORM_ALLOWLIST = [server.url.removeprefix("http://")]
+def mturk(settings: Any) -> Iterator[MturkServer]:
+    cache.clear()  # of what was asked in another test
+    with stand_in() as server:
+        settings.PLATFORM_ALLOWLIST = allowed(server)
         yield server
 
 
@@ -105,15 +120,50 @@ def do_work(server: MturkServer, channel: Channel, hit_id: str, worker: str) -> 
     return assignment
 
 
-@pytest.fixture
-def channel(mturk: MturkServer) -> Channel:
-    return make_mturk(mturk)
+@pytest.fixture(scope="module")
+def stored_channel(module_rows: None, django_db_blocker: Any) -> int:
+    """Make one channel for a module without tests that commit; return its row's number."""
+    with django_db_blocker.unblock():
+        return make_mturk().pk
+
+
+def at_stand_in(stored_channel: int, mturk: MturkServer) -> Channel:
+    """Have the requests of the module's channel go to a stand-in."""
+    channel = Channel.objects.get(pk=stored_channel)
+    channel.options["endpoint"] = mturk.url
+    channel.save(update_fields=["options"])
+    return channel
+
+
+@pytest.fixture(name="channel")
+def shared_channel(stored_channel: int, mturk: MturkServer) -> Channel:
+    """Return that channel as it is in this test."""
+    return at_stand_in(stored_channel, mturk)
+
+
+@dataclass(frozen=True)
+class StoredWork:
+    """An assignment that a worker submitted here and on MTurk, which we were told of, and the account there."""
+
+    assignment: str
+    account: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def stored_work(stored_channel: int, django_db_blocker: Any) -> StoredWork:
+    """Have an assignment of the module's channel offered, done and submitted."""
+    with django_db_blocker.unblock(), stand_in() as server, override_settings(PLATFORM_ALLOWLIST=allowed(server)):
+        channel = at_stand_in(stored_channel, server)
+        offer(channel)
+        assignment = do_work(server, channel, "3HIT00001", "AWORKER1")
+        sync(channel=channel, at=timezone.now())
+        account = {name: getattr(server, name) for name in ("hits", "assignments", "tokens")}
+        return StoredWork(assignment, deepcopy(account))
 
 
 @pytest.fixture
-def submitted(mturk: MturkServer, channel: Channel) -> str:
-    """An assignment that a worker submitted here and on MTurk, which we were told of."""
-    offer(channel)
-    assignment = do_work(mturk, channel, "3HIT00001", "AWORKER1")
-    sync(channel=channel, at=timezone.now())
-    return assignment
+def submitted(stored_work: StoredWork, mturk: MturkServer) -> str:
+    """Give this test's stand-in the account of the submitted assignment; return the assignment."""
+    for name, held in deepcopy(stored_work.account).items():
+        setattr(mturk, name, held)
+    return stored_work.assignment

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
@@ -14,11 +15,26 @@ from annotation.models import Annotator, Assignment, Channel, Participant, Submi
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.recruitment.mturk.work import hits_left, release_browser, result_code
 from tests.annotation.recruitment.mturk.server import FAULT, MturkServer
-from tests.annotation.recruitment.mturk.setup import SANDBOX, address, make_mturk, mturk, open_frame
+from tests.annotation.recruitment.mturk.setup import (
+    SANDBOX,
+    address,
+    at_stand_in,
+    make_mturk,
+    mturk,
+    open_frame,
+    stored_channel,
+)
 from tests.factories import ask_more, criterion, make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["mturk"]
+__all__ = ["mturk", "stored_channel"]
+
+
+@pytest.fixture
+def channel(stored_channel: int) -> Channel:
+    """Return the module's channel, whose requests would go to MTurk."""
+    cache.clear()
+    return Channel.objects.get(pk=stored_channel)
 
 
 def directives(response: HttpResponse) -> dict[str, list[str]]:
@@ -67,8 +83,7 @@ def counts() -> list[int]:
 
 
 @pytest.mark.parametrize("told", [{"assignment": "ASSIGNMENT_ID_NOT_AVAILABLE", "worker": ""}, {"assignment": ""}])
-def test_a_preview_records_nothing_and_sets_no_cookie(told: dict[str, str]) -> None:
-    channel = make_mturk()
+def test_a_preview_records_nothing_and_sets_no_cookie(channel: Channel, told: dict[str, str]) -> None:
     before = counts()
 
     response = open_frame(channel, **told)
@@ -79,7 +94,7 @@ def test_a_preview_records_nothing_and_sets_no_cookie(told: dict[str, str]) -> N
 
 
 def test_a_preview_says_what_is_asked_and_paid_and_shows_no_text_of_the_study() -> None:
-    study = make_study(question="Which one is kinder?", guidelines="Be *fair*.", minutes_per_hit=4)
+    study = make_study("other", question="Which one is kinder?", guidelines="Be *fair*.", minutes_per_hit=4)
     make_batch(study)
 
     page = open_frame(make_mturk(study=study), assignment="ASSIGNMENT_ID_NOT_AVAILABLE").content.decode()
@@ -95,7 +110,7 @@ def test_a_preview_says_what_is_asked_and_paid_and_shows_no_text_of_the_study() 
 
 def test_a_preview_shows_every_question_with_its_choices() -> None:
     further = criterion("fluency", text="Which one is more fluent?", description="Read aloud.", tie_kinds=True)
-    study = ask_more(make_study(question="Which one is kinder?"), further, strength=True)
+    study = ask_more(make_study("other", question="Which one is kinder?"), further, strength=True)
     make_batch(study)
 
     page = open_frame(make_mturk(study=study), assignment="ASSIGNMENT_ID_NOT_AVAILABLE").content.decode()
@@ -111,8 +126,8 @@ def test_a_preview_shows_every_question_with_its_choices() -> None:
 
 
 @pytest.mark.parametrize("assignment", ["ASSIGNMENT_ID_NOT_AVAILABLE", "3ASSIGNMENT1", "no id"])
-def test_a_framed_page_lets_only_mturk_frame_it(assignment: str) -> None:
-    response = open_frame(make_mturk(), assignment=assignment)
+def test_a_framed_page_lets_only_mturk_frame_it(channel: Channel, assignment: str) -> None:
+    response = open_frame(channel, assignment=assignment)
 
     policy = directives(response)
     assert policy["frame-ancestors"] == [SANDBOX]
@@ -123,15 +138,17 @@ def test_a_framed_page_lets_only_mturk_frame_it(assignment: str) -> None:
     assert not response.cookies
 
 
-def test_a_live_page_is_framed_by_the_live_site_and_sends_its_form_there() -> None:
-    policy = directives(open_frame(make_mturk(site="live"), turkSubmitTo="https://www.mturk.com"))
+def test_a_live_page_is_framed_by_the_live_site_and_sends_its_form_there(channel: Channel) -> None:
+    channel.options["site"] = "live"
+    channel.save()
+
+    policy = directives(open_frame(channel, turkSubmitTo="https://www.mturk.com"))
 
     assert policy["frame-ancestors"] == ["https://worker.mturk.com", "https://www.mturk.com"]
     assert policy["form-action"] == ["https://www.mturk.com"]
 
 
-def test_the_status_page_and_its_part_have_the_same_headers() -> None:
-    channel = make_mturk()
+def test_the_status_page_and_its_part_have_the_same_headers(channel: Channel) -> None:
     status = link(open_frame(channel), f"/mturk/{channel.key}/status/")
 
     for headers in ({}, {"HX-Request": "true"}):
@@ -144,8 +161,7 @@ def test_the_status_page_and_its_part_have_the_same_headers() -> None:
     assert b"<html" not in response.content
 
 
-def test_every_other_page_forbids_framing() -> None:
-    channel = make_mturk()
+def test_every_other_page_forbids_framing(channel: Channel) -> None:
     browser = begin(channel)
     agree(browser, channel)
 
@@ -163,48 +179,43 @@ def test_every_other_page_forbids_framing() -> None:
 # What the address says
 
 
-@pytest.mark.parametrize(
-    "submit_to",
-    [
-        "https://www.mturk.com",  # the other site
-        "https://evil.example",
-        "https://workersandbox.mturk.com.evil.example",
-        "https://workersandbox.mturk.com@evil.example",
-        "https://workersandbox.mturk.com/x",
-        "http://workersandbox.mturk.com",
-        "//workersandbox.mturk.com",
-        "",
-    ],
-)
-def test_an_answer_never_goes_anywhere_but_to_the_channels_site(submit_to: str) -> None:
-    before = counts()
-    channel = make_mturk()
-
-    response = open_frame(channel, turkSubmitTo=submit_to)
-
-    assert response.status_code == 422
-    assert counts()[:3] == before[:3]
-    assert b"evil" not in response.content
+ELSEWHERE = [
+    "https://www.mturk.com",  # the other site
+    "https://evil.example",
+    "https://workersandbox.mturk.com.evil.example",
+    "https://workersandbox.mturk.com@evil.example",
+    "https://workersandbox.mturk.com/x",
+    "http://workersandbox.mturk.com",
+    "//workersandbox.mturk.com",
+    "",
+]
 
 
-def test_the_sites_address_may_end_in_a_slash() -> None:
-    assert open_frame(make_mturk(), turkSubmitTo=f"{SANDBOX}/").status_code == 200
-
-
-@pytest.mark.parametrize(
-    "change", [{"worker": "BWORKER"}, {"worker": "A<b>"}, {"worker": "A" * 65}, {"assignment": "a b"}, {"hit": "x"}]
-)
-def test_an_address_that_is_none_of_mturks_is_refused_in_the_frame(change: dict[str, str]) -> None:
+def test_an_answer_never_goes_anywhere_but_to_the_channels_site(channel: Channel) -> None:
     before = counts()
 
-    response = open_frame(make_mturk(), **change)
+    for submit_to in ELSEWHERE:
+        response = open_frame(channel, turkSubmitTo=submit_to)
 
-    assert response.status_code == 422
+        assert response.status_code == 422, submit_to
+        assert b"evil" not in response.content
     assert counts()[:3] == before[:3]
 
 
-def test_a_shut_channel_takes_no_new_rater_and_says_so_in_the_frame() -> None:
-    channel = make_mturk()
+def test_the_sites_address_may_end_in_a_slash(channel: Channel) -> None:
+    assert open_frame(channel, turkSubmitTo=f"{SANDBOX}/").status_code == 200
+
+
+def test_an_address_that_is_none_of_mturks_is_refused_in_the_frame(channel: Channel) -> None:
+    before = counts()
+    wrong = [{"worker": "BWORKER"}, {"worker": "A<b>"}, {"worker": "A" * 65}, {"assignment": "a b"}, {"hit": "x"}]
+
+    for change in wrong:
+        assert open_frame(channel, **change).status_code == 422, change
+    assert counts()[:3] == before[:3]
+
+
+def test_a_shut_channel_takes_no_new_rater_and_says_so_in_the_frame(channel: Channel) -> None:
     Channel.objects.update(is_open=False)
 
     response = open_frame(channel)
@@ -218,8 +229,7 @@ def test_a_shut_channel_takes_no_new_rater_and_says_so_in_the_frame() -> None:
 # Whose work it is
 
 
-def test_an_assignment_stays_its_first_workers() -> None:
-    channel = make_mturk()
+def test_an_assignment_stays_its_first_workers(channel: Channel) -> None:
     open_frame(channel, worker="AFIRST")
 
     response = open_frame(channel, worker="ASECOND")
@@ -229,8 +239,7 @@ def test_an_assignment_stays_its_first_workers() -> None:
     assert list(Participant.objects.values_list("external_id", flat=True)) == ["AFIRST"]
 
 
-def test_another_browser_cannot_open_a_workers_work_not_even_by_an_invented_assignment() -> None:
-    channel = make_mturk()
+def test_another_browser_cannot_open_a_workers_work_not_even_by_an_invented_assignment(channel: Channel) -> None:
     begin(channel, worker="AVICTIM")
     thief = Client()
 
@@ -242,8 +251,7 @@ def test_another_browser_cannot_open_a_workers_work_not_even_by_an_invented_assi
     assert "_auth_user_id" not in thief.session
 
 
-def test_a_worker_is_the_same_rater_in_every_assignment_of_their_browser() -> None:
-    channel = make_mturk()
+def test_a_worker_is_the_same_rater_in_every_assignment_of_their_browser(channel: Channel) -> None:
     browser = begin(channel)
     begin(channel, browser, assignment="3ASSIGNMENT2")
 
@@ -251,8 +259,7 @@ def test_a_worker_is_the_same_rater_in_every_assignment_of_their_browser() -> No
     assert Submission.objects.count() == 2
 
 
-def test_an_admin_can_let_a_worker_go_on_in_another_browser() -> None:
-    channel = make_mturk()
+def test_an_admin_can_let_a_worker_go_on_in_another_browser(channel: Channel) -> None:
     begin(channel)
     release_browser(participant=Participant.objects.get())
 
@@ -261,8 +268,7 @@ def test_an_admin_can_let_a_worker_go_on_in_another_browser() -> None:
     assert Submission.objects.get().details["opens"] == 2
 
 
-def test_a_link_works_once_and_again_only_in_the_browser_that_used_it() -> None:
-    channel = make_mturk()
+def test_a_link_works_once_and_again_only_in_the_browser_that_used_it(channel: Channel) -> None:
     used = work_link(open_frame(channel), channel)
     browser = Client()
     browser.get(used)
@@ -272,8 +278,7 @@ def test_a_link_works_once_and_again_only_in_the_browser_that_used_it() -> None:
 
 
 @pytest.mark.parametrize("spoil", [lambda token: token[:-2] + "xx", lambda token: "x", lambda token: token + "x"])
-def test_a_link_that_was_not_signed_here_leads_nowhere(spoil: Any) -> None:
-    channel = make_mturk()
+def test_a_link_that_was_not_signed_here_leads_nowhere(channel: Channel, spoil: Any) -> None:
     start, token = work_link(open_frame(channel), channel).rstrip("/").rsplit("/", 1)
 
     response = Client().get(f"{start}/{spoil(token)}/")
@@ -282,8 +287,7 @@ def test_a_link_that_was_not_signed_here_leads_nowhere(spoil: Any) -> None:
     assert "sessionid" not in response.cookies
 
 
-def test_a_signed_page_of_one_channel_is_none_of_another() -> None:
-    channel = make_mturk()
+def test_a_signed_page_of_one_channel_is_none_of_another(channel: Channel) -> None:
     other = make_mturk(study=make_study("other"))
     status = link(open_frame(channel), f"/mturk/{channel.key}/status/")
     work = work_link(open_frame(channel), channel)
@@ -292,8 +296,7 @@ def test_a_signed_page_of_one_channel_is_none_of_another() -> None:
     assert Client().get(work.replace(channel.key, other.key)).status_code == 409
 
 
-def test_looking_ahead_at_a_link_does_not_use_it_up() -> None:
-    channel = make_mturk()
+def test_looking_ahead_at_a_link_does_not_use_it_up(channel: Channel) -> None:
     work = work_link(open_frame(channel), channel)
 
     assert Client().get(work, headers={"Sec-Purpose": "prefetch"}).status_code == 204
@@ -304,8 +307,7 @@ def test_looking_ahead_at_a_link_does_not_use_it_up() -> None:
 # The work, and back
 
 
-def test_the_form_appears_when_the_hit_was_submitted_and_goes_to_mturk() -> None:
-    channel = make_mturk()
+def test_the_form_appears_when_the_hit_was_submitted_and_goes_to_mturk(channel: Channel) -> None:
     status = link(open_frame(channel), f"/mturk/{channel.key}/status/")
     browser = begin(channel)
     agree(browser, channel)
@@ -322,8 +324,7 @@ def test_the_form_appears_when_the_hit_was_submitted_and_goes_to_mturk() -> None
     assert (submission.state, submission.assignment) == ("completed", assignment)
 
 
-def test_one_mturk_assignment_gives_one_hit() -> None:
-    channel = make_mturk()
+def test_one_mturk_assignment_gives_one_hit(channel: Channel) -> None:
     browser = begin(channel)
     agree(browser, channel)
     rater = Annotator.objects.get(kind="mturk")
@@ -337,8 +338,7 @@ def test_one_mturk_assignment_gives_one_hit() -> None:
     assert rater.assignments.count() == 1
 
 
-def test_the_next_assignment_gives_the_next_hit() -> None:
-    channel = make_mturk()
+def test_the_next_assignment_gives_the_next_hit(channel: Channel) -> None:
     browser = begin(channel)
     agree(browser, channel)
     first = do_hit(browser)
@@ -351,8 +351,7 @@ def test_the_next_assignment_gives_the_next_hit() -> None:
     assert done == {"3ASSIGNMENT1": first.pk, "3ASSIGNMENT2": second.pk}
 
 
-def test_two_assignments_at_once_give_two_hits_and_no_third() -> None:
-    channel = make_mturk()
+def test_two_assignments_at_once_give_two_hits_and_no_third(channel: Channel) -> None:
     browser = begin(channel, assignment="3A1")
     agree(browser, channel)
     begin(channel, browser, assignment="3A2")
@@ -368,8 +367,7 @@ def test_two_assignments_at_once_give_two_hits_and_no_third() -> None:
     assert hits_left(Annotator.objects.get(kind="mturk")) == 0
 
 
-def test_an_assignment_that_was_left_behind_gives_no_second_hit() -> None:
-    channel = make_mturk()
+def test_an_assignment_that_was_left_behind_gives_no_second_hit(channel: Channel) -> None:
     browser = begin(channel, assignment="3RETURNED")
     agree(browser, channel)
     begin(channel, browser, assignment="3A2")
@@ -378,15 +376,13 @@ def test_an_assignment_that_was_left_behind_gives_no_second_hit() -> None:
     assert hits_left(Annotator.objects.get(kind="mturk")) == 0
 
 
-def test_other_raters_have_no_limit_of_this_kind() -> None:
-    study = make_study()
-    rater = Annotator.objects.create(study=study, code="x", kind="account")
+def test_other_raters_have_no_limit_of_this_kind(channel: Channel) -> None:
+    rater = Annotator.objects.create(study=channel.study, code="x", kind="account")
 
     assert hits_left(rater) is None
 
 
-def test_who_declines_is_asked_to_return_the_hit() -> None:
-    channel = make_mturk()
+def test_who_declines_is_asked_to_return_the_hit(channel: Channel) -> None:
     browser = begin(channel)
     browser.post(reverse("annotation:consent", args=[channel.study.key]), {"answer": "decline"})
 
@@ -397,8 +393,9 @@ def test_who_declines_is_asked_to_return_the_hit() -> None:
     assert b"return the HIT" in browser.get("/rate/").content
 
 
-def test_who_is_screened_out_can_submit_where_the_channel_pays_for_it() -> None:
-    channel = make_mturk(screened_out="submit")
+def test_who_is_screened_out_can_submit_where_the_channel_pays_for_it(channel: Channel) -> None:
+    channel.options["screened_out"] = "submit"
+    channel.save()
     browser = begin(channel)
     browser.post(reverse("annotation:consent", args=[channel.study.key]), {"answer": "decline"})
 
@@ -411,9 +408,8 @@ def test_who_is_screened_out_can_submit_where_the_channel_pays_for_it() -> None:
 # What MTurk says of an assignment
 
 
-def test_an_invented_assignment_is_refused_where_mturk_can_be_asked(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk)
-
+def test_an_invented_assignment_is_refused_where_mturk_can_be_asked(mturk: MturkServer, stored_channel: int) -> None:
+    channel = at_stand_in(stored_channel, mturk)
     response = open_frame(channel)
 
     assert response.status_code == 409
@@ -421,8 +417,8 @@ def test_an_invented_assignment_is_refused_where_mturk_can_be_asked(mturk: Mturk
     assert Participant.objects.count() == 0
 
 
-def test_an_accepted_assignment_is_let_in_and_asked_about_once(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk)
+def test_an_accepted_assignment_is_let_in_and_asked_about_once(mturk: MturkServer, stored_channel: int) -> None:
+    channel = at_stand_in(stored_channel, mturk)
     mturk.hits["3HIT1"] = {"HITId": "3HIT1", "MaxAssignments": 1, "Expiration": 1e12}
     assignment = mturk.accept("3HIT1", "AWORKER1")
 
@@ -433,8 +429,8 @@ def test_an_accepted_assignment_is_let_in_and_asked_about_once(mturk: MturkServe
     assert len(mturk.asked("GetAssignment")) == 1
 
 
-def test_a_submitted_assignment_is_let_in_for_its_own_worker_only(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk)
+def test_a_submitted_assignment_is_let_in_for_its_own_worker_only(mturk: MturkServer, stored_channel: int) -> None:
+    channel = at_stand_in(stored_channel, mturk)
     mturk.hits["3HIT1"] = {"HITId": "3HIT1", "MaxAssignments": 1, "Expiration": 1e12}
     assignment = mturk.accept("3HIT1", "AOWNER")
     mturk.submit(assignment, code="x")
@@ -443,25 +439,22 @@ def test_a_submitted_assignment_is_let_in_for_its_own_worker_only(mturk: MturkSe
     assert open_frame(channel, assignment=assignment, worker="AOWNER").status_code == 200
 
 
-def test_an_mturk_that_is_away_shuts_no_worker_out(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk)
+def test_an_mturk_that_is_away_shuts_no_worker_out(mturk: MturkServer, stored_channel: int) -> None:
+    channel = at_stand_in(stored_channel, mturk)
     mturk.fail(FAULT)
 
     assert open_frame(channel).status_code == 200
     assert Submission.objects.get().details["verified"] == "unasked"
 
 
-def test_a_hit_that_the_channel_did_not_offer_is_refused() -> None:
-    channel = make_mturk()
+def test_a_hit_that_the_channel_did_not_offer_is_refused(channel: Channel) -> None:
     channel.actions.create(kind="hit", key="hit:1", state="done", answer={"hit_id": "3OURS"})
 
     assert open_frame(channel, hit="3STRANGE").status_code == 409
     assert open_frame(channel, hit="3OURS").status_code == 200
 
 
-def test_an_assignment_cannot_be_arrived_at_by_post() -> None:
-    channel = make_mturk()
-
+def test_an_assignment_cannot_be_arrived_at_by_post(channel: Channel) -> None:
     response = Client(enforce_csrf_checks=True).post(
         f"/join/{channel.key}/?" + "&".join(f"{k}={v}" for k, v in address().items())
     )

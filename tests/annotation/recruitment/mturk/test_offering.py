@@ -27,17 +27,18 @@ from tests.annotation.recruitment.mturk.setup import (
     AFTER_EFFECT,
     BEFORE_EFFECT,
     OPTIONS,
-    channel,
     do_work,
     make_mturk,
     mturk,
     offer,
     places,
+    shared_channel,
+    stored_channel,
 )
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["channel", "mturk"]
+__all__ = ["mturk", "shared_channel", "stored_channel"]
 
 
 # Offering
@@ -63,7 +64,7 @@ def test_offering_again_offers_nothing_more(mturk: MturkServer, channel: Channel
 
 
 def test_what_others_rate_is_not_offered(mturk: MturkServer) -> None:
-    study = make_study(instances=3, k=2)
+    study = make_study("other", instances=3, k=2)
     make_batch(study, pairs=2, raters=2)
     rate(claim(make_annotator(study, "one")))
     claim(make_annotator(study, "two"))
@@ -85,7 +86,7 @@ def test_a_place_that_came_free_again_is_offered_again(mturk: MturkServer, chann
 
 
 def test_no_hit_has_ten_assignments(mturk: MturkServer) -> None:
-    study = make_study(instances=2, k=2)
+    study = make_study("other", instances=2, k=2)
     make_batch(study, pairs=2, raters=11)
 
     offer(make_mturk(mturk, study=study))
@@ -176,16 +177,18 @@ def test_a_page_makes_so_many_at_once_and_continues_later(mturk: MturkServer, ch
     ("options", "named"), [({"title": ""}, "title"), ({"description": " "}, "description"), ({"reward": ""}, "reward")]
 )
 def test_what_a_hit_lacks_is_named_before_anything_is_asked(
-    mturk: MturkServer, options: dict[str, str], named: str
+    mturk: MturkServer, channel: Channel, options: dict[str, str], named: str
 ) -> None:
+    channel.options |= options
+
     with pytest.raises(Unacceptable, match=named):
-        offer(make_mturk(mturk, **options))
+        offer(channel)
 
     assert mturk.requests == []
 
 
 def test_the_studys_pay_in_dollars_is_the_reward_where_none_is_set(mturk: MturkServer) -> None:
-    study = make_study(pay_per_hit="0.75", currency="USD")
+    study = make_study("other", pay_per_hit="0.75", currency="USD")
     make_batch(study)
 
     offer(make_mturk(mturk, study=study, reward=""))
@@ -193,8 +196,8 @@ def test_the_studys_pay_in_dollars_is_the_reward_where_none_is_set(mturk: MturkS
     assert {body["Reward"] for body in mturk.asked("CreateHIT")} == {"0.75"}
 
 
-def test_mturk_itself_gets_https_addresses_only(mturk: MturkServer, settings: Any) -> None:
-    channel = make_mturk()
+def test_mturk_itself_gets_https_addresses_only(channel: Channel, settings: Any) -> None:
+    del channel.options["endpoint"]
     settings.BASE_URL = "http://here.example"
 
     with pytest.raises(Unacceptable, match="HTTPS"):
@@ -215,16 +218,14 @@ def test_nothing_is_offered_into_a_shut_channel_or_without_an_open_batch(mturk: 
 # The key
 
 
-def test_a_missing_key_is_named_by_its_variables(mturk: MturkServer, monkeypatch: Any) -> None:
-    channel = make_mturk(mturk)
+def test_a_missing_key_is_named_by_its_variables(channel: Channel, monkeypatch: Any) -> None:
     monkeypatch.delenv("MTURK_SECRET_KEY")
 
     with pytest.raises(KeyMissing, match="MTURK_ACCESS_KEY MTURK_SECRET_KEY"):
         offer(channel)
 
 
-def test_a_refused_key_is_told_without_the_key(mturk: MturkServer, monkeypatch: Any) -> None:
-    channel = make_mturk(mturk)
+def test_a_refused_key_is_told_without_the_key(channel: Channel, monkeypatch: Any) -> None:
     monkeypatch.setenv("MTURK_ACCESS_KEY", "AKWRONG")
 
     tally = offer(channel)
@@ -234,11 +235,9 @@ def test_a_refused_key_is_told_without_the_key(mturk: MturkServer, monkeypatch: 
 
 
 @pytest.mark.parametrize("name", ["AKIAIOSFODNN7EXAMPLE", "SECRET_KEY", "DATABASE_URL", "aws/secret", "mturk_key"])
-def test_an_option_takes_the_name_of_a_variable_for_mturk_only(name: str) -> None:
-    study = make_study()
-
+def test_an_option_takes_the_name_of_a_variable_for_mturk_only(channel: Channel, name: str) -> None:
     with pytest.raises(AnnotationError) as caught:
-        make_channel(study=study, kind="mturk", name="x", options={**OPTIONS, "secret_key_env": name})
+        make_channel(study=channel.study, kind="mturk", name="x", options={**OPTIONS, "secret_key_env": name})
 
     assert name not in str(caught.value).replace("such as MTURK_SECRET_KEY", "")
 
@@ -257,32 +256,32 @@ def test_an_option_takes_the_name_of_a_variable_for_mturk_only(name: str) -> Non
         "http://127.0.0.1",
     ],
 )
-def test_a_stand_in_must_be_on_this_machine(settings: Any, endpoint: str) -> None:
+def test_a_stand_in_must_be_on_this_machine(channel: Channel, settings: Any, endpoint: str) -> None:
     settings.PLATFORM_ALLOWLIST = ["127.0.0.1:1", "10.0.0.1:80"]
 
     with pytest.raises(AnnotationError, match="on this machine"):
-        make_channel(study=make_study(), kind="mturk", name="x", options={**OPTIONS, "endpoint": endpoint})
+        make_channel(study=channel.study, kind="mturk", name="x", options={**OPTIONS, "endpoint": endpoint})
 
 
-def test_a_stand_in_must_be_allowed_by_the_installation(settings: Any) -> None:
+def test_a_stand_in_must_be_allowed_by_the_installation(channel: Channel, settings: Any) -> None:
     settings.PLATFORM_ALLOWLIST = []
 
     with pytest.raises(AnnotationError, match="PLATFORM_ALLOWLIST"):
-        make_channel(study=make_study(), kind="mturk", name="x", options={**OPTIONS, "endpoint": "http://127.0.0.1:1"})
+        make_channel(study=channel.study, kind="mturk", name="x", options={**OPTIONS, "endpoint": "http://127.0.0.1:1"})
 
 
 def test_the_channels_addresses_are_amazons_without_a_stand_in() -> None:
-    sandbox, live = make_mturk(), make_mturk(study=make_study("live"), site="live")
-
-    assert MturkSettings.of(sandbox).endpoint == "https://mturk-requester-sandbox.us-east-1.amazonaws.com"
-    assert MturkSettings.of(live).endpoint == "https://mturk-requester.us-east-1.amazonaws.com"
+    channel = make_mturk(study=make_study("sandbox"))
+    assert MturkSettings.of(channel).endpoint == "https://mturk-requester-sandbox.us-east-1.amazonaws.com"
+    channel.options["site"] = "live"
+    assert MturkSettings.of(channel).endpoint == "https://mturk-requester.us-east-1.amazonaws.com"
 
 
 # Requirements
 
 
-def test_requirements_are_sent_as_mturk_wants_them(mturk: MturkServer) -> None:
-    channel = make_mturk(mturk, requirements="approval-rate >= 95\nlocale in US GB-ENG\n3TYPE00001 missing\n")
+def test_requirements_are_sent_as_mturk_wants_them(mturk: MturkServer, channel: Channel) -> None:
+    channel.options["requirements"] = "approval-rate >= 95\nlocale in US GB-ENG\n3TYPE00001 missing\n"
 
     offer(channel)
 

@@ -18,18 +18,26 @@ from annotation.importing.formats.mturk import parse_mturk
 from annotation.models import Batch, Study
 from annotation.recruitment.mturk.export import export_batch, fill
 from annotation.recruitment.mturk.sheet import cell
-from tests.annotation.recruitment.mturk.offline import asking, export, make, nasty_study, result
+from tests.annotation.recruitment.mturk.offline import (
+    ask_all,
+    export,
+    make,
+    nasty_study,
+    result,
+    stored_study,
+    study,
+    with_settings,
+)
 from tests.factories import claim, csv_file, make_annotator, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+__all__ = ["stored_study", "study"]
 
 
 # What is written
 
 
-def test_a_row_holds_what_the_results_import_reads_and_the_opaque_key() -> None:
-    study = make()
-
+def test_a_row_holds_what_the_results_import_reads_and_the_opaque_key(study: Study) -> None:
     rows, _, sheet = export(study)
 
     assert list(rows[0]) == [
@@ -42,16 +50,15 @@ def test_a_row_holds_what_the_results_import_reads_and_the_opaque_key() -> None:
     assert sheet.csv.startswith(b"hit,")
 
 
-def test_the_columns_are_those_of_the_existing_import() -> None:
-    rows, _, _ = export(make())
+def test_the_columns_are_those_of_the_existing_import(study: Study) -> None:
+    rows, _, _ = export(study)
 
     (parsed,) = parse_mturk(csv_file([result(rows[0])]), "f.csv")
 
     assert [pair.first_is_1 for pair in parsed.pairs] == [rows[0][f"id{place}"] == "1" for place in (1, 2)]
 
 
-def test_the_id_says_whose_text_is_shown_first() -> None:
-    study = make()
+def test_the_id_says_whose_text_is_shown_first(study: Study) -> None:
     alphas = set(study.systems.get(name="alpha").generations.values_list("text", flat=True))
 
     for row in export(study)[0]:
@@ -61,7 +68,7 @@ def test_the_id_says_whose_text_is_shown_first() -> None:
 
 
 def test_sides_are_balanced_and_the_same_at_each_export() -> None:
-    study = make(instances=20)
+    study = make("other", instances=20)
 
     first, second = export(study)[2], export(study)[2]
 
@@ -72,7 +79,7 @@ def test_sides_are_balanced_and_the_same_at_each_export() -> None:
 
 
 def test_another_seed_draws_other_sides() -> None:
-    study = make(instances=20)
+    study = make("other", instances=20)
     before = export(study)[2].csv
     Batch.objects.update(seed=2)
 
@@ -80,7 +87,8 @@ def test_another_seed_draws_other_sides() -> None:
 
 
 def test_hits_that_are_full_are_left_out() -> None:
-    study = make(status="open", raters=1)
+    study = make("other", raters=1)
+    Batch.objects.update(status="open")
     rate(claim(make_annotator(study)))
     set_batch_status(batch=study.batches.get(), status="paused")
 
@@ -97,25 +105,23 @@ def test_hits_that_are_full_are_left_out() -> None:
         ({"origin": "imported"}, "imported"),
     ],
 )
-def test_a_batch_that_cannot_be_rated_there_is_refused(change: dict[str, str], told: str) -> None:
-    study = make()
+def test_a_batch_that_cannot_be_rated_there_is_refused(study: Study, change: dict[str, str], told: str) -> None:
     Batch.objects.update(**change)
 
     with pytest.raises(InvalidSelection, match=told):
         export(study)
 
 
-def test_a_second_stage_cannot_be_shown_there() -> None:
-    study = make()
+def test_a_second_stage_cannot_be_shown_there(study: Study) -> None:
     Study.objects.update(protocol="two-stage", arms=["none"])
 
     with pytest.raises(InvalidSelection, match="second stage"):
         export(Study.objects.get(pk=study.pk))
 
 
-def test_an_unknown_batch_is_named() -> None:
+def test_an_unknown_batch_is_named(study: Study) -> None:
     with pytest.raises(UnknownName, match="'other'"):
-        export_batch(study=make(), name="other")
+        export_batch(study=study, name="other")
 
 
 # The page
@@ -136,8 +142,8 @@ class _Page(HTMLParser):
             self.inputs.append(dict(attrs))
 
 
-def test_the_page_uses_the_texts_and_neither_who_wrote_them_nor_the_key() -> None:
-    _, page, _ = export(make())
+def test_the_page_uses_the_texts_and_neither_who_wrote_them_nor_the_key(study: Study) -> None:
+    _, page, _ = export(study)
 
     assert set(re.findall(r"\$\{(\w+)\}", page)) == {
         *("source", "model1_summary1", "model2_summary1", "model1_summary2", "model2_summary2")
@@ -146,8 +152,8 @@ def test_the_page_uses_the_texts_and_neither_who_wrote_them_nor_the_key() -> Non
     assert "beta" not in page
 
 
-def test_the_page_asks_for_every_answer_and_for_consent() -> None:
-    _, page, _ = export(make())
+def test_the_page_asks_for_every_answer_and_for_consent(study: Study) -> None:
+    _, page, _ = export(study)
 
     inputs = _Page(page).inputs
     assert [(one["name"], one["value"]) for one in inputs] == [
@@ -157,22 +163,23 @@ def test_the_page_asks_for_every_answer_and_for_consent() -> None:
     assert all("required" in one for one in inputs)
 
 
-def test_the_page_offers_no_preference_only_where_the_study_does() -> None:
-    _, page, _ = export(make(ties_allowed=False))
+def test_the_page_offers_no_preference_only_where_the_study_does(study: Study) -> None:
+    _, page, _ = export(with_settings(study, ties_allowed=False))
 
     assert {one["value"] for one in _Page(page).inputs if one["name"] == "pref1"} == {"-1", "1"}
 
 
-def test_the_page_stands_alone_inside_mturks_form() -> None:
-    _, page, _ = export(make())
+def test_the_page_stands_alone_inside_mturks_form(study: Study) -> None:
+    _, page, _ = export(study)
 
     tags = _Page(page).tags
     assert not {"form", "script", "link", "img", "iframe"} & set(tags)
     assert "http" not in page
 
 
-def test_the_studys_words_are_escaped_and_begin_no_placeholder() -> None:
-    study = make(
+def test_the_studys_words_are_escaped_and_begin_no_placeholder(study: Study) -> None:
+    study = with_settings(
+        study,
         question="<b>Which</b> ${id1}?",
         guidelines="Costs ${id1} <script>x</script>",
         label_left="L ${hit}",
@@ -228,8 +235,8 @@ def test_a_text_becomes_html_that_shows_it(text: str, written: str) -> None:
     assert html.unescape(written) == text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def test_markdown_is_rendered_where_the_study_does_so() -> None:
-    study = make(render_markdown=True)
+def test_markdown_is_rendered_where_the_study_does_so(study: Study) -> None:
+    study = with_settings(study, render_markdown=True)
     study.systems.get(name="alpha").generations.update(text="**bold** ${hit}\n\n- one <script>x</script>")
 
     rows, page, _ = export(study)
@@ -241,7 +248,7 @@ def test_markdown_is_rendered_where_the_study_does_so() -> None:
 
 
 def test_a_page_that_mturk_will_not_take_is_named() -> None:
-    study = make(instances=2)
+    study = make("other", instances=2)
     instance = study.instances.first()
     assert instance is not None
     instance.source = "x" * 70_000
@@ -255,8 +262,8 @@ def test_a_page_that_mturk_will_not_take_is_named() -> None:
 # The commands
 
 
-def test_the_commands_write_and_read_back(tmp_path: Path, capsys: Any) -> None:
-    make(status="draft")
+def test_the_commands_write_and_read_back(study: Study, tmp_path: Path, capsys: Any) -> None:
+    Batch.objects.update(status="draft")
     folder = tmp_path / "out"
 
     call_command("mturk_export", "study", "--batch", "batch", "--to", str(folder))
@@ -271,8 +278,7 @@ def test_the_commands_write_and_read_back(tmp_path: Path, capsys: Any) -> None:
     assert "<form" not in (folder / "template.html").read_text(encoding="utf-8")
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    make()
+def test_a_folder_that_cannot_be_made_is_told(study: Study, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
 
     with pytest.raises(CommandError, match="can't be written to"):
@@ -282,8 +288,8 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 # Several questions, strengths, kinds of ties, reasons
 
 
-def test_the_page_asks_every_question_of_each_pair() -> None:
-    _, page, _ = export(asking(first_reason="required", first_reason_min_length=7))
+def test_the_page_asks_every_question_of_each_pair(study: Study) -> None:
+    _, page, _ = export(ask_all(study, first_reason="required", first_reason_min_length=7))
 
     shown = _Page(page)
     assert [(one["name"], one["value"]) for one in shown.inputs if one["name"].startswith("pref1")] == [
@@ -296,8 +302,10 @@ def test_the_page_asks_every_question_of_each_pair() -> None:
 
 
 @pytest.mark.parametrize(("first_reason", "fields"), [("off", 0), ("optional", 2)])
-def test_an_optional_reason_may_stay_empty_and_none_is_asked_by_default(first_reason: str, fields: int) -> None:
-    _, page, _ = export(asking(first_reason=first_reason))
+def test_an_optional_reason_may_stay_empty_and_none_is_asked_by_default(
+    study: Study, first_reason: str, fields: int
+) -> None:
+    _, page, _ = export(ask_all(study, first_reason=first_reason))
 
     assert page.count("<textarea") == fields
     assert "minlength" not in page

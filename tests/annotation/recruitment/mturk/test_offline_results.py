@@ -5,13 +5,24 @@ from django.utils import timezone
 
 from annotation.batches.services import set_batch_status
 from annotation.core.errors import AnnotationError, BadFile, InvalidSelection
-from annotation.models import Annotator, Assignment, Batch, Display, ImportRecord, Participant, Rating
+from annotation.models import Annotator, Assignment, Batch, Display, ImportRecord, Participant, Rating, Study
 from annotation.privacy.erasing import erase_rater
 from annotation.recruitment.mturk.offline_results import ImportCounts
-from tests.annotation.recruitment.mturk.offline import asking, export, make, nasty_study, read, result
+from tests.annotation.recruitment.mturk.offline import (
+    ask_all,
+    export,
+    make,
+    nasty_study,
+    read,
+    result,
+    stored_study,
+    study,
+    with_settings,
+)
 from tests.factories import claim, csv_file, make_annotator, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+__all__ = ["stored_study", "study"]
 
 
 def reasons(*rows: dict[str, str]) -> list[str]:
@@ -24,8 +35,7 @@ def reasons(*rows: dict[str, str]) -> list[str]:
 # Reading back
 
 
-def test_answers_come_back_in_study_order_on_the_same_hit() -> None:
-    study = make()
+def test_answers_come_back_in_study_order_on_the_same_hit(study: Study) -> None:
     rows, _, _ = export(study)
 
     taken = read(result(rows[0], answers="-1 0"))
@@ -44,8 +54,8 @@ def test_answers_come_back_in_study_order_on_the_same_hit() -> None:
         assert verdict == (0 if place == 2 else (-1 if row["id1"] == "1" else 1))
 
 
-def test_reading_a_file_again_changes_nothing() -> None:
-    rows, _, _ = export(make())
+def test_reading_a_file_again_changes_nothing(study: Study) -> None:
+    rows, _, _ = export(study)
     file = [result(rows[0]), result(rows[1], number=2), result(rows[0], "AW2")]
     read(*file)
     before = [list(model._base_manager.order_by("pk").values()) for model in (Assignment, Display, Rating, Annotator)]
@@ -58,8 +68,8 @@ def test_reading_a_file_again_changes_nothing() -> None:
     assert ImportRecord.objects.filter(kind="mturk-results").count() == 1
 
 
-def test_a_later_file_adds_what_is_new() -> None:
-    rows, _, _ = export(make())
+def test_a_later_file_adds_what_is_new(study: Study) -> None:
+    rows, _, _ = export(study)
     read(result(rows[0]))
 
     taken = read(result(rows[0]), result(rows[0], "AW2"))
@@ -71,13 +81,13 @@ def test_a_file_as_a_spreadsheet_saves_it_is_read() -> None:
     rows, _, _ = export(nasty_study())
     text = csv_file([result(rows[0])]).decode()
 
-    taken = read(data=b"\xef\xbb\xbf" + text.replace("\r\n", "\n").replace("\n", "\r\n").encode())
+    taken = read(data=b"\xef\xbb\xbf" + text.replace("\r\n", "\n").replace("\n", "\r\n").encode(), slug="nasty")
 
     assert taken.added == 1
 
 
-def test_what_comes_after_the_slots_are_full_is_stored_and_not_counted() -> None:
-    rows, _, _ = export(make(raters=2))
+def test_what_comes_after_the_slots_are_full_is_stored_and_not_counted(study: Study) -> None:
+    rows, _, _ = export(study)
 
     taken = read(*[result(rows[0], f"AW{number}") for number in range(3)])
 
@@ -85,8 +95,8 @@ def test_what_comes_after_the_slots_are_full_is_stored_and_not_counted() -> None
     assert Assignment.objects.counted().count() == 2
 
 
-def test_what_was_rejected_is_not_read() -> None:
-    rows, _, _ = export(make())
+def test_what_was_rejected_is_not_read(study: Study) -> None:
+    rows, _, _ = export(study)
 
     taken = read(result(rows[0], answers="x x", AssignmentStatus="Rejected"), result(rows[0], "AW2"))
 
@@ -94,19 +104,19 @@ def test_what_was_rejected_is_not_read() -> None:
 
 
 def test_what_is_rejected_later_is_excluded_and_its_slot_comes_free() -> None:
-    rows, _, _ = export(make(raters=1))
-    read(result(rows[0]))
+    rows, _, _ = export(make("other", raters=1))
+    read(result(rows[0]), slug="other")
 
-    taken = read(result(rows[0], AssignmentStatus="Rejected"))
-    again = read(result(rows[0], AssignmentStatus="Rejected"), result(rows[0], "AW2"))
+    taken = read(result(rows[0], AssignmentStatus="Rejected"), slug="other")
+    again = read(result(rows[0], AssignmentStatus="Rejected"), result(rows[0], "AW2"), slug="other")
 
     assert (taken.rejected, again.rejected, again.added, again.surplus) == (1, 0, 1, 0)
     assert Assignment.objects.counted().get().annotator.participant.external_id == "AW2"
     assert Assignment.objects.get(excluded=True).exclusion_reason == "rejected on MTurk"
 
 
-def test_a_worker_is_one_rater_in_all_hits_under_a_code_that_does_not_name_them() -> None:
-    rows, _, _ = export(make())
+def test_a_worker_is_one_rater_in_all_hits_under_a_code_that_does_not_name_them(study: Study) -> None:
+    rows, _, _ = export(study)
 
     read(result(rows[0], number=1), result(rows[1], number=2))
 
@@ -118,8 +128,8 @@ def test_a_worker_is_one_rater_in_all_hits_under_a_code_that_does_not_name_them(
     assert rater.consents.get().accepted
 
 
-def test_a_worker_who_did_the_same_hit_twice_counts_once() -> None:
-    rows, _, _ = export(make())
+def test_a_worker_who_did_the_same_hit_twice_counts_once(study: Study) -> None:
+    rows, _, _ = export(study)
 
     taken = read(result(rows[0], number=1), result(rows[0], number=2))
 
@@ -127,8 +137,8 @@ def test_a_worker_who_did_the_same_hit_twice_counts_once() -> None:
     assert Assignment.objects.counted().count() == 1
 
 
-def test_a_worker_whose_data_were_deleted_is_not_read_again() -> None:
-    rows, _, _ = export(make())
+def test_a_worker_whose_data_were_deleted_is_not_read_again(study: Study) -> None:
+    rows, _, _ = export(study)
     first, further = result(rows[0], number=1), result(rows[1], number=2)
     read(first)
     erase_rater(annotator=Annotator.objects.get(), by=None, at=timezone.now())
@@ -140,8 +150,8 @@ def test_a_worker_whose_data_were_deleted_is_not_read_again() -> None:
     assert not Participant.objects.filter(external_id="AW1").exists()
 
 
-def test_nothing_is_stored_of_who_did_not_agree() -> None:
-    rows, _, _ = export(make())
+def test_nothing_is_stored_of_who_did_not_agree(study: Study) -> None:
+    rows, _, _ = export(study)
 
     taken = read(result(rows[0], **{"Answer.consent": ""}))
 
@@ -149,8 +159,8 @@ def test_nothing_is_stored_of_who_did_not_agree() -> None:
     assert Annotator.objects.count() == 0
 
 
-def test_ratings_given_here_and_there_share_the_slots() -> None:
-    study = make(status="open", raters=2)
+def test_ratings_given_here_and_there_share_the_slots(study: Study) -> None:
+    Batch.objects.update(status="open")
     done = rate(claim(make_annotator(study)))
     set_batch_status(batch=study.batches.get(), status="paused")
     row = next(row for row in export(study)[0] if row["hit"] == done.hit.key)
@@ -164,60 +174,58 @@ def test_ratings_given_here_and_there_share_the_slots() -> None:
 # Bad lines
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        pytest.param({"Input.hit": "unknown"}, "the batch has no HIT 'unknown'", id="key"),
-        pytest.param({"Input.model1_summary1": "other"}, "Input.model1_summary1 is not what was exported", id="text"),
-        pytest.param({"Input.source": "other"}, "Input.source is not what was exported", id="source"),
-        pytest.param({"Input.id1": "3"}, "Input.id1 is not what was exported", id="order"),
-        pytest.param({"Answer.pref1": ""}, "Answer.pref1 is ''; it must be -1, 0 or 1", id="no answer"),
-        pytest.param({"Answer.pref2": "2"}, "Answer.pref2 is '2'; it must be -1, 0 or 1", id="answer"),
-        pytest.param({"WorkerId": ""}, "WorkerId is ''", id="nobody"),
-        pytest.param({"AssignmentId": "a b"}, "AssignmentId is 'a b'", id="assignment"),
-        pytest.param({"WorkTimeInSeconds": "-3"}, "WorkTimeInSeconds is '-3', not a number of seconds", id="time"),
-    ],
-)
-def test_a_bad_line_is_listed_and_nothing_is_stored(change: dict[str, str], reason: str) -> None:
-    rows, _, _ = export(make())
-
-    (told,) = reasons(result(rows[0], "AW0"), {**result(rows[0]), **change})
-
-    assert told.startswith("line 3: ")
-    assert reason in told
+BAD_CELLS = [
+    ({"Input.hit": "unknown"}, "the batch has no HIT 'unknown'"),
+    ({"Input.model1_summary1": "other"}, "Input.model1_summary1 is not what was exported"),
+    ({"Input.source": "other"}, "Input.source is not what was exported"),
+    ({"Input.id1": "3"}, "Input.id1 is not what was exported"),
+    ({"Answer.pref1": ""}, "Answer.pref1 is ''; it must be -1, 0 or 1"),
+    ({"Answer.pref2": "2"}, "Answer.pref2 is '2'; it must be -1, 0 or 1"),
+    ({"WorkerId": ""}, "WorkerId is ''"),
+    ({"AssignmentId": "a b"}, "AssignmentId is 'a b'"),
+    ({"WorkTimeInSeconds": "-3"}, "WorkTimeInSeconds is '-3', not a number of seconds"),
+]
 
 
-def test_an_order_that_was_turned_round_is_noticed() -> None:
-    rows, _, _ = export(make())
+def test_a_bad_line_is_listed_and_nothing_is_stored(study: Study) -> None:
+    rows, _, _ = export(study)
+
+    for change, reason in BAD_CELLS:
+        (told,) = reasons(result(rows[0], "AW0"), {**result(rows[0]), **change})
+
+        assert told.startswith("line 3: "), change
+        assert reason in told
+
+
+def test_an_order_that_was_turned_round_is_noticed(study: Study) -> None:
+    rows, _, _ = export(study)
     turned = {"1": "2", "2": "1"}[rows[0]["id1"]]
 
     assert reasons(result(rows[0], **{"Input.id1": turned})) == ["line 2: Input.id1 is not what was exported"]
 
 
-def test_no_preference_is_a_bad_answer_where_it_was_not_offered() -> None:
-    rows, _, _ = export(make(ties_allowed=False))
+def test_no_preference_is_a_bad_answer_where_it_was_not_offered(study: Study) -> None:
+    rows, _, _ = export(with_settings(study, ties_allowed=False))
 
     assert "offers no" in reasons(result(rows[0], answers="0 1"))[0]
 
 
-def test_an_assignment_twice_in_a_file_is_a_bad_line() -> None:
-    rows, _, _ = export(make())
+def test_an_assignment_twice_in_a_file_is_a_bad_line(study: Study) -> None:
+    rows, _, _ = export(study)
 
     assert reasons(result(rows[0]), result(rows[0])) == ["line 3: assignment 3AW11 is on line 2 already"]
 
 
-@pytest.mark.parametrize(
-    "gone", ["WorkerId", "AssignmentId", "Input.hit", "Input.id2", "Answer.pref1", "Answer.consent"]
-)
-def test_a_missing_column_is_named(gone: str) -> None:
-    rows, _, _ = export(make())
-    row = {name: value for name, value in result(rows[0]).items() if name != gone}
+def test_a_missing_column_is_named(study: Study) -> None:
+    rows, _, _ = export(study)
 
-    assert reasons(row) == [f"line 1: column {gone} is missing"]
+    for gone in ("WorkerId", "AssignmentId", "Input.hit", "Input.id2", "Answer.pref1", "Answer.consent"):
+        row = {name: value for name, value in result(rows[0]).items() if name != gone}
+        assert reasons(row) == [f"line 1: column {gone} is missing"]
 
 
-def test_results_are_not_read_into_an_open_batch() -> None:
-    rows, _, _ = export(make())
+def test_results_are_not_read_into_an_open_batch(study: Study) -> None:
+    rows, _, _ = export(study)
     Batch.objects.update(status="open")
 
     with pytest.raises(InvalidSelection, match="pause it first"):
@@ -225,9 +233,7 @@ def test_results_are_not_read_into_an_open_batch() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"a,b\n1\n", b'"x'])
-def test_a_file_that_is_none_is_refused(data: bytes) -> None:
-    make()
-
+def test_a_file_that_is_none_is_refused(study: Study, data: bytes) -> None:
     with pytest.raises(AnnotationError):
         read(data=data)
 
@@ -235,8 +241,8 @@ def test_a_file_that_is_none_is_refused(data: bytes) -> None:
 # Several questions, strengths, kinds of ties, reasons
 
 
-def test_answers_to_every_question_are_turned_to_study_order() -> None:
-    study = asking(first_reason="optional")
+def test_answers_to_every_question_are_turned_to_study_order(study: Study) -> None:
+    study = ask_all(study, first_reason="optional")
     rows, _, _ = export(study)
     said = {
         "Answer.pref1_fluency": "0bad",
@@ -257,8 +263,8 @@ def test_answers_to_every_question_are_turned_to_study_order() -> None:
     ]
 
 
-def test_reasons_that_are_needed_and_answers_of_other_questions_are_checked() -> None:
-    rows, _, _ = export(asking(first_reason="required", first_reason_min_length=5))
+def test_reasons_that_are_needed_and_answers_of_other_questions_are_checked(study: Study) -> None:
+    rows, _, _ = export(ask_all(study, first_reason="required", first_reason_min_length=5))
     fluent = {"Answer.pref1_fluency": "1", "Answer.pref2_fluency": "-1"}
     why = {"Answer.reason1": "Clear.", "Answer.reason2": "Short."}
 

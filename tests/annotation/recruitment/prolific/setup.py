@@ -32,14 +32,19 @@ WORDS = (
 assert len(WORDS) >= 100
 
 
+def settings_for(server: ProlificServer) -> dict[str, Any]:
+    """Return the settings that allow the stand-in on this machine, with its token in the environment."""
+    keys = {"PROLIFIC_TOKEN": TOKEN, "PROLIFIC_WEBHOOK_SECRET": SECRET}
+    return {"ENDPOINT_KEY": keys.get, "PLATFORM_ALLOWLIST": [server.url.removeprefix("http://")]}
+
+
 @pytest.fixture
 def prolific(settings: Any) -> Iterator[ProlificServer]:
-    """Run the stand-in, allowed on this machine, with its token in the environment."""
-    keys = {"PROLIFIC_TOKEN": TOKEN, "PROLIFIC_WEBHOOK_SECRET": SECRET}
-    settings.ENDPOINT_KEY = keys.get
+    """Run the stand-in, allowed."""
     cache.clear()
     with ProlificServer() as server:
-        settings.PLATFORM_ALLOWLIST = [server.url.removeprefix("http://")]
+        for name, value in settings_for(server).items():
+            setattr(settings, name, value)
         yield server
     cache.clear()
 
@@ -72,6 +77,27 @@ def shared_study(stored_study: int) -> Study:
 @pytest.fixture
 def channel(study: Study, prolific: ProlificServer) -> Channel:
     return make_prolific(study, prolific)
+
+
+@pytest.fixture(scope="module")
+def stored_channel(stored_study: int, django_db_blocker: Any) -> int:
+    """Make one channel of that study; return its row's number."""
+    with django_db_blocker.unblock():
+        return make_prolific(Study.objects.get(pk=stored_study)).pk
+
+
+@pytest.fixture(name="channel")
+def shared_channel(stored_channel: int, prolific: ProlificServer) -> Channel:
+    """Return that channel as it is in this test: in the place of `channel`."""
+    return set_to(prolific, stored_channel)
+
+
+def set_to(server: ProlificServer, stored_channel: int) -> Channel:
+    """Have the requests of the module's channel go to a stand-in."""
+    channel = Channel.objects.get(pk=stored_channel)
+    channel.options["api_url"] = server.url
+    channel.save(update_fields=["options"])
+    return channel
 
 
 def make_prolific(study: Study, server: ProlificServer | None = None, **options: Any) -> Channel:

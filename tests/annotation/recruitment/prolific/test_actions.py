@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from annotation.core.errors import Unacceptable
@@ -18,7 +19,6 @@ from annotation.recruitment.prolific.client import (
     _retry_after,
 )
 from annotation.recruitment.prolific.site import CATEGORIES, ProlificSettings, address_problem
-from annotation.recruitment.prolific.sync import sync
 from tests.annotation.recruitment.prolific import server
 from tests.annotation.recruitment.prolific.server import (
     BUSY,
@@ -33,30 +33,38 @@ from tests.annotation.recruitment.prolific.server import (
 )
 from tests.annotation.recruitment.prolific.setup import (
     NOON,
-    OTHER_PID,
-    OTHER_SESSION,
     PID,
     SESSION,
     WORDS,
     client_of,
     come,
     make_prolific,
+    set_to,
+    settings_for,
 )
-from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.setup import shared_channel as shared_channel
 from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
+from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
 from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOUR = timedelta(hours=1)
 
 
+@pytest.fixture(scope="module")
+def stored_submission(stored_channel: int, django_db_blocker: Any) -> int:
+    """Have a participant come to the module's channel; return their submission's row's number."""
+    with django_db_blocker.unblock(), ProlificServer() as server, override_settings(**settings_for(server)):
+        come(set_to(server, stored_channel))
+        return Submission.objects.get().pk
+
+
 @pytest.fixture
-def submission(channel: Channel, prolific: ProlificServer) -> Submission:
+def submission(stored_submission: int, channel: Channel, prolific: ProlificServer) -> Submission:
     """A submission that awaits review."""
-    come(channel)
     prolific.add(SESSION, PID, "AWAITING REVIEW")
-    return Submission.objects.get()
+    return Submission.objects.select_related("channel").get(pk=stored_submission)
 
 
 def state(submission: Submission) -> str:
@@ -95,22 +103,22 @@ def test_rejection_carries_words_and_category(
     assert state(submission) == "rejected"
 
 
-@pytest.mark.parametrize(
-    ("reason", "category"),
-    [
-        pytest.param("x" * 99, "OTHER", id="99 characters"),
-        pytest.param(" " * 200, "OTHER", id="spaces"),
-        pytest.param("x" * 99 + "\x00" * 9, "OTHER", id="nul"),
-        pytest.param("x" * 2001, "OTHER", id="too long"),
-        pytest.param(WORDS, "", id="no category"),
-        pytest.param(WORDS, "RUDE", id="unknown category"),
-    ],
-)
+UNACCEPTABLE = [
+    ("x" * 99, "OTHER"),
+    (" " * 200, "OTHER"),
+    ("x" * 99 + "\x00" * 9, "OTHER"),
+    ("x" * 2001, "OTHER"),
+    (WORDS, ""),
+    (WORDS, "RUDE"),
+]
+
+
 def test_rejection_that_prolific_would_not_take_is_refused_before_anything_is_sent(
-    channel: Channel, submission: Submission, prolific: ProlificServer, reason: str, category: str
+    channel: Channel, submission: Submission, prolific: ProlificServer
 ) -> None:
-    with pytest.raises(Unacceptable):
-        reject(submission=submission, reason=reason, category=category, client=client_of(channel), at=NOON)
+    for reason, category in UNACCEPTABLE:
+        with pytest.raises(Unacceptable):
+            reject(submission=submission, reason=reason, category=category, client=client_of(channel), at=NOON)
 
     assert prolific.requests == []
     assert not PlatformAction.objects.exists()
@@ -401,14 +409,12 @@ def test_amount_is_sent_in_units_with_two_places(
     assert prolific.paid(SESSION) == [float(Decimal(text) * 100)]
 
 
-@pytest.mark.parametrize(
-    "amount", ["", "0", "0.00", "-1", "5.01", "1e1", "1,50", "0.123", "NaN", "١", "1\n2", "0.75;x,9", " "]
-)
 def test_amount_that_is_none_or_above_the_cap_is_refused_before_anything_is_sent(
-    submission: Submission, prolific: ProlificServer, amount: str
+    submission: Submission, prolific: ProlificServer
 ) -> None:
-    with pytest.raises(Unacceptable):
-        pay(submission, amount)
+    for amount in ("", "0", "0.00", "-1", "5.01", "1e1", "1,50", "0.123", "NaN", "١", "1\n2", "0.75;x,9", " "):
+        with pytest.raises(Unacceptable):
+            pay(submission, amount)
 
     assert prolific.requests == []
 
@@ -582,85 +588,3 @@ def test_bonus_for_a_person_who_took_no_part_is_refused(submission: Submission, 
     with pytest.raises(ProlificRefused):
         pay(submission)
     assert PlatformAction.objects.get().state == "failed"
-
-
-# Sync
-
-
-@pytest.fixture
-def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.recruitment.prolific.client.PAGE", 10)
-
-
-@pytest.mark.usefixtures("short_pages")
-def test_sync_takes_over_all_pages(channel: Channel, prolific: ProlificServer) -> None:
-    come(channel)
-    for number in range(25):
-        prolific.add(f"{number:024x}", f"{number:023x}a", "AWAITING REVIEW")
-    prolific.add(SESSION, PID, "APPROVED")
-    prolific.add(OTHER_SESSION, OTHER_PID, "ACTIVE", study="elsewhere")
-
-    found = sync(channel=channel, client=client_of(channel), at=NOON)
-
-    assert (found.seen, found.new, found.changed) == (26, 25, 1)
-    assert channel.submissions.get(external_id=SESSION).state == "approved"
-    assert not channel.submissions.filter(external_id=OTHER_SESSION).exists()
-    assert len(prolific.requests) == 3
-    again = sync(channel=channel, client=client_of(channel), at=NOON)
-    assert (again.seen, again.new, again.changed) == (26, 0, 0)
-
-
-@pytest.mark.usefixtures("short_pages")
-def test_sync_ends_where_there_is_no_further_page(channel: Channel, prolific: ProlificServer) -> None:
-    for number in range(10):
-        prolific.add(f"{number:024x}", PID, "ACTIVE")
-
-    assert sync(channel=channel, client=client_of(channel), at=NOON).seen == 10
-
-
-@pytest.mark.usefixtures("short_pages")
-def test_sync_stops_at_its_limit(channel: Channel, prolific: ProlificServer) -> None:
-    for number in range(25):
-        prolific.add(f"{number:024x}", PID, "ACTIVE")
-
-    assert sync(channel=channel, client=client_of(channel), at=NOON, most_pages=1).seen == 10
-
-
-def test_sync_leaves_out_what_it_cannot_read(channel: Channel, prolific: ProlificServer) -> None:
-    prolific.add("../x", PID, "ACTIVE")
-    prolific.add(OTHER_SESSION, PID, "BRAND NEW STATUS")
-
-    found = sync(channel=channel, client=client_of(channel), at=NOON)
-
-    assert (found.seen, found.unreadable) == (0, 2)
-    assert not channel.submissions.exists()
-
-
-def test_sync_tells_a_submission_that_is_another_participants(channel: Channel, prolific: ProlificServer) -> None:
-    come(channel)
-    prolific.add(SESSION, OTHER_PID, "ACTIVE")
-
-    sync(channel=channel, client=client_of(channel), at=NOON)
-
-    assert channel.submissions.get().details["problem"] == "other-participant"
-
-
-def test_sync_moves_back_what_prolific_has_taken_back(channel: Channel, prolific: ProlificServer) -> None:
-    come(channel)
-    prolific.add(SESSION, PID, "REJECTED")
-    sync(channel=channel, client=client_of(channel), at=NOON)
-    assert channel.submissions.get().state == "rejected"
-
-    prolific.submissions[SESSION]["status"] = "AWAITING REVIEW"
-    sync(channel=channel, client=client_of(channel), at=NOON)
-
-    assert channel.submissions.get().state == "completed"
-
-
-def test_answer_that_is_no_json_is_trouble(
-    channel: Channel, prolific: ProlificServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ProlificServer, "_answer", lambda self, handler, body: (200, ["no object"]))
-
-    with pytest.raises(ProlificUnreachable):
-        sync(channel=channel, client=client_of(channel), at=NOON)

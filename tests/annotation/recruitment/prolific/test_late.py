@@ -1,26 +1,41 @@
 """Work that outlives Prolific's patience, and people with several submissions: what counts, which code, whose HITs."""
 
 import re
+from copy import deepcopy
 from datetime import timedelta
+from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, override_settings
 from django.utils import timezone
 
 from annotation.annotators.consent import answer_consent
 from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, Channel, Slot, Study, Submission
 from annotation.rating.completion import completion_message_of
+from annotation.rating.votes import save_vote
 from annotation.recruitment.base import CompletionMessage
 from annotation.recruitment.prolific.submissions import apply_status
-from tests.annotation.recruitment.prolific.setup import OTHER_PID, OTHER_SESSION, PID, SESSION, come, rater
-from tests.annotation.recruitment.prolific.setup import channel as channel
+from tests.annotation.recruitment.prolific.server import ProlificServer
+from tests.annotation.recruitment.prolific.setup import (
+    OTHER_PID,
+    OTHER_SESSION,
+    PID,
+    SESSION,
+    come,
+    rater,
+    set_to,
+    settings_for,
+)
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.setup import shared_channel as shared_channel
 from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
+from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
 from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.factories import claim, make_user, rate
+from tests.rows import undone_at_the_end
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 THIRD_SESSION = "61015b057bd72ddc7244edbb"
@@ -38,7 +53,7 @@ def submission(session: str = SESSION) -> Submission:
     return Submission.objects.get(external_id=session)
 
 
-def told_by(channel: Channel, status: str, session: str = SESSION) -> None:
+def told_by(status: str, session: str = SESSION) -> None:
     """Take over what a message, sent now, says."""
     now = timezone.now()
     apply_status(submission=submission(session), status=status, at=now, said_at=now.timestamp())
@@ -51,17 +66,37 @@ def end(channel: Channel, pid: str = PID) -> CompletionMessage:
 
 
 def send_in(browser: Client, assignment: Assignment) -> str:
-    """Vote on every pair of a HIT and submit it as the page does; return the page that comes then."""
+    """Vote on every pair of a HIT, on one by its page, and submit it as the page does; return the page that comes then."""
     here = f"/rate/hit/{assignment.key}/"
-    for display in assignment.displays.all():
-        answer = browser.post(f"{here}vote/", {"pair_key": display.pair.key, "choice": "left"})
-        assert answer.status_code == 302, answer.content.decode()
+    first, *others = assignment.displays.select_related("pair")
+    answer = browser.post(f"{here}vote/", {"pair_key": first.pair.key, "choice": "left"})
+    assert answer.status_code == 302, answer.content.decode()
+    for display in others:
+        save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
     return browser.post(f"{here}submit/", follow=True).content.decode()
 
 
-def at_work(channel: Channel) -> tuple[Client, Assignment]:
-    browser = arrive(channel)
-    return browser, claim(rater(channel), timezone.now())
+Working = tuple[Client, Assignment]
+
+
+def with_cookies(cookies: SimpleCookie) -> Client:
+    browser = Client()
+    browser.cookies = deepcopy(cookies)
+    return browser
+
+
+@pytest.fixture(scope="module")
+def stored_work(stored_channel: int, django_db_blocker: Any) -> tuple[SimpleCookie, int]:
+    """Have a participant come to the module's channel and claim a HIT; return their cookies and the claim's number."""
+    with django_db_blocker.unblock(), ProlificServer() as server, override_settings(**settings_for(server)):
+        channel = set_to(server, stored_channel)
+        return arrive(channel).cookies, claim(rater(channel), timezone.now()).pk
+
+
+@pytest.fixture
+def working(stored_work: tuple[SimpleCookie, int], channel: Channel) -> Working:
+    """Return that participant's browser and claim."""
+    return with_cookies(stored_work[0]), Assignment.objects.get(pk=stored_work[1])
 
 
 def run_out(assignment: Assignment) -> None:
@@ -75,9 +110,9 @@ def run_out(assignment: Assignment) -> None:
 
 
 @pytest.mark.parametrize("status", ["TIMED-OUT", "AWAITING REVIEW", "SCREENED OUT", "APPROVED"])
-def test_hit_finished_after_a_message_counts_while_its_place_is_free(channel: Channel, status: str) -> None:
-    browser, assignment = at_work(channel)
-    told_by(channel, status)
+def test_hit_finished_after_a_message_counts_while_its_place_is_free(working: Working, status: str) -> None:
+    browser, assignment = working
+    told_by(status)
     run_out(assignment)
 
     page = send_in(browser, assignment)
@@ -87,9 +122,9 @@ def test_hit_finished_after_a_message_counts_while_its_place_is_free(channel: Ch
     assert Assignment.objects.counted().get() == assignment
 
 
-def test_participant_who_timed_out_at_prolific_gets_the_code_for_work_that_counts(channel: Channel) -> None:
-    browser, assignment = at_work(channel)
-    told_by(channel, "TIMED-OUT")
+def test_participant_who_timed_out_at_prolific_gets_the_code_for_work_that_counts(working: Working) -> None:
+    browser, assignment = working
+    told_by("TIMED-OUT")
 
     page = send_in(browser, assignment)
 
@@ -97,38 +132,38 @@ def test_participant_who_timed_out_at_prolific_gets_the_code_for_work_that_count
     assert (submission().state, submission().details["status"]) == ("completed", "TIMED-OUT")
 
 
-def test_begun_hit_is_given_back_to_who_timed_out_at_prolific_and_no_other(channel: Channel) -> None:
+def test_begun_hit_is_given_back_to_who_timed_out_at_prolific_and_no_other(channel: Channel, working: Working) -> None:
     channel.options["most_hits"] = 3
     channel.save()
-    browser, assignment = at_work(channel)
-    told_by(channel, "TIMED-OUT")
+    browser, assignment = working
+    told_by("TIMED-OUT")
 
     assert browser.get("/rate/").headers["Location"] == f"/rate/hit/{assignment.key}/"
     send_in(browser, assignment)
     assert Assignment.objects.count() == 1
 
 
-def test_rejected_submission_gets_no_place_back(channel: Channel) -> None:
-    browser, assignment = at_work(channel)
-    told_by(channel, "TIMED-OUT")
-    told_by(channel, "REJECTED")
+def test_rejected_submission_gets_no_place_back(working: Working) -> None:
+    browser, assignment = working
+    told_by("TIMED-OUT")
+    told_by("REJECTED")
 
     send_in(browser, assignment)
 
     assert not Assignment.objects.counted().exists()
 
 
-def lost_to_another(channel: Channel) -> tuple[Client, Assignment]:
+def lost_to_another(channel: Channel, working: Working) -> tuple[Client, Assignment]:
     """Have a participant at a HIT time out, and another take its only place."""
-    browser, assignment = at_work(channel)
-    told_by(channel, "TIMED-OUT")
+    browser, assignment = working
+    told_by("TIMED-OUT")
     arrive(channel, OTHER_PID, OTHER_SESSION)
     assert claim(rater(channel, OTHER_PID), timezone.now()).hit_id == assignment.hit_id
     return browser, assignment
 
 
-def test_late_hit_whose_place_is_taken_gets_no_code_for_completion(channel: Channel) -> None:
-    browser, assignment = lost_to_another(channel)
+def test_late_hit_whose_place_is_taken_gets_no_code_for_completion(channel: Channel, working: Working) -> None:
+    browser, assignment = lost_to_another(channel, working)
 
     page = send_in(browser, assignment)
 
@@ -139,9 +174,11 @@ def test_late_hit_whose_place_is_taken_gets_no_code_for_completion(channel: Chan
     assert submission().state == "timed-out"
 
 
-def test_late_hit_that_is_paid_all_the_same_gets_the_code_for_completion(channel: Channel, study: Study) -> None:
+def test_late_hit_that_is_paid_all_the_same_gets_the_code_for_completion(
+    channel: Channel, working: Working, study: Study
+) -> None:
     Study.objects.update(pay_late=True)
-    browser, assignment = lost_to_another(channel)
+    browser, assignment = lost_to_another(channel, working)
 
     page = send_in(browser, assignment)
 
@@ -149,9 +186,9 @@ def test_late_hit_that_is_paid_all_the_same_gets_the_code_for_completion(channel
     assert "complete?cc=DONE1" in page
 
 
-def test_late_hit_of_a_batch_that_was_closed_is_not_said_to_be_anothers(channel: Channel) -> None:
-    browser, assignment = at_work(channel)
-    told_by(channel, "TIMED-OUT")
+def test_late_hit_of_a_batch_that_was_closed_is_not_said_to_be_anothers(working: Working) -> None:
+    browser, assignment = working
+    told_by("TIMED-OUT")
     Batch.objects.update(status="closed")
 
     page = send_in(browser, assignment)
@@ -161,11 +198,13 @@ def test_late_hit_of_a_batch_that_was_closed_is_not_said_to_be_anothers(channel:
     assert "not counted" in page
 
 
-def test_news_of_a_time_out_after_the_end_leaves_the_work_waiting_for_a_decision(channel: Channel) -> None:
-    browser, assignment = at_work(channel)
+def test_news_of_a_time_out_after_the_end_leaves_the_work_waiting_for_a_decision(
+    channel: Channel, working: Working
+) -> None:
+    browser, assignment = working
     send_in(browser, assignment)
 
-    told_by(channel, "TIMED-OUT")
+    told_by("TIMED-OUT")
 
     assert (submission().state, submission().code) == ("completed", "DONE1")
     assert end(channel).code == "DONE1"
@@ -174,40 +213,39 @@ def test_news_of_a_time_out_after_the_end_leaves_the_work_waiting_for_a_decision
 # A code that was shown stays
 
 
-@pytest.mark.parametrize("status", ["AWAITING REVIEW", "TIMED-OUT", "APPROVED", "REJECTED", "RETURNED", "SCREENED OUT"])
-def test_code_that_was_shown_stays_whatever_prolific_says_then(channel: Channel, status: str) -> None:
-    browser, assignment = at_work(channel)
+def test_code_that_was_shown_stays_whatever_prolific_says_then(channel: Channel, working: Working) -> None:
+    browser, assignment = working
     assert "DONE1" in send_in(browser, assignment)
 
-    told_by(channel, status)
+    for status in ("AWAITING REVIEW", "TIMED-OUT", "APPROVED", "REJECTED", "RETURNED", "SCREENED OUT"):
+        with undone_at_the_end():
+            same = with_cookies(browser.cookies)
+            told_by(status)
+            assert "DONE1" in same.get("/rate/").content.decode(), status
+            assert come(channel, same)[0].status_code == 302
+            assert "DONE1" in same.get("/rate/").content.decode(), status
 
-    assert "DONE1" in browser.get("/rate/").content.decode()
-    again = come(channel, browser)[0]
-    assert again.status_code == 302
-    assert "DONE1" in browser.get("/rate/").content.decode()
 
-
-@pytest.mark.parametrize("status", ["paused", "closed"])
-def test_code_that_was_shown_stays_when_the_batch_ends(channel: Channel, status: str) -> None:
-    browser, assignment = at_work(channel)
+def test_code_that_was_shown_stays_when_the_batch_ends(working: Working) -> None:
+    browser, assignment = working
     assert "DONE1" in send_in(browser, assignment)
 
-    Batch.objects.update(status=status)
+    for status in ("paused", "closed"):
+        Batch.objects.update(status=status)
+        assert "DONE1" in browser.get("/rate/").content.decode(), status
 
-    assert "DONE1" in browser.get("/rate/").content.decode()
 
-
-def test_code_is_given_when_the_batch_ended_with_the_last_hit(channel: Channel) -> None:
-    browser, assignment = at_work(channel)
+def test_code_is_given_when_the_batch_ended_with_the_last_hit(working: Working) -> None:
+    browser, assignment = working
     Batch.objects.update(status="closed")
 
     assert "DONE1" in send_in(browser, assignment)
 
 
-def test_code_that_was_shown_stays_when_further_hits_come_free(channel: Channel) -> None:
+def test_code_that_was_shown_stays_when_further_hits_come_free(channel: Channel, working: Working) -> None:
     channel.options["most_hits"] = 9
     channel.save()
-    browser, assignment = at_work(channel)
+    browser, assignment = working
     Slot.objects.exclude(assignment=assignment).delete()
     assert "DONE1" in send_in(browser, assignment)
     hit = assignment.hit.batch.hits.exclude(pk=assignment.hit_id).first()
@@ -217,8 +255,8 @@ def test_code_that_was_shown_stays_when_further_hits_come_free(channel: Channel)
     assert "DONE1" in browser.get("/rate/").content.decode()
 
 
-def test_only_completion_takes_the_place_of_a_code_that_was_shown(channel: Channel) -> None:
-    _browser, assignment = at_work(channel)
+def test_only_completion_takes_the_place_of_a_code_that_was_shown(channel: Channel, working: Working) -> None:
+    _browser, assignment = working
     run_out(assignment)
     Batch.objects.update(status="paused")
     assert end(channel).code == "LATE1"
@@ -231,11 +269,11 @@ def test_only_completion_takes_the_place_of_a_code_that_was_shown(channel: Chann
 # Several submissions of one person
 
 
-def twice(channel: Channel) -> tuple[Client, Annotator]:
+def twice(channel: Channel, working: Working) -> tuple[Client, Annotator]:
     """Have a participant rate one HIT for a first submission and two for a second one."""
     channel.options["most_hits"] = 3
     channel.save()
-    browser, assignment = at_work(channel)
+    browser, assignment = working
     rate(assignment, at=timezone.now())
     apply_status(submission=submission(), status="AWAITING REVIEW", at=timezone.now())
     assert end(channel).code == "DONE1"
@@ -247,8 +285,8 @@ def twice(channel: Channel) -> tuple[Client, Annotator]:
     return browser, rater(channel)
 
 
-def test_each_link_shows_its_own_code(channel: Channel) -> None:
-    browser, _annotator = twice(channel)
+def test_each_link_shows_its_own_code(channel: Channel, working: Working) -> None:
+    browser, _annotator = twice(channel, working)
     assert "DONE2" in browser.get("/rate/").content.decode()
 
     for session, code, other in ((SESSION, "DONE1", "DONE2"), (OTHER_SESSION, "DONE2", "DONE1")) * 2:
@@ -258,10 +296,10 @@ def test_each_link_shows_its_own_code(channel: Channel) -> None:
         assert other not in page
 
 
-def test_link_of_an_earlier_submission_takes_no_work_from_the_present_one(channel: Channel) -> None:
+def test_link_of_an_earlier_submission_takes_no_work_from_the_present_one(channel: Channel, working: Working) -> None:
     channel.options["most_hits"] = 3
     channel.save()
-    browser, assignment = at_work(channel)
+    browser, assignment = working
     rate(assignment, at=timezone.now())
     apply_status(submission=submission(), status="AWAITING REVIEW", at=timezone.now())
     arrive(channel, session=OTHER_SESSION, browser=browser)
@@ -275,8 +313,8 @@ def test_link_of_an_earlier_submission_takes_no_work_from_the_present_one(channe
     assert submission(OTHER_SESSION).state == "completed"
 
 
-def test_later_submission_without_work_gets_no_code_for_earlier_work(channel: Channel) -> None:
-    browser, assignment = at_work(channel)
+def test_later_submission_without_work_gets_no_code_for_earlier_work(channel: Channel, working: Working) -> None:
+    browser, assignment = working
     send_in(browser, assignment)
     arrive(channel, session=OTHER_SESSION, browser=browser)
 
@@ -286,10 +324,10 @@ def test_later_submission_without_work_gets_no_code_for_earlier_work(channel: Ch
     assert "return your submission" in page
 
 
-def test_later_submission_whose_time_ran_out_gets_the_code_for_that(channel: Channel) -> None:
+def test_later_submission_whose_time_ran_out_gets_the_code_for_that(channel: Channel, working: Working) -> None:
     channel.options["most_hits"] = 3
     channel.save()
-    browser, assignment = at_work(channel)
+    browser, assignment = working
     send_in(browser, assignment)
     apply_status(submission=submission(), status="APPROVED", at=timezone.now())
     arrive(channel, session=OTHER_SESSION, browser=browser)
@@ -325,8 +363,8 @@ def rows_of(channel: Channel) -> dict[str, list[str]]:
     return found
 
 
-def test_each_row_shows_its_own_hits_and_which_of_them_count(channel: Channel) -> None:
-    _browser, annotator = twice(channel)
+def test_each_row_shows_its_own_hits_and_which_of_them_count(channel: Channel, working: Working) -> None:
+    _browser, annotator = twice(channel, working)
 
     assert rows_of(channel) == {SESSION: ["1", "1"], OTHER_SESSION: ["2", "2"]}
 
@@ -336,15 +374,15 @@ def test_each_row_shows_its_own_hits_and_which_of_them_count(channel: Channel) -
     assert rows_of(channel)[OTHER_SESSION] == ["2", "1 1 × rejected here"]
 
 
-def test_page_says_why_a_late_hit_does_not_count(channel: Channel) -> None:
-    browser, assignment = lost_to_another(channel)
+def test_page_says_why_a_late_hit_does_not_count(channel: Channel, working: Working) -> None:
+    browser, assignment = lost_to_another(channel, working)
     send_in(browser, assignment)
 
     assert rows_of(channel)[SESSION] == ["1", "0 1 × came late: another rater has its place"]
 
 
-def test_page_says_that_an_excluded_raters_hits_do_not_count(channel: Channel) -> None:
-    browser, assignment = at_work(channel)
+def test_page_says_that_an_excluded_raters_hits_do_not_count(channel: Channel, working: Working) -> None:
+    browser, assignment = working
     send_in(browser, assignment)
     Annotator.objects.update(excluded=True, exclusion_reason="Always left.")
 
@@ -352,9 +390,9 @@ def test_page_says_that_an_excluded_raters_hits_do_not_count(channel: Channel) -
 
 
 def test_page_costs_the_same_however_many_hits_were_done(
-    channel: Channel, manager: Client, django_assert_max_num_queries: Any
+    channel: Channel, working: Working, manager: Client, django_assert_max_num_queries: Any
 ) -> None:
-    twice(channel)
+    twice(channel, working)
 
     with django_assert_max_num_queries(30):
         manager.get(f"/studies/{channel.study.slug}/channels/{channel.key}/")

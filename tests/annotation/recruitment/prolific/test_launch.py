@@ -90,23 +90,22 @@ def test_what_is_missing_is_listed_and_makes_no_draft(
     assert prolific.asked("/studies/") == []
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"name": " "},
-        {"description": ""},
-        {"places": "0"},
-        {"places": "many"},
-        {"screening": "adults only"},
-        {"screening": "age >= 18\nage >= 20"},
-        {"screening": "age >= 18\nage in 20"},
-    ],
-)
+WRONG = [
+    ({"name": " "}, "participants read both"),
+    ({"description": ""}, "participants read both"),
+    ({"places": "0"}, "a whole number"),
+    ({"places": "many"}, "a whole number"),
+    ({"screening": "adults only"}, "is no filter"),
+    ({"screening": "age >= 18\nage >= 20"}, "two lines"),
+    ({"screening": "age >= 18\nage in 20"}, "two lines"),
+]
+
+
 def test_draft_without_texts_places_or_readable_filters_is_refused(
-    manager: Client, channel: Channel, prolific: ProlificServer, wrong: dict[str, str]
+    manager: Client, channel: Channel, prolific: ProlificServer
 ) -> None:
-    page = press(manager, channel, **wrong)
-    assert "participants read both" in page or "a whole number" in page or "is no filter" in page or "two lines" in page
+    for wrong, told in WRONG:
+        assert told in press(manager, channel, **wrong), wrong
     assert prolific.asked("/studies/") == []
 
 

@@ -1,0 +1,98 @@
+"""The command `mturk` and the buttons of a channel's page, over HTTP."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Channel
+from tests.annotation.recruitment.mturk.server import THROTTLED, MturkServer
+from tests.annotation.recruitment.mturk.setup import do_work, mturk, shared_channel, stored_channel
+from tests.factories import make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+__all__ = ["mturk", "shared_channel", "stored_channel"]
+
+
+def run(*arguments: str, capsys: Any) -> Any:
+    call_command("mturk", *arguments)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_command_goes_all_the_way(mturk: MturkServer, channel: Channel, capsys: Any) -> None:
+    assert len(run("publish", "study", capsys=capsys)["done"]) == 3
+    assignment = do_work(mturk, channel, "3HIT00001", "AWORKER1")
+    assert run("sync", "study", "--channel", "MTurk", capsys=capsys)["assignments"] == 1
+    assert run("approve", "study", capsys=capsys)["done"] == [f"approve:{assignment}"]
+    paid = run("bonus", "study", "--assignment", assignment, "--amount", "1", "--reason", "Thanks", capsys=capsys)
+    assert paid["done"] == [f"bonus:{assignment}:1"]
+    given = run("qualify", "study", "--name", "Rated", "--description", "Has rated.", capsys=capsys)
+    assert len(given["done"]) == 1
+    assert len(run("expire", "study", capsys=capsys)["done"]) == 3
+    assert "AWORKER1" not in json.dumps([paid, given])
+
+
+def test_the_command_fails_when_something_waits_and_still_prints_json(
+    mturk: MturkServer, channel: Channel, capsys: Any
+) -> None:
+    mturk.fail(THROTTLED)
+
+    with pytest.raises(CommandError, match="run this again later"):
+        call_command("mturk", "publish", "study")
+
+    assert json.loads(capsys.readouterr().out)["waiting"] == 3
+
+
+def test_the_command_names_the_channels_when_none_is_meant(channel: Channel) -> None:
+    with pytest.raises(CommandError, match="there are: MTurk"):
+        call_command("mturk", "sync", "study", "--channel", "Other")
+
+
+def page_of(channel: Channel, *roles: str) -> tuple[Client, str]:
+    browser = Client()
+    browser.force_login(make_user("admin", *roles, study=channel.study))
+    return browser, reverse("annotation:channel", args=[channel.study.slug, channel.key])
+
+
+def test_the_buttons_of_the_page_offer_learn_and_approve(mturk: MturkServer, channel: Channel) -> None:
+    browser, page = page_of(channel, "study-admin")
+    assert browser.post(page, {"act": "publish"}).status_code == 302
+    assignment = do_work(mturk, channel, "3HIT00001", "AWORKER1")
+    browser.post(page, {"act": "sync"})
+
+    shown = browser.get(page).content.decode()
+    assert assignment in shown
+    assert "AWORKER1" not in shown
+    browser.post(page, {"act": "reject", "assignment": [assignment], "feedback": "All left."})
+    browser.post(page, {"act": "approve", "assignment": [assignment], "override": "yes"})
+    browser.post(page, {"act": "bonus", "assignment": [assignment], "amount": "1", "feedback": "Sorry."})
+
+    assert mturk.assignments[assignment]["AssignmentStatus"] == "Approved"
+    assert len(mturk.bonuses) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [({"act": "approve"}, 422), ({"act": "nonsense", "assignment": "x"}, 422), ({"act": "release", "rater": "x"}, 404)],
+)
+def test_a_button_that_cannot_be_pressed_says_why(
+    mturk: MturkServer, channel: Channel, sent: dict[str, str], status: int
+) -> None:
+    browser, page = page_of(channel, "study-admin")
+
+    assert browser.post(page, sent).status_code == status
+    assert mturk.requests == []
+
+
+def test_who_may_only_read_sees_the_panel_and_presses_nothing(mturk: MturkServer, channel: Channel) -> None:
+    browser, page = page_of(channel, "researcher")
+
+    shown = browser.get(page)
+
+    assert shown.status_code == 200
+    assert b'name="act"' not in shown.content
+    assert browser.post(page, {"act": "publish"}).status_code == 403
+    assert mturk.requests == []
