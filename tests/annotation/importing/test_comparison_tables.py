@@ -67,6 +67,7 @@ def test_the_same_file_again_changes_nothing_and_a_longer_one_adds() -> None:
     assert study.imports.count() == 2
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     "change",
     [{"variant": "c1"}, {"pair_index": 0}, {"aspects": ["tone"]}, {"system_a": "beta", "system_b": "alpha"}],
@@ -82,6 +83,7 @@ def test_a_table_with_other_content_under_the_same_id_is_refused(change: dict[st
 ROW = {"aspect": "detail", "only_a": "x", "both": "y", "only_b": "z"}
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -115,12 +117,14 @@ def test_a_bad_table_is_listed_and_nothing_is_stored(change: dict[str, Any], rea
     assert ComparisonTable.objects.count() == 0
 
 
+@pytest.mark.any_engine
 def test_one_id_twice_in_a_file_is_refused() -> None:
     make_study()
 
     assert refused(table(), table(pair_index=0)) == ["line 2: table_id 't1' is there more than once"]
 
 
+@pytest.mark.any_engine
 def test_a_file_without_tables_is_bad() -> None:
     make_study()
 

@@ -125,6 +125,7 @@ def test_a_copy_of_many_instances_is_made_in_parts(study: Study, monkeypatch: py
     assert texts(copied(study, with_instances=True)) == texts(study)
 
 
+@pytest.mark.any_engine
 def test_a_copy_knows_what_it_was_begun_from_and_how_its_batches_choose(study: Study) -> None:
     study.imports.create(kind="template", file_name="pilot", sha256="0" * 64, options={"select": "random:10"})
     copy = copied(study)
@@ -159,6 +160,7 @@ def test_the_page_copies_for_every_reader_into_their_own_group(study: Study) -> 
     assert "study study" in " ".join(response.text.split())
 
 
+@pytest.mark.any_engine
 def test_a_copy_stays_in_its_group_where_the_user_may_make_studies_in_it(study: Study) -> None:
     later = ResearchGroup.objects.create(slug="later", name="Later")
     Study.objects.filter(pk=study.pk).update(group=later)

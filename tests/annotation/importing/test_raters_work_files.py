@@ -45,6 +45,7 @@ def rated(module_rows: None, django_db_blocker: Any) -> None:
         import_ratings(data=json_lines([RATING]), name="r.jsonl", slug="study")
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("kind", "rows", "reason"),
     [

@@ -101,6 +101,7 @@ def test_every_exported_column_is_read(form: str) -> None:
     assert study.annotators.get().kind == Annotator.Kind.IMPORTED
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(("rating", "verdict"), [(-1, 1), (0, 0), (1, -1)])
 @pytest.mark.parametrize(("shown_first", "a_is_left"), [("a", False), ("b", True)])
 def test_a_row_with_a_and_b_the_other_way_round_is_turned(
@@ -138,6 +139,7 @@ def test_a_csv_made_safe_for_spreadsheets_is_read_as_it_was() -> None:
     assert Annotator.objects.get().code == "-r1"
 
 
+@pytest.mark.any_engine
 def test_apostrophes_of_json_lines_are_left_alone() -> None:
     make_study()
 
@@ -146,6 +148,7 @@ def test_apostrophes_of_json_lines_are_left_alone() -> None:
     assert Annotator.objects.get().code == "'-r1"
 
 
+@pytest.mark.any_engine
 def test_line_ends_inside_reasons_keep_line_numbers_right() -> None:
     make_study()
     out = io.StringIO()
@@ -159,6 +162,7 @@ def test_line_ends_inside_reasons_keep_line_numbers_right() -> None:
     assert [str(problem) for problem in caught.value.lines] == ["line 5: rating is '5'; it must be -1, 0 or 1"]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -202,11 +206,13 @@ def test_a_bad_row_is_listed_and_nothing_is_stored(change: dict[str, Any], reaso
     assert Rating.objects.of_every_question().count() == Annotator.objects.count() == Batch.objects.count() == 0
 
 
+@pytest.mark.any_engine
 def test_a_csv_without_a_needed_column_says_which() -> None:
     with pytest.raises(BadFile, match="line 1: column shown_first is missing"):
         parse_ratings(csv_file([line(shown_first=None)]), "f.csv")
 
 
+@pytest.mark.any_engine
 def test_a_file_without_ratings_is_bad() -> None:
     with pytest.raises(BadFile, match="the file holds no ratings"):
         parse_ratings(b"\n", "f.jsonl")
@@ -254,6 +260,7 @@ def test_a_longer_file_adds_to_the_assignments_that_are_there() -> None:
     assert second.hit.position == 1
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("first", "second", "reason"),
     [

@@ -77,6 +77,7 @@ def test_what_was_read_is_computed_again_where_it_is_asked_for() -> None:
     assert (0.5, 0.75, 0.25, 1.0) not in stored()
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("rows", "reasons"),
     [
@@ -109,6 +110,7 @@ def test_a_bad_line_is_named_and_nothing_is_stored(rows: list[dict[str, Any]], r
     assert not SeparabilityRun.objects.exists()
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -125,6 +127,7 @@ def test_other_values_than_those_of_the_study_are_refused(change: dict[str, Any]
     assert stored() == [(0.5, 0.75, 0.25, 1.0)]
 
 
+@pytest.mark.any_engine
 def test_a_csv_without_a_column_says_which() -> None:
     make_study()
     with pytest.raises(BadFile) as caught:

@@ -109,6 +109,7 @@ def test_a_system_after_one_that_was_taken_out_gets_a_place_of_its_own() -> None
     assert list(study.systems.values_list("name", "position")) == [("a", 0), ("c", 2), ("new", 3)]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -150,6 +151,7 @@ def test_an_existing_study_keeps_its_settings() -> None:
     assert (study.title, study.question) == ("First title", "Which?")
 
 
+@pytest.mark.any_engine
 def test_a_setting_that_is_not_valid_stops_the_import_with_its_name() -> None:
     with pytest.raises(AnnotationError, match="slug: "):
         load(study_line("a"), slug="not a slug")

@@ -70,6 +70,7 @@ def test_nothing_that_names_a_rater_is_left_in_any_table(ada: Annotator) -> None
     assert [model._base_manager.count() for model in (Rating, VoteChange, Flag)] == [0, 0, 0]
 
 
+@pytest.mark.any_engine
 def test_what_is_due_and_what_was_agreed_to_stay_under_the_code(ada: Annotator, study: Study) -> None:
     answers = list(ada.consents.values_list("accepted", flat=True))
     erase_rater(annotator=ada, by=None, at=NOON)
@@ -85,6 +86,7 @@ def test_the_slot_of_a_deleted_rater_is_free_for_another(ada: Annotator, study: 
     assert list(rating_rows(study)) == []
 
 
+@pytest.mark.any_engine
 def test_deleting_twice_changes_nothing_more(ada: Annotator, study: Study) -> None:
     erase_rater(annotator=ada, by=None, at=NOON)
     before = stored()
@@ -133,6 +135,7 @@ def test_a_person_is_deleted_in_all_studies(ada: Annotator) -> None:
     assert left_of(*WORDS) == []
 
 
+@pytest.mark.any_engine
 def test_an_account_with_another_role_stays_a_researchers(ada: Annotator) -> None:
     ada.user.role_grants.create(role="researcher", study=ada.study)  # type: ignore[union-attr]
     [erased] = erase_person(annotators=[ada], by=None, at=NOON)

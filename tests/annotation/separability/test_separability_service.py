@@ -46,6 +46,7 @@ def values(study: Study, dataset: str = "news") -> list[float]:
     return separabilities(select(found).matchup_ids, run).tolist()
 
 
+@pytest.mark.any_engine
 def test_values_are_those_by_hand() -> None:
     study = study_of(SAME, APART, MIXED)
 
@@ -58,6 +59,7 @@ def test_values_are_those_by_hand() -> None:
     assert [list(values) for values in raw] == [[1, 1, 1], [1, 1, 0], [0.5, 1, 0.25]]
 
 
+@pytest.mark.any_engine
 def test_normalisation_is_over_all_alignments_of_the_configuration() -> None:
     study = study_of(SAME, MIXED)  # alignments from .25 to 1: δ of the second = ((1 − .25) − 0) / .75
 
@@ -79,6 +81,7 @@ def test_one_group_for_the_study_uses_the_same_constants_everywhere() -> None:
     assert values(study, "talk") == pytest.approx([1.0])
 
 
+@pytest.mark.any_engine
 def test_constants_stand_in_for_the_group() -> None:
     study = study_of(MIXED)
 
@@ -88,6 +91,7 @@ def test_constants_stand_in_for_the_group() -> None:
     assert values(study) == pytest.approx([1.5])  # (1 − .25) / .5, and no clipping
 
 
+@pytest.mark.any_engine
 def test_only_the_configuration_that_is_constant_is_named() -> None:
     study = study_of(APART, MIXED)
     add_instances(study, rows(SAME, dataset="talk"))
@@ -119,6 +123,7 @@ def test_a_constant_group_is_an_error_that_names_it_and_stores_nothing() -> None
     assert SeparabilityRun.objects.count() == 0
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -142,6 +147,7 @@ def test_unknown_settings_are_named(settings: dict[str, Any], message: str) -> N
     assert not SeparabilityRun.objects.exists()
 
 
+@pytest.mark.any_engine
 def test_a_study_without_matchups_is_told_what_to_do() -> None:
     with pytest.raises(AnnotationError, match="study study has no matchups; import instances"):
         compute_separability(study=make_study(instances=0))
@@ -205,6 +211,7 @@ def test_the_latest_run_is_found_and_a_missing_one_says_how_to_make_it() -> None
     assert matchup_counts(study) == {one.key: count for one, count in zip(configurations(study), (2, 1), strict=True)}
 
 
+@pytest.mark.any_engine
 def test_texts_that_rouge_cannot_see_are_counted_and_told(capsys: pytest.CaptureFixture[str]) -> None:
     study = study_of({"alpha": ["猫", "犬 1"], "beta": ["日", "海"]}, APART)
 
@@ -216,6 +223,7 @@ def test_texts_that_rouge_cannot_see_are_counted_and_told(capsys: pytest.Capture
     assert captured.out.strip() == "news: alpha / beta: 2 matchups computed"
 
 
+@pytest.mark.any_engine
 def test_texts_that_rouge_cannot_see_are_told_also_where_nothing_comes_of_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -50,6 +50,8 @@ AFTER_EFFECT = [
     pytest.param(LOST, id="lost"),
     pytest.param(Trouble(FAULT, takes_effect=True), id="fault"),
 ]
+# Where all transports' failures are not tried: one after which nothing was done, and those after which it was.
+ONE_BEFORE_EFFECT = [BEFORE_EFFECT[0], *AFTER_EFFECT]
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from tests.annotation.recruitment.mturk.server import LOST, MturkServer
 from tests.annotation.recruitment.mturk.setup import (
     AFTER_EFFECT,
     BEFORE_EFFECT,
+    ONE_BEFORE_EFFECT,
     mturk,
     shared_channel,
     stored_channel,
@@ -29,7 +30,7 @@ __all__ = ["mturk", "shared_channel", "stored_channel", "stored_work", "submitte
 # Deciding
 
 
-@pytest.mark.parametrize("trouble", [*BEFORE_EFFECT, *AFTER_EFFECT])
+@pytest.mark.parametrize("trouble", ONE_BEFORE_EFFECT)
 def test_approving_again_after_any_failure_approves_once(
     mturk: MturkServer, channel: Channel, submitted: str, trouble: Any
 ) -> None:
@@ -158,7 +159,7 @@ def test_an_action_is_written_down_once_under_its_key(mturk: MturkServer, channe
 # Qualifications
 
 
-@pytest.mark.parametrize("trouble", [*BEFORE_EFFECT, *AFTER_EFFECT])
+@pytest.mark.parametrize("trouble", ONE_BEFORE_EFFECT)
 def test_a_qualification_is_made_once_and_given_to_who_was_approved(
     mturk: MturkServer, channel: Channel, submitted: str, trouble: Any
 ) -> None:

@@ -26,6 +26,7 @@ from tests.annotation.recruitment.mturk.server import (
 from tests.annotation.recruitment.mturk.setup import (
     AFTER_EFFECT,
     BEFORE_EFFECT,
+    ONE_BEFORE_EFFECT,
     OPTIONS,
     do_work,
     make_mturk,
@@ -320,7 +321,7 @@ def test_a_line_that_is_no_requirement_is_refused(line: str) -> None:
 # Taking down
 
 
-@pytest.mark.parametrize("trouble", [*BEFORE_EFFECT, *AFTER_EFFECT])
+@pytest.mark.parametrize("trouble", ONE_BEFORE_EFFECT)
 def test_hits_are_taken_down_and_may_be_offered_again(mturk: MturkServer, channel: Channel, trouble: Any) -> None:
     offer(channel)
     mturk.fail(trouble, on="UpdateExpirationForHIT")
