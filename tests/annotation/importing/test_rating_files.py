@@ -162,48 +162,47 @@ def test_line_ends_inside_reasons_keep_line_numbers_right() -> None:
     assert [str(problem) for problem in caught.value.lines] == ["line 5: rating is '5'; it must be -1, 0 or 1"]
 
 
+BAD_ROWS: list[tuple[dict[str, Any], str]] = [
+    ({"instance_id": None}, "instance_id is missing"),
+    ({"instance_id": "news-9"}, "no alpha / beta on instance 'news-9'"),
+    ({"system_b": "gamma"}, "no alpha / gamma on instance 'news-1'"),
+    ({"pair_index": 7}, "the study has no pair with these indexes"),
+    ({"pair_index": 0, "generation_a_index": 1}, "the study has no pair with these indexes"),
+    ({"pair_index": None}, "neither pair_index nor both generation indexes are given"),
+    ({"pair_index": -1}, "pair_index is '-1', not a whole number from 0 to 999,999,999"),
+    ({"pair_index": "9" * 20}, "not a whole number from 0 to 999,999,999"),
+    ({"pair_index": "²"}, "pair_index is '²', not a whole number from 0 to 999,999,999"),
+    ({"rating": 2}, "rating is '2'; it must be -1, 0 or 1"),
+    ({"rating": None}, "rating is ''; it must be -1, 0 or 1"),
+    ({"rating": True}, "rating is true or false, not text"),
+    ({"shown_first": "left"}, "shown_first is 'left'; it must be a or b"),
+    ({"shown_first": None}, "shown_first is ''; it must be a or b"),
+    ({"rater": " "}, "rater is empty"),
+    ({"rater": "a\x00"}, "rater holds a NUL character"),
+    ({"rater": "x" * 201}, "rater is 201 characters long; at most 200 are taken"),
+    ({"hit": "x" * 201}, "hit is 201 characters long; at most 200 are taken"),
+    ({"arm": "x" * 51}, "arm is 51 characters long; at most 50 are taken"),
+    ({"rater_kind": "judge"}, "rater_kind is 'judge'; only people's ratings come in here"),
+    ({"stage": "third"}, "stage is 'third'; it must be first or revised"),
+    ({"active_seconds": -1}, "active_seconds is '-1', not a number of seconds"),
+    ({"wall_seconds": "inf"}, "wall_seconds is 'inf', not a number of seconds"),
+    ({"rated_at": "2024-05-01T12:00:00"}, "not an ISO time with its zone"),
+    ({"rated_at": "2024-02-30T12:00:00Z"}, "not an ISO time with its zone"),
+    ({"late": "yes"}, "late is 'yes'; it must be true or false"),
+    ({"table_variant": "c8"}, "the pair has no comparison table of variant 'c8'"),
+]  # fmt: skip
+
+
 @pytest.mark.any_engine
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"instance_id": None}, "instance_id is missing"),
-        ({"instance_id": "news-9"}, "no alpha / beta on instance 'news-9'"),
-        ({"system_b": "gamma"}, "no alpha / gamma on instance 'news-1'"),
-        ({"pair_index": 7}, "the study has no pair with these indexes"),
-        ({"pair_index": 0, "generation_a_index": 1}, "the study has no pair with these indexes"),
-        ({"pair_index": None}, "neither pair_index nor both generation indexes are given"),
-        ({"pair_index": -1}, "pair_index is '-1', not a whole number from 0 to 999,999,999"),
-        ({"pair_index": "9" * 20}, "not a whole number from 0 to 999,999,999"),
-        ({"pair_index": "²"}, "pair_index is '²', not a whole number from 0 to 999,999,999"),
-        ({"rating": 2}, "rating is '2'; it must be -1, 0 or 1"),
-        ({"rating": None}, "rating is ''; it must be -1, 0 or 1"),
-        ({"rating": True}, "rating is true or false, not text"),
-        ({"shown_first": "left"}, "shown_first is 'left'; it must be a or b"),
-        ({"shown_first": None}, "shown_first is ''; it must be a or b"),
-        ({"rater": " "}, "rater is empty"),
-        ({"rater": "a\x00"}, "rater holds a NUL character"),
-        ({"rater": "x" * 201}, "rater is 201 characters long; at most 200 are taken"),
-        ({"hit": "x" * 201}, "hit is 201 characters long; at most 200 are taken"),
-        ({"arm": "x" * 51}, "arm is 51 characters long; at most 50 are taken"),
-        ({"rater_kind": "judge"}, "rater_kind is 'judge'; only people's ratings come in here"),
-        ({"stage": "third"}, "stage is 'third'; it must be first or revised"),
-        ({"active_seconds": -1}, "active_seconds is '-1', not a number of seconds"),
-        ({"wall_seconds": "inf"}, "wall_seconds is 'inf', not a number of seconds"),
-        ({"rated_at": "2024-05-01T12:00:00"}, "not an ISO time with its zone"),
-        ({"rated_at": "2024-02-30T12:00:00Z"}, "not an ISO time with its zone"),
-        ({"late": "yes"}, "late is 'yes'; it must be true or false"),
-        ({"table_variant": "c8"}, "the pair has no comparison table of variant 'c8'"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_bad_row_is_listed_and_nothing_is_stored(change: dict[str, Any], reason: str) -> None:
+def test_a_bad_row_is_listed_and_nothing_is_stored() -> None:
     make_study()
 
-    (problem,) = refused(line(), line(**{"pair_index": 1, "rater": "r2", **change}))
+    for change, reason in BAD_ROWS:
+        (problem,) = refused(line(), line(**{"pair_index": 1, "rater": "r2", **change}))
 
-    assert problem.startswith("line 2: ")
-    assert reason in problem
-    assert Rating.objects.of_every_question().count() == Annotator.objects.count() == Batch.objects.count() == 0
+        assert problem.startswith("line 2: "), change
+        assert reason in problem
+        assert Rating.objects.of_every_question().count() == Annotator.objects.count() == Batch.objects.count() == 0
 
 
 @pytest.mark.any_engine
@@ -260,25 +259,25 @@ def test_a_longer_file_adds_to_the_assignments_that_are_there() -> None:
     assert second.hit.position == 1
 
 
+CONTRADICTIONS = [
+    (line(), line(rating=1), "line 2: rater r1 rated this pair on line 1 already"),
+    (line(), line(), "line 2: rater r1 rated this pair on line 1 already"),
+    (line(), line(stage="revised", shown_first="b"), "line 2: rater r1 was shown the other text first on line 1"),
+    (line(), line(stage="revised", hit="H2"), "line 2: rater r1 rated this pair on another HIT on line 1"),
+    (line(hit="H"), line(hit="H", instance_id="news-2"), "line 2: HIT 'H' holds pairs of more than one matchup"),
+    (line(), line(pair_index=1, excluded=True), "line 2: excluded differs from this rater's other ratings on the"),
+]
+
+
 @pytest.mark.any_engine
-@pytest.mark.parametrize(
-    ("first", "second", "reason"),
-    [
-        (line(), line(rating=1), "line 2: rater r1 rated this pair on line 1 already"),
-        (line(), line(), "line 2: rater r1 rated this pair on line 1 already"),
-        (line(), line(stage="revised", shown_first="b"), "line 2: rater r1 was shown the other text first on line 1"),
-        (line(), line(stage="revised", hit="H2"), "line 2: rater r1 rated this pair on another HIT on line 1"),
-        (line(hit="H"), line(hit="H", instance_id="news-2"), "line 2: HIT 'H' holds pairs of more than one matchup"),
-        (line(), line(pair_index=1, excluded=True), "line 2: excluded differs from this rater's other ratings on the"),
-    ],
-)
-def test_rows_that_contradict_each_other_are_refused(first: Any, second: Any, reason: str) -> None:
+def test_rows_that_contradict_each_other_are_refused() -> None:
     make_study()
 
-    (problem,) = refused(first, second)
+    for first, second, reason in CONTRADICTIONS:
+        (problem,) = refused(first, second)
 
-    assert problem.startswith(reason)
-    assert Rating.objects.of_every_question().count() == 0
+        assert problem.startswith(reason)
+        assert Rating.objects.of_every_question().count() == 0
 
 
 @pytest.mark.parametrize("change", [{"rating": 1}, {"shown_first": "b"}], ids=str)
