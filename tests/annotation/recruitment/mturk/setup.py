@@ -55,9 +55,12 @@ ONE_BEFORE_EFFECT = [BEFORE_EFFECT[0], *AFTER_EFFECT]
 
 
 @contextmanager
-def stand_in() -> Iterator[MturkServer]:
-    """Run the stand-in, with a key for it in the environment, and requests that end soon."""
-    with pytest.MonkeyPatch.context() as patch, MturkServer() as server:
+def stand_in(patch: pytest.MonkeyPatch) -> Iterator[MturkServer]:
+    """Run the stand-in, with a key for it in the environment, and requests that end soon.
+
+    A test that changes the key must do so by the same `patch`: of two, the one undone last would bring the key back.
+    """
+    with MturkServer() as server:
         patch.setenv("MTURK_ACCESS_KEY", ACCESS_KEY)
         patch.setenv("MTURK_SECRET_KEY", SECRET_KEY)
         patch.setattr("annotation.recruitment.mturk.client.ATTEMPTS", 1)
@@ -70,9 +73,9 @@ def allowed(server: MturkServer) -> list[str]:
 
 
 @pytest.fixture
-def mturk(settings: Any) -> Iterator[MturkServer]:
+def mturk(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[MturkServer]:
     cache.clear()  # of what was asked in another test
-    with stand_in() as server:
+    with stand_in(monkeypatch) as server:
         settings.PLATFORM_ALLOWLIST = allowed(server)
         yield server
 
@@ -154,7 +157,12 @@ class StoredWork:
 @pytest.fixture(scope="module")
 def stored_work(stored_channel: int, django_db_blocker: Any) -> StoredWork:
     """Have an assignment of the module's channel offered, done and submitted."""
-    with django_db_blocker.unblock(), stand_in() as server, override_settings(PLATFORM_ALLOWLIST=allowed(server)):
+    with (
+        django_db_blocker.unblock(),
+        pytest.MonkeyPatch.context() as patch,
+        stand_in(patch) as server,
+        override_settings(PLATFORM_ALLOWLIST=allowed(server)),
+    ):
         channel = at_stand_in(stored_channel, server)
         offer(channel)
         assignment = do_work(server, channel, "3HIT00001", "AWORKER1")
