@@ -144,7 +144,7 @@ def tasks() -> tuple[dict[str, Any], dict[str, Any]]:
         _refuse(f"TASKS_URL must be redis://:PASSWORD@HOST:PORT/NUMBER, or rediss:// with TLS, {ENCODED}.")
     if find_spec("django_tasks_rq") is None:
         _refuse("TASKS_URL needs an extra: pip install 'tandem[redis]'")
-    module = "annotation.core.redis_queue"
+    module = "annotation.core.tasks.redis_queue"
     backends = {
         "default": {"BACKEND": f"{module}.RecordedBackend", "QUEUES": ["default"]},
         "redis": {"BACKEND": f"{module}.DeliveryBackend", "QUEUES": ["tandem"]},

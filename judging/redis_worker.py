@@ -12,7 +12,7 @@ from rq import Queue, SimpleWorker
 from rq.exceptions import StopRequested
 from rq.job import Job
 
-from annotation.core.redis_queue import deliver_due, redis_queue, serve
+from annotation.core.tasks.redis_queue import deliver_due, redis_queue, serve
 from judging.worker import TandemWorker
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.repeating import RepeatingThread
-from annotation.core.task_queue import ATTEMPTS, DeathRule, requeue_tasks
+from annotation.core.tasks.repeating import RepeatingThread
+from annotation.core.tasks.task_queue import ATTEMPTS, DeathRule, requeue_tasks
 from annotation.hits.slots import release_expired
 from annotation.importing import upload_jobs
 from annotation.mail.outbox import send_due
@@ -101,7 +101,7 @@ def requeue_and_release() -> None:
     queue_unattended_runs()
     upload_jobs.look_after_uploads()
     if settings.TASKS_URL:
-        from annotation.core.redis_queue import deliver_due
+        from annotation.core.tasks.redis_queue import deliver_due
 
         deliver_due()
     for path in LOOKS_ABOVE:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from annotation.core.processes import this_machine
+from annotation.core.tasks.processes import this_machine
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
 
 Body = Mapping[str, Any]

@@ -21,7 +21,7 @@ from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from annotation.core.old_code import stop_old_code
+from annotation.core.database.old_code import stop_old_code
 
 _NAMED = 10  # migrations in a message
 _LOCAL = {"localhost", "127.0.0.1", "[::1]"}

@@ -11,7 +11,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.lines import text_problem
 from annotation.core.markdown import is_blank
-from annotation.core.progress import STORING, report
+from annotation.core.tasks.progress import STORING, report
 from annotation.importing.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
 from annotation.models import Generation, Instance, Matchup, Pair, Study, System
 

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
-from annotation.core.progress import counted
+from annotation.core.tasks.progress import counted
 from annotation.importing.rating_rows import RatingRow, classify_rows
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot, Study
 

@@ -17,12 +17,12 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_tasks import task
 
-from annotation.core import progress
 from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files.sent_files import DATA_FILES, Joined, is_zip, join, read_sent, unpack
-from annotation.core.processes import is_gone, this_process
-from annotation.core.task_queue import UNDER_WAY as TASK_UNDER_WAY
-from annotation.core.task_queue import DeathRule, QueuedTask, is_orphan, last_task
+from annotation.core.tasks import progress
+from annotation.core.tasks.processes import is_gone, this_process
+from annotation.core.tasks.task_queue import UNDER_WAY as TASK_UNDER_WAY
+from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_orphan, last_task
 from annotation.importing.further_kinds import WHOLE
 from annotation.importing.uploads import read_upload
 from annotation.models import Study, Upload

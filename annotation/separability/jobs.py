@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError
-from annotation.core.processes import is_gone, this_process
+from annotation.core.tasks.processes import is_gone, this_process
 from annotation.models import SeparabilityJob, Study
 from annotation.separability.measure import check_draws, model_of
 from annotation.separability.services import StudyPart, compute_separability, ignored_texts_notice

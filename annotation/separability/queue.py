@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.core.task_queue import DeathRule, QueuedTask
+from annotation.core.tasks.task_queue import DeathRule, QueuedTask
 from annotation.models import SeparabilityJob, Study
 from annotation.separability.jobs import HEARTBEAT_TIMEOUT, SeparabilityRequest, is_abandoned, open_job
 from annotation.separability.tasks import compute_separability_of

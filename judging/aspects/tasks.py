@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_tasks import TaskContext, task
 from django_tasks.base import TaskResultStatus
 
-from annotation.core.task_queue import QueuedTask, TaskStatus, is_under_way, last_task, status_of
+from annotation.core.tasks.task_queue import QueuedTask, TaskStatus, is_under_way, last_task, status_of
 from annotation.models import Study
 from judging.aspects.aspect_sets import PAIRS, sample_of
 from judging.calls.adhoc import AdhocRequests

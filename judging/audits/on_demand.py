@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.core.processes import is_gone, this_process
+from annotation.core.tasks.processes import is_gone, this_process
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from judging.audits.services import SHARED

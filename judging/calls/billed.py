@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.core.processes import is_gone, this_process
+from annotation.core.tasks.processes import is_gone, this_process
 from judging.calls.adhoc_runner import AdhocSession, ProcedureUsage
 from judging.calls.engine import carry_out
 from judging.calls.requests import Requests

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django_tasks import task
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import UNDER_WAY
+from annotation.core.tasks.task_queue import UNDER_WAY
 from judging.models import Endpoint
 
 

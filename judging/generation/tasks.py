@@ -7,7 +7,7 @@ from django.db import transaction
 from django_tasks import task
 
 from annotation.core.errors import AnnotationError
-from annotation.core.task_queue import TaskStatus, is_under_way, statuses_in_study
+from annotation.core.tasks.task_queue import TaskStatus, is_under_way, statuses_in_study
 from annotation.models import Study
 from judging.core.errors import BadSettings, Interrupted
 from judging.core.pricing import check_cap

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError
-from annotation.core.task_queue import TaskStatus
+from annotation.core.tasks.task_queue import TaskStatus
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from judging.core.fields import errors_on

@@ -10,8 +10,8 @@ from django.db.models import Model, Q, Sum
 from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 
-from annotation.core.processes import is_gone, this_process
-from annotation.core.task_queue import QueuedTask
+from annotation.core.tasks.processes import is_gone, this_process
+from annotation.core.tasks.task_queue import QueuedTask
 from annotation.core.version import VERSION
 from judging.models import Endpoint, JudgeRun, Judgment, RunWorker
 

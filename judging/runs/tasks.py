@@ -7,7 +7,7 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import QueuedTask
+from annotation.core.tasks.task_queue import QueuedTask
 from judging.jobs import leases
 from judging.jobs.stopping import WORKER_STOP
 from judging.models import JudgeRun

@@ -7,7 +7,7 @@ from django.utils.text import slugify
 from django_tasks import task
 
 from annotation.core.errors import AnnotationError
-from annotation.core.task_queue import is_under_way
+from annotation.core.tasks.task_queue import is_under_way
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.services import validate

@@ -14,7 +14,7 @@ from rest_framework.viewsets import GenericViewSet
 from annotation.api.bodies import read, user_of
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
-from annotation.core.task_queue import TaskStatus
+from annotation.core.tasks.task_queue import TaskStatus
 from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
 from judging.aspects.forms import DistilForm

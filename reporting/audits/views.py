@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core.http import as_download, is_htmx
-from annotation.core.task_queue import TaskStatus
+from annotation.core.tasks.task_queue import TaskStatus
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from judging.audits.drift import checks_of, pinned, start_check

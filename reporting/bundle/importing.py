@@ -12,7 +12,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Field, ForeignKey, Model
 
 from annotation.core.errors import AnnotationError
-from annotation.core.progress import READING, STORING, report
+from annotation.core.tasks.progress import READING, STORING, report
 from annotation.models import Event, Generation, Hit, ImportRecord, Instance, ResearchGroup, Study
 from annotation.models.members import main_group
 from annotation.studies.services import ensure_study, record_import, validate

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django_tasks import task
 
 from annotation.core.errors import AnnotationError
-from annotation.core.processes import this_process
+from annotation.core.tasks.processes import this_process
 from annotation.models import Study
 from judging.core.errors import Interrupted
 from judging.endpoints.services import find_endpoint

@@ -32,7 +32,7 @@ def is_queue_served() -> bool:
 
 def _check_queue() -> None:
     if settings.TASKS_URL:
-        from annotation.core.redis_queue import ping
+        from annotation.core.tasks.redis_queue import ping
 
         ping()
     if not is_queue_served():

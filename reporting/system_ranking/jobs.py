@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django_tasks import task
 
 from annotation.core.errors import AnnotationError
-from annotation.core.task_queue import last_task, status_of
+from annotation.core.tasks.task_queue import last_task, status_of
 from annotation.models import Study
 from judging.audits.on_demand import asker, asking_alone, check_free
 from judging.core.checks import check_in_flight

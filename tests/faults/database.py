@@ -74,7 +74,7 @@ def open_work() -> dict[str, int]:
     """Count tasks and runs that are not done yet."""
     from django_tasks_db.models import DBTaskResult
 
-    from annotation.core.task_queue import UNDER_WAY
+    from annotation.core.tasks.task_queue import UNDER_WAY
     from annotation.models import Upload
     from judging.jobs.leases import ACTIVE
     from judging.models import JudgeRun

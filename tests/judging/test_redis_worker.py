@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.processes import this_machine, this_process
+from annotation.core.tasks.processes import this_machine, this_process
 from config import env
 from judging.endpoints.tasks import probe
 from judging.jobs.stopping import StopFlag
@@ -69,7 +69,7 @@ def redis(server: Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
         server.start()
     yield server
     if server.process is not None:
-        from annotation.core.redis_queue import redis_queue
+        from annotation.core.tasks.redis_queue import redis_queue
 
         redis_queue().connection.flushall()
 
@@ -113,7 +113,7 @@ def work() -> None:
 
 
 def delivered() -> int:
-    from annotation.core.redis_queue import redis_queue
+    from annotation.core.tasks.redis_queue import redis_queue
 
     return redis_queue().count
 
@@ -124,7 +124,7 @@ def statuses() -> list[str]:
 
 @pytest.mark.usefixtures("redis", "_worker")
 def test_a_task_is_delivered_when_it_is_committed_and_done_once(probed: list[int], commit: Callable[[], Any]) -> None:
-    from annotation.core.redis_queue import deliver, deliver_due
+    from annotation.core.tasks.redis_queue import deliver, deliver_due
 
     kept, lost = make_endpoint(), make_endpoint(name="lost")
     with commit():
@@ -146,7 +146,7 @@ def test_a_task_is_delivered_when_it_is_committed_and_done_once(probed: list[int
 def test_what_redis_loses_or_does_not_take_is_done_when_it_answers(
     redis: Redis, probed: list[int], commit: Callable[[], Any]
 ) -> None:
-    from annotation.core.redis_queue import redis_queue
+    from annotation.core.tasks.redis_queue import redis_queue
 
     first, second = make_endpoint(), make_endpoint(name="second")
     with commit():

@@ -9,8 +9,8 @@ from django.db import OperationalError
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.processes import this_machine, this_process
-from annotation.core.task_queue import ATTEMPTS, LONGEST
+from annotation.core.tasks.processes import this_machine, this_process
+from annotation.core.tasks.task_queue import ATTEMPTS, LONGEST
 from judging.endpoints import tasks
 from judging.jobs.stopping import StopFlag
 from judging.runs.execution import execute

@@ -16,7 +16,7 @@ from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 
-from annotation.core.old_code import stop_old_code, stops_old_code
+from annotation.core.database.old_code import stop_old_code, stops_old_code
 from annotation.core.system_checks import check_migrations
 from annotation.models import Assignment
 from tests.factories import make_annotator, make_batch, make_study

@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files.json_values import MAX_LINE_BYTES, items_of_array, read_value
 from annotation.core.files.spreadsheet import restore
-from annotation.core.progress import READING, report
+from annotation.core.tasks.progress import READING, report
 
 MOST_LINES = 2_000_000
 _BOM = b"\xef\xbb\xbf"

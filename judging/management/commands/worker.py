@@ -4,8 +4,8 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation.core.processes import this_process
 from annotation.core.system_checks import refuse_unready
+from annotation.core.tasks.processes import this_process
 from annotation.management.commands._base import TandemCommand, argument
 from judging.worker import TandemWorker, erase_expired_data, repeating_threads, requeue_and_release
 

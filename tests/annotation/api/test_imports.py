@@ -7,7 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from annotation.core import progress
+from annotation.core.tasks import progress
 from annotation.importing import upload_jobs
 from annotation.models import Study, Upload
 from annotation.models.members import Role

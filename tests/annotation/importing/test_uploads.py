@@ -18,8 +18,8 @@ from django.test import Client
 from django.utils import timezone, translation
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core import progress
 from annotation.core.errors import AnnotationError
+from annotation.core.tasks import progress
 from annotation.importing import upload_jobs
 from annotation.importing.content import StoredInstances
 from annotation.importing.study_files import summary

@@ -10,8 +10,8 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
-from annotation.core.processes import is_gone, this_machine, this_process
-from annotation.core.task_queue import ATTEMPTS, requeue_tasks
+from annotation.core.tasks.processes import is_gone, this_machine, this_process
+from annotation.core.tasks.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
 from annotation.separability import jobs
 from annotation.separability import measure as separability_measure

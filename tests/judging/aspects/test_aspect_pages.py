@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import ATTEMPTS, requeue_tasks
+from annotation.core.tasks.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Study
 from judging.aspects import distillation, tasks
 from judging.aspects.aspect_sets import edit_aspects
@@ -260,7 +260,7 @@ def test_worker_process_does_the_task_over_http(settings: Any, monkeypatch: pyte
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     # Signals and the caretaker belong to a process of its own.
     monkeypatch.setattr("judging.worker.TandemWorker.configure_signals", lambda worker: None)
-    monkeypatch.setattr("annotation.core.repeating.RepeatingThread.run", lambda thread: None)
+    monkeypatch.setattr("annotation.core.tasks.repeating.RepeatingThread.run", lambda thread: None)
     study = make_study(instances=5)
     with StandIn(answer=answer) as server:
         queue_distilling(study, endpoint=make_endpoint(server.base_url), pairs=4, by="rea")

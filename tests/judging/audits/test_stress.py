@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from analysis.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS
 from annotation.core.errors import UnknownName
-from annotation.core.task_queue import requeue_tasks
+from annotation.core.tasks.task_queue import requeue_tasks
 from annotation.models import Generation, Pair, Study
 from judging.audits.asking import ask
 from judging.audits.drift import start_check

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.task_queue import ATTEMPTS, requeue_tasks
+from annotation.core.tasks.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Generation, Matchup, Study
 from judging.core.errors import Interrupted
 from judging.endpoints.retrying import RetryingClient
@@ -273,7 +273,7 @@ def test_worker_process_does_the_task_over_http(
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     # Signals and the caretaker belong to a process of its own.
     monkeypatch.setattr("judging.worker.TandemWorker.configure_signals", lambda worker: None)
-    monkeypatch.setattr("annotation.core.repeating.RepeatingThread.run", lambda thread: None)
+    monkeypatch.setattr("annotation.core.tasks.repeating.RepeatingThread.run", lambda thread: None)
     standin.behave(text="A text.")
     sampling = Sampling(endpoint=make_endpoint(standin.base_url), template=find_template("plain"), samples=2)
     study = make_study(instances=3)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
-from annotation.core.task_queue import requeue_tasks
+from annotation.core.tasks.task_queue import requeue_tasks
 from annotation.models import Assignment, Slot
 from judging.core.errors import BadSettings, EndpointRefused, UnknownJudge
 from judging.endpoints.services import add_endpoint, find_endpoint

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.processes import this_machine
+from annotation.core.tasks.processes import this_machine
 from annotation.models import Study
 from judging import worker
 from judging.audits.on_demand import asking_alone

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.processes import is_gone
+from annotation.core.tasks.processes import is_gone
 
 log = logging.getLogger(__name__)
 QueuedTask = DBTaskResult[Any, Any]
