@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth import login
-from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 from django.http import HttpRequest
 from django.test import Client, override_settings
@@ -216,7 +215,7 @@ def _sessions_stored_once() -> Iterator[None]:
             sign_in(client, user, backend)
             return
         request = HttpRequest()
-        request.session = SessionStore()
+        request.session = import_module(django_settings.SESSION_ENGINE).SessionStore()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(request.session, "cycle_key", lambda: None)  # it has no key yet
             login(request, user, backend)

@@ -38,7 +38,7 @@ def test_the_rows_of_the_page_are_stored_and_shown_again() -> None:
 
     # The row left empty between two others, though its box is ticked, is not asked.
     sent = {**SENT, "criteria-1-ties_allowed": "on", "criteria-2-key": "b", "criteria-2-text": "B?"}
-    response = client.post(SETTINGS, form_data(client, **sent, first_reason="required", strength="on"))
+    response = client.post(SETTINGS, form_data(Study.objects.get(), **sent, first_reason="required", strength="on"))
 
     assert response.status_code == 302
     study = Study.objects.get()
@@ -53,7 +53,7 @@ def test_what_is_wrong_with_a_row_is_told_and_the_row_is_kept() -> None:
     make_study()
     client = admin()
 
-    response = client.post(SETTINGS, form_data(client, **{**SENT, "criteria-0-key": "Zusammenhang!"}))
+    response = client.post(SETTINGS, form_data(Study.objects.get(), **{**SENT, "criteria-0-key": "Zusammenhang!"}))
 
     assert response.status_code == 422
     assert "Question 2: a key has small letters" in response.text
@@ -64,7 +64,9 @@ def test_what_is_wrong_with_a_row_is_told_and_the_row_is_kept() -> None:
 def test_the_preview_shows_each_question_with_its_choices() -> None:
     make_study()
     client = admin()
-    data = form_data(client, **SENT, tie_kinds="on", first_reason="optional", label_left="Erster <b>Text</b>")
+    data = form_data(
+        Study.objects.get(), **SENT, tie_kinds="on", first_reason="optional", label_left="Erster <b>Text</b>"
+    )
 
     page = client.post(PREVIEW, data).text
 
@@ -80,7 +82,7 @@ def test_the_preview_shows_each_question_with_its_choices() -> None:
 def test_the_preview_says_what_is_wrong() -> None:
     make_study()
     client = admin()
-    data = form_data(client, **{**SENT, "criteria-0-key": "overall"})
+    data = form_data(Study.objects.get(), **{**SENT, "criteria-0-key": "overall"})
 
     page = client.post(PREVIEW, data).text
 
