@@ -3,6 +3,7 @@
 import base64
 import gc
 import ipaddress
+import json
 import os
 import random
 import re
@@ -152,10 +153,20 @@ def _static_files_in_their_folders() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_program_for_pictures() -> Iterator[None]:
-    """Keep the program that draws pictures: it would end after a minute without one, and to start it takes half a second."""
+def _pictures_drawn_once() -> Iterator[None]:
+    """Keep each picture, and the program that draws them: it would end after a minute without one, and starts in half a second."""
+    drawn: dict[str, bytes] = {}
+    draw = RENDERER.draw
+
+    def draw_once(function: str, what: Any, **options: Any) -> bytes:
+        key = json.dumps([function, what, options], sort_keys=True)
+        if key not in drawn:
+            drawn[key] = draw(function, what, **options)
+        return drawn[key]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RENDERER, "idle_seconds", 3600.0)
+        patch.setattr(RENDERER, "draw", draw_once)
         yield
     RENDERER.close()
 
