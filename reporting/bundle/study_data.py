@@ -52,9 +52,7 @@ class BundledStudy:
         self.work = read_work(bundle, self.structure)
         self.ratings = read_ratings(bundle, self.structure, self.work)
         self.alignments = AlignmentRows(bundle, self.structure)
-        self._judges_of: dict[
-            int, list[JudgeRows]
-        ] = {}  # by question: findings and further pages are about the same ones
+        self._judges_of: dict[int, list[JudgeRows]] = {}  # by question; several pages are about the same ones
 
     @property
     def slug(self) -> str:

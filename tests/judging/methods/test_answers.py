@@ -190,8 +190,6 @@ UNREADABLE = [
 ]
 
 LENGTH = 50_000
-# Reading takes some hundredths of a second, and a minute where it takes the square of the length.
-at_once = pytest.mark.timeout(20)
 # What a pattern may read again and again when it can't tell to which of its parts a character belongs.
 HOSTILE = [
     pytest.param("Preferred:" + " " * LENGTH + "A" + " " * LENGTH + "z", id="spaces around the letter"),
@@ -333,7 +331,7 @@ def test_answer_without_a_verdict_is_unparsed(completion: str) -> None:
         read(completion)
 
 
-@at_once
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("completion", [*HOSTILE, *UNCLOSED])
 def test_hostile_answer_is_unparsed_at_once(completion: str) -> None:
     with pytest.raises(UnparsedVerdict):
@@ -341,13 +339,13 @@ def test_hostile_answer_is_unparsed_at_once(completion: str) -> None:
     assert not is_refusal(completion)
 
 
-@at_once
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("completion", HOSTILE)
 def test_verdict_behind_hostile_lines_is_read_at_once(completion: str) -> None:
     assert read(f"Preferred: A\n{completion}\nPreferred: B").letter == "B"
 
 
-@at_once
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize(
     "run", [" ", "*", "-*_#`", "\n", ":", "preferred ", "Comparison", "\u0300\u0316"], ids=lambda run: repr(run)
 )

@@ -240,7 +240,7 @@ def test_function_call_is_read(reply: Reply, letter: str | None) -> None:
         assert read("function", reply).letter == letter
 
 
-@pytest.mark.timeout(20)  # some hundredths of a second, unless it takes the square of the length
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("parser", sorted(PARSERS))
 @pytest.mark.parametrize(
     "completion",
