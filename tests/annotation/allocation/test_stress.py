@@ -39,13 +39,13 @@ def migrated_database(folder: Path) -> Iterator[str]:
 def test_each_pair_gets_as_many_ratings_as_wanted_whatever_is_killed_or_sent_twice(tmp_path: Path) -> None:
     processes = 1 if connection.vendor == "sqlite" else 2
     plan = Plan(
-        raters=4,
-        hits=3,
+        raters=6,
+        hits=5,
         raters_per_hit=3,
         processes=processes,
         threads=4,
-        kill_every=20,
-        expire_every=15,
+        kill_every=40,
+        expire_every=20,
         expire_share=0.6,
     )
     with migrated_database(tmp_path) as url:
@@ -54,4 +54,4 @@ def test_each_pair_gets_as_many_ratings_as_wanted_whatever_is_killed_or_sent_twi
     assert violations(plan, counted, seen) == []
     assert seen.steps["lease expired"] > 0  # else nothing was tested
     assert seen.steps["server process killed"] > 0
-    assert len(seen.acknowledged) >= 3 * 2 * 3
+    assert len(seen.acknowledged) >= 5 * 2 * 3
