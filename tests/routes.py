@@ -257,7 +257,7 @@ def session_of(user: User | None) -> str:
 
 
 def carry(client: Client, session: str) -> None:
-    """Let a client be the user of the session, or nobody, with nothing else kept."""
+    """Let a client be the user of the session, or signed out, with nothing else kept."""
     client.cookies.clear()
     if session:
         client.cookies[settings.SESSION_COOKIE_NAME] = session

@@ -1,4 +1,4 @@
 """Work outside of requests: the queues that tasks wait in, their progress, and threads and processes that repeat or end them.
 
-May use the rest of `annotation.core`.
+May use no other room.
 """

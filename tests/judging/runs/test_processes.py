@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from tests import migrated
 from tests.fakes import StandIn
+from tests.tools.helpers import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -130,6 +130,16 @@ def end(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+def wait_for_both(installation: Installation, second: subprocess.Popen[str]) -> None:
+    """Wait until the run has two workers; fails when the second one has ended."""
+
+    def have_joined() -> bool:
+        assert second.poll() is None
+        return installation.rows("SELECT count(*) FROM judging_runworker") == [(2,)]
+
+    wait_until(have_joined, "both to share the run")
+
+
 def test_run_that_two_processes_share_survives_the_end_of_both_and_of_a_worker(
     tmp_path: Path, stand_in: StandIn
 ) -> None:
@@ -138,11 +148,7 @@ def test_run_that_two_processes_share_survives_the_end_of_both_and_of_a_worker(
     first = installation.start("shell", "-c", preparing(installation, stand_in) + installation.script(RUN))
     stand_in.wait_for_calls(10 + IN_FLIGHT)
     second = installation.start(*RUN)
-    until = time.monotonic() + TIMEOUT
-    while installation.rows("SELECT count(*) FROM judging_runworker") != [(2,)]:
-        assert second.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_for_both(installation, second)
     end(first, signal.SIGKILL)
     stand_in.wait_for_calls(10 + 2 * IN_FLIGHT)  # the killed one's, asked again
     assert stand_in.most_in_flight == 2 * IN_FLIGHT  # of which the killed one's were never answered
@@ -192,8 +198,9 @@ def test_run_survives_every_end_of_its_process(installation: Installation, stand
         connection.execute("UPDATE judging_judgerun SET status = 'paused'")
     connection.close()
     heard = installation.rows("SELECT heartbeat_at FROM judging_runworker")
-    while installation.rows("SELECT heartbeat_at FROM judging_runworker") == heard:
-        time.sleep(0.05)  # until the process knows
+    wait_until(
+        lambda: installation.rows("SELECT heartbeat_at FROM judging_runworker") != heard, "the process to be told"
+    )
     stand_in.reset(hold_after=0)
     out, err = process.communicate(timeout=TIMEOUT)
     answered, ends = answered + IN_FLIGHT, 0
@@ -233,10 +240,7 @@ def test_two_processes_share_a_run_and_one_continues_when_the_other_is_killed(
     first = installation.start(*RUN)
     stand_in.wait_for_calls(10 + IN_FLIGHT)
     second = installation.start(*RUN)
-    until = time.monotonic() + TIMEOUT
-    while installation.rows("SELECT count(*) FROM judging_runworker") != [(2,)]:
-        assert second.poll() is None
-        assert time.monotonic() < until
+    wait_for_both(installation, second)
     end(first, signal.SIGKILL)
     stand_in.release()
     out, err = second.communicate(timeout=TIMEOUT)
