@@ -134,18 +134,16 @@ const SWITCHES = {
 };
 const nameOf = (tool) => tool.id.replace("tool-", "");
 
-function setSize() {
-  const { value } = byId("tool-size");
-  document.documentElement.classList.remove("text-small", "text-large");
-  if (value) document.documentElement.classList.add(`text-${value}`);
-}
-
-/** Show one pair at a time, whose texts scroll in boxes of their own so that its choices stay on the screen. */
-function showOne() {
-  const on = byId("tool-one").checked;
-  document.documentElement.classList.toggle("one-pair", on);
+/** Show the page as the tools say. By classes: `:has` would restyle it at each change. */
+function setLook() {
+  const look = document.documentElement.classList;
+  const one = byId("tool-one").checked; // its texts scroll in boxes, so that its choices stay on the screen
+  look.add("with-tools");
+  look.toggle("with-keys", byId("tool-keys").checked);
+  look.toggle("one-pair", one);
+  for (const size of ["small", "large"]) look.toggle(`text-${size}`, byId("tool-size").value === size);
   for (const side of document.querySelectorAll(".side")) {
-    if (on) side.tabIndex = 0; // a box that scrolls can be reached by keys
+    if (one) side.tabIndex = 0; // a box that scrolls can be reached by keys
     else side.removeAttribute("tabindex");
   }
   dispatchEvent(new Event("resize"));
@@ -157,15 +155,13 @@ function setUpTools() {
     if (tool) tool.checked = (remembered(nameOf(tool)) ?? usual()) === "1";
   }
   byId("tool-size").value = remembered("size") ?? "";
-  setSize();
   byId("tools").hidden = false;
 }
 
 document.addEventListener("change", ({ target }) => {
   if (!target.id.startsWith("tool-")) return;
   remember(nameOf(target), target.id in SWITCHES ? (target.checked ? "1" : "0") : target.value);
-  if (target.id === "tool-size") setSize();
-  if (target.id === "tool-one") showOne();
+  setLook();
   if (target.id === "tool-differences") showDifferences(target.checked);
 });
 
@@ -221,7 +217,7 @@ function dress() {
   tellTimes();
   if (!byId("hit")) return; // what comes after the last HIT has no tools
   if (byId("tool-differences").checked) showDifferences(true);
-  showOne();
+  setLook();
 }
 
 /** Take up the HIT that has come. */
