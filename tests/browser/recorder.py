@@ -51,5 +51,7 @@ class Recorder:
                 with self._lock:
                     self.received += sent
                 browser.sendall(sent)
-        server.close()
-        browser.close()
+        for end in (server, browser):
+            with suppress(OSError):  # it is gone already
+                end.shutdown(socket.SHUT_RDWR)  # the other thread still reads: to close alone would tell the browser nothing
+            end.close()

@@ -93,7 +93,7 @@ def commit(django_capture_on_commit_callbacks: Any) -> Callable[[], Any]:
 
 
 @pytest.fixture
-def _worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _worker(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a worker run in this process: in the test's transaction, whose connection it would close, and with signals of its own."""
     monkeypatch.setattr("judging.redis_worker.close_old_connections", lambda: None)
     monkeypatch.setattr("judging.worker.WORKER_STOP", StopFlag())
@@ -142,6 +142,7 @@ def test_a_task_is_delivered_when_it_is_committed_and_done_once(probed: list[int
     assert DBTaskResult.objects.get().worker_ids[0].startswith(this_machine())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_worker")
 def test_what_redis_loses_or_does_not_take_is_done_when_it_answers(
     redis: Redis, probed: list[int], commit: Callable[[], Any]
