@@ -24,12 +24,12 @@ from judging.tables.stored_checks import require_tables
 from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import RANKING_LIMITS
 from reporting.exports.elsewhere import PEOPLE, WantedVerdicts
-from reporting.logic.given_preferences import FORMS, refuse_unknown
 from reporting.logic.ranking import METHODS
 from reporting.logic.ranking_estimates import estimate_asking
 from reporting.logic.stored_ranking import ASKING, STORED, TextRanking, judge_to_ask, judge_with_answers
-from reporting.logic.training_files import FORMS as TRAINING
 from reporting.models import MadeFile
+from reporting.refinement.given_preferences import FORMS, refuse_unknown
+from reporting.refinement.training_files import FORMS as TRAINING
 
 MOST_RATERS = 100
 VERDICTS: dict[str, Any] = {"raters": [PEOPLE], "dataset": "", "question": "", "stage": "first"}

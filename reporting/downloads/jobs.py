@@ -30,13 +30,13 @@ from reporting.bundle.layout import Contents, Progress
 from reporting.core.charts import to_svg
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.findings.data.data_state import departures
-from reporting.logic.given_preferences import FILES, write_preferences
-from reporting.logic.noise import noise_chart
 from reporting.logic.ranking import ranking_chart
-from reporting.logic.refining import Repair, noise_of, write_refined
 from reporting.logic.stored_ranking import TextRanking, rank_stored
-from reporting.logic.training_files import Options
 from reporting.models import MadeFile
+from reporting.refinement.given_preferences import FILES, write_preferences
+from reporting.refinement.noise import noise_chart
+from reporting.refinement.refining import Repair, noise_of, write_refined
+from reporting.refinement.training_files import Options
 from reporting.report.building import write_report
 
 Status = MadeFile.Status

@@ -53,5 +53,7 @@ class Recorder:
                 browser.sendall(sent)
         for end in (server, browser):
             with suppress(OSError):  # it is gone already
-                end.shutdown(socket.SHUT_RDWR)  # the other thread still reads: to close alone would tell the browser nothing
+                end.shutdown(
+                    socket.SHUT_RDWR
+                )  # the other thread still reads: to close alone would tell the browser nothing
             end.close()

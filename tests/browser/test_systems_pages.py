@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.test_accessibility import SHARED_OUT, Inspection, Look
 from tests.reporting.builders import rate
 from tests.reporting.logic.test_audit import in_order, let_judge
-from tests.reporting.logic.test_repair import build_four_systems
+from tests.reporting.refinement.test_repair import build_four_systems
 
 
 @pytest.mark.parametrize("looks", SHARED_OUT)

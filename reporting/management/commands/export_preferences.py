@@ -8,8 +8,8 @@ from django.core.management.base import CommandError
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from reporting.exports.elsewhere import WantedVerdicts
-from reporting.logic.given_preferences import FORMS, write_preferences
 from reporting.logic.preferences import PEOPLE
+from reporting.refinement.given_preferences import FORMS, write_preferences
 
 
 class Command(TandemCommand):

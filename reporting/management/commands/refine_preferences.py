@@ -11,9 +11,9 @@ from annotation.models import Rating
 from annotation.studies.services import find_study
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.logic.preferences import PEOPLE
-from reporting.logic.refining import Repair, write_refined
-from reporting.logic.text import as_text
-from reporting.logic.training_files import FORMS, Options
+from reporting.refinement.refining import Repair, write_refined
+from reporting.refinement.text import as_text
+from reporting.refinement.training_files import FORMS, Options
 
 
 class Command(TandemCommand):

@@ -11,9 +11,9 @@ from annotation.models import Rating
 from annotation.studies.services import find_study
 from reporting.core.charts import to_png, to_svg
 from reporting.exports.elsewhere import WantedVerdicts
-from reporting.logic.noise import as_text, noise_chart
 from reporting.logic.preferences import PEOPLE
-from reporting.logic.refining import Repair, noise_of
+from reporting.refinement.noise import as_text, noise_chart
+from reporting.refinement.refining import Repair, noise_of
 
 PICTURES = {".svg": lambda spec: to_svg(spec).encode(), ".png": to_png}
 

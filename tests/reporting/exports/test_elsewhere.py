@@ -14,7 +14,7 @@ from judging.models import Judge
 from reporting.exports.files import types_of
 from reporting.findings.study_findings import findings
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
-from tests.reporting.logic.test_repair import build_four_systems, order_by_hand
+from tests.reporting.refinement.test_repair import build_four_systems, order_by_hand
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 BOTH = ("--rater", "people", "--rater", "judge:fair")

@@ -19,7 +19,7 @@ from reporting.logic.audit import audit, cycles, preference_graphs
 from reporting.logic.presentations import Presentations
 from reporting.logic.study_audit import audit_study, judges_audited
 from tests.reporting.builders import Built, judge, rate
-from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
+from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
 
 pytestmark = pytest.mark.django_db
 Answers = dict[tuple[str, str], str]  # of two systems, the one that is preferred, whatever the order; "tie"; or "first"

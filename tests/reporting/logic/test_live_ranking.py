@@ -39,7 +39,7 @@ from tests.fakes import Body, ScriptedClient
 from tests.judging.builders import make_endpoint, make_judge, no_sleep
 from tests.reporting.builders import build_study
 from tests.reporting.logic.test_audit import in_order, let_judge
-from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
+from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PRICES = {"price_prompt": Decimal(1000), "price_completion": Decimal(10_000)}

@@ -17,7 +17,7 @@ from judging.models import Judge, JudgeRun, Judgment, PromptFile
 from reporting.logic import charts, study_audit, views
 from tests.reporting.builders import Built, build_user, rate
 from tests.reporting.logic.test_audit import in_order, let_judge
-from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
+from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ADDRESS = "/studies/tried/logic/"

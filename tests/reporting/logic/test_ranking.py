@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from judging.models import Judge, JudgeRun
 from tests.reporting.builders import rate
 from tests.reporting.logic.test_audit import in_order, let_judge
-from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
+from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
 
 pytestmark = pytest.mark.django_db
 

@@ -24,7 +24,7 @@ from reporting.report.limitations import limitations_of
 from reporting.report.methods import MOST_BATCHES, methods_of
 from reporting.report.references import ENTRIES, bibtex, cited
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
-from tests.reporting.logic.test_repair import build_four_systems
+from tests.reporting.refinement.test_repair import build_four_systems
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 # Of these two files alone, though `cot.v1` is in the name as well.

@@ -31,7 +31,7 @@ from reporting.system_ranking.designs import (
 from tests.judging.builders import no_sleep
 from tests.reporting.builders import build_configuration, build_study
 from tests.reporting.logic.test_live_ranking import PRICES, InOrder, presentations, reachable
-from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
+from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

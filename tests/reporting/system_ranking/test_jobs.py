@@ -33,7 +33,7 @@ from reporting.system_ranking.jobs import ask_for_ranking, queue_ranking, rankin
 from tests.judging.builders import no_sleep
 from tests.reporting.builders import build_user
 from tests.reporting.logic.test_live_ranking import PRICES, InOrder, reachable
-from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
+from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ADDRESS = "/studies/tried/rankings/"

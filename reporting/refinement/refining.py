@@ -10,10 +10,10 @@ from annotation.core.errors import AnnotationError
 from annotation.models import Study
 from annotation.studies.questions import find_question
 from reporting.exports.elsewhere import WantedVerdicts
-from reporting.logic.noise import noise_curve
 from reporting.logic.preferences import Chosen, Preferences, read_preferences
-from reporting.logic.repaired import repair_study, report
-from reporting.logic.training_files import Options, write_training_data
+from reporting.refinement.noise import noise_curve
+from reporting.refinement.repaired import repair_study, report
+from reporting.refinement.training_files import Options, write_training_data
 
 
 @dataclass(frozen=True)

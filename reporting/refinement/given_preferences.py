@@ -8,8 +8,8 @@ from annotation.models import Study
 from annotation.studies.questions import find_question
 from reporting.exports.elsewhere import WRITERS, WantedVerdicts
 from reporting.logic.preferences import PEOPLE, Chosen, read_preferences
-from reporting.logic.training_files import FORMS as TRAINING
-from reporting.logic.training_files import AsGiven, Options, write_ties, write_training_data
+from reporting.refinement.training_files import FORMS as TRAINING
+from reporting.refinement.training_files import AsGiven, Options, write_ties, write_training_data
 
 FORMS = (*TRAINING, *WRITERS)
 FILES = {"trl": "preferences.jsonl", "instruction": "instructions.jsonl", "hf": ""}
