@@ -18,9 +18,10 @@ KEPT = ("auth_permission", "django_content_type")
 
 @contextmanager
 def quick_flush() -> Iterator[None]:
-    """Keep content types and permissions, which Django deletes and makes again: nine tenths of the time of a flush.
+    """Keep content types and permissions, which Django deletes and makes again: nine tenths of the time of a flush on SQLite.
 
-    A test that changes them has them made again.
+    A test that changes them has them made again. Rows are deleted where there are any: PostgreSQL, whose foreign keys are
+    looked at when all is done, would take a tenth of a second to truncate each table.
     """
     migrated = read_kept()
     keeps = False
@@ -30,8 +31,7 @@ def quick_flush() -> Iterator[None]:
         keeps = read_kept() == migrated and not any(options.values())
         if not keeps:
             return sql.sql_flush(style, database, **options)
-        existing = database.introspection.django_table_names(only_existing=True, include_views=False)
-        return database.ops.sql_flush(style, [name for name in existing if name not in KEPT])
+        return [f"DELETE FROM {database.ops.quote_name(name)}" for name in filled_tables(database) if name not in KEPT]
 
     def announce(*arguments: Any) -> None:
         nonlocal migrated
@@ -42,6 +42,18 @@ def quick_flush() -> Iterator[None]:
 
     with mock.patch.multiple(flush, sql_flush=statements, emit_post_migrate_signal=announce):
         yield
+
+
+def filled_tables(database: BaseDatabaseWrapper) -> list[str]:
+    """Return the names of the tables that hold rows."""
+    names = database.introspection.django_table_names(only_existing=True, include_views=False)
+    looks = [
+        f"SELECT {place} WHERE EXISTS (SELECT 1 FROM {database.ops.quote_name(name)})"
+        for place, name in enumerate(names)
+    ]
+    with database.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(looks))
+        return [names[place] for (place,) in cursor.fetchall()]
 
 
 def read_kept() -> tuple[list[Any], list[Any]]:
