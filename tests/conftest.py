@@ -36,7 +36,7 @@ from tools.find_chromium import find_chromium
 # `make test-llm`, `make test-models` and `make fuzz` name these: they take models of 130 and 100 MB, or minutes.
 collect_ignore = ["fuzz", "llm", "models"]
 # Properties try the same examples in each run (in `make test-all` 200), and none is cut off on a slow day.
-EXAMPLES = int(os.environ.get("TEST_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("TEST_EXAMPLES", "20"))
 settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=EXAMPLES)
 settings.load_profile("repeatable")
 TESTS = Path(__file__).parent

@@ -83,6 +83,7 @@ def client_of(server: Server, *scopes: str) -> Tandem:
     return Tandem("http://server", token_of(admin, *scopes), transport=server, sleep=lambda _seconds: None)
 
 
+@pytest.mark.weekly
 def test_the_notebook_goes_from_texts_to_findings(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]

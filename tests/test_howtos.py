@@ -128,6 +128,7 @@ def test_choosing_instances(standin: StandInProcess, capsys: pytest.CaptureFixtu
     assert "rank correlation" in capsys.readouterr().out
 
 
+@pytest.mark.weekly
 def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("mine", standin, instances=1, texts=1, judges=("careful",))
     walk("docs/howto/audit_logic.md")
@@ -136,12 +137,14 @@ def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> 
     assert {run.judge.name for run in JudgeRun.objects.select_related("judge")} >= {"careful-audit10", "careful-rank"}
 
 
+@pytest.mark.weekly
 def test_stress_tests(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("mine", standin, instances=1, judges=("careful",))
     walk("docs/howto/stress_test_a_judge.md")
     assert "padding" in capsys.readouterr().out
 
 
+@pytest.mark.weekly
 def test_tables(standin: StandInProcess) -> None:
     study_of("mine", standin, instances=1, endpoints=("local", "large", "small"))
     [aspects] = blocks("docs/howto/make_comparison_tables.md", "text")
@@ -152,6 +155,7 @@ def test_tables(standin: StandInProcess) -> None:
     assert "making" in json.loads(Path("c8.jsonl").read_text(encoding="utf-8").splitlines()[0])
 
 
+@pytest.mark.weekly
 def test_repair(standin: StandInProcess) -> None:
     study_of("mine", standin, judges=("careful",))
     call_command("run_judge", "mine", judge="careful")
@@ -160,6 +164,7 @@ def test_repair(standin: StandInProcess) -> None:
     assert "<svg" in Path("noise.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.weekly
 def test_runs(standin: StandInProcess) -> None:
     study = study_of("mine", standin, rated=False, judges=("gpt-direct",), criteria=[criterion("coherence")])
     Path("ids.txt").write_text("n0\nn2\n", encoding="utf-8")
@@ -184,6 +189,7 @@ def test_sampling(standin: StandInProcess) -> None:
     assert {system.generations.count() for system in Study.objects.get().systems.all()} == {10}
 
 
+@pytest.mark.weekly
 def test_endpoints(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("news", standin)
     [wording] = blocks("docs/howto/bring_your_own_prompt.md", "text")
@@ -195,6 +201,7 @@ def test_endpoints(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) 
     assert JudgeRun.objects.get().status == "done"
 
 
+@pytest.mark.weekly
 @pytest.mark.django_db(transaction=True)
 def test_backup(standin: StandInProcess, tmp_path: Path) -> None:
     make_study("kept")

@@ -310,6 +310,7 @@ class Attributes(HTMLParser):
             yield name, re.sub(r"\?seen=\w+", "?seen=", value or "")
 
 
+@pytest.mark.weekly
 def test_what_programs_read_of_a_page_is_the_same_in_every_language(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +328,7 @@ def test_what_programs_read_of_a_page_is_the_same_in_every_language(
             assert one == other, address
 
 
+@pytest.mark.weekly
 def test_data_are_the_same_whatever_language_is_asked_for(study: Study) -> None:
     rater_pages(study)
     reader = make_user("lead", "researcher", study=study)

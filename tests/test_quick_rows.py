@@ -69,6 +69,7 @@ def stored(store: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> Stor
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
@@ -86,6 +87,7 @@ def test_instances_of_a_new_study(content: dict[str, Any], monkeypatch: pytest.M
     assert stored(lambda: make_study(**content), monkeypatch) == stored(by_service, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -134,6 +136,7 @@ def test_other_batches_are_left_to_the_service(settings: dict[str, Any], prepare
     assert study.batches.count() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("consent", [True, False])
 def test_annotator_who_is_new(consent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_study(instances=0, consent_text="Do you?", consent_version=3)

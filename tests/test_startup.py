@@ -25,6 +25,7 @@ def loaded_by(program: str, modules: tuple[str, ...]) -> str:
     return started.stdout.strip()
 
 
+@pytest.mark.weekly
 def test_web_process_has_its_pages_loaded_when_it_forks_and_no_clients_and_nothing_open() -> None:
     models = ("judging.embeddings.similarity_models",)
     pages = ("annotation.batches.views", "judging.urls", "reporting.api.views", "annotation.templatetags.tandem")

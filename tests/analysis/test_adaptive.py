@@ -81,6 +81,7 @@ def test_adaptive_asks_most_where_the_ranking_is_open():
     assert found.standing.settled >= 1
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_adaptive_needs_fewer_comparisons_than_all_pairs():
     took = {
@@ -90,6 +91,7 @@ def test_adaptive_needs_fewer_comparisons_than_all_pairs():
     assert took["adaptive"] < 0.75 * took["all"]
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_systems_that_are_alike_are_seldom_told_apart():
     # Looking after each step makes errors more frequent than 5 %, but not frequent.

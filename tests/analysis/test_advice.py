@@ -167,6 +167,7 @@ def test_wrong_shapes_and_no_sets_are_refused() -> None:
 # The crossing
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_the_intervals_cover_the_truth_of_simulations() -> None:
     found = [related(simulated(seed), seed) for seed in range(60)]

@@ -151,6 +151,7 @@ def test_a_mirrored_jury_gives_mirrored_verdicts_and_order_plays_no_part(given_u
     assert rule == "weighted" or not np.isnan(verdict[~abstained]).any()
 
 
+@pytest.mark.slow
 def test_dawid_skene_is_that_of_the_findings_with_shared_places_as_ties():
     rng = np.random.default_rng(3)
     truth = rng.choice([A, B], 200)

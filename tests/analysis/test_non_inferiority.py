@@ -227,6 +227,7 @@ def test_votes_of_a_group_with_one_instance_say_nothing_of_chance():
     assert (alone.passes, alone.refusal.what) == (None, "chance")
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @given(st.integers(0, 2**32), st.sampled_from([(0.5, 0.0, 0.5), (0.7, 0.1, 0.2), (0.34, 0.33, 0.33), (0.0, 1.0, 0.0)]))
 def test_nothing_stands_in_for_people_who_vote_at_random(seed, marginals):

@@ -142,6 +142,7 @@ def test_equal_chances_are_no_chances(rng):
     assert (other.estimate, other.low, other.effective_n) == pytest.approx((one.estimate, one.low, one.effective_n))
 
 
+@pytest.mark.slow
 def test_unequal_chances_are_weighted_back(rng):
     estimates, plain_ones, covered = [], [], 0
     for _ in range(300):

@@ -104,6 +104,7 @@ def test_alpha_is_evalicas(evalica, rng, level):
     assert krippendorff_alpha(units, level) == pytest.approx(evalica.alpha(frame, level).alpha, abs=1e-6)
 
 
+@pytest.mark.weekly
 @pytest.mark.filterwarnings("ignore:The (inplace|copy) keyword")
 def test_dawid_skene_is_crowd_kits(rng):
     import pandas

@@ -237,6 +237,7 @@ def test_every_share_is_a_share_and_missing_has_none(rows: list[Row], a: str, b:
     assert told.odd <= told.n
 
 
+@pytest.mark.slow
 @given(tables, text, text, text)
 def test_a_turned_table_of_swapped_texts_has_the_turned_findings(rows: list[Row], a: str, b: str, source: str) -> None:
     turned = [{**one, "only_a": one["only_b"], "only_b": one["only_a"]} for one in rows]

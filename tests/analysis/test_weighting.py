@@ -50,6 +50,7 @@ def test_scale_of_the_chances_plays_no_part(drawn, factor):
     assert effective_number(factor / chances) == pytest.approx(effective_number(1 / chances))
 
 
+@pytest.mark.slow
 @given(rows)
 def test_census_leaves_the_sums_as_they_are(drawn):
     sums, _ = columns(drawn)

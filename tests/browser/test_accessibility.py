@@ -27,8 +27,8 @@ LOOKS: tuple[Look, ...] = (
     ("light", DESKTOP, RULES, []),
     ("light", PHONE, RULES, OF_COLOURS),
 )
-# To look is most of the work of a page: a HIT is seen in every look in each run, its other states and other pages in one, and in
-# the rest of them by `make test-all`.
+# To look is most of the work of a page: a HIT is seen in every look in each run, its other states in one, and in the rest of them,
+# as other pages in all, by `make test-all`.
 SHARED_OUT = [
     pytest.param((LOOKS[1],), id="light"),
     pytest.param((LOOKS[0], LOOKS[2]), id="dark and narrow", marks=pytest.mark.weekly),
@@ -65,7 +65,7 @@ class Inspection:
             # The page's own policy, which would refuse it, does not bind the browser's driver.
             page.evaluate(AXE_SCRIPT)
         for theme, size, rules, left_out in looks or self.looks:
-            page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # no colour is read half-way to another
+            page.emulate_media(color_scheme=theme)
             resize(page, size)
             for violation in self._violations(page, rules, left_out):
                 nodes = [
@@ -97,8 +97,8 @@ def resize(page: Page, size: tuple[int, int]) -> None:
 
 @pytest.fixture
 def inspection(request: pytest.FixtureRequest) -> Iterator[Inspection]:
-    """Collect what is wrong on all pages of a test, in the looks of its parameter, and fail with all of it at the end."""
-    inspection = Inspection(request.param)
+    """Collect what is wrong on all pages of a test, in every look or those of its parameter, and fail with all of it at the end."""
+    inspection = Inspection(getattr(request, "param", LOOKS))
     yield inspection
     told = "\n".join(f"{where}\n  " + "\n  ".join(problems) for where, problems in inspection.found.items())
     assert not inspection.found, told
@@ -147,7 +147,7 @@ def post(page: Page, address: str, **fields: str) -> None:
         )
 
 
-@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
+@pytest.mark.weekly
 def test_before_the_first_hit(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages()
     make_batch(study, pairs=2)
@@ -218,7 +218,7 @@ def test_a_hit_in_one_stage(open_as: OpenAs, inspection: Inspection) -> None:
         assert all(problem in told for problem in ("label:", "color-contrast:", "wide")), told
 
 
-@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
+@pytest.mark.weekly
 def test_around_a_hit_and_the_end_of_the_work(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages(ties_allowed=False)
     make_batch(study, pairs=2)
@@ -263,7 +263,7 @@ def test_around_a_hit_and_the_end_of_the_work(open_as: OpenAs, inspection: Inspe
     inspection.look(page, "own data deleted")
 
 
-@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
+@pytest.mark.weekly
 def test_a_qualification(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages(gold=True, instances=2, qualification_attempts=2)
     make_batch(study, name="first", pairs=2, purpose="qualification", select="random:1")
@@ -326,7 +326,7 @@ def test_a_hit_in_two_stages_with_a_table(open_as: OpenAs, inspection: Inspectio
     inspection.look(page, "second stage, changing a decision")
 
 
-@pytest.mark.parametrize("inspection", SHARED_OUT, indirect=True)
+@pytest.mark.weekly
 def test_a_hit_with_several_questions(open_as: OpenAs, inspection: Inspection) -> None:
     faith = criterion("faith", description="All of it is in the **source**.", strength=True, tie_kinds=True)
     more = {"criteria": [faith, criterion("style")], "strength": True, "question_description": "All in all."}

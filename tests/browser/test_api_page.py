@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from annotation.models import Study
@@ -15,6 +16,7 @@ def request_of(page: Page, anchor: str) -> Locator:
     return page.locator(f"#{anchor} form")
 
 
+@pytest.mark.weekly
 def test_requests_are_sent_from_the_page_of_the_api(open_as: Callable[..., Page]) -> None:
     study = make_study("talks", instances=0)
     boss = make_user("boss", Role.STUDY_ADMIN, study=study)

@@ -110,7 +110,9 @@ def look_around(page: Page) -> None:
     page.goto("/rate/")
 
 
-@pytest.mark.parametrize("javascript", [True, False], ids=["javascript", "plain"])
+@pytest.mark.parametrize(
+    "javascript", [True, pytest.param(False, marks=pytest.mark.weekly)], ids=["javascript", "plain"]
+)
 def test_a_whole_hit_in_one_stage_tells_nothing(
     open_at: OpenAt, real_server: RealServer, recorder: Recorder, javascript: bool
 ) -> None:
@@ -132,7 +134,7 @@ def test_a_whole_hit_in_one_stage_tells_nothing(
     assert secrets_told(page, recorder) == []
 
 
-@pytest.mark.parametrize("kind", ["table", "placebo"])
+@pytest.mark.parametrize("kind", ["table", pytest.param("placebo", marks=pytest.mark.weekly)])
 def test_a_whole_hit_in_two_stages_tells_nothing(
     open_at: OpenAt, real_server: RealServer, recorder: Recorder, kind: str
 ) -> None:

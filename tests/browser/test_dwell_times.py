@@ -171,6 +171,7 @@ def test_time_goes_to_the_pair_that_a_rater_is_at(open_as: OpenAs, transactional
         assert_times(hit, DWELLS)
 
 
+@pytest.mark.weekly
 def test_a_finger_leads_to_the_pair_that_it_swipes_to(open_as: OpenAs, transactional_db: None) -> None:
     page = begin(open_as, size=PHONE, instances=1, has_touch=True, is_mobile=True)
     hit = date_back()
@@ -185,6 +186,7 @@ def test_a_finger_leads_to_the_pair_that_it_swipes_to(open_as: OpenAs, transacti
     assert_times(hit, DWELLS)
 
 
+@pytest.mark.weekly
 def test_time_is_active_only_while_a_rater_is_there(open_as: OpenAs, transactional_db: None) -> None:
     page = begin(open_as)
     hit = date_back()
@@ -249,6 +251,7 @@ def hide(page: Page, *, hidden: bool) -> None:
     )
 
 
+@pytest.mark.weekly
 def test_both_stages_have_their_own_times(open_as: OpenAs, transactional_db: None) -> None:
     two_stage_study("table:c8")
     page = freeze(open_as("ann", "annotator", viewport={"width": 1280, "height": 400}))

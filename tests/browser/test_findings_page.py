@@ -94,6 +94,7 @@ def test_sections_and_filters_by_keyboard(study: Study, open_as: OpenAs) -> None
     expect(page.get_by_text("These findings are about a part of the study:")).to_have_count(0)
 
 
+@pytest.mark.weekly
 def test_without_scripts_on_a_phone_all_can_be_read(study: Study, open_as: OpenAs) -> None:
     page = open_as("rea", "researcher", java_script_enabled=False, viewport={"width": PHONE[0], "height": PHONE[1]})
     page.route("**/charts/**", draw)
@@ -114,6 +115,7 @@ def test_without_scripts_on_a_phone_all_can_be_read(study: Study, open_as: OpenA
     expect(page.locator(".answer li").nth(3)).to_be_visible()
 
 
+@pytest.mark.weekly
 def test_filters_are_wide_enough_for_their_names(study: Study, open_as: OpenAs) -> None:
     page = open_as("rea", "researcher")
     page.route("**/charts/**", draw)

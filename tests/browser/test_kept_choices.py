@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, Route, expect
 
@@ -39,6 +40,7 @@ def send_now(page: Page) -> None:
     page.evaluate("dispatchEvent(new Event('online'))")
 
 
+@pytest.mark.weekly
 def test_others_sign_in_meanwhile(open_as: OpenAs, transactional_db: None) -> None:
     page = begin(open_as)
     with step("a choice that was made before the script arrived is saved"):

@@ -223,7 +223,7 @@ def expect_to_mean_something_else(page: Page) -> None:
 def expect_outlined(page: Page) -> None:
     """Expect an outline of enough contrast around the current pair, and one around whatever has the focus."""
     for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        page.emulate_media(color_scheme=theme)
         outline, ground = page.locator(".card.current").evaluate(
             """card => {
                 const style = getComputedStyle(card);

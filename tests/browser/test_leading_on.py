@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import outbox, walk
@@ -19,6 +20,7 @@ def expect_at(page: Page, place: int) -> None:
     expect(walk.card(page, place).locator("h2")).to_be_focused()
 
 
+@pytest.mark.weekly
 def test_choices_lead_on_through_several_hits(open_as: OpenAs, transactional_db: None) -> None:
     make_batch(make_study(instances=6, k=3, auto_advance=True, guidelines="Read."), pairs=3, raters=1)
     page = open_as("ann", "annotator", one_pair=True)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.importing.formats.study_file import InstanceRow
@@ -29,6 +30,7 @@ def make_tables(page: Page) -> None:
     expect(page).to_have_url(re.compile("/judges/runs/"))
 
 
+@pytest.mark.weekly
 def test_rater_sees_a_made_table_on_the_sides_of_its_texts(
     open_as: OpenAs, transactional_db: None, settings: Any
 ) -> None:

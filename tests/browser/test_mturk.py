@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import pytest
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, Route, expect
 
 from tests.annotation.recruitment.mturk.server import MturkServer
@@ -46,6 +47,7 @@ class Window:
             route.fulfill(content_type="text/html", body=f"<!DOCTYPE html><title>MTurk</title>{frame}")
 
 
+@pytest.mark.weekly
 def test_offer_preview_worker_and_pay(
     mturk: MturkServer, open_as: OpenAs, chromium: Browser, live_server: Any, settings: Any
 ) -> None:

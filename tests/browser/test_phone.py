@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from annotation.models import ComparisonTable, Pair, Study
@@ -177,6 +178,7 @@ def expect_line_apart(page: Page) -> None:
     assert box(line)["y"] < box(page.locator("#hit-status"))["y"]
 
 
+@pytest.mark.weekly
 def test_two_stages_on_every_screen(open_as: OpenAs, transactional_db: None) -> None:
     study = two_stages()
     page = open_as("ann", "annotator")

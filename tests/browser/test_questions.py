@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
@@ -249,6 +250,7 @@ def expect_conflicts_by_question(page: Page) -> None:
     assert answers()[0, 1] == "both-good"
 
 
+@pytest.mark.weekly
 def test_a_phone_shows_all_choices_and_a_tap_leads_on(open_as: OpenAs, transactional_db: None) -> None:
     phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "one_pair": True}
     page = begin(open_as, phone, first_reason="optional")
@@ -305,6 +307,7 @@ def test_a_strength_is_kept_or_changed_in_the_second_stage(open_as: OpenAs, tran
     assert [rated_choice(one) for one in revised] == ["left-much", "right-much"]
 
 
+@pytest.mark.weekly
 def test_without_scripts_all_of_it_is_sent_and_kept(open_as: OpenAs, transactional_db: None) -> None:
     page = begin(open_as, {"java_script_enabled": False})
     for place in (0, 1):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.models import Rating
@@ -11,6 +12,7 @@ from tests.factories import claim, make_annotator, make_batch, make_study, rate
 OpenAs = Callable[..., Page]
 
 
+@pytest.mark.weekly
 def test_settings_show_the_raters_page_and_lists_are_found_in(open_as: OpenAs, transactional_db: None) -> None:
     study = make_study(instances=12, k=1)
     make_batch(study, pairs=1, raters=1)

@@ -100,6 +100,7 @@ def test_hits_of_one_stage(open_as: OpenAs, transactional_db: None) -> None:
         assert Rating.objects.of_question(0).count() == 12
 
 
+@pytest.mark.weekly
 def test_hits_of_two_stages(open_as: OpenAs, transactional_db: None) -> None:
     two_stage_study("table:c8")
     page = open_as("ann", "annotator", java_script_enabled=False)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.models import Annotator, Assignment, Study
@@ -48,6 +49,7 @@ def expect_named(page: Page, selector: str) -> None:
             assert [name for name in wrong if re.search(rf"\b{name}\b", told)] == [], told
 
 
+@pytest.mark.weekly
 def test_sides_and_times_are_told_as_the_rater_sees_them(open_as: OpenAs, transactional_db: None) -> None:
     two_stage_study("table:c8", reason_min_length=1)
     page = open_as("ann", "annotator", timezone_id="Asia/Kolkata")  # five and a half hours ahead

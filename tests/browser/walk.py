@@ -33,7 +33,8 @@ def open_context(browser: Browser, *, one_pair: bool = False, **options: Any) ->
 
     one_pair : leave it to the page whether it shows one pair at a time
     """
-    context = browser.new_context(**options)
+    # Each frame of a transition would be drawn, by the processor.
+    context = browser.new_context(**{"reduced_motion": "reduce", **options})
     if not one_pair:
         context.add_init_script(ALL_PAIRS)
     context.set_default_timeout(PATIENCE)

@@ -164,6 +164,7 @@ def _listed(client: Client, name: str) -> Any:
     return client.get(f"/api/v1/{name}/", {"study": "both", **query}).json()
 
 
+@pytest.mark.weekly
 def test_a_further_criterion_changes_nothing_about_the_main_question(built: Built, client: Client) -> None:
     client.force_login(build_user("admin", "study-admin"))
     before = everything(built, client)

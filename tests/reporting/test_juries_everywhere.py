@@ -60,6 +60,7 @@ def addresses(study: Study) -> Iterator[tuple[Route, str]]:
                 yield route, reverse(route.name, kwargs={name: known[name] for name in route.arguments})
 
 
+@pytest.mark.weekly
 def test_where_members_stand_the_jury_stands_too(panelled: Study, client: Client) -> None:
     root = User.objects.create_superuser("root")
     client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")

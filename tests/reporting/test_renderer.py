@@ -37,6 +37,7 @@ def test_pictures_are_drawn_in_another_process(drawing: Renderer) -> None:
     assert "vl_convert" not in sys.modules
 
 
+@pytest.mark.weekly
 def test_an_idle_program_is_ended_and_the_next_picture_starts_one(
     drawing: Renderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +50,7 @@ def test_an_idle_program_is_ended_and_the_next_picture_starts_one(
     assert svg(drawing) == first
 
 
+@pytest.mark.weekly
 def test_a_program_that_was_killed_is_started_again(drawing: Renderer) -> None:
     first, program = svg(drawing), drawing.program
     assert program

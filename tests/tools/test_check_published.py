@@ -117,6 +117,7 @@ def test_crowd_and_judges_come_to_findings_with_all_their_numbers(crowd: Path) -
     assert largest < 1e-12
 
 
+@pytest.mark.weekly
 def test_mturk_files_come_to_findings_with_all_their_numbers(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     golden = {key: mturk_file(tmp_path / name, rng) for key, (_, name, *_) in CONFIGURATIONS.items()}

@@ -66,6 +66,7 @@ def test_database_is_not_the_one_of_the_installation() -> None:
         assert name.startswith("test_")
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_hanging_tests_fail_alone_and_say_where(tmp_path: Path) -> None:
     (tmp_path / "test_hanging.py").write_text(HANGING)

@@ -96,6 +96,7 @@ def test_wheel_holds_every_file_of_the_packages_and_assets(wheel: Path) -> None:
     assert wheel.name == f"tandem-{VERSION}-py3-none-any.whl"
 
 
+@pytest.mark.weekly
 def test_installed_demo_serves_its_pages_takes_its_links_ends_whole_and_keeps_its_data_in_the_home_folder(
     environment: Path, tmp_path: Path
 ) -> None:
@@ -167,6 +168,7 @@ def files_of(environment: Path) -> set[Path]:
     return set(Path(environment).rglob("*"))
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

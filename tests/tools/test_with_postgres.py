@@ -57,6 +57,7 @@ def test_command_gets_a_database_that_others_cannot_open_and_that_is_gone_afterw
     assert not data.parent.exists()
 
 
+@pytest.mark.weekly
 def test_terminated_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(command(ASK + WAIT, folder=tmp_path, options=("--in-memory",)))
     wait_until(lambda: (tmp_path / "asked").exists() and (tmp_path / "asked").stat().st_size, "the command to run")

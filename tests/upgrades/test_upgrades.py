@@ -36,6 +36,7 @@ def test_every_release_has_its_last_migrations_here() -> None:
     assert {version for version, _ in releases()} <= RELEASES.keys()
 
 
+@pytest.mark.slow
 def test_new_and_upgraded_databases_have_one_schema() -> None:
     """A new one runs the squashed migrations, one of a release those that they replace."""
     new, upgraded = MigrationLoader(None), MigrationLoader(None, replace_migrations=False)

@@ -16,6 +16,7 @@ from tests.analysis.encoders.tiny import COUNT, HEADS, POSITIONS, TOKENS, WIDTH,
 TEXTS = [[5, 9, 7], [1], list(range(2, 28)), [3, 3, 3, 3], [28, 2]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 @pytest.mark.parametrize("layers", [COUNT, 1])
 def test_vectors_are_those_of_the_formulas(family: str, layers: int) -> None:

@@ -165,6 +165,7 @@ def shift_to_the_prior(theta, fit):
     return shift
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows_of_four, st.permutations(range(4)), st.sampled_from(["half", "davidson"]))
 def test_naming_order_and_sides_do_not_matter(rows, names, ties):
@@ -188,6 +189,7 @@ def test_weights_of_two_equal_rows_twice(rows, ties):
     np.testing.assert_array_equal(weighted.strengths, twice.strengths)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows_of_four)
 def test_strengths_have_mean_zero_in_each_component(rows):

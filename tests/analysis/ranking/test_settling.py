@@ -61,6 +61,7 @@ def simulated(strengths, instances, rng):
     return fit, differences(fit.strengths, jackknife_covariance(found.moved), each, fit.component, least=LEAST)
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "strengths", [(0.7, 0.2, -0.9), (1.5, 0.25, -0.1, -0.4)], ids=["first of three", "second of four"]

@@ -211,6 +211,7 @@ def _rows_of(plan: dict[str, Any]) -> int:
     return round(plan["Actual Loops"] * read) + sum(map(_rows_of, plan.get("Plans", ())))
 
 
+@pytest.mark.slow
 def test_finding_the_next_slot_reads_no_more_in_a_large_batch_nor_for_who_has_had_much() -> None:
     small, large = make_study("small", instances=4), make_study("large", instances=16)
     for study in (small, large):
@@ -229,6 +230,8 @@ def test_finding_the_next_slot_reads_no_more_in_a_large_batch_nor_for_who_has_ha
     assert 0 < read(regular) <= 1.5 * read(newcomer)
 
 
+@pytest.mark.any_engine
+@pytest.mark.slow
 def test_saying_why_there_is_no_hit_reads_no_more_in_a_large_batch() -> None:
     small, large = make_study("small", instances=3), make_study("large", instances=12)
     read: dict[str, list[int]] = defaultdict(list)
@@ -310,6 +313,7 @@ def rater_of(study: Study, arm: str, name: str) -> Annotator:
     return annotator
 
 
+@pytest.mark.slow
 def test_a_hit_is_ahead_once_however_many_of_its_slots_a_rater_could_take() -> None:
     study = armed(arms=2, raters=3)  # of each HIT a slot for each arm, and one for any
     make_batch(study, name="again", raters=2)  # of the same matchups
@@ -332,6 +336,7 @@ def give_out(study: Study, annotator: Annotator) -> int:
         count += 1
 
 
+@pytest.mark.slow
 def test_an_arm_gets_no_more_of_a_hit_than_its_share() -> None:
     study = armed(arms=2, raters=4)
 
@@ -341,6 +346,7 @@ def test_an_arm_gets_no_more_of_a_hit_than_its_share() -> None:
         assert Counter(hit.slots.values_list("assignment__arm", flat=True)) == {"none": 2, "table:c8": 2}
 
 
+@pytest.mark.slow
 def test_places_that_no_arm_has_a_share_of_are_for_any_rater() -> None:
     study = armed(arms=2, raters=3)
 

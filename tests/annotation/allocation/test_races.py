@@ -110,6 +110,7 @@ def test_many_tabs_of_one_person_get_one_hit() -> None:
     assert Display.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_a_slot_that_runs_out_goes_either_back_or_on_but_not_both() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
@@ -133,6 +134,7 @@ def test_a_slot_that_runs_out_goes_either_back_or_on_but_not_both() -> None:
     assert Assignment.objects.filter(state="claimed").count() == 1
 
 
+@pytest.mark.slow
 def test_leases_run_out_once_however_many_look() -> None:
     study = make_study(instances=2)
     make_batch(study, raters=4)
@@ -148,6 +150,7 @@ def test_leases_run_out_once_however_many_look() -> None:
     )
 
 
+@pytest.mark.slow
 def test_going_on_in_one_tab_while_voting_on_an_old_hit_in_another_ends_with_one_claim() -> None:
     study = make_study(instances=4)
     make_batch(study, raters=1)
@@ -169,6 +172,7 @@ def test_going_on_in_one_tab_while_voting_on_an_old_hit_in_another_ends_with_one
     assert Slot.objects.get(assignment__isnull=False).assignment == open_claim
 
 
+@pytest.mark.slow
 def test_submitting_twice_at_once_submits_once() -> None:
     study = make_study(instances=1)
     make_batch(study)
@@ -205,6 +209,7 @@ def test_a_study_is_found_while_others_look_for_it() -> None:
     assert len(set(results)) == 1
 
 
+@pytest.mark.slow
 def test_first_votes_that_are_closed_stay_as_they_were_closed() -> None:
     study = make_study(instances=1, protocol="two-stage", arms=["none"])
     make_batch(study, raters=1)

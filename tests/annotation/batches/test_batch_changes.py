@@ -377,6 +377,7 @@ def test_imported_ratings_are_no_pattern() -> None:
 # Commands
 
 
+@pytest.mark.slow
 def test_commands_make_launch_extend_copy_and_close(tmp_path: Any) -> None:
     make_study(instances=8, k=3, pairs_per_hit=3, raters_per_hit=2)
 

@@ -41,6 +41,7 @@ def met(batches: Sequence[Batch]) -> Counter[tuple[str, str]]:
     return Counter({(one.system_a.name, one.system_b.name): one.hits.count() for one in batches})
 
 
+@pytest.mark.slow
 def test_balanced_uses_each_pair_equally_often_on_so_many_of_each_instance(study: Study) -> None:
     batches = design(study, "balanced:2")
 
@@ -52,6 +53,7 @@ def test_balanced_uses_each_pair_equally_often_on_so_many_of_each_instance(study
     assert (batches[0].seed, batches[0].raters_per_hit) == (1, 2)
 
 
+@pytest.mark.slow
 def test_hits_of_all_pairs_come_in_one_mixed_order(study: Study) -> None:
     design(study, "all")
 
@@ -82,6 +84,7 @@ def test_swiss_lets_neighbours_in_peoples_ranking_meet(study: Study) -> None:
     assert met(batches) == {("alpha", "gamma"): 3, ("beta", "delta"): 3, ("alpha", "delta"): 3}
 
 
+@pytest.mark.slow
 def test_swiss_begins_at_random_by_the_seed(study: Study) -> None:
     orders = [
         tuple(design(study, "swiss", name=f"d{seed}", seed=seed)[0].selection["design"]["order"]) for seed in (1, 2, 3)
@@ -90,6 +93,7 @@ def test_swiss_begins_at_random_by_the_seed(study: Study) -> None:
     assert {tuple(sorted(one)) for one in orders} == {tuple(sorted(SYSTEMS))}
 
 
+@pytest.mark.slow
 def test_the_same_again_changes_nothing_and_another_is_refused(study: Study) -> None:
     made = design(study, "balanced:1")
 
@@ -117,6 +121,7 @@ def test_forecast_equals_what_is_made(study: Study) -> None:
     assert on == set(expected.instance_ids)
 
 
+@pytest.mark.slow
 def test_instances_without_a_system_take_the_pairs_that_they_have(study: Study) -> None:
     add_instances(study, instance_rows(instances=2, systems=SYSTEMS[:2], prefix="few"))
 

@@ -29,6 +29,7 @@ def spec_of(study: Study, spec: str = "all", **changes: Any) -> BatchSpec:
 class TestDraws(TestCase):
     """For any K, N, number and seed."""
 
+    @pytest.mark.slow
     @settings(max_examples=8, deadline=None)
     @given(k=st.integers(1, 5), instances=st.integers(1, 6), seed=st.integers(0, 2**31 - 1), data=st.data())
     def test_what_is_forecast_is_what_is_made(self, k: int, instances: int, seed: int, data: st.DataObject) -> None:
@@ -144,6 +145,7 @@ def test_ids_are_read_one_a_line() -> None:
     assert ids_of(" a\r\n\nb c \n\rd\x85e") == ["a", "b c", "d\x85e"]
 
 
+@pytest.mark.slow
 def test_a_forecast_takes_as_many_queries_for_ten_times_the_instances(
     django_assert_num_queries: Any, django_assert_max_num_queries: Any
 ) -> None:

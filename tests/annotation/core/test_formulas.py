@@ -86,6 +86,7 @@ def test_a_text_of_many_formulas_is_converted_in_part(monkeypatch: pytest.Monkey
     assert len(shown) == 500 // len("$xyz$")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opening", ["\\(", "\\[", "$a ", "$$ ", "`", "```a", "\\\\["])
 def test_a_long_text_of_openings_takes_no_longer_than_another(opening: str) -> None:
     """Looking for the end of each to the end of the text would take hours."""

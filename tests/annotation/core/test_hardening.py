@@ -36,6 +36,7 @@ def claimed(study: Study, name: str = "ann") -> Assignment:
     return claim_hit(annotator=make_annotator(study, name), at=timezone.now())
 
 
+@pytest.mark.slow
 def test_stale_links_lock_no_user_out_and_leave_no_token_behind(client: Client) -> None:
     user = make_user("ann", "annotator")
     stale = login_link(user=user, base_url="")
@@ -52,6 +53,7 @@ def test_stale_links_lock_no_user_out_and_leave_no_token_behind(client: Client) 
     assert not AccessAttempt.objects.exists()
 
 
+@pytest.mark.slow
 def test_wrong_passwords_do_lock_a_name_out_at_their_address(client: Client) -> None:
     user = make_user("rita", "researcher")
     user.set_password("correct horse battery")
@@ -155,6 +157,7 @@ def test_too_many_systems_are_refused() -> None:
         parse_study_file(json.dumps(line).encode(), "f.jsonl")
 
 
+@pytest.mark.slow
 def test_a_role_that_was_taken_away_ends_the_work(client: Client) -> None:
     assignment = claimed(make_study())
     client.force_login(assignment.annotator.user)
@@ -208,6 +211,7 @@ def test_a_nul_in_a_pairs_key_is_a_404(client: Client) -> None:
     assert client.post(address, {"pair_key": "a\x00b", "choice": "left"}).status_code == 404
 
 
+@pytest.mark.slow
 def test_what_a_signed_in_user_is_shown_is_not_kept_by_caches(client: Client) -> None:
     study = make_study()
     client.force_login(make_user("rita", "researcher"))

@@ -26,6 +26,7 @@ Command().run_from_argv(["manage.py", "lines"])
 """
 
 
+@pytest.mark.weekly
 def test_reader_that_goes_away_ends_a_command_quietly() -> None:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
     with subprocess.Popen(

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.weekly
 def test_command_names_the_migrations_that_an_empty_database_lacks(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "manage.py", "findings", "birds"],

@@ -143,6 +143,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_copied(study: Study) -> 
     assert study.instances.count() == 3
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_the_page_copies_for_every_reader_into_their_own_group(study: Study) -> None:
     own = ResearchGroup.objects.create(slug="own", name="Own")

@@ -93,6 +93,7 @@ def test_study_file_without_texts_is_still_refused() -> None:
         import_study(data=lines(ROWS[1]), name="s.jsonl", slug="tea")
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_upload_page_takes_them(client: Client) -> None:
     study, _ = import_study(

@@ -75,6 +75,7 @@ def peak(read: Read, data: bytes, name: str) -> float:
         tracemalloc.stop()
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     ("kind", "file"),
     [

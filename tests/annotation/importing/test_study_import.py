@@ -201,6 +201,7 @@ def test_an_order_once_taken_holds_for_the_whole_study() -> None:
     assert set(Matchup.objects.values_list("system_a__name", "system_b__name")) == {("b", "a")}
 
 
+@pytest.mark.slow
 def test_importing_many_instances_takes_far_fewer_queries_than_instances(django_assert_max_num_queries: Any) -> None:
     records = [study_line(f"i{number}") for number in range(400)]
     data = json_lines(records)

@@ -82,6 +82,7 @@ def left(study: Study) -> list[Path]:
     return list(upload_jobs._uploads().glob("*"))  # the folder that must be empty
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_by_the_worker_and_its_page_shows_how_far(
     study: Study, large: None, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def without_phrase(source: str) -> list[str]:
     return [text for text, own in told(ast.parse(source)) if text not in known and not has_phrase(text, own)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_all_that_a_reader_says_has_a_phrase(room: str) -> None:
     files = [file for file in sorted((ROOT / room).rglob("*.py")) if file.name not in OTHERS]

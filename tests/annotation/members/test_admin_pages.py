@@ -16,6 +16,7 @@ def test_admin_has_groups_of_one_kind(admin_client: Client) -> None:
         assert f">{name}</a>" in page
 
 
+@pytest.mark.slow
 def test_an_account_has_no_groups_of_djangos(admin_client: Client) -> None:
     page = admin_client.get(f"/admin/auth/user/{User.objects.get().pk}/change/").text
     assert 'name="username"' in page

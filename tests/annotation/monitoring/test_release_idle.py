@@ -112,6 +112,7 @@ def test_place_that_was_taken_meanwhile_stays_the_others(batch: Batch) -> None:
     assert Slot.objects.get(hit=held.hit).assignment == other
 
 
+@pytest.mark.any_engine
 def test_time_shorter_than_idle_is_refused(batch: Batch) -> None:
     held = claim(make_annotator(batch.study))
 

@@ -61,6 +61,7 @@ def test_a_long_batch_is_shown_by_the_day(study: Study, batch: Batch) -> None:
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in points(found.line))
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_picture_and_what_to_decide_first(study: Study, batch: Batch) -> None:
     manager: Client = signed_in(make_user("manager", "study-admin", study=study))
     rater = make_annotator(study)

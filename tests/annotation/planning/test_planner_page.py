@@ -57,6 +57,7 @@ def test_only_the_width_has_to_be_given(reader: Client) -> None:
     assert found["variance"]["assumptions"]["win_rate"] == 0.5
 
 
+@pytest.mark.slow
 def test_assumptions_and_prices_are_taken_from_the_form(reader: Client) -> None:
     make_pilot()
     stated = {"source": "assumed", "win_rate": "0.6", "tie_share": "0.2", "instance": "0.5", "rater": "0.1"}
@@ -69,6 +70,7 @@ def test_assumptions_and_prices_are_taken_from_the_form(reader: Client) -> None:
     assertContains(page, "Assumed: a win rate of 0.6 and a share of ties of 0.2.")
 
 
+@pytest.mark.slow
 def test_consistency_is_planned_for_the_pilots_pairs(reader: Client) -> None:
     make_pilot(k=3)
     page = reader.get(ADDRESS, {"width": "0.2", "measure": "consistency", "source": "pilot"})

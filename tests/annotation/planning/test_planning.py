@@ -77,6 +77,7 @@ def test_excluded_votes_are_no_part_of_the_pilot() -> None:
     assert any("can't tell apart" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 def test_pilot_may_be_one_of_several_batches() -> None:
     study = make_study(instances=6, k=2)
     make_batch(study, name="one", select="ids", instance_ids=["news-1", "news-2", "news-3"], raters=1)
@@ -88,6 +89,7 @@ def test_pilot_may_be_one_of_several_batches() -> None:
     assert planned(study)["variance"]["pilot"]["ratings"] == 10
 
 
+@pytest.mark.slow
 def test_pilot_unlike_the_study_to_come_is_said_to_be_so() -> None:
     study = make_pilot(instances=3)
     assert not any(word in note for note in planned(study)["notes"] for word in ("scripted", "separability"))
@@ -104,6 +106,7 @@ def test_a_raters_second_vote_on_a_pair_is_left_out() -> None:
     assert (kept.pair.tolist(), kept.verdict.tolist()) == ([0, 1, 0], [1, 0, -1])
 
 
+@pytest.mark.slow
 def test_consistency_keeps_the_pilots_pairs_unless_asked() -> None:
     study = make_pilot(k=3)
     found = planned(study, measure=PlannedMeasure.CONSISTENCY)

@@ -60,6 +60,7 @@ def ada(stored_ada: int) -> Annotator:
     return Annotator.objects.get(pk=stored_ada)
 
 
+@pytest.mark.slow
 def test_nothing_that_names_a_rater_is_left_in_any_table(ada: Annotator) -> None:
     assert {text for text in WORDS if left_of(text)} == set(WORDS)
     erased = erase_rater(annotator=ada, by=None, at=NOON)
@@ -156,6 +157,7 @@ def cells() -> dict[tuple[str, int | str, str], Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True], ids=["with the ratings", "who they are"])
 def test_deleting_does_to_each_field_what_the_list_says(ada: Annotator, channel: Channel, keep: bool) -> None:
     participant = join_and_rate(channel)

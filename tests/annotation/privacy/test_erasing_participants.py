@@ -38,6 +38,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 # What a platform knows
 
 
+@pytest.mark.slow
 def test_nothing_of_a_platforms_ids_is_left(channel: Channel) -> None:
     join_and_rate(channel)
     post(channel, body_of("AWAITING REVIEW"))
@@ -53,6 +54,7 @@ def test_nothing_of_a_platforms_ids_is_left(channel: Channel) -> None:
     assert submission.actions.get().payload == {"amount": "0.75"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("session", [SESSION, OTHER_SESSION], ids=["the same work", "further work"])
 @pytest.mark.any_engine
 def test_a_message_that_comes_later_brings_nothing_back(channel: Channel, session: str) -> None:
@@ -64,6 +66,7 @@ def test_a_message_that_comes_later_brings_nothing_back(channel: Channel, sessio
     assert stored() == before
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_asking_prolific_brings_nothing_back(channel: Channel, prolific: Any) -> None:
     join_and_rate(channel)
@@ -74,6 +77,7 @@ def test_asking_prolific_brings_nothing_back(channel: Channel, prolific: Any) ->
     assert left_of(PID, SESSION) == []
 
 
+@pytest.mark.slow
 def test_who_was_deleted_is_not_taken_for_a_new_rater(channel: Channel) -> None:
     join_and_rate(channel)
     erase_rater(annotator=rater(channel), by=None, at=NOON)
@@ -85,6 +89,7 @@ def test_who_was_deleted_is_not_taken_for_a_new_rater(channel: Channel) -> None:
     assert Annotator.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_the_channels_page_offers_nothing_for_a_deleted_rater(channel: Channel, admin_client: Client) -> None:
     join_and_rate(channel)
@@ -102,6 +107,7 @@ def run(*arguments: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["code", "account", "platform"])
 @pytest.mark.any_engine
 def test_the_command_finds_a_rater_by_code_account_or_platform_id(channel: Channel, by: str) -> None:
@@ -130,6 +136,7 @@ def test_a_code_of_two_studies_asks_for_the_study(study: Study) -> None:
     assert Annotator.objects.get(study=other).code != "r-same"  # a file's code may be a platform's id
 
 
+@pytest.mark.any_engine
 def test_an_unknown_key_is_refused() -> None:
     with pytest.raises(CommandError, match="No rater has this"):
         run("nobody")

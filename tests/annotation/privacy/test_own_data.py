@@ -86,6 +86,7 @@ def test_the_file_holds_a_platforms_ids_and_messages(channel: Any) -> None:
     assert told["code"] == rater(channel).code
 
 
+@pytest.mark.slow
 def test_the_file_tells_no_system_arm_or_check() -> None:
     whole = build_whole_study("mine")
     annotator = whole.annotator
@@ -149,6 +150,7 @@ def test_a_rater_is_told_what_goes_and_deletes_it_with_a_second_press(ada: Annot
     assert browser.get("/rate/data/").status_code == 302  # signed out
 
 
+@pytest.mark.slow
 def test_a_rater_of_two_studies_deletes_one_and_then_all(ada: Annotator, study: Study) -> None:
     other = make_study("other", question="And this?")
     make_batch(other)
@@ -184,6 +186,7 @@ def admin_of(study: Study) -> Client:
     return browser_of(make_user("boss", "study-admin", study=study))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ratings", "left"), [("delete", 0), ("keep", 2)])
 def test_a_study_admin_deletes_on_the_raters_page(ada: Annotator, study: Study, ratings: str, left: int) -> None:
     boss = admin_of(study)
@@ -215,6 +218,7 @@ def test_a_researcher_deletes_nothing(ada: Annotator, study: Study) -> None:
     assert "Delete their personal data" not in reader.get(f"/studies/study/raters/{ada.pk}/").text
 
 
+@pytest.mark.slow
 def test_djangos_admin_asks_and_then_deletes_also_who_has_withdrawn(ada: Annotator, admin_client: Client) -> None:
     browser_of(ada.user).post(f"/rate/consent/{ada.study.key}/withdraw/", {"confirm": "yes"})
     at, sent = "/admin/annotation/annotator/", {"action": "erase", "_selected_action": [ada.pk]}

@@ -93,6 +93,7 @@ def test_imported_raters_are_left_as_they_are(study: Study) -> None:
     assert list(expired_studies(NOON + 31 * DAY)) == []
 
 
+@pytest.mark.slow
 def test_the_ids_of_people_who_never_came_go_too(channel: Any) -> None:
     join_and_rate(channel)
     post(channel, body_of("RESERVED", session=OTHER_SESSION, pid=OTHER_PID))

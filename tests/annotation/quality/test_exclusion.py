@@ -311,8 +311,8 @@ def slots_are_sound(batch: Batch) -> None:
     "seed",
     [
         pytest.param(0, marks=pytest.mark.engine),
-        *range(1, 5),
-        *(pytest.param(seed, marks=pytest.mark.weekly) for seed in range(5, 12)),
+        1,
+        *(pytest.param(seed, marks=pytest.mark.weekly) for seed in range(2, 12)),
     ],
 )
 def test_in_any_order_of_operations_no_pair_gets_more_ratings_than_wanted(seed: int) -> None:

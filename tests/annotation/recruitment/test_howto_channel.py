@@ -60,6 +60,7 @@ def test_the_pages_line_is_one_more_than_those_of_the_app() -> None:
     assert base.ADAPTERS["sona"].__class__.__name__ == "Sona"
 
 
+@pytest.mark.slow
 def test_the_channel_is_offered_made_opened_and_shown(study: Study, admin: Client) -> None:
     offered = admin.get(f"/studies/{study.slug}/channels/").content.decode()
     assert f'href="/studies/{study.slug}/channels/new/sona/">Sona</a>' in offered

@@ -74,6 +74,7 @@ def test_the_same_is_asked_for_once_and_something_else_beside_it(study: Study) -
     assert DBTaskResult.objects.count() == SeparabilityJob.objects.count() == 2
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
@@ -213,6 +214,7 @@ def test_processes_are_known_by_whether_they_run() -> None:
 # The page
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_the_page_takes_all_settings_and_shows_how_far_it_is(study: Study, researcher: Client) -> None:
     sent = {"similarity": "rouge1", "group": "0, 1", "samples": "3", "cross": "4", "seed": "5"}
@@ -230,6 +232,7 @@ def test_the_page_takes_all_settings_and_shows_how_far_it_is(study: Study, resea
     assert "rouge1, 3 generations, 4 cross pairs, seed 5" in researcher.get("/studies/study/").text
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("sent", [{"samples": "1"}, {"samples": "x"}, {"group": "planet"}, {"cross": "0"}], ids=str)
 def test_the_page_refuses_what_can_not_be_computed(study: Study, researcher: Client, sent: dict[str, str]) -> None:
     answer = researcher.post("/studies/study/separability/", {"similarity": "rouge1", **sent})
@@ -260,6 +263,7 @@ def test_the_api_starts_a_computation_and_shows_it(study: Study, researcher: Cli
     assert tuple(rows["results"][0][name] for name in ("self_a", "self_b", "cross", "separability")) == kept
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -291,6 +295,7 @@ def test_the_api_shows_why_there_is_no_separability(researcher: Client, study: S
     assert (row["separability"], row["why_undefined"]) == (None, "system A with a single generation")
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_a_finished_job_says_which_texts_its_similarity_can_not_see(client: Client) -> None:
     texts = {"alpha": ["猫", "cat dog"], "beta": ["日", "sun sea"]}

@@ -263,6 +263,7 @@ class Counter:
         monkeypatch.setattr(separability_measure.AlignmentMeasure, "matrices", counted)
 
 
+@pytest.mark.slow
 def test_a_changed_text_has_its_own_instance_compared_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_of(*drawn_texts(6, systems=THREE))
     compute_separability(study=study)
@@ -322,6 +323,8 @@ def test_another_version_or_model_recomputes_everything(monkeypatch: pytest.Monk
 # Models
 
 
+@pytest.mark.weekly
+@pytest.mark.slow
 def test_a_model_reads_each_text_once(model: FakeModel) -> None:
     texts = drawn_texts(4, systems=THREE)
     study = study_of(*texts)
@@ -441,6 +444,7 @@ def cut_off_after(monkeypatch: pytest.MonkeyPatch, instances: int) -> None:
     monkeypatch.setattr(separability_measure.AlignmentMeasure, "matrices", limited)
 
 
+@pytest.mark.slow
 def test_a_computation_that_is_cut_off_leaves_the_numbers_alone_and_is_gone_on_with() -> None:
     study = study_of(*drawn_texts(8))
     compute_separability(study=study, similarity="bleu", group="0,1")

@@ -230,6 +230,7 @@ def test_a_reason_from_a_shell(begun: Study, capsys: pytest.CaptureFixture[str])
 # With the results
 
 
+@pytest.mark.slow
 def test_results_list_what_changed_how_they_came_about(begun: Study) -> None:
     batch, rater = begun.batches.get(), begun.annotators.get()
     save_settings(study=begun, at=NOON, question="Which is clearer?", guidelines="word " * 100, reason="Too\x1bvague.")

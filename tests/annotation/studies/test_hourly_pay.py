@@ -50,6 +50,7 @@ def test_the_form_shows_pay_for_an_hour(sent: dict[str, str], words: str) -> Non
     assert words in signed_in(make_user("r", "researcher")).post("/studies/new/pay/", sent).text
 
 
+@pytest.mark.slow
 def test_a_forecast_warns_of_pay_below_the_least() -> None:
     make_study("study", pay_per_hit="1", currency="EUR", minutes_per_hit=5, pairs_per_hit=2)
     manager = signed_in(make_user("manager", "study-admin"))

@@ -32,6 +32,7 @@ SENT = {
 }
 
 
+@pytest.mark.slow
 def test_the_rows_of_the_page_are_stored_and_shown_again() -> None:
     make_study()
     client = admin()

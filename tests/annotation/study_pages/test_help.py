@@ -73,6 +73,7 @@ def test_pages_have_no_rows_of_forms_or_empty_lists_of_their_own() -> None:
         assert not re.search(r'<td colspan="\d+">{% translate "N', text), f"{path} shows a table without rows"
 
 
+@pytest.mark.slow
 def test_a_page_shows_where_it_is() -> None:
     study = make_study(instances=1)
     batch = make_batch(study)
@@ -118,6 +119,7 @@ def test_page_of_a_platform_leads_to_its_own_help() -> None:
         assert f'href="/help/howto/{page}.md"' in client.get(f"/studies/study/channels/new/{kind}/").text
 
 
+@pytest.mark.slow
 def test_breadcrumbs_end_with_the_page_itself() -> None:
     batch = make_batch(make_study())
     client = signed_in(make_user("m", "study-admin"))

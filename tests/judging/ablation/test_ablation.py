@@ -253,6 +253,7 @@ def test_estimate_says_the_calls_that_are_made_and_none_is_made_again(
     assert (stand_in.calls, again.total.calls, again.total.pending) == (made, 0, 0)
 
 
+@pytest.mark.weekly
 def test_ablation_of_methods_that_was_interrupted_makes_the_calls_of_its_estimate_with_a_seed_for_each_round(
     study: Study, endpoint: Endpoint, stand_in: StandIn
 ) -> None:

@@ -179,6 +179,7 @@ def test_text_that_nothing_is_read_of_is_lost_and_counted(study: Study, endpoint
     assert made(study, endpoint, ScriptedClient(), pairs=10)[2].calls == 0
 
 
+@pytest.mark.any_engine
 def test_distilling_from_nothing_readable_says_so_and_keeps_nothing(study: Study, endpoint: Endpoint) -> None:
     with pytest.raises(UnparsedVerdict, match="of 0 of 2 texts; 2 are needed; the last answer: hm"):
         made(study, endpoint, ScriptedClient(then="hm"), pairs=1)

@@ -76,6 +76,7 @@ def test_the_same_judge_has_not_drifted_and_another_behind_its_address_has(study
     assert turned.found["since"] == same.ended_at.isoformat()
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_a_judge_that_answers_by_chance_has_not_drifted(study: Study, judge: Judge) -> None:
     class Restless(Reader):
@@ -91,6 +92,7 @@ def test_a_judge_that_answers_by_chance_has_not_drifted(study: Study, judge: Jud
     assert found["drifted"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_few_instances_or_no_verdicts_leave_it_open(judge: Judge) -> None:
     few = study_of_facts(2)
@@ -103,6 +105,7 @@ def test_few_instances_or_no_verdicts_leave_it_open(judge: Judge) -> None:
     assert (unread["changed"]["value"], unread["changed"]["why"], unread["changed"]["excluded"]) == (None, NO_PAIR, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_a_check_that_is_not_done_is_continued(study: Study, judge: Judge) -> None:
     begun = start_check(StressTest(study, judge, pairs=4))

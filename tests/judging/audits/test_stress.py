@@ -81,6 +81,7 @@ BIASES: dict[str, Bias] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", PERTURBATIONS)
 def test_each_change_finds_the_judge_that_falls_for_it_and_only_that(change: str, study: Study, judge: Judge) -> None:
     audit = asked(StressTest(study, judge, (change,)), Reader(BIASES[change]))
@@ -113,6 +114,7 @@ def test_position_chance_and_identical_texts(study: Study, judge: Judge) -> None
     assert turned["kept"] > 0 == turned["tie"]
 
 
+@pytest.mark.slow
 def test_answers_are_planned_for_each_pair_and_change_that_can_be_made(study: Study, judge: Judge) -> None:
     Generation.objects.filter(pk=Pair.objects.earliest("pk").generation_a_id).update(text=" ")
     audit = start_stress(StressTest(study, judge))
@@ -169,6 +171,7 @@ def test_a_run_of_the_judge_and_its_test_share_answers_and_judgments_stay_apart(
     assert len(reader.bodies) == 48
 
 
+@pytest.mark.slow
 def test_a_test_that_was_stopped_resumes_without_repeating_a_call(study: Study) -> None:
     judge = make_judge(params={"ties": True}, endpoint=make_endpoint(**PRICES))
     test, stop = StressTest(study, judge, ("bold",)), StopFlag()
@@ -202,6 +205,7 @@ def test_another_process_that_asks_is_not_joined(study: Study, judge: Judge) -> 
         ask(audit, make_client=client_of(Reader()))
 
 
+@pytest.mark.slow
 def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(
     study: Study, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def test_no_text_asks_nothing(endpoint: Endpoint) -> None:
     assert client.bodies == []
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -130,6 +131,7 @@ def test_what_is_no_vector_is_refused_and_not_kept(endpoint: Endpoint, answer: A
     assert (Embedding.objects.count(), client.closed) == (0, 1)
 
 
+@pytest.mark.any_engine
 def test_vectors_of_several_lengths_are_refused(endpoint: Endpoint) -> None:
     client = Scripted(make=lambda text: [1.0] * len(text))
     with pytest.raises(BadVectors, match="has 2 numbers, and others have 1"):
@@ -139,6 +141,7 @@ def test_vectors_of_several_lengths_are_refused(endpoint: Endpoint) -> None:
         embedder(endpoint, client).encode(["a", "bb"])
 
 
+@pytest.mark.any_engine
 def test_busy_endpoint_is_asked_again_and_a_refusal_is_not(endpoint: Endpoint) -> None:
     client = Scripted([TransientFailure("HTTP 429", throttled=True), TransientFailure("HTTP 500")])
     assert embedder(endpoint, client).encode(["a"]).tolist() == [[1, 1]]
@@ -157,6 +160,7 @@ def test_what_came_before_a_failure_is_kept(endpoint: Endpoint, monkeypatch: pyt
     assert Embedding.objects.count() == 2
 
 
+@pytest.mark.any_engine
 def test_private_host_is_refused_before_anything_is_sent() -> None:
     client = Scripted()
     with pytest.raises(EndpointRefused):
@@ -164,6 +168,7 @@ def test_private_host_is_refused_before_anything_is_sent() -> None:
     assert client.bodies == []
 
 
+@pytest.mark.any_engine
 def test_key_that_is_none_is_refused_before_anything_is_sent(endpoint: Endpoint) -> None:
     Endpoint.objects.filter(pk=endpoint.pk).update(key_env="DATABASE_URL")
     endpoint.refresh_from_db()
@@ -274,6 +279,7 @@ def test_command_over_http(standin: StandInProcess, settings: Any, study: Study,
     assert standin.stats()["routes"] == {"POST embeddings": 1}
 
 
+@pytest.mark.any_engine
 def test_command_says_what_is_wrong(study: Study) -> None:
     make_table(pairs_in(study)[0])
     with pytest.raises(CommandError, match="there is no endpoint nobody"):
@@ -282,6 +288,7 @@ def test_command_says_what_is_wrong(study: Study) -> None:
         told("tea", "--endpoint", "nobody", "--model", "bag", "--variant", "c9")
 
 
+@pytest.mark.any_engine
 def test_endpoint_without_vectors_says_so(standin: StandInProcess, settings: Any, study: Study) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     standin.behave(missing=["embeddings"])

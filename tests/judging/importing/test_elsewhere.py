@@ -127,6 +127,7 @@ def test_label_studios_annotations_and_predictions(tmp_path: Path) -> None:
     assert {one.name for one in Study.objects.get().systems.all()} == {"left", "right"}
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("command", "record", "said"),
     [
@@ -211,6 +212,7 @@ def test_outputs_of_several_systems_are_paired_with_the_reference(tmp_path: Path
     assert Study.objects.get().instances.count() == 2
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("texts", "number", "reason"),
     [

@@ -193,6 +193,7 @@ def test_every_bad_line_is_listed_and_nothing_is_stored(study: Study) -> None:
     ]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
@@ -204,10 +205,12 @@ def test_a_missing_column_is_named(study: Study, header: str, reason: str) -> No
     assert refused(",".join("x" for _ in header.split(",")), header=header) == [(1, reason)]
 
 
+@pytest.mark.any_engine
 def test_an_empty_file_is_refused(study: Study) -> None:
     assert refused() == [(1, "the file holds no judgments")]
 
 
+@pytest.mark.any_engine
 def test_a_study_that_is_not_there_is_named() -> None:
     with pytest.raises(UnknownStudy, match="no study nope"):
         load("i0,0,gpt,ab,a", slug="nope")
@@ -275,6 +278,7 @@ def test_what_the_verdicts_took_and_why_is_kept(study: Study) -> None:
     ]
 
 
+@pytest.mark.any_engine
 def test_columns_that_nothing_is_made_of_are_named(study: Study) -> None:
     assert load("i0,0,gpt,ab,a,x", header=f"{HEADER},mood").unread == ["mood"]
 
@@ -323,6 +327,7 @@ def test_published_verdicts_make_two_presentations_of_a_row() -> None:
     ]
 
 
+@pytest.mark.any_engine
 def test_published_verdicts_on_other_pairs_are_refused() -> None:
     gold_study()
     with pytest.raises(BadFile) as caught:
@@ -344,6 +349,7 @@ def test_published_verdicts_on_other_pairs_are_refused() -> None:
     assert not Judgment.objects.of_every_question().exists()
 
 
+@pytest.mark.any_engine
 def test_wrong_winners_of_published_verdicts_are_listed() -> None:
     gold_study()
     with pytest.raises(BadFile) as caught:
@@ -373,6 +379,7 @@ def test_votes_with_a_winner_are_those_of_the_judge_that_is_named() -> None:
     assert load("1,8,heron,wren,left,gpt 4", header="id,prompt,left,right,winner,judge").added == 0
 
 
+@pytest.mark.any_engine
 def test_votes_with_a_winner_that_name_no_judge_are_refused(study: Study) -> None:
     header = "prompt,left,right,winner"
     assert refused("8,heron,wren,both", header=header) == [

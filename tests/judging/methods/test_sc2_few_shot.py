@@ -106,6 +106,7 @@ def test_versions_name_the_files_that_are_shown() -> None:
         method.check("free", Setting(options={"comparator_shots": 2}, table_variant="big"))
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_tables_of_examples_are_made_once_for_all_pairs() -> None:
     def reply(body: Body) -> str:

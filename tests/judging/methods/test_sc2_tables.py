@@ -257,6 +257,7 @@ def test_unclear_choice_is_none(text: str) -> None:
         read_choice(Reply(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read_it", [read_choice, read_list])
 @pytest.mark.parametrize("piece", ["\n", "```\n", "\n- ", "choice:\n", "1\n", " "])
 def test_answer_that_repeats_itself_is_read_at_once(read_it: Callable[[Reply], object], piece: str) -> None:

@@ -59,6 +59,7 @@ def test_second_run_makes_no_call() -> None:
     assert (ended.status, again.bodies, counts()) == ("done", [], (6, 0, 0, 0, 0, 0, 0))
 
 
+@pytest.mark.slow
 def test_another_judge_with_the_same_request_uses_the_cache() -> None:
     study, judge = make_study(), make_judge()
     judge_with(ScriptedClient(), study, judge)

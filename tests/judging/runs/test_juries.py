@@ -87,6 +87,7 @@ def test_a_jury_is_a_judge_whose_verdicts_are_made_when_read(study: Study) -> No
     assert said(study, run)[1] == 1
 
 
+@pytest.mark.slow
 def test_a_pair_on_which_every_member_failed_is_an_error_and_no_wrong_answer(study: Study) -> None:
     last, run = pairs_in(study)[-1], added(study)
     Instance.objects.filter(matchups__pairs=last).update(gold={"better": last.matchup.system_a.name})

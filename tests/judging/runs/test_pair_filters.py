@@ -88,6 +88,7 @@ def test_a_filter_narrows_a_batch_down(study: Study) -> None:
     assert judged(run) == {("news-1", "alpha", "beta"), ("news-2", "alpha", "beta")}
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_two_runs_on_the_same_pairs_ask_once(study: Study) -> None:
     judge, first, second = make_judge(), ScriptedClient(), ScriptedClient()
@@ -96,6 +97,7 @@ def test_two_runs_on_the_same_pairs_ask_once(study: Study) -> None:
     assert (len(first.bodies), len(second.bodies)) == (6, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_an_estimate_counts_the_part(study: Study) -> None:
     judge = make_judge(order="both")

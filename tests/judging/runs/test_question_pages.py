@@ -77,6 +77,7 @@ def test_estimate_counts_the_questions(reader: Client) -> None:
     assert "<strong>4 calls</strong> for 4 presentations" in re.sub(r"\s+", " ", answer.content.decode())
 
 
+@pytest.mark.slow
 def test_one_question_alone_is_not_named(reader: Client, study: Study) -> None:
     Study.objects.update(criteria=[])
     run = run_on(study, [0])
@@ -88,6 +89,7 @@ def test_one_question_alone_is_not_named(reader: Client, study: Study) -> None:
     assert not [text for text in texts if "overall" in text or 'name="question' in text]
 
 
+@pytest.mark.slow
 def test_runs_are_listed_question_by_question(reader: Client, study: Study) -> None:
     run_on(study, [0, 1])
     text = page(reader, "judges")
@@ -139,6 +141,7 @@ def test_open_judgment_shows_the_question_that_will_be_asked(reader: Client, stu
     assert f"Answer this question about them: {COHERENCE['text']} (What is meant: Sentences follow" in text
 
 
+@pytest.mark.slow
 def test_two_raters_are_compared_on_one_question(reader: Client, study: Study) -> None:
     run_on(study, [0, 1])
     other = run_on(study, [0, 1], name="jo")

@@ -49,6 +49,7 @@ def statuses() -> list[str]:
     return list(Judgment.objects.of_every_question().order_by("pk").values_list("status", flat=True))
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_unparsed_without_an_answer_are_asked_again_and_no_others() -> None:
     run = lost_run([REJECTED] * 3, ["?"] * 9, ["A"] * 3)
@@ -60,6 +61,7 @@ def test_unparsed_without_an_answer_are_asked_again_and_no_others() -> None:
     assert (ended.status, statuses(), len(client.bodies)) == ("done", ["parsed", "unparsed", "parsed"], 3)
 
 
+@pytest.mark.slow
 def test_only_the_missing_answers_are_asked_for_and_what_was_paid_stays_counted() -> None:
     run = lost_run([REJECTED, *["?"] * 6])
     before = usage_of(run.judgments.of_every_question(), "USD")
@@ -73,6 +75,7 @@ def test_only_the_missing_answers_are_asked_for_and_what_was_paid_stays_counted(
     assert after.cost == before.cost * 7 / 6  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_answers_that_came_from_the_cache_stay_cached_ones() -> None:
     run = lost_run([REJECTED, *["?"] * 6])
@@ -87,6 +90,7 @@ def test_answers_that_came_from_the_cache_stay_cached_ones() -> None:
     assert other.judgments.of_every_question().values_list("status", "calls", "cached").get() == ("parsed", 7, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_missing_answer_that_another_run_fetched_since_is_taken_from_the_cache() -> None:
     run = lost_run([REJECTED] * 3)
@@ -99,6 +103,7 @@ def test_missing_answer_that_another_run_fetched_since_is_taken_from_the_cache()
     assert (client.bodies, set(statuses())) == ([], {"parsed"})
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_errors_are_opened_apart_from_the_unparsed() -> None:
     run = lost_run([REJECTED] * 3, [REJECTED] * 3)
@@ -145,6 +150,7 @@ def test_judge_that_calls_no_endpoint_is_refused() -> None:
         retry_run(run=JudgeRun.objects.get(), errors=True)
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_command_asks_again_what_was_lost_after_the_repair(settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]

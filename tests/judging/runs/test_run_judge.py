@@ -119,6 +119,7 @@ def test_limit_with_nothing_but_failures_ends_in_an_error_with_the_reason(
     assert "no logprobs here" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_cap_is_kept_and_ends_with_its_own_exit_code(priced: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CommandError, match=r"the cap of 0\.5000 USD is reached: 0\.4860 USD spent") as stopped:
         call_command("run_judge", "tea", judge="judy", max_cost="0.5", in_flight=2)

@@ -67,6 +67,7 @@ def test_variable_made_for_a_key_is_taken(key_env: str) -> None:
     assert add_endpoint(**{**ENDPOINT, "key_env": key_env})[1]
 
 
+@pytest.mark.any_engine
 def test_endpoint_on_a_private_network_is_refused(settings: Any) -> None:
     private = {**ENDPOINT, "base_url": "http://10.0.0.1/v1"}
     with pytest.raises(EndpointRefused, match="ENDPOINT_ALLOWLIST"):

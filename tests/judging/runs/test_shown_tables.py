@@ -113,6 +113,7 @@ def test_ablation_has_a_row_for_stored_tables_that_are_shown(study: Study) -> No
         rows_of(replace(asked, axes=Axes(variants=("none",))))
 
 
+@pytest.mark.slow
 def test_command_and_page_offer_the_variants(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     make_endpoint(price_prompt=1, price_completion=1)
     call_command(

@@ -35,6 +35,7 @@ def status(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_everything_asked_is_accounted_for(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     standin.behave(unreadable=0.4, refuse=0.2, seed=2)
     run(make_study(instances=10), endpoint=make_endpoint(standin.base_url, **PRICES), order="both")
@@ -46,6 +47,7 @@ def test_everything_asked_is_accounted_for(standin: StandInProcess, capsys: pyte
     assert (told["calls"], told["cached"], told["pending"]) == (answered, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_tokens_and_money_are_those_of_the_answers(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint = make_endpoint(standin.base_url, **PRICES)
@@ -81,6 +83,7 @@ def test_baseline_takes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert (told["asked"], told["calls"], told["tokens"], told["cost"]) == (6, 0, 0, 0)
 
 
+@pytest.mark.slow
 def test_runs_are_added_up_by_procedure(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study, endpoint = make_study(), make_endpoint(standin.base_url, **PRICES)
     for number, method in enumerate(["direct", "direct", "coin"]):

@@ -66,6 +66,7 @@ def carry_out(study: Study, judge: Judge, **settings: Any) -> tuple[JudgeRun, di
     return run, clients
 
 
+@pytest.mark.slow
 def test_tables_are_made_at_one_endpoint_and_judged_at_the_other(study: Study) -> None:
     judge = added()
     expected = estimate(study=study, judge=judge)

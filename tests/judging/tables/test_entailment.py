@@ -61,6 +61,7 @@ def check(study: Study, endpoint: Endpoint, client: Judge, **settings: Any) -> E
     )
 
 
+@pytest.mark.slow
 def test_cells_and_sentences_are_asked_about_once(study: Study, endpoint: Endpoint, client: Client) -> None:
     pairs = pairs_in(study)
     make_table(pairs[0], [row(only_a="the heron", both="talk", only_b=""), row("Tone", "a heron", "n/a", "dry")])

@@ -15,6 +15,7 @@ PAGE = "docs/howto/tune_a_judge.md"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
 
 
+@pytest.mark.weekly
 def test_the_page_can_be_walked_through(capsys: pytest.CaptureFixture[str], settings: Any) -> None:
     study = make_voted_study(30)
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1", "localhost"]

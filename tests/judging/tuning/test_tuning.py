@@ -166,6 +166,7 @@ def test_the_settings_that_agree_best_make_a_frozen_judge_for_the_held_out_insta
     assert (stored.name, stored.tuned) == ("judy-tuned-rank", tuned.tuned)
 
 
+@pytest.mark.slow
 def test_examples_are_drawn_from_votes_and_choose_nothing(study: Study, judge: Judge) -> None:
     plan = make_plan(asked_for(study, judge, methods=("few-shot",), shots=(3,), budget=1000))
     assert [one["params"].get("examples") for one in plan["candidates"]] == [None, None, "drawn"]
@@ -181,6 +182,7 @@ def test_examples_are_drawn_from_votes_and_choose_nothing(study: Study, judge: J
     assert any(plan["examples"][0]["first"] in text and "Most raters prefer" in text for text in shown)
 
 
+@pytest.mark.slow
 def test_unclear_verdicts_become_ties_where_people_see_ties(study: Study) -> None:
     Rating.objects.of_every_question().update(verdict=0)
     judge = make_judge("pointwise", endpoint=make_endpoint(), order="random", params={"weighted": False})
@@ -296,6 +298,7 @@ def test_a_queued_tuning_is_worked_on_once(study: Study, judge: Judge, monkeypat
     assert work_on_tuning.call(study.pk, tuning.pk) == "done"
 
 
+@pytest.mark.slow
 def test_lease_of_a_tuning_lasts_as_long_as_its_runs(study: Study, judge: Judge) -> None:
     tuning = start_tuning(asked_for(study, judge))
     busy: list[str] = []

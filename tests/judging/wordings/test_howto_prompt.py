@@ -29,6 +29,7 @@ def commands() -> list[list[str]]:
     return [shlex.split(line) for line in re.findall(r"manage\.py (.+)", TEXT)]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_page_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]

@@ -42,6 +42,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> 
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.weekly
 def test_command_asks_reports_and_asks_nothing_again(
     study: Study, stand_in: StandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,6 +82,7 @@ def test_command_stops_at_the_cap_and_resumes_with_a_higher_one(study: Study, st
     assert JudgeRun.objects.exclude(status="done").count() == 0
 
 
+@pytest.mark.weekly
 def test_command_ends_where_the_endpoint_refuses(study: Study, stand_in: StandIn) -> None:
     only(study, "i1", "i3")
     stand_in.script = [Reply(401, '{"error": {"message": "no such key"}}')] * 50
@@ -128,6 +130,7 @@ def test_command_prints_tables_and_csv(asked: Study, capsys: pytest.CaptureFixtu
     assert {row["accuracy"] for row in rows} == {"0.5", "0.75"}
 
 
+@pytest.mark.weekly
 def test_howto_can_be_walked_through(stand_in: StandIn, study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     only(study, "i1")
     assert walk("docs/howto/compare_ways_of_judging.md", {"mine": "side", "local": "near"}) == ["sc2_ablation"] * 6

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from django.core.management import get_commands
 
 from tests.routes import routes
@@ -50,6 +51,7 @@ def texts_in(tree: ast.AST) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.slow
 def test_no_refusal_speaks_of_an_option_of_a_command() -> None:
     told = [
         f"{place}: {text}"

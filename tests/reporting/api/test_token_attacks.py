@@ -48,6 +48,7 @@ def dead_keys(whole: Whole) -> tuple[list[str], str]:
     return keys, of_lost
 
 
+@pytest.mark.weekly
 def test_no_request_takes_a_dead_key_or_one_of_another_study(client: Client, whole: Whole) -> None:
     elsewhere = header_of(User.objects.create_superuser("root"), studies=[make_study("elsewhere", instances=0)])
     unknown, of_lost = dead_keys(whole)

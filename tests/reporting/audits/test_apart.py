@@ -38,6 +38,7 @@ def everything(study: Study, folder: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_answers_to_audits_change_nothing_else(tmp_path: Path) -> None:
     study = study_of_facts(3)

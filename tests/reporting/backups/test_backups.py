@@ -87,6 +87,7 @@ def test_every_row_comes_back_also_by_way_of_another_database_and_the_erased_sta
     assert rater.erased_at is None
 
 
+@pytest.mark.any_engine
 def test_the_log_of_erasures_means_nothing_in_another_database(log: Path, tmp_path: Path) -> None:
     rater = build_whole_study("mine").annotator
     write_backup(tmp_path / "backup", at=timezone.now())
@@ -149,6 +150,7 @@ def rewritten(path: Path, name: str, old: bytes, new: bytes) -> None:
             archive.writestr(one, content)
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
@@ -166,6 +168,7 @@ def test_a_backup_that_does_not_fit_changes_nothing(backup: Path, name: str, old
     assert User.objects.filter(username="kept").exists()
 
 
+@pytest.mark.any_engine
 def test_a_database_without_its_migrations_is_told_of_them(backup: Path) -> None:
     with undone_at_the_end():
         MigrationRecorder(connection).record_unapplied("sessions", "0001_initial")
@@ -173,6 +176,7 @@ def test_a_database_without_its_migrations_is_told_of_them(backup: Path) -> None
             restore(backup, "--replace")
 
 
+@pytest.mark.any_engine
 def test_a_file_that_is_cut_off_and_a_database_in_use_are_refused(backup: Path) -> None:
     with pytest.raises(CommandError, match="has studies or accounts"):
         restore(backup)

@@ -64,6 +64,7 @@ def killed() -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("what", "error", "reason"),
@@ -98,6 +99,7 @@ def test_a_bundle_is_never_written_over(tmp_path: Path) -> None:
         call_command("export_bundle", study.slug, "--out", str(tmp_path / "link"))
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_bundle_whose_numbers_do_not_follow_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = rated_study()

@@ -156,6 +156,8 @@ def test_what_stays_here_is_in_no_file(small: Study, tmp_path: Path, capsys: Any
     answered = Judgment.objects.of_every_question().filter(run__study=copy).exclude(completions=None)
     assert replay(answered.earliest("pk")).steps == ()  # there is nothing to show of them
 
+
+def test_no_text_is_in_a_bundle_without_texts(small: Study, tmp_path: Path) -> None:
     export_bundle(small, tmp_path / "bare", Contents(texts=False))
     told = unpacked(tmp_path / "bare")
     assert {"with_reason", "table_verdict"} & set(stated(tmp_path / "bare")["table_effect"]["arms"][1]) == {

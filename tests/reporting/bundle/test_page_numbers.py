@@ -99,6 +99,7 @@ def heated() -> Study:
     return study
 
 
+@pytest.mark.weekly
 def test_temperatures_and_all_configurations_together_come_back(heated: Study, tmp_path: Path) -> None:
     export_bundle(heated, tmp_path / "bundle")
     export_bundle(heated, tmp_path / "bare", Contents(texts=False, reasons=False))

@@ -113,6 +113,7 @@ def test_separability_is_that_of_its_page(varied: Study, bundle: Path) -> None:
     assert numbers == json.loads(json.dumps(distinguishable(varied, filters_of(varied, QueryDict()))))
 
 
+@pytest.mark.weekly
 def test_alignments_that_no_finding_uses_are_not_changed_unnoticed(bundle: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(bundle, tmp_path / "copy")
     rewrite(copy, "separability.jsonl.gz", in_row(lambda row: {**row, "self_a": 1 - row["self_a"]}, *range(9)))
@@ -188,6 +189,7 @@ def test_ways_of_judging_are_those_of_their_page(varied: Study, bundle: Path) ->
     assert 0 < tables["support"]["value"] < 1
 
 
+@pytest.mark.weekly
 @pytest.mark.engine
 @pytest.mark.any_engine  # that rows of every kind come back is tried where another server reads them
 def test_the_study_is_the_same_beside_itself(

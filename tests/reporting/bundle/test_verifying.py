@@ -29,6 +29,7 @@ def stated(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.weekly
 def test_verifying_reads_no_database(small_bundle: Path, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
         assert verify_bundle(small_bundle).reworded == 0

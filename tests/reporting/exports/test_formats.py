@@ -79,6 +79,7 @@ def without_nothing(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: None if value == "" else value for name, value in row.items()} for row in rows]
 
 
+@pytest.mark.any_engine
 @pytest.mark.engine
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_formats_hold_the_same_rows_fields_and_types(folder: Path, kind: str) -> None:
@@ -105,7 +106,9 @@ def test_columns_have_types_that_other_programs_read(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["csv", "jsonl", pytest.param("parquet", marks=pytest.mark.engine)])
+@pytest.mark.parametrize(
+    "form", [pytest.param("csv", marks=pytest.mark.weekly), "jsonl", pytest.param("parquet", marks=pytest.mark.engine)]
+)
 def test_a_new_study_of_the_files_has_the_same_findings(study: Study, folder: Path, form: str, capsys: Any) -> None:
     expected = counted(study), list(text_rows(study)), list(table_rows(study))
     JudgeRun.objects.all().delete()  # another server doesn't have these judges
@@ -224,6 +227,7 @@ def test_without_pyarrow_the_extra_is_named(
     assert "pip install" in refused.text
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     def rows() -> Iterator[dict[str, Any]]:
         while True:

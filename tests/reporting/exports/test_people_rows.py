@@ -312,7 +312,10 @@ def rows_of(slug: str) -> dict[str, Any]:
     return {kind: [{**row, "study": None} for row in rows] for kind, rows in read.items()}
 
 
-@pytest.mark.parametrize(("arm", "form"), [("table:c8", "csv"), ("placebo:c8", "parquet"), ("none", "jsonl")])
+@pytest.mark.parametrize(
+    ("arm", "form"),
+    [pytest.param("table:c8", "csv", marks=pytest.mark.weekly), ("placebo:c8", "parquet"), ("none", "jsonl")],
+)
 def test_a_new_study_of_all_files_has_the_same_rows_and_findings(
     arm: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -111,7 +111,7 @@ def numbers(study: Study, question: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("form", [pytest.param("csv", marks=pytest.mark.weekly), "jsonl"])
 def test_every_question_comes_back_with_the_same_numbers(source: Built, form: str, tmp_path: Path) -> None:
     call_command("export_study", "source", "--format", form, "--out", str(tmp_path))
     copy = make("copy")
@@ -130,6 +130,7 @@ def test_every_question_comes_back_with_the_same_numbers(source: Built, form: st
         assert theirs == ours
 
 
+@pytest.mark.slow
 def test_api_gives_one_question_and_the_columns_that_are_asked_for(source: Built, client: Any) -> None:
     plain = build_configuration(build_study("plain"), instances=1, pairs=1)
     rate(plain, 0, "ann", [1])

@@ -77,6 +77,7 @@ def kept(rows: Any, without: set[str]) -> list[dict[str, Any]]:
     return sorted(named, key=lambda row: json.dumps(row, default=str))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_exported_ratings_come_back_as_they_were(source: Built, form: str, tmp_path: Path) -> None:
     file = exported(source, "ratings", form, tmp_path)
@@ -102,6 +103,7 @@ def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp
     assert (again.added, again.unchanged, again.unread) == (0, 9, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_judgments_on_every_question_come_back(form: str, tmp_path: Path) -> None:
     built = study_of("source")
@@ -174,6 +176,7 @@ def test_of_a_presentation_in_two_runs_the_latest_outcome_is_read(db: None) -> N
     assert [one.verdict for one in Judgment.objects.of_every_question()] == [-1]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -196,6 +199,7 @@ def test_what_an_export_never_says_is_refused(changes: dict[str, Any], told: str
     assert not Judgment.objects.of_every_question().exists()
 
 
+@pytest.mark.any_engine
 def test_a_file_without_a_readable_line_says_what_is_wrong_with_them() -> None:
     study_of("copy")
     with pytest.raises(BadFile) as caught:

@@ -73,6 +73,7 @@ def test_a_new_study_of_the_exported_files_has_the_same_findings(
     assert [numbers(copy), numbers(copy, similarity="rouge1")] == before
 
 
+@pytest.mark.any_engine
 @pytest.mark.engine
 def test_the_same_files_come_in_by_upload(
     study: Study, before: list[dict[str, Any]], tmp_path: Path, settings: Any

@@ -54,6 +54,7 @@ def test_a_set_is_complete_when_its_own_hit_is_answered() -> None:
     assert list(found["consistency_distribution"]) == ["0.0", "0.333333", "0.666667", "1.0"]  # thirds only
 
 
+@pytest.mark.slow
 def test_others_studies_play_no_part_where_a_study_has_most_hits_and_where_it_has_few() -> None:
     most, few = make_study("most", instances=1, k=5), make_study("few", instances=1, k=5)
     for place in range(3):
@@ -67,6 +68,7 @@ def test_others_studies_play_no_part_where_a_study_has_most_hits_and_where_it_ha
         assert set(votes.pair.tolist()) == set(hits.values_list("pairs", flat=True))
 
 
+@pytest.mark.slow
 def test_excluding_one_rater_makes_no_other_set_complete() -> None:
     study = make_study(instances=1, k=5)
     rate(study, "bad", dict.fromkeys(range(5), 1))
@@ -81,6 +83,7 @@ def test_excluding_one_rater_makes_no_other_set_complete() -> None:
     assert "left out" in found["mean_consistency"]["why"]
 
 
+@pytest.mark.slow
 def test_the_pooled_scale_does_not_move_with_a_choice_of_batches() -> None:
     study = make_study(instances=0)
     texts = {"alpha": ["a b c d", "a b c e"], "beta": ["a x y z", "a x y w"], "gamma": ["k l m n", "o p q r"]}
@@ -124,6 +127,7 @@ def test_qualification_and_hidden_checks_are_in_no_finding(checked: Study, batch
     assert found["pooled"]["undefined"] == 0
 
 
+@pytest.mark.any_engine
 def test_qualification_and_hidden_checks_are_not_looked_at_for_separability(checked: Study) -> None:
     found = distinguishable(checked, SeparabilityFilters(rounds=20))
 
@@ -152,6 +156,9 @@ def test_pooled_findings_say_what_is_in_no_bin() -> None:
     assert "in no bin" in pooled["why"]
 
 
+@pytest.mark.weekly
+@pytest.mark.slow
+@pytest.mark.any_engine
 def test_the_similarity_asked_for_last_is_the_default_also_when_it_was_there() -> None:
     study = make_study(instances=0)
     texts = {"alpha": ["a b c d", "a b c e f"], "beta": ["a x y z", "a x"]}
@@ -161,6 +168,7 @@ def test_the_similarity_asked_for_last_is_the_default_also_when_it_was_there() -
     assert findings(study, rounds=20)["configurations"][0]["separability"]["similarity"] == "rouge1"
 
 
+@pytest.mark.any_engine
 def test_an_unknown_similarity_is_refused_with_those_that_exist() -> None:
     make_study(instances=1)
     with pytest.raises(CommandError, match=r"no similarity bogus; known: .*rouge1"):

@@ -73,6 +73,7 @@ def audited(study: Study, capsys: pytest.CaptureFixture[str], **options: Any) ->
     return found
 
 
+@pytest.mark.slow
 def test_a_judge_without_contradictions_has_1_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems(instances=6)
     let_judge(study, built, in_order(), negated=in_order(), repeats=2)
@@ -251,6 +252,7 @@ def test_the_table_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert float(value) == 1
 
 
+@pytest.mark.slow
 def test_text_lists_contradictions_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems(instances=2)
     let_judge(study, built, in_order() | {("one", "three"): "three", ("two", "four"): "first"})
@@ -335,6 +337,7 @@ def test_a_run_asks_what_the_audit_needs_and_shows_it(capsys: pytest.CaptureFixt
     assert JudgeRun.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_an_audit_that_is_stopped_shows_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     study, _ = build_four_systems(instances=2)
     Judge.objects.create(name="guess", method="coin", order="random", seed=3)

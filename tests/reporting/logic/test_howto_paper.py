@@ -57,6 +57,7 @@ def test_file_becomes_instances_with_the_experts_means_as_gold(tmp_path: Path) -
     assert "line 2 has no 'model_id'" in refused.stderr
 
 
+@pytest.mark.weekly
 def test_the_page_can_be_walked_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

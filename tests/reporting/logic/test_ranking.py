@@ -56,6 +56,7 @@ def test_the_only_judge_need_not_be_named(capsys: pytest.CaptureFixture[str]) ->
         call_command("rank", study.slug)
 
 
+@pytest.mark.slow
 def test_a_judge_that_takes_the_first_is_helped_by_calibration_only(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     let_judge(study, built, dict.fromkeys(combinations(SYSTEMS, 2), "first"))
@@ -67,6 +68,7 @@ def test_a_judge_that_takes_the_first_is_helped_by_calibration_only(capsys: pyte
     assert calibrated["spearman"]["n"] == 1
 
 
+@pytest.mark.slow
 def test_how_far_correlations_depend_on_the_order_of_the_texts_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     let_judge(study, built, dict.fromkeys(combinations(SYSTEMS, 2), "first"))

@@ -119,6 +119,7 @@ def test_verdicts_that_follow_the_place_do_not_commute() -> None:
     assert numbers["commutativity"]["after"]["value"] is None
 
 
+@pytest.mark.slow
 def test_only_counted_first_votes_of_the_chosen_question_and_stage_enter(tmp_path: Path) -> None:
     study, built = build_four_systems()
     answer_too(rate(built["one", "two"], 0, "p", [-1]), [1])

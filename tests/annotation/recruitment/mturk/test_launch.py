@@ -34,6 +34,7 @@ def manager(channel: Channel) -> Client:
     return browser
 
 
+@pytest.mark.slow
 def test_what_is_missing_and_what_it_costs_are_shown_before_a_request(
     manager: Client, channel: Channel, settings: Any
 ) -> None:

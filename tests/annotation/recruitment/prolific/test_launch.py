@@ -48,6 +48,7 @@ def press(browser: Client, channel: Channel, **data: str) -> str:
     return browser.post(address, TEXTS | data, follow=True).content.decode()
 
 
+@pytest.mark.slow
 def test_draft_has_address_places_reward_minutes_and_codes_and_lets_participants_in(
     manager: Client, channel: Channel, prolific: ProlificServer
 ) -> None:
@@ -77,6 +78,7 @@ def test_draft_has_address_places_reward_minutes_and_codes_and_lets_participants
     assert len(prolific.asked("/studies/")) == 1
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_listed_and_makes_no_draft(
     manager: Client, channel: Channel, prolific: ProlificServer, settings: Any
 ) -> None:
@@ -101,6 +103,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 def test_draft_without_texts_places_or_readable_filters_is_refused(
     manager: Client, channel: Channel, prolific: ProlificServer
 ) -> None:

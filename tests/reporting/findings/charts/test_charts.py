@@ -492,6 +492,7 @@ def test_ratings_that_only_the_prior_makes_finite_do_not_squeeze_the_others() ->
     assert len(rows_of(spec_of("preferences", alone))) == 3
 
 
+@pytest.mark.weekly
 def test_rows_fit_a_screen_however_many_systems_there_are() -> None:
     names = [f"system {n:02}" for n in range(21)]
     votes, judges = [[A]] * 2, {name: [B, A] for name in ("direct", "other")}

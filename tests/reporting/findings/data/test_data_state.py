@@ -104,6 +104,7 @@ def before(built: Built, django_db_blocker: Any) -> State:
         return state_of(built.study)
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(("source", "change"), CHANGES.values(), ids=CHANGES)
 def test_every_change_of_the_data_changes_the_state_of_its_source(
     source: str, change: Callable[[Built], object], built: Built, before: State
@@ -121,6 +122,7 @@ def test_other_studies_change_nothing(built: Built, before: State) -> None:
     assert departures(built.study) == before[DEPARTED]
 
 
+@pytest.mark.slow
 def test_ratings_are_summed_alike_whichever_study_has_most(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     other = build_configuration(build_study("other"), instances=1, pairs=2)
     rate(other, 0, "ann", [1, 1])

@@ -97,6 +97,7 @@ def test_a_filter_leaves_what_it_names(query: str, expected: dict[str, dict[str,
     assert counts(study, query) == expected
 
 
+@pytest.mark.slow
 def test_exclusions_are_those_of_the_raters_who_are_named(study: Study) -> None:
     def excluded(query: str) -> list[int]:
         found = findings_under(study, filters_of(study, QueryDict(query)))["configurations"]
@@ -145,6 +146,7 @@ def test_filters_are_kept_in_addresses(study: Study) -> None:
     assert {**listed, "with_excluded": True, "stage": "revised"}.items() <= filters.as_json().items()
 
 
+@pytest.mark.slow
 def test_the_command_takes_the_same_filters(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     options = [
         "--dataset",

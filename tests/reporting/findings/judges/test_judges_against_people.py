@@ -81,6 +81,7 @@ def test_table_by_hand() -> None:
     assert "5" in found["agreement"]["why"]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32))
 def test_numbers_are_those_of_the_measures(seed: int) -> None:

@@ -58,6 +58,7 @@ def test_the_pages_line_is_one_more_than_those_of_the_package() -> None:
     assert set(own[0].splitlines()) < set(LINE.splitlines())
 
 
+@pytest.mark.slow
 def test_the_pages_commands_show_the_measure(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for command in re.findall(r"manage\.py (findings .+)", TEXT):
@@ -70,6 +71,7 @@ def test_the_pages_commands_show_the_measure(built: Built, capsys: pytest.Captur
     assert (direct["tie_share"]["value"], direct["tie_share"]["n"], direct["tie_share"]["excluded"]) == (1.0, 1, 1)
 
 
+@pytest.mark.slow
 def test_the_findings_page_shows_the_measure(built: Built, client: Client) -> None:
     client.force_login(build_user("reader", "researcher", built.study))
     page = client.get("/studies/my-study/findings/").content.decode()

@@ -46,6 +46,7 @@ def rows_of(page: str) -> list[str]:
     return re.findall(r"<tr>.*?</tr>", section[: section.index("</table>")], re.DOTALL)[1:]
 
 
+@pytest.mark.slow
 def test_people_to_look_at_come_first_and_link_to_their_page(built: Built) -> None:
     page = page_of(built)
     rows = rows_of(page)
@@ -71,6 +72,7 @@ def test_columns_sort_by_the_address(built: Built) -> None:
     assert "eve" in rows_of(page)[0]
 
 
+@pytest.mark.slow
 def test_votes_are_taken_in_the_order_in_which_the_pairs_were_shown() -> None:
     """On the page the pairs were in another order than on the HIT: there Ann's ratings go left and right in turn."""
     built = build_configuration(build_study("shown"), instances=2, pairs=6)
