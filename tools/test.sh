@@ -38,8 +38,8 @@ on_postgresql() { # in place of this shell, with so many workers
         .venv/bin/python -m pytest -n "$workers" -m "$on_postgres" --ignore=tests/browser "$@"
 }
 
-# Browsers, servers and commands in processes of their own leave a processor waiting: one worker more keeps it at work,
-# and the few tests on PostgreSQL.
+# The few tests on PostgreSQL keep a processor at work while browsers, servers and commands in processes of their own leave one
+# waiting. More workers than processors took more time: their caches are each other's, and each collects all tests.
 if [ -n "$on_sqlite" ]; then
     said=$TANDEM_DATA_DIR/on_postgresql
     on_postgresql 1 "$@" >"$said" 2>&1 &
@@ -48,7 +48,7 @@ if [ -n "$on_sqlite" ]; then
 fi
 echo "== the tests, on SQLite =="
 DJANGO_SETTINGS_MODULE=config.settings .venv/bin/python -m tests.migrated &
-.venv/bin/python -m pytest -n $((processors + 1)) -m "$on_sqlite" "$@" || status=1
+.venv/bin/python -m pytest -n "$processors" -m "$on_sqlite" "$@" || status=1
 
 if [ -n "$on_sqlite" ]; then
     wait "$beside" || status=1
