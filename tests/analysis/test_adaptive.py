@@ -45,6 +45,7 @@ def test_stops_as_soon_as_the_place_is_settled(design):
     assert found.asked < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_budget_and_the_end_of_the_instances_stop_it(design):
     assert (ranked(Rater(), design, settle=0, budget=130)).asked == 130
@@ -99,6 +100,7 @@ def test_systems_that_are_alike_are_seldom_told_apart():
     assert alike.count("settled") <= 2
 
 
+@pytest.mark.slow
 def test_a_system_that_never_has_a_verdict_settles_nothing():
     class Silent(Rater):
         def __call__(self, cells):

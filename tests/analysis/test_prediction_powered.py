@@ -121,6 +121,7 @@ def test_judge_that_guesses_saves_nearly_nothing(rng):
     assert abs(found.saved) < 20
 
 
+@pytest.mark.slow
 def test_interval_covers_the_win_rate_of_all(rng):
     truths, covered, biased = [], 0, 0
     for _ in range(400):

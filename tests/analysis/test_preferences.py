@@ -72,6 +72,7 @@ def test_transitivity_is_the_share_of_sets_without_a_cycle(graph: np.ndarray) ->
     assert len(triples) == sum(has_cycle((graph & ~graph.T)[np.ix_(t, t)]) for t in combinations(range(n), 3))
 
 
+@pytest.mark.slow
 @given(graphs, st.randoms(use_true_random=False))
 def test_the_names_of_items_play_no_part(graph: np.ndarray, random: Any) -> None:
     order = list(range(len(graph)))

@@ -77,6 +77,7 @@ def test_interval_ranks_every_resample_again() -> None:
     assert [found.interval.low, found.interval.high] == pytest.approx(np.quantile(values, [0.025, 0.975]).tolist())
 
 
+@pytest.mark.slow
 def test_interval_covers_the_truth_of_a_simulation() -> None:
     covered = 0
     for seed in range(60):

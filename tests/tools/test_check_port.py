@@ -57,6 +57,7 @@ def test_taken_port_is_refused_in_one_line(taken_port: int) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_server_refuses_a_taken_port_in_one_line(taken_port: int) -> None:
     served = subprocess.run(
         [sys.executable, "-m", "config.serving", "--port", str(taken_port)],

@@ -53,6 +53,7 @@ def test_a_claim_that_holds_is_finished_after_the_batch_was_closed() -> None:
     assert Slot.objects.exclude(assignment=None).count() == 1
 
 
+@pytest.mark.slow
 def test_a_hit_that_ran_out_does_not_come_on_top_of_the_cap() -> None:
     study = make_study(instances=3, most_hits_per_rater=1)
     first = make_batch(study, select="ids", instance_ids=["news-1"])

@@ -60,6 +60,7 @@ def test_a_study_gives_one_annotator_no_more_hits_than_its_cap() -> None:
     assert len(claims_until_refused(make_annotator(study, "other"))) == 2
 
 
+@pytest.mark.slow
 def test_a_batch_gives_one_annotator_no_more_hits_than_its_cap() -> None:
     study = make_study(instances=4)
     add_instances(study, instances=2, dataset="mail")
@@ -91,6 +92,7 @@ def test_a_claim_under_the_cap_is_gone_on_with() -> None:
     assert claim(annotator, NOON + timedelta(minutes=62)).pk == begun.pk
 
 
+@pytest.mark.slow
 def test_a_channel_limits_its_people_and_their_batch() -> None:
     study = make_study(instances=3)
     add_instances(study, instances=3, dataset="mail")
@@ -361,6 +363,7 @@ def test_a_study_may_do_without_the_balance() -> None:
     assert [give_out(study, rater_of(study, "none", f"n{n}")) for n in range(2)] == [3, 3]
 
 
+@pytest.mark.slow
 def test_a_slot_that_comes_free_is_kept_for_the_arm_that_it_lacks() -> None:
     study = armed(arms=2, raters=2, instances=1)
     leaving = rater_of(study, "none", "leaving")
@@ -399,6 +402,7 @@ def test_slots_are_kept_again_when_the_balance_is_given_up() -> None:
     assert set(Slot.objects.values_list("arm", flat=True)) == {""}
 
 
+@pytest.mark.slow
 @given(
     arms=st.integers(1, 4),
     places=st.integers(1, 12),
@@ -436,6 +440,7 @@ def test_slots_added_to_a_hit_are_kept_for_the_arms_as_well() -> None:
     assert Slot.objects.count() == 4
 
 
+@pytest.mark.slow
 def test_settings_that_change_the_arms_change_whom_slots_are_kept_for() -> None:
     study = armed(arms=2, raters=2)
 

@@ -54,6 +54,7 @@ def work_through(annotator: Annotator) -> int:
         done += 1
 
 
+@pytest.mark.slow
 def test_the_last_slot_goes_to_one_of_many() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
@@ -98,6 +99,7 @@ def test_claims_at_one_moment_spread_over_the_hits() -> None:
     assert len({result.hit_id for result in results}) == THREADS
 
 
+@pytest.mark.slow
 def test_many_tabs_of_one_person_get_one_hit() -> None:
     study = make_study(instances=4)
     make_batch(study)
@@ -184,6 +186,7 @@ def test_submitting_twice_at_once_submits_once() -> None:
     assert sum(isinstance(result, AssignmentClosed) for result in results) == THREADS - 1
 
 
+@pytest.mark.slow
 def test_votes_on_one_pair_at_once_leave_one_rating() -> None:
     study = make_study(instances=1, k=1)
     make_batch(study, pairs=1)

@@ -203,6 +203,7 @@ def test_fewer_pairs_than_there_are_is_a_sample_without_replacement() -> None:
     assert {index for pairs in samples for index in pairs} == {0, 1, 2, 3, 4, 5}
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_a_seed_fixes_instances_order_and_pairs() -> None:
     study = make_study(instances=12, k=4)
@@ -304,6 +305,7 @@ def test_a_batch_is_paused_closed_and_opened_again() -> None:
         set_batch_status(batch=batch, status="open")
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_a_large_batch_takes_few_queries(django_assert_max_num_queries: Any) -> None:
     study = make_study(instances=150, k=2)

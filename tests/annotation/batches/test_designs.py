@@ -108,6 +108,7 @@ def test_the_same_again_changes_nothing_and_another_is_refused(study: Study) -> 
     assert Batch.objects.count() == len(made)
 
 
+@pytest.mark.slow
 def test_forecast_equals_what_is_made(study: Study) -> None:
     spec = spec_of(study, select="random:4", seed=5)
     expected = design_forecast(spec, "balanced:2")
@@ -154,6 +155,7 @@ def test_two_systems_have_no_design() -> None:
         design(make_study(), "all")
 
 
+@pytest.mark.slow
 def test_command_makes_a_design(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["create_batch", "study", "--name", "d", "--design", "balanced:1", "--pairs", "1", "--raters", "1"]
     call_command(*arguments, "--dataset", "news", "--seed", "3", "--draft", "--format", "json")

@@ -106,6 +106,7 @@ def test_a_copy_has_the_settings_and_nothing_else(study: Study) -> None:
     assert copied(study, slug="named", title="Second").title == "Second"
 
 
+@pytest.mark.slow
 def test_a_copy_with_instances_holds_the_same_texts_and_no_answer(study: Study) -> None:
     before = [model._base_manager.count() for model in (Batch, Hit, Annotator, Assignment, Rating)]
 
@@ -119,6 +120,7 @@ def test_a_copy_with_instances_holds_the_same_texts_and_no_answer(study: Study) 
     assert texts(again) == texts(study)
 
 
+@pytest.mark.slow
 def test_a_copy_of_many_instances_is_made_in_parts(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("annotation.importing.new_studies._CHUNK", 2)
     add_instances(study, instances=5, systems=("zeta", "alpha"), prefix="more")

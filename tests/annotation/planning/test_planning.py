@@ -45,6 +45,7 @@ def planned(study: Study, **spec: Any) -> dict[str, Any]:
     return plan(study, PlanSpec(**{"width": 0.2, **spec}))
 
 
+@pytest.mark.slow
 def test_pilot_is_measured_on_the_studys_votes() -> None:
     study = make_pilot()
     found = planned(study)
@@ -66,6 +67,7 @@ def test_pilot_is_measured_on_the_studys_votes() -> None:
     assert any("only 5 instances" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 def test_excluded_votes_are_no_part_of_the_pilot() -> None:
     study = make_pilot(instances=4, raters=2)
     study.annotators.filter(pk=study.annotators.earliest("pk").pk).update(excluded=True)
@@ -130,6 +132,7 @@ def test_without_votes_the_plan_rests_on_assumptions_and_says_so() -> None:
     assert {one["cautious_instances"] for one in found["designs"]} == {None}
 
 
+@pytest.mark.slow
 def test_stated_assumptions_come_before_votes() -> None:
     study = make_pilot()
     found = planned(study, assumptions=Assumptions(win_rate=0.6, tie_share=0.2, instance=0.5, pair=0, rater=0))

@@ -113,6 +113,7 @@ def test_who_they_are_goes_and_what_they_rated_stays(ada: Annotator, study: Stud
 # A person in several studies
 
 
+@pytest.mark.slow
 def test_an_account_that_rates_elsewhere_stays_and_leads_to_no_second_place(ada: Annotator, study: Study) -> None:
     other = make_study("other", instances=2)
     make_batch(other, raters=1)
@@ -127,6 +128,7 @@ def test_an_account_that_rates_elsewhere_stays_and_leads_to_no_second_place(ada:
     assert not User.objects.filter(username="ada.lovelace").exists()
 
 
+@pytest.mark.slow
 def test_a_person_is_deleted_in_all_studies(ada: Annotator) -> None:
     other = make_study("other", instances=2)
     make_batch(other, raters=1)

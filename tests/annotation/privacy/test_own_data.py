@@ -76,6 +76,7 @@ def test_the_file_holds_what_a_rater_did_as_they_saw_it(ada: Annotator) -> None:
     assert [pair["history"][0]["choice"] for pair in hit["pairs"]] == ["left", "none"]
 
 
+@pytest.mark.slow
 def test_the_file_holds_a_platforms_ids_and_messages(channel: Any) -> None:
     _answer, browser = come(channel)
     post(channel, body_of("ACTIVE"))
@@ -133,6 +134,7 @@ def test_the_command_writes_the_same_file(ada: Annotator) -> None:
 # Deleting
 
 
+@pytest.mark.slow
 def test_a_rater_is_told_what_goes_and_deletes_it_with_a_second_press(ada: Annotator, study: Study) -> None:
     browser = browser_of(ada.user)
     at = f"/rate/consent/{study.key}/erase/"

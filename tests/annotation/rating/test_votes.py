@@ -384,6 +384,7 @@ def test_a_pair_that_was_shown_and_not_answered_is_a_missing_verdict() -> None:
     assert (revised.raters, revised.outcomes.verdict.tolist()) == ((whole.annotator.code,), [0.0])
 
 
+@pytest.mark.slow
 def test_verdicts_outside_a_selection_stay_out_of_its_arrays() -> None:
     study = make_study(instances=2, k=2)
     one = make_batch(study, name="one", select="ids", instance_ids=["news-2"], pairs=1)

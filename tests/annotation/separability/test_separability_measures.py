@@ -363,6 +363,7 @@ def test_a_similarity_of_ones_own_that_gives_another_shape_names_the_instance(mo
         compute_separability(study=study)
 
 
+@pytest.mark.slow
 def test_the_default_is_by_meaning_where_a_model_is_and_by_words_where_none_is(
     model: FakeModel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -469,6 +470,7 @@ def test_a_computation_that_is_cut_off_leaves_the_numbers_alone_and_is_gone_on_w
     assert stored(study, run__similarity="rouge1") == resumed
 
 
+@pytest.mark.slow
 def test_another_computation_that_was_stored_meanwhile_does_no_harm() -> None:
     study = study_of(*drawn_texts(5))
     compute_separability(study=study)

@@ -190,6 +190,7 @@ def test_the_log_shows_an_amendment_to_readers_and_escapes_it(begun: Study) -> N
     assert signed_in(make_user("a", "annotator", study=begun)).get("/studies/study/log/").status_code == 404
 
 
+@pytest.mark.slow
 def test_the_log_takes_a_fixed_number_of_queries(begun: Study, django_assert_max_num_queries: Any) -> None:
     client = signed_in(make_user("reader", "researcher", study=begun))
     rater = begun.annotators.get()

@@ -141,6 +141,7 @@ def test_the_same_batch_again_looks_at_purpose_and_rates() -> None:
     assert create_batch(study=other, **{**settings, "name": "q"}, raters=9, purpose="qualification")[1] is False
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_gold_hits_come_from_an_open_batch() -> None:
     study = with_gold(BETTER_ALPHA, BETTER_ALPHA)
@@ -160,6 +161,7 @@ def test_gold_hits_come_from_an_open_batch() -> None:
     assert lacks_gold(rated)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_no_instance_is_both_rated_and_a_check() -> None:
     study = with_gold(BETTER_ALPHA, BETTER_ALPHA, BETTER_ALPHA)

@@ -50,6 +50,7 @@ def test_the_rows_of_the_page_are_stored_and_shown_again() -> None:
     assert client.get("/studies/study/").text.count("(coherence)") == 1
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_row_is_told_and_the_row_is_kept() -> None:
     make_study()
     client = admin()

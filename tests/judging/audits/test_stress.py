@@ -232,6 +232,7 @@ def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(
     assert resumed.calls == Completion.objects.count() == 32  # theirs counts what was stored and not billed
 
 
+@pytest.mark.slow
 def test_an_answer_that_another_process_has_stored_meanwhile_stays(study: Study, judge: Judge) -> None:
     class Suspended(Reader):
         """While its first call is under way, its audit is taken over, and all answers are stored."""
@@ -247,6 +248,7 @@ def test_an_answer_that_another_process_has_stored_meanwhile_stays(study: Study,
     assert audit.calls > 0
 
 
+@pytest.mark.slow
 def test_unread_answers_are_stored_as_such(study: Study, judge: Judge) -> None:
     audit = asked(StressTest(study, judge, ("bold",)), Reader(unread=BIASES["bold"]))
     assert Counter(audit.answers.values_list("change", "status")) == {("plain", "parsed"): 16, ("bold", "unparsed"): 16}

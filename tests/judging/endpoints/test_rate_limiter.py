@@ -170,6 +170,7 @@ def test_a_dead_endpoint_is_given_up_with_its_reason_and_few_calls() -> None:
     assert 60 < endpoint.clock.now() < 300
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_comes_back_within_a_minute_costs_no_call_its_answer() -> None:
     now: list[Callable[[], float]] = []
 

@@ -224,6 +224,7 @@ def test_rationale_is_one_that_led_to_the_majority() -> None:
     assert outcome.rationale == "yes."
 
 
+@pytest.mark.slow
 def test_broken_tie_is_fair_and_the_same_for_the_same_seed() -> None:
     def broken(number: int) -> Verdict:
         outcome = play("self-consistency", ["A", "B", "B", "A"], shown(identity=f"pair {number}"), samples=4).outcome

@@ -62,6 +62,7 @@ def test_score_is_read_or_left(completion: str, score: str | None) -> None:
         assert read_score(completion).letter == score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "completion",
     ["Score: " + " " * 200_000 + "x", "Score" + "*" * 200_000 + "x", "4" + " " * 200_000 + "x", "score\n" * 60_000],

@@ -187,6 +187,7 @@ def test_many_failures_in_a_row_stop_the_run() -> None:
     assert counts()[-2:] == (FAILURES_IN_A_ROW, 30 - FAILURES_IN_A_ROW)
 
 
+@pytest.mark.slow
 def test_stopped_run_keeps_what_it_has_and_resumes() -> None:
     study, judge = make_study(), make_judge()
     stop = StopFlag()

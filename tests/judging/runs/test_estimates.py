@@ -94,6 +94,7 @@ def test_limit_bounds_what_is_asked() -> None:
     assert (found.presentations, found.pending, found.calls) == (6, 4, 4)
 
 
+@pytest.mark.slow
 def test_what_is_done_or_stored_costs_nothing(standin: StandInProcess, settings: Any) -> None:
     endpoint = make_endpoint(standin.base_url, **PRICES)
     study, judge = make_study(), make_judge("prepair", endpoint=endpoint)

@@ -47,6 +47,7 @@ def numbers(text: str, name: str) -> list[int]:
     return [int(number) for number in re.findall(rf'data-count="{name}"><a [^>]*>(\d+)<', text)]
 
 
+@pytest.mark.slow
 def test_form_offers_the_questions_and_starts_a_run_with_them(
     reader: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -70,6 +71,7 @@ def test_form_without_a_known_question_is_shown_again(reader: Client, name: str,
     assert not JudgeRun.objects.exists()
 
 
+@pytest.mark.slow
 def test_estimate_counts_the_questions(reader: Client) -> None:
     make_judge()
     data = {"judge": "judy", "in_flight": 4, "questions": ["overall", "coherence"]}
@@ -97,6 +99,7 @@ def test_runs_are_listed_question_by_question(reader: Client, study: Study) -> N
     assert rows == [("overall", "2", "0"), ("coherence", "0", "2")]
 
 
+@pytest.mark.slow
 def test_run_shows_counts_and_figures_of_each_question(reader: Client, study: Study) -> None:
     run = run_on(study, [0, 1])
     text = page(reader, "run", run.pk)
@@ -109,6 +112,7 @@ def test_run_shows_counts_and_figures_of_each_question(reader: Client, study: St
     assert len(set(re.findall(r' id="([^"]+)"', text))) == len(re.findall(r' id="([^"]+)"', text))
 
 
+@pytest.mark.slow
 def test_run_of_a_further_question_shows_its_own(reader: Client, study: Study) -> None:
     run = run_on(study, [1])
     text = page(reader, "run", run.pk)
@@ -117,6 +121,7 @@ def test_run_of_a_further_question_shows_its_own(reader: Client, study: Study) -
     assert "second=@people&amp;question=coherence" in text
 
 
+@pytest.mark.slow
 def test_judgments_are_listed_with_their_question_and_by_it(reader: Client, study: Study) -> None:
     run = run_on(study, [0, 1])
     asked = r'data-label="Question">(\w+), plain'

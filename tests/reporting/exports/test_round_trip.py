@@ -87,6 +87,7 @@ def test_exported_ratings_come_back_as_they_were(source: Built, form: str, tmp_p
     assert len(list(rating_rows(copy.study))) == 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp_path: Path) -> None:
     file = exported(source, "judgments", form, tmp_path)

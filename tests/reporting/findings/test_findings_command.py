@@ -27,6 +27,7 @@ def slug(db: None) -> str:
     return "shown"
 
 
+@pytest.mark.slow
 def test_json_is_all_that_is_printed(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("findings", slug, "--format", "json", "--seed", "7", "--batch", "news-batch", "--drop-incomplete")
     found = json.loads(capsys.readouterr().out)

@@ -43,6 +43,7 @@ def people(study: Study, **options: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_set_is_complete_when_its_own_hit_is_answered() -> None:
     study = make_study(instances=1, k=5)
     rate(study, "r1", {0: 1, 1: 1, 2: 1}, batch="b1")
@@ -134,6 +135,7 @@ def test_qualification_and_hidden_checks_are_not_looked_at_for_separability(chec
     assert [(one["dataset"], one["matchups"]) for one in found["configurations"]] == [("news", 2)]
 
 
+@pytest.mark.slow
 def test_instances_that_came_after_separability_are_told_from_those_without_one() -> None:
     study = make_study(instances=2, k=2)
     add_instances(study, [InstanceRow(1, "lone", "news", "s", {"alpha": ["a b"], "beta": ["c d", "c e"]})])

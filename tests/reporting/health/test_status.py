@@ -132,6 +132,7 @@ def test_metrics_count_requests_votes_claims_tasks_and_judge_calls_once_in_a_whi
     assert value_of("tandem_judge_calls_total", after) == sum(made - cached for made, cached in calls)
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_status_page_is_for_site_admins() -> None:
     browser = Client()

@@ -91,6 +91,7 @@ def test_a_judge_without_contradictions_has_1_everywhere(capsys: pytest.CaptureF
     assert one["contradictions"]["cycles"] == {"count": 0, "listed": []}
 
 
+@pytest.mark.slow
 def test_a_cycle_lowers_transitivity_and_is_listed_with_texts_and_rationales(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_cycle_lowers_transitivity_and_is_listed_with_texts_and_rationales(
     ]
 
 
+@pytest.mark.slow
 def test_a_judge_that_takes_the_first_is_transitive_and_does_not_commute(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     first = dict.fromkeys(combinations(SYSTEMS, 2), "first")
@@ -126,6 +128,7 @@ def test_a_judge_that_takes_the_first_is_transitive_and_does_not_commute(capsys:
     assert one["negation_invariance"]["value"] == pytest.approx(11 / 12)
 
 
+@pytest.mark.slow
 def test_ties_are_no_edge_and_agree_with_ties_only(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     ties = dict.fromkeys(combinations(SYSTEMS, 2), "tie")
@@ -137,6 +140,7 @@ def test_ties_are_no_edge_and_agree_with_ties_only(capsys: pytest.CaptureFixture
     assert one["preferred_first"]["why"] == "no answer but ties"
 
 
+@pytest.mark.slow
 def test_people_are_audited_on_their_partial_graph_and_judges_beside_them(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     for (a, b), verdict in {("one", "two"): -1, ("two", "three"): -1, ("one", "three"): 1, ("one", "four"): 0}.items():
@@ -155,6 +159,7 @@ def test_people_are_audited_on_their_partial_graph_and_judges_beside_them(capsys
     assert judge["human_agreement"] == judge["human_agreement"] | {"value": pytest.approx(4 / 6), "n": 6, "excluded": 2}
 
 
+@pytest.mark.slow
 def test_a_judge_asked_in_one_order_of_its_choice_has_the_whole_graph(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     let_judge(study, built, in_order() | {("one", "three"): "three"})
@@ -215,6 +220,7 @@ def test_transitivity_of_three_counts_every_cycle_that_is_listed() -> None:
     assert found["transitivity"]["3"]["value"] == 1 - 1 / comb(n, 3)
 
 
+@pytest.mark.slow
 def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     for (a, b), one in built.items():  # each system's second text meets the other systems' second texts only
@@ -235,6 +241,7 @@ def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.Captur
     assert found["transitivity"]["5"]["why"] == "no instance has 5 texts that were compared"
 
 
+@pytest.mark.slow
 def test_the_table_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     let_judge(study, built, in_order())
@@ -273,6 +280,7 @@ def test_text_lists_contradictions_on_request(capsys: pytest.CaptureFixture[str]
     ]
 
 
+@pytest.mark.slow
 def test_the_table_of_the_paper_has_a_row_for_each_judge(capsys: pytest.CaptureFixture[str]) -> None:
     """Four columns for each data set, in percent, grouped by the way of asking."""
     study, built = build_four_systems(instances=2)

@@ -43,6 +43,7 @@ def test_every_method_finds_an_order_without_contradictions(capsys: pytest.Captu
     assert "Share of all comparisons" in picture.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_only_judge_need_not_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     with pytest.raises(CommandError, match="name the judge; those that have run on study tried: none"):
@@ -88,6 +89,7 @@ def test_how_far_correlations_depend_on_the_order_of_the_texts_is_said(capsys: p
     assert f"; {low:.3f} to {high:.3f} in 95% of the orders" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_instances_that_lack_an_answer_are_left_out_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems(instances=2)
     let_judge(study, built, {pair: name for pair, name in in_order().items() if pair != ("three", "four")})

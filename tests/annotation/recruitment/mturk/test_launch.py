@@ -56,6 +56,7 @@ def test_what_is_missing_and_what_it_costs_are_shown_before_a_request(
     assert "cost 2.52 USD" in page  # 6 × (0.35 + 0.07)
 
 
+@pytest.mark.slow
 def test_after_the_offer_the_day_is_watched(channel: Channel, manager: Client, mturk: MturkServer) -> None:
     channel.options |= {"title": "Compare", "reward": "0.50", "endpoint": mturk.url}
     channel.save()
