@@ -52,8 +52,7 @@ class Recorder:
                     self.received += sent
                 browser.sendall(sent)
         for end in (server, browser):
+            # The other thread still reads: to close alone would tell the browser nothing.
             with suppress(OSError):  # it is gone already
-                end.shutdown(
-                    socket.SHUT_RDWR
-                )  # the other thread still reads: to close alone would tell the browser nothing
+                end.shutdown(socket.SHUT_RDWR)
             end.close()

@@ -34,7 +34,7 @@ def open_context(browser: Browser, *, one_pair: bool = False, **options: Any) ->
     one_pair : leave it to the page whether it shows one pair at a time
     """
     # Each frame of a transition would be drawn, by the processor.
-    context = browser.new_context(**{"reduced_motion": "reduce", **options})
+    context = browser.new_context(reduced_motion="reduce", **options)
     if not one_pair:
         context.add_init_script(ALL_PAIRS)
     context.set_default_timeout(PATIENCE)
