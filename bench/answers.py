@@ -10,7 +10,7 @@ more, by three standard errors of the simulation, is marked, and the program end
 
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -24,16 +24,20 @@ from analysis.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
-from reporting.findings.answer.answer import answer
-from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
+from reporting.findings.computing import compute_findings
+from reporting.findings.data.inputs import (
+    Compared,
+    ComparedSystem,
+    ConfigurationData,
+    Filters,
+    Pairs,
+    Selected,
+    StudyData,
+)
 from reporting.findings.data.separability_bins import Bins, Separability
 from reporting.findings.judges.judge_findings import judge_findings
 from reporting.findings.judges.verdicts import MAY_REPLACE
-from reporting.findings.pooled.study_scale import StudyScale
 from reporting.findings.pooled.study_votes import study_votes
-from reporting.findings.rankings.comparisons import comparisons_of_raters
-from reporting.findings.rankings.ranking_models import bradley_terry_ranking, fit_strengths
-from reporting.findings.rankings.rankings import rate_rankings
 
 STUDIES = 1_000
 PAIRS, PEOPLE_EACH = 5, 3  # of an instance, on a pair
@@ -101,10 +105,7 @@ def _prefers(
 ) -> bool:
     """Whether people are said to prefer one of two equal systems; `alike` is the share of votes that follow the instance."""
     votes = _votes(rng, n, pairs, people, ties, alike)
-    data = configuration("data", ("one", "two"), votes)
-    [about] = comparisons_of_raters([data], StudyScale())
-    rankings = {"rankings": rate_rankings(about, FILTERS)}
-    return _claims(rankings, [n * pairs], {"preferred"})
+    return _claims([configuration("data", ("one", "two"), votes)], {"preferred"})
 
 
 def _first(rng: np.random.Generator, n: int, *, systems: int) -> bool:
@@ -113,20 +114,13 @@ def _first(rng: np.random.Generator, n: int, *, systems: int) -> bool:
     datas = [
         configuration(f"data {a} {b}", (a, b), _votes(rng, n, PAIRS, 1, 0.2, 0.5)) for a, b in combinations(named, 2)
     ]
-    [about] = comparisons_of_raters(datas, StudyScale())
-    rankings = [*rate_rankings(about, FILTERS), bradley_terry_ranking(fit_strengths(about, FILTERS), FILTERS)]
-    return _claims({"rankings": rankings}, [n * PAIRS] * len(datas), {"first"})
+    return _claims(datas, {"first"})
 
 
-def _claims(rankings: Mapping[str, Any], pairs: list[int], rules: set[str]) -> bool:
-    """Whether the answer has a sentence of these rules, in a study of which nothing but rankings is known."""
-    people = {"rater": PEOPLE, "ratings": 1, "consistency_distribution": {}}
-    agreement = {"raw_agreement": {"value": None}, "krippendorff_alpha": {"ordinal": {"value": None}}}
-    configurations = [
-        {"raters": [people], "pairs": n, "instances": n // PAIRS, "separability": {"similarity": "any"}} for n in pairs
-    ]
-    said = answer({"configurations": configurations, "pooled": {"people_agreement": agreement}, **rankings})
-    return any(one["rule"] in rules for one in said)
+def _claims(datas: Sequence[ConfigurationData], rules: set[str]) -> bool:
+    """Return whether the answer of a study has a sentence of these rules."""
+    study = StudyData("simulated", tuple(datas), None, frozenset(), {}, [])
+    return any(sentence["rule"] in rules for sentence in compute_findings(study, FILTERS)["answer"])
 
 
 def _votes(rng: np.random.Generator, n: int, pairs: int, people: int, ties: float, alike: float) -> Votes:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.answers import EPSILON, FILTERS, judged, right_at_epsilon
+from bench.answers import EPSILON, FILTERS, Population, judged, populations, right_at_epsilon
 from reporting.findings.judges.judge_findings import judge_findings
 from reporting.findings.pooled.study_votes import study_votes
 
@@ -17,3 +17,16 @@ def test_a_judge_at_epsilon_agrees_less_by_epsilon(people: float, whole: bool) -
     # Twenty thousand pairs: a standard error of 0.004 at most, as pairs of an instance are alike.
     assert difference["value"] == pytest.approx(-EPSILON, abs=0.016)
     assert difference["high"] - difference["low"] < 0.032
+
+
+@pytest.mark.parametrize(
+    ("population", "instances"),
+    [
+        pytest.param(population, instances, id=f"{population.name}-{instances}")
+        for population in populations()
+        for instances in population.numbers
+    ],
+)
+def test_a_study_of_each_cell_is_simulated(population: Population, instances: int) -> None:
+    assert population.study(np.random.default_rng(0), instances) in (True, False)
+    assert 0 < population.allowed(instances) < 0.2
