@@ -167,7 +167,7 @@ def _information(found: Findings) -> Iterator[Sentence]:
     people = _people(found)
     if not people:
         return
-    evidence = ["configurations.raters.consistency_distribution", "configurations.raters.uninformative"]
+    evidence = ["configurations.raters.consistency_distribution", "pooled.uninformative"]
     if has_one_pair(found["configurations"]):
         yield _sentence("one_pair", evidence)
         return
@@ -175,10 +175,8 @@ def _information(found: Findings) -> Iterator[Sentence]:
     if sets := full + part + none:
         shares = {"none": none / sets, "part": part / sets, "full": full / sets}
         counts = {"none_sets": none, "part_sets": part, "full_sets": full, "rating_sets": sets}
-        silent = [one["uninformative"] for one in people]
-        counts |= {
-            name: sum(one[key] for one in silent) for name, key in (("silent", "count"), ("instances", "instances"))
-        }
+        uninformative = next(one for one in found["pooled"]["uninformative"] if one["rater"] == PEOPLE)
+        counts |= {"silent": uninformative["count"], "instances": uninformative["instances"]}
         yield _sentence("consistency", evidence, **shares, **counts)
 
 

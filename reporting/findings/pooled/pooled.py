@@ -19,6 +19,7 @@ from reporting.findings.configurations.rater_findings import (
     TIE_IN_CONSISTENCY,
     TIE_IN_STRENGTH,
     fully_consistent,
+    uninformative,
 )
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, bins_of
@@ -59,9 +60,15 @@ def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, 
         }
         for one in sets
     ]
+    sets_of_study = {
+        "fully_consistent": consistent,
+        "uninformative": [
+            {"rater": one.name, "kind": one.kind, **uninformative(one.consistency, one.instance)} for one in sets
+        ],
+    }
     if bins is None:
         why = scale.why or "no selected instance has a separability"
-        return {"mean_consistency_by_bin": None, "strength_by_bin": None, "fully_consistent": consistent, "why": why}
+        return {"mean_consistency_by_bin": None, "strength_by_bin": None, **sets_of_study, "why": why}
     missing = int((bins.of_instance < 0).sum())
     return {
         **scale.described,
@@ -76,7 +83,7 @@ def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, 
             ],
         ),
         "strength_by_bin": _by_bin(bins, lambda index: [_strength(one, index, filters) for one in sets]),
-        "fully_consistent": consistent,
+        **sets_of_study,
     }
 
 

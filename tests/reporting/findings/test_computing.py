@@ -69,3 +69,13 @@ def test_the_first_pass_has_no_interval_and_says_why(both: tuple[Found, Found]) 
     assert {row["rank_low"] for one in first["rankings"] for row in one["systems"]} == {None}
     assert [one["rule"] for one in first["answer"]] == ["being_computed"]
     assert BEING_COMPUTED not in str(second)
+
+
+def test_the_answer_counts_an_instance_of_several_configurations_once() -> None:
+    rows = [(i, pair, "ann", [-1.0, 1.0][pair]) for i in range(6) for pair in range(PAIRS)]
+    meetings = (("one", "two"), ("one", "three"), ("two", "three"))
+    configurations = tuple(configuration_data(rows, {}, instances=6, systems=systems) for systems in meetings)
+    found = compute_findings(StudyData("made", configurations, None, frozenset(), {}, []), Filters())
+    [sentence] = [one for one in found["answer"] if one["rule"] == "consistency"]
+    assert (sentence["values"]["silent"], sentence["values"]["instances"]) == (6, 6)
+    assert sentence["values"]["rating_sets"] == 18

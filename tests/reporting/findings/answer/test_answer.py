@@ -26,7 +26,6 @@ def people(**changed: Any) -> Found:
         "ratings": 100,
         "scripted": False,
         "consistency_distribution": {"0.0": 5, "0.5": 2, "1.0": 13},
-        "uninformative": {"count": 2, "instances": 12},
         **changed,
     }
 
@@ -71,7 +70,11 @@ def study(
     }
     found: Found = {
         "configurations": [configuration],
-        "pooled": {"mean_consistency_by_bin": None, "people_agreement": agreement()},
+        "pooled": {
+            "mean_consistency_by_bin": None,
+            "people_agreement": agreement(),
+            "uninformative": [{"rater": "people", "count": 2, "instances": 12}],
+        },
         "rankings": default if rankings is None else rankings,
         "raters": raters_found or [],
     }

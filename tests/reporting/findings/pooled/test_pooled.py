@@ -67,6 +67,18 @@ def test_fully_consistent_sets_are_counted_without_any_bins() -> None:
     assert pooled(scale=StudyScale(why="nothing"))["fully_consistent"] == []
 
 
+def test_an_instance_of_several_configurations_is_uninformative_once() -> None:
+    # "q" prefers A on one pair of each instance and B on the other.
+    rows = [(i, pair, "q", [A, B][pair]) for i in range(4) for pair in range(2)]
+    scattered = configuration_data(rows, {}, instances=4)
+    other = configuration_data(rows, {}, instances=4, systems=("one", "three"))
+    [people] = pooled(scattered, other, scale=StudyScale(why="none"))["uninformative"]
+    assert (people["rater"], people["count"], people["instances"]) == ("people", 4, 4)
+    # An instance tells something where any configuration does: all three of `study()` are among the four.
+    [people] = pooled(scattered, study(), scale=StudyScale(why="none"))["uninformative"]
+    assert (people["count"], people["instances"]) == (1, 4)
+
+
 def test_share_for_the_text_shown_first_counts_an_instance_once() -> None:
     # A is shown first; people vote A, A, A, B on each of three instances, which both configurations share.
     people, judge = pooled_positions([study(x=[[A, TIE], [], [B, B]]), study()], Filters().intervals)
