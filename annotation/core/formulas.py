@@ -10,17 +10,35 @@ from django.utils.safestring import SafeString, mark_safe
 
 # Characters of one formula, and of all of a text that are converted: a hundred thousand take more than a second.
 LONGEST, MOST = 2000, 20_000
+# Environments that are mathematics without any delimiter around them, and which of those that the converter knows they
+# are laid out as. It writes the rows of others in one line, and numbers those of `align`, which the text does not.
+_ALIGNED = ("align", "aligned", "alignat", "alignedat", "flalign", "eqnarray", "split")
+_LAYOUTS = {
+    **dict.fromkeys(_ALIGNED, "align*"),
+    **dict.fromkeys(("gather", "gathered", "multline"), "matrix"),
+    **dict.fromkeys(("equation", "displaymath"), ""),
+    "dcases": "cases",
+}
+_UNCHANGED = ("cases", "array", "matrix", "bmatrix", "pmatrix", "vmatrix", "Bmatrix", "Vmatrix")
+_BEGINS = re.compile(rf"\\begin\{{({'|'.join(_LAYOUTS)})\*?\}}(?:\[[tbc]\]|\{{\d+\}})?")
+_ENDS = re.compile(rf"\\end\{{({'|'.join(_LAYOUTS)})\*?\}}")
+_LABEL = re.compile(r"\\label\{[^{}]*\}")
+_WORDS_WITH_MARKUP = re.compile(r"\\(?:text[a-z]*|[fhm]box)\s*\{(?:[^{}]|\{[^{}]*\})*[<&]")
 # Code keeps its dollars. As in Pandoc, an opening $ has no space after it, a closing one none before it and no digit
 # after it, so that “$5 and $6” stays money. No formula reaches beyond the next opening delimiter of its kind: where none
 # is closed, each would be looked for to the end of the text. A delimiter after a backslash is a line break: \\[2pt].
 _FORMULA = re.compile(
     r"(?P<code>```.*?```|`[^`\n]*`)"
+    rf"|(?P<environment>(?<!\\)\\begin(?P<name>\{{(?:{'|'.join((*_LAYOUTS, *_UNCHANGED))})\*?\}})"
+    r"(?:(?!\\begin(?P=name)).)+?\\end(?P=name))"
     r"|\$\$(?P<display>[^$]+)\$\$"
     r"|(?<!\\)\\\[(?P<bracketed>(?:(?!(?<!\\)\\[\[\]]).)+)\\\]"
     r"|(?<!\\)\\\((?P<parenthesized>(?:(?!(?<!\\)\\[()]).)+)\\\)"
     r"|(?<![\\$])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\d$])",
     re.DOTALL,
 )
+_ON_LINES_OF_THEIR_OWN = ("environment", "display", "bracketed")
+_KINDS = ("code", *_ON_LINES_OF_THEIR_OWN, "parenthesized", "inline")
 _TAGS = {
     *("math", "mi", "mn", "mo", "ms", "mtext", "mspace", "mrow", "mfrac", "msqrt", "mroot", "mstyle", "merror"),
     *("mpadded", "mphantom", "menclose", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts"),
@@ -42,8 +60,8 @@ _ATTRIBUTES = {
 def with_formulas(text: str, render: Callable[[str], str]) -> str:
     """Render a text by `render`, with its formulas as MathML; what is not LaTeX, or too long, stays as typed.
 
-    Formulas are `$…$` and `\\(…\\)` within a line of text, `$$…$$` and `\\[…\\]` on a line of their own. A text without any is
-    rendered as it is.
+    Formulas are `$…$` and `\\(…\\)` within a line of text, `$$…$$`, `\\[…\\]` and environments such as `align` on a line of
+    their own. A text without any is rendered as it is.
     """
     mark = secrets.token_hex(8)  # letters and digits alone, which no renderer changes and no text can foresee
     formulas: list[SafeString] = []
@@ -51,14 +69,17 @@ def with_formulas(text: str, render: Callable[[str], str]) -> str:
 
     def keep(found: re.Match[str]) -> str:
         nonlocal left
-        kind = str(found.lastgroup)
-        if kind == "code" or len(found[0]) > left:
+        kind = next(name for name in _KINDS if found[name] is not None)
+        if kind == "code":
             return found[0]
-        left -= len(found[0])
-        formula = to_mathml(found[kind], is_display=kind in ("display", "bracketed"))
-        if formula is None:
-            return found[0]
-        formulas.append(formula)
+        formula = None
+        if len(found[0]) <= left:
+            left -= len(found[0])
+            formula = to_mathml(found[kind], is_display=kind in _ON_LINES_OF_THEIR_OWN)
+        if formula is None and (kind not in _ON_LINES_OF_THEIR_OWN or "\\" not in found[0]):
+            return found[0]  # it may be money
+        # Markdown would take one of two backslashes away.
+        formulas.append(formula or format_html('<span class="preserve">{}</span>', found[0]))
         return f"{mark}x{len(formulas) - 1}x"
 
     marked = _FORMULA.sub(keep, text)
@@ -75,13 +96,24 @@ def to_mathml(latex: str, *, is_display: bool = False) -> SafeString | None:
     from latex2mathml.converter import convert  # most studies have no formulas, and it takes a tenth of a second
 
     # The converter writes the words of \text as they are, tags included.
-    if len(latex) > LONGEST or ("\\text" in latex and re.search("[<&]", latex)):
+    if len(latex) > LONGEST or _WORDS_WITH_MARKUP.search(latex):
         return None
     try:
-        html = convert(latex, display="block" if is_display else "inline")
+        html = convert(_in_known_layouts(latex), display="block" if is_display else "inline")
     except Exception:  # of many kinds, for what is no LaTeX or nested too deeply
         return None
     cleaned = nh3.clean(html, tags=_TAGS, attributes=_ATTRIBUTES)
     if not cleaned.startswith("<math"):
         return None
     return format_html('<math alttext="{}"', latex.strip()) + mark_safe(cleaned.removeprefix("<math"))  # noqa: S308  # nh3 has cleaned it
+
+
+def _in_known_layouts(latex: str) -> str:
+    """Replace environments by those that the converter lays out in the same way, and drop labels."""
+
+    def change(found: re.Match[str], mark: str, group: str) -> str:
+        layout = _LAYOUTS[found[1]]
+        return f"\\{mark}{{{layout}}}" if layout else group
+
+    begun = _BEGINS.sub(lambda found: change(found, "begin", "{"), _LABEL.sub("", latex))
+    return _ENDS.sub(lambda found: change(found, "end", "}"), begun)

@@ -1,6 +1,8 @@
 """LaTeX in texts: shown as formulas where a study says so, and harmless whatever is in it."""
 
 import re
+from html import unescape
+from time import process_time
 
 import pytest
 from django.utils.html import conditional_escape
@@ -25,6 +27,13 @@ def formulas(html: str) -> list[str]:
         ("$$\\sum_{i=1}^n i$$", ["\\sum_{i=1}^n i"]),
         ("$$\na\n$$", ["a"]),
         ("\\[\\begin{matrix}a\\\\[2pt]b\\end{matrix}\\]", ["\\begin{matrix}a\\\\[2pt]b\\end{matrix}"]),
+        (
+            "so\n\\begin{align*}\na &= b \\\\\nc &= d\n\\end{align*}\n",
+            ["\\begin{align*}\na &amp;= b \\\\\nc &amp;= d\n\\end{align*}"],
+        ),
+        ("\\begin{gather}a\\end{gather} \\begin{gather}b", ["\\begin{gather}a\\end{gather}"]),
+        ("\\begin{align}a \\begin{align}b\\end{align}", ["\\begin{align}b\\end{align}"]),
+        ("`\\begin{align}a\\end{align}` \\begin{itemize}b\\end{itemize}", []),
         ("an open \\( and \\(x\\)", ["x"]),
         ("$x$, $y$ and $z$", ["x", "y", "z"]),
         ("It costs $5 and $6.", []),
@@ -46,6 +55,57 @@ def test_a_formula_is_mathml_within_the_escaped_text() -> None:
     assert "<mfrac>" in html
     assert 'display="inline"' in html
     assert 'display="block"' in shown_text("$$x$$", math=True)
+
+
+ROWS = "a &= b \\\\ c &= d"
+
+
+@pytest.mark.parametrize(
+    ("latex", "cells"),
+    [
+        *(
+            (f"\\begin{{{name}}}{ROWS}\\end{{{name}}}", 4)
+            for name in ("align", "align*", "aligned", "flalign", "eqnarray*")
+        ),
+        (f"\\begin{{alignat}}{{2}}{ROWS}\\end{{alignat}}", 4),
+        (f"$$\\begin{{aligned}}[t]{ROWS}\\end{{aligned}}$$", 4),
+        (f"\\begin{{equation}}\\label{{eq}}\\begin{{split}}{ROWS}\\end{{split}}\\end{{equation}}", 4),
+        ("\\begin{align}a &= b && \\text{as said} \\\\ c &= d\\end{align}", 6),
+        *((f"\\begin{{{name}}}a \\\\ b\\end{{{name}}}", 2) for name in ("gather", "gathered", "multline*")),
+    ],
+)
+def test_an_environment_is_laid_out_in_its_rows_without_numbers_of_its_own(latex: str, cells: int) -> None:
+    html = shown_text(latex, rendered=True, math=True)
+    assert (html.count("<mtr>"), html.count("<mtd>")) == (2, cells)
+    assert not set(unescape(re.sub("<[^>]*>", " ", html))) & set("&\\(")
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        "\\begin{align}\\text{a {b} < b} \\\\ c\\end{align}",
+        f"\\begin{{align}}{'x' * LONGEST} \\\\ c\\end{{align}}",
+        "$$\\left( a \\\\ b$$",
+        "\\[\\left( a \\\\ b\\]",
+    ],
+    ids=["markup", "long", "dollars", "brackets"],
+)
+def test_a_block_that_cannot_be_shown_keeps_its_line_breaks_in_markdown(latex: str) -> None:
+    html = shown_text(f"*so*: {latex}", rendered=True, math=True)
+    assert "<em>so</em>" in html
+    assert unescape(re.sub("<[^>]*>", "", html)).strip() == f"so: {latex}"
+
+
+def test_environments_that_never_end_take_linear_time() -> None:
+    def seconds(text: str) -> float:
+        before = process_time()
+        assert formulas(shown_text(text, math=True)) == []
+        return process_time() - before
+
+    unit = "\\begin{align} x \\begin{gather} y \\begin{matrix*} "
+    assert seconds(unit * 4000) < 30 * max(
+        seconds(unit * 400), 0.01
+    )  # ten times as long; a hundred times were quadratic
 
 
 def test_without_the_setting_a_text_is_shown_as_typed() -> None:
