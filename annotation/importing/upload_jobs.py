@@ -18,7 +18,8 @@ from django.utils.module_loading import import_string
 from django_tasks import task
 
 from annotation.core.errors import AnnotationError, BadFile, BadLine
-from annotation.core.files.sent_files import DATA_FILES, Joined, is_zip, join, read_sent, unpack
+from annotation.core.files.file_bounds import bound_of_upload
+from annotation.core.files.sent_files import DATA_FILES, Joined, is_packed, is_zip, join, read_sent, unpack
 from annotation.core.tasks import progress
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.task_queue import UNDER_WAY as TASK_UNDER_WAY
@@ -30,7 +31,7 @@ from annotation.models import Study, Upload
 log = logging.getLogger(__name__)
 Status = Upload.Status
 UNDER_WAY = (Status.QUEUED, Status.RUNNING)
-SMALL = 128 * 1024  # bytes; read at once, by the process that takes it in
+SMALL = 128 * 1024  # bytes of text; read at once, by the process that takes it in
 MOST_KEPT = 20  # uploads of a study that the page lists
 GRACE = timedelta(minutes=1)  # until a small file that no process has begun to read is queued
 ABANDONED_AFTER = timedelta(hours=1)  # a folder without a row: its process ended between the two
@@ -51,7 +52,7 @@ def _uploads() -> Path:
 def take_in(
     *, study: Study, kind: str, files: Sequence[File[bytes]], options: Mapping[str, str], by: User | None = None
 ) -> Upload:
-    """Keep files, and queue the reading of them into a study; small ones are read before this returns.
+    """Keep files, and queue the reading of them into a study; small texts are read before this returns.
 
     files   : of one data set, or one ZIP archive of a folder
     options : of `read_upload`
@@ -67,7 +68,7 @@ def take_in(
             upload.size += _keep(file, folder / _name(place, file), settings.UPLOAD_MAX_BYTES - upload.size)
         with transaction.atomic():
             upload.save()
-            if queued := upload.size > SMALL or kind in WHOLE:
+            if queued := upload.size > SMALL or kind in WHOLE or any(map(is_packed, upload.names)):
                 read_files.enqueue(upload.pk)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
@@ -151,14 +152,15 @@ def _files(upload: Upload) -> list[Path]:
 def _joined(upload: Upload, files: list[Path]) -> Joined:
     """Return the bytes of an upload's files; those of several together, and of an archive."""
     folder, most = folder_of(upload), UNPACKED * settings.UPLOAD_MAX_BYTES
+    bound = bound_of_upload(upload.kind, settings.UPLOAD_MAX_ROWS)
     if len(files) > 1:
-        return join(list(zip(files, upload.names, strict=True)), upload.name, most=most)
+        return join(list(zip(files, upload.names, strict=True)), upload.name, most=most, bound=bound)
     if not is_zip(upload.names[0]):
-        return read_sent(files[0], upload.names[0], most=most)
+        return read_sent(files[0], upload.names[0], most=most, bound=bound)
     unpacked = folder / "unpacked"
     shutil.rmtree(unpacked, ignore_errors=True)  # of a process that has ended
     unpack(files[0], unpacked, upload.names[0], most=most)
-    return read_sent(unpacked, upload.names[0], most=most)
+    return read_sent(unpacked, upload.names[0], most=most, bound=bound)
 
 
 def _finish(upload: Upload, status: str, message: str, bad_lines: Sequence[tuple[int, str]] = ()) -> None:

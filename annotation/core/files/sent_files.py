@@ -13,8 +13,9 @@ from pathlib import Path, PurePosixPath
 from django.conf import settings
 
 from annotation.core.errors import AnnotationError, BadFile, BadLine
+from annotation.core.files.file_bounds import Bound
 from annotation.core.files.lines import is_csv, is_json_array, read_json_array, refuse
-from annotation.core.files.parquet import as_json_lines
+from annotation.core.files.parquet import FORMS, as_json_lines
 
 DATA_FILES = (".jsonl", ".json", ".parquet", ".arrow")
 # What the library `datasets` writes beside the rows.
@@ -49,14 +50,15 @@ class Joined:
         return BadLine(line.number - before, f"{name}: {line.reason}")
 
 
-def read_sent(path: Path, name: str, *, most: int) -> Joined:
+def read_sent(path: Path, name: str, *, most: int, bound: Bound) -> Joined:
     """Read a file, or the data files of a folder in the order of their names; rows of Parquet and Arrow become JSON Lines.
 
-    most : bytes that all of it may take
+    most  : bytes that all of it may take
+    bound : on the rows of each Parquet or Arrow file
     Raises: AnnotationError if it can't be read or is too large; BadFile.
     """
     if not path.is_dir():
-        return Joined(as_json_lines(_bytes_of(path, name, most), name, most=most), name)
+        return Joined(_rows_of(path, name, most, bound), name)
     files = sorted(
         one
         for one in path.rglob("*")
@@ -64,10 +66,10 @@ def read_sent(path: Path, name: str, *, most: int) -> Joined:
     )
     if not files:
         raise AnnotationError(f"{name} holds no file that ends with {', '.join(DATA_FILES)}")
-    return join([(file, file.relative_to(path).as_posix()) for file in files], name, most=most)
+    return join([(file, file.relative_to(path).as_posix()) for file in files], name, most=most, bound=bound)
 
 
-def join(files: Sequence[tuple[Path, str]], name: str, *, most: int) -> Joined:
+def join(files: Sequence[tuple[Path, str]], name: str, *, most: int, bound: Bound) -> Joined:
     """Read several files, given with their names, as one of JSON Lines. Arguments and errors as of `read_sent`."""
     parts: list[bytes] = []
     starts: list[tuple[int, str]] = []
@@ -75,7 +77,7 @@ def join(files: Sequence[tuple[Path, str]], name: str, *, most: int) -> Joined:
     for path, own in files:
         if is_csv(own):
             raise AnnotationError(f"{own} is CSV: several files are read together as JSON Lines, JSON or Parquet alone")
-        data = as_json_lines(_bytes_of(path, own, most), own, most=most)
+        data = _rows_of(path, own, most, bound)
         data = (_as_lines(data, own) if is_json_array(data) else data).rstrip(b"\r\n") + b"\n"
         starts.append((lines, own))
         parts.append(data)
@@ -86,15 +88,13 @@ def join(files: Sequence[tuple[Path, str]], name: str, *, most: int) -> Joined:
     return Joined(b"".join(parts), name, starts)
 
 
-def _bytes_of(path: Path, name: str, most: int) -> bytes:
+def _rows_of(path: Path, name: str, most: int, bound: Bound) -> bytes:
     try:
-        with path.open("rb") as file:
-            data = file.read(most + 1)
+        if path.stat().st_size > most:
+            raise _too_large(name, most)
+        return as_json_lines(path, name, most=most, bound=bound) if path.suffix.lower() in FORMS else path.read_bytes()
     except OSError as error:
         raise AnnotationError(f"{name} can't be read: {error.strerror}") from None
-    if len(data) > most:
-        raise _too_large(name, most)
-    return data
 
 
 def _too_large(name: str, most: int) -> AnnotationError:
@@ -115,6 +115,11 @@ def _as_lines(data: bytes, name: str) -> bytes:
 def is_zip(name: str) -> bool:
     """Tell whether a file's name ends with .zip."""
     return name.lower().endswith(".zip")
+
+
+def is_packed(name: str) -> bool:
+    """Tell whether a file may unpack to far more than its size."""
+    return is_zip(name) or PurePosixPath(name).suffix.lower() in FORMS
 
 
 def unpack(archive: Path, folder: Path, name: str, *, most: int) -> None:

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
 
 from annotation.core.errors import AnnotationError
-from annotation.core.files.file_bounds import MOST_BYTES
+from annotation.core.files.file_bounds import FOR_COMMANDS, MOST_BYTES
 from annotation.core.files.sent_files import join, read_sent
 from annotation.core.system_checks import database_problems, refuse_on, unapplied_migrations
 from annotation.members.audit import audited_command
@@ -105,7 +105,7 @@ def read_file(path: str) -> tuple[bytes, str]:
 
     Raises: AnnotationError when it can't be read, or is too large; BadFile.
     """
-    return read_sent(Path(path), path, most=MOST_BYTES).data, Path(path).name
+    return read_sent(Path(path), path, most=MOST_BYTES, bound=FOR_COMMANDS).data, Path(path).name
 
 
 @contextmanager
@@ -115,9 +115,9 @@ def read_files(paths: Sequence[str]) -> Iterator[tuple[bytes, str]]:
     Raises: AnnotationError when they can't be read, or are too large; BadFile.
     """
     if len(paths) == 1:
-        joined = read_sent(Path(paths[0]), paths[0], most=MOST_BYTES)
+        joined = read_sent(Path(paths[0]), paths[0], most=MOST_BYTES, bound=FOR_COMMANDS)
     else:
-        joined = join([(Path(path), path) for path in paths], paths[0], most=MOST_BYTES)
+        joined = join([(Path(path), path) for path in paths], paths[0], most=MOST_BYTES, bound=FOR_COMMANDS)
     with joined.own_lines():
         yield joined.data, Path(paths[0]).name
 

@@ -61,6 +61,13 @@ def send(study: Study, **contents: bytes) -> Upload:
     return take_in(study=study, kind="study", files=files(**contents), options=OPTIONS)
 
 
+def send_and_work(study: Study, **contents: bytes) -> Upload:
+    upload = send(study, **contents)
+    work()
+    upload.refresh_from_db()
+    return upload
+
+
 OPTIONS = {"dataset": "", "system_1": "", "system_2": ""}
 
 
@@ -80,6 +87,15 @@ def work() -> None:
 
 def left(study: Study) -> list[Path]:
     return list(upload_jobs._uploads().glob("*"))  # the folder that must be empty
+
+
+@pytest.mark.parametrize("name", ["file_parquet", "file_arrow", "file_zip"])
+def test_a_small_file_that_may_unpack_to_any_size_is_left_to_the_worker(
+    study: Study, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for reader in ("read_sent", "unpack"):
+        monkeypatch.setattr(upload_jobs, reader, lambda *_, **__: pytest.fail("read by the web process"))
+    assert send(study, **{name: b"small"}).status == Upload.Status.QUEUED
 
 
 @pytest.mark.slow
@@ -262,7 +278,7 @@ SECOND = json.dumps([study_line("c"), study_line("d")], indent=1).encode()
     ],
 )
 def test_a_data_set_of_several_files_is_read_as_one(study: Study, contents: dict[str, bytes]) -> None:
-    assert send(study, **contents).status == "done"
+    assert send_and_work(study, **contents).status == "done"
     assert list(study.instances.values_list("instance_id", flat=True)) == ["a", "b", "c", "d"]
 
 
@@ -298,7 +314,7 @@ def test_a_bad_archive_is_refused_and_leaves_nothing(
 ) -> None:
     settings.UPLOAD_MAX_BYTES = 2**20
     before: Sequence[Path] = sorted(tmp_path.iterdir())
-    upload = send(study, f_zip=packed)
+    upload = send_and_work(study, f_zip=packed)
     assert told in upload.message
     assert (left(study), study.instances.count()) == ([], 0)
     assert sorted(one for one in tmp_path.iterdir() if one.name != "data") == [
@@ -311,8 +327,8 @@ def test_an_archive_leaves_the_disk_the_space_that_votes_need(
 ) -> None:
     free = settings.LEAST_FREE_BYTES + len(LINES)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=free))
-    assert send(study, f_zip=archive(("f.jsonl", LINES))).status == "done"
-    assert "more than the disk has room for" in send(study, f_zip=archive(("f.jsonl", LINES + b"\n"))).message
+    assert send_and_work(study, f_zip=archive(("f.jsonl", LINES))).status == "done"
+    assert "more than the disk has room for" in send_and_work(study, f_zip=archive(("f.jsonl", LINES + b"\n"))).message
     assert left(study) == []
 
 

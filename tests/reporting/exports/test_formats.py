@@ -8,7 +8,6 @@ import tracemalloc
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.core.errors import BadFile
-from annotation.core.files import parquet
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.parquet import as_json_lines, write_parquet
 from annotation.core.files.sent_files import read_sent
 from annotation.core.files.spreadsheet import restore
@@ -95,7 +94,7 @@ def test_all_formats_hold_the_same_rows_fields_and_types(folder: Path, kind: str
 
 
 def in_jsonl_of_parquet(path: Path) -> list[dict[str, Any]]:
-    data = as_json_lines(path.read_bytes(), path.name, most=10**9)
+    data = as_json_lines(path, path.name, most=10**9, bound=FOR_COMMANDS)
     return [json.loads(line) for line in data.splitlines()]
 
 
@@ -172,44 +171,42 @@ def test_parquet_and_arrow_of_elsewhere_are_read_as_json_lines(tmp_path: Path) -
         stream.write_table(table)
     for file in sorted(tmp_path.iterdir()):
         data = file.read_bytes()
-        joined = read_sent(file, file.name, most=2**20)
+        joined = read_sent(file, file.name, most=2**20, bound=FOR_COMMANDS)
         study, _ = import_study(data=joined.data, name=joined.name, slug=file.suffix[1:])
         assert next(text_rows(study))["generations"] == {"x": ["1", "2"], "y": ["3", "4"]}
-        with pytest.raises(BadFile, match="not a file of"):
-            as_json_lines(data[: len(data) // 2], file.name, most=2**20)
         with pytest.raises(BadFile, match="more than 0 MB"):
-            as_json_lines(data, file.name, most=3)
+            as_json_lines(file, file.name, most=3, bound=FOR_COMMANDS)
+        with pytest.raises(BadFile, match="more than 0 rows"):
+            as_json_lines(file, file.name, most=2**20, bound=Bound(0))
+        file.write_bytes(data[: len(data) // 2])
+        with pytest.raises(BadFile, match="not a readable"):
+            as_json_lines(file, file.name, most=2**20, bound=FOR_COMMANDS)
+
+
+def write_repeated_text(path: Path, text: str, rows: int) -> None:
+    """Write many rows of one text, which takes its room once in the file."""
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([text]))
+    pq.write_table(pa.table({"source": column}), path, compression="zstd")
 
 
 @pytest.mark.slow
 def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "study.parquet"
-    text = pa.array(["x" * 2**20])
-    pq.write_table(pa.table({"source": pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), text)}), path)
-    assert path.stat().st_size < 100_000
-    told = "unpacks to far more than 1 MB" if sys.platform == "linux" else "more than 1 MB"
-    with pytest.raises(BadFile, match=told):
-        as_json_lines(path.read_bytes(), path.name, most=2**20)
-
-
-def test_files_that_are_read_at_once_leave_no_bound_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, reading, go_on = resource.getrlimit(resource.RLIMIT_AS), Event(), Event()
-
-    def lines_of(data: bytes, *_: object) -> bytes:
-        if data == b"second":
-            reading.set()
-            go_on.wait()
-        else:
-            second.start()
-            reading.wait(0.1)  # it has to wait for its turn
-        return b""
-
-    monkeypatch.setattr(parquet, "_lines_of", lines_of)
-    second = Thread(target=as_json_lines, args=(b"second", "a.parquet"), kwargs={"most": 1})
-    as_json_lines(b"first", "a.parquet", most=1)
-    go_on.set()
-    second.join()
+    path, before = tmp_path / "study.parquet", resource.getrlimit(resource.RLIMIT_AS)
+    write_repeated_text(path, "x" * 2**21, 1000)
+    assert path.stat().st_size < 200_000
+    with pytest.raises(BadFile, match="more than 1 MB"):
+        as_json_lines(path, path.name, most=2**20, bound=FOR_COMMANDS)
     assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def test_a_small_file_of_millions_of_rows_is_refused_by_the_number_that_it_states(tmp_path: Path) -> None:
+    path = tmp_path / "study.parquet"
+    write_repeated_text(path, "word", 3_000_000)
+    assert path.stat().st_size < 50_000
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with pytest.raises(BadFile, match="more than 250,000 rows"):
+        as_json_lines(path, path.name, most=2**28, bound=Bound(250_000))
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before.ru_utime < 3  # reading it takes 20
 
 
 def test_without_pyarrow_the_extra_is_named(

@@ -1,0 +1,87 @@
+"""Print the rows of a Parquet file, or of a stream of Arrow's, as JSON Lines.
+
+usage: arrow_rows.py FILE parquet|arrow MOST_BYTES MOST_ROWS
+
+A program of its own, which needs nothing of Django's: a file of some kilobytes may unpack to any size, or end the process that
+reads it.
+"""
+
+import json
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+# Exit codes.
+UNREADABLE, TOO_MANY_ROWS, TOO_MUCH_TEXT = 3, 4, 5
+BATCH = 1000  # rows in memory at once
+MEMORY = 2**30  # bytes, beside what the rows of the file may take
+
+
+def main(path: str, form: str, most_bytes: int, most_rows: int) -> int:
+    """Print the rows; return the exit code."""
+    size = Path(path).stat().st_size
+    if sys.platform == "linux":
+        limit = min(4 * most_bytes, 200 * size) + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    import pyarrow
+
+    rows = written = 0
+    try:
+        schema, total, batches = open_parquet(path) if form == "parquet" else open_arrow(path)
+        if total > most_rows:
+            return TOO_MANY_ROWS
+        readers = [reader_of(field) for field in schema]
+        for batch in batches:
+            rows += batch.num_rows
+            if rows > most_rows:
+                return TOO_MANY_ROWS
+            for start in range(0, batch.num_rows, BATCH):
+                for row in batch.slice(start, BATCH).to_pylist():
+                    values = {name: read(value) for read, (name, value) in zip(readers, row.items(), strict=True)}
+                    written += sys.stdout.buffer.write(
+                        json.dumps(values, ensure_ascii=False, default=str).encode() + b"\n"
+                    )
+                    if written > most_bytes:
+                        return TOO_MUCH_TEXT
+    except MemoryError:
+        return TOO_MUCH_TEXT
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        sys.stderr.write(str(error))
+        return UNREADABLE
+    return 0
+
+
+def open_parquet(path: str) -> tuple[Any, int, Iterator[Any]]:
+    """Return the schema, the number of rows that the file states, and batches of rows."""
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(path)
+    return file.schema_arrow, file.metadata.num_rows, file.iter_batches(batch_size=BATCH, use_threads=False)
+
+
+def open_arrow(path: str) -> tuple[Any, int, Iterator[Any]]:
+    """Return the schema, 0 since a stream states no number of rows, and batches of rows."""
+    from pyarrow import ipc
+
+    stream = ipc.open_stream(path)
+    return stream.schema, 0, iter(stream)
+
+
+def reader_of(field: Any) -> Callable[[Any], Any]:
+    """Return the function that reads a field's values; those of a field that holds JSON as text are parsed."""
+    if (field.metadata or {}).get(b"tandem") == b"json":
+        return lambda value: None if value is None else json.loads(value)
+    return without_null_fields
+
+
+def without_null_fields(value: Any) -> Any:
+    """Remove the null fields of objects: in these files every object has the fields of all others."""
+    if isinstance(value, dict):
+        return {name: without_null_fields(item) for name, item in value.items() if item is not None}
+    return [without_null_fields(item) for item in value] if isinstance(value, list) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
