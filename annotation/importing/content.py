@@ -1,5 +1,6 @@
 """Storing instances with their systems, generations, matchups and pairs."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -12,7 +13,14 @@ from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.lines import text_problem
 from annotation.core.markdown import is_blank
 from annotation.core.tasks.progress import STORING, report
-from annotation.importing.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
+from annotation.importing.formats.study_file import (
+    LONGEST_DATASET,
+    LONGEST_ID,
+    LONGEST_SYSTEM,
+    MOST_SYSTEMS,
+    MOST_TEXTS,
+    InstanceRow,
+)
 from annotation.models import Generation, Instance, Matchup, Pair, Study, System
 
 _CHUNK = 500
@@ -57,6 +65,8 @@ def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> 
         raise BadFile(name, bad)
     known = _existing(study, rows)
     if bad := [BadLine(row.number, problem) for row in rows if (problem := _contradiction(row, known))]:
+        raise BadFile(name, bad)
+    if bad := _too_many(rows, known):
         raise BadFile(name, bad)
     fresh = [row for row in rows if row.instance_id not in known.instances]
     there = [row for row in rows if row.instance_id in known.instances]
@@ -154,6 +164,23 @@ def _contradiction(row: InstanceRow, known: _Existing) -> str | None:
     if not differing:
         return None
     return f"instance {row.instance_id!r} is in the study already with other {', '.join(differing)}"
+
+
+def _too_many(rows: Sequence[InstanceRow], known: _Existing) -> list[BadLine]:
+    """List the rows whose instance would have more systems or texts than a study file may hold, as it is exported."""
+    systems = Counter(instance for instance, _ in known.texts)
+    bad = []
+    for row in rows:
+        instance = known.instances.get(row.instance_id)
+        number = len(_new_systems(row, known)) + (systems[instance.pk] if instance else 0)
+        if number > MOST_SYSTEMS:
+            bad.append(BadLine(row.number, f"generations of {number} systems; at most {MOST_SYSTEMS} are taken"))
+        bad += [
+            BadLine(row.number, f"system {system!r} has {len(texts)} texts; at most {MOST_TEXTS} are taken")
+            for system, texts in row.generations.items()
+            if len(texts) > MOST_TEXTS
+        ]
+    return bad
 
 
 def _same(stored: object, given: object) -> bool:

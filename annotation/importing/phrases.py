@@ -274,6 +274,7 @@ KINDS = (
     gettext_noop("rows"),
     gettext_noop("texts"),
     gettext_noop("values of metadata"),
+    gettext_noop("matchups of two systems"),
     gettext_noop("tables"),
     gettext_noop("comparisons"),
     gettext_noop("outputs"),

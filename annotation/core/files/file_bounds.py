@@ -7,6 +7,7 @@ from annotation.core.files.lines import MOST_LINES, count_rows, is_json_array
 
 MOST_BYTES = 1024 * 1024 * 1024
 METADATA_PER_ROW = 20  # values: an empty list takes three bytes in a file, and thirty times that in memory
+MATCHUPS_PER_ROW = 25  # a text of an instance with 50 systems is in 49 of them, each of two texts
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Bound:
     def refuse_metadata(self, name: str, values: int) -> None:
         """Raise `BadFile` if there are too many values of metadata, at any depth."""
         self.refuse_more(name, values, "values of metadata", each=METADATA_PER_ROW)
+
+    def refuse_matchups(self, name: str, matchups: int) -> None:
+        """Raise `BadFile` if there are too many matchups, which grow with the square of an instance's systems."""
+        self.refuse_more(name, matchups, "matchups of two systems", each=MATCHUPS_PER_ROW)
 
     def refuse_rows(self, data: bytes, name: str) -> None:
         """Raise `BadFile` if there are too many rows; those of a JSON array are counted while they are read."""

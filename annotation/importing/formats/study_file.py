@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import comb
 from typing import Any
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
@@ -19,7 +20,7 @@ LONGEST_SYSTEM = 200
 LONGEST_WHY = 2000  # characters; shown to raters
 MOST_PROBLEMS = 50  # of one line
 MOST_TEXTS = 1000  # of one system on one instance: similarity compares all of them
-MOST_SYSTEMS = 50  # 50 systems make 1,225 configurations
+MOST_SYSTEMS = 500  # on one instance; their matchups have a bound of their own
 _KNOWN = {"instance_id", "dataset", "source", "generations", "gold", "metadata"}
 _CHECKED = {"instance_id", "dataset", "source", "generations"}  # texts with a check of their own
 _SYSTEM_COLUMN = re.compile(r"(?P<system>.+)/(?P<index>[1-9][0-9]{0,3})")
@@ -51,13 +52,13 @@ def parse_study_file(
 
     dataset      : of lines without one
     sources_only : lines have no generations, which are sampled later
-    bound        : of texts, and of values of metadata
+    bound        : of texts, values of metadata, and matchups
     Raises: BadFile listing the bad lines.
     """
     records, bad = _records(data, name, sources_only=sources_only)
     rows: list[InstanceRow] = []
     first_seen: dict[str, int] = {}
-    texts = values = 0
+    texts = values = matchups = 0
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
@@ -76,6 +77,8 @@ def parse_study_file(
             bound.refuse_more(name, texts, "texts")
             values += count_values(rows[-1].metadata)
             bound.refuse_metadata(name, values)
+            matchups += comb(len(rows[-1].generations), 2)
+            bound.refuse_matchups(name, matchups)
     if not rows and not bad:
         bad.append(BadLine(1, "the file holds no instance"))
     lines.refuse(name, bad)
@@ -127,17 +130,18 @@ def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[str
         ]
     if "generations" not in record:
         return [*found, "generations is missing"]
-    problems = _generation_problems(record["generations"])
+    is_exported = record.keys() >= _KNOWN  # also while systems are still being sampled
+    problems = _generation_problems(record["generations"], least=0 if is_exported else 2)
     return found + problems + ([] if problems else _gold_problems(record.get("gold"), set(record["generations"])))
 
 
-def _generation_problems(generations: object) -> list[str]:
+def _generation_problems(generations: object, *, least: int) -> list[str]:
     if not isinstance(generations, dict):
         return ["generations is not a JSON object of system → list of texts"]
     found = []
     if len(generations) > MOST_SYSTEMS:
         return [f"generations of {len(generations)} systems; at most {MOST_SYSTEMS} are taken"]
-    if len(generations) < 2:
+    if len(generations) < least:
         found.append(f"generations of {len(generations)} system(s); two or more are needed")
     for system, texts in generations.items():
         if problem := text_problem(system, longest=LONGEST_SYSTEM):

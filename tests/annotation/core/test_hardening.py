@@ -16,6 +16,7 @@ from rest_framework.authtoken.models import TokenProxy
 
 from annotation.allocation.claims import claim_hit
 from annotation.core.errors import MOST_BAD_LINES, AnnotationError, AssignmentClosed, BadFile, BadLine
+from annotation.core.files.file_bounds import Bound
 from annotation.core.files.lines import read_csv, read_json_lines
 from annotation.core.http import client_ip
 from annotation.importing.formats.study_file import MOST_SYSTEMS, parse_study_file
@@ -155,6 +156,18 @@ def test_too_many_systems_are_refused() -> None:
     line = {"instance_id": "a", "source": "s", "generations": generations}
     with pytest.raises(BadFile, match=f"at most {MOST_SYSTEMS} are taken"):
         parse_study_file(json.dumps(line).encode(), "f.jsonl")
+
+
+def test_too_many_matchups_are_refused() -> None:
+    # A file of 54 texts may make 25 * 54 = 1,350 matchups; 52 systems make 1,326, and 53 make 1,378.
+    lines = [
+        {"instance_id": "a", "source": "s", "generations": {f"s{number}": ["text"] for number in range(systems)}}
+        for systems in (52, 53)
+    ]
+    fits, exceeds = (json.dumps(line).encode() for line in lines)
+    assert len(parse_study_file(fits, "f.jsonl", bound=Bound(54))) == 1
+    with pytest.raises(BadFile, match="matchups"):
+        parse_study_file(exceeds, "f.jsonl", bound=Bound(54))
 
 
 @pytest.mark.slow

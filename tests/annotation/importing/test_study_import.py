@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from annotation.core.errors import AnnotationError, BadFile
+from annotation.importing import content
 from annotation.importing.content import StoredInstances, store_instances
+from annotation.importing.formats import study_file
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.study_files import import_study, summary
 from annotation.models import Generation, ImportRecord, Instance, Matchup, Pair, Study, System
@@ -52,6 +54,20 @@ def test_unequal_counts_make_as_many_pairs_as_the_smaller_and_lose_no_text() -> 
 
     assert list(Pair.objects.values_list("generation_a__text", "generation_b__text")) == [("1", "4"), ("2", "5")]
     assert Generation.objects.count() == 5
+
+
+def test_an_instance_takes_no_more_systems_than_its_export_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (content, study_file):
+        monkeypatch.setattr(module, "MOST_SYSTEMS", 3)
+        monkeypatch.setattr(module, "MOST_TEXTS", 2)
+    study, _ = load(study_line("i", generations={"a": ["1"], "b": ["2"]}))
+    load(study_line("i", generations={"b": ["2"], "c": ["3"]}))
+    with pytest.raises(BadFile, match="generations of 4 systems; at most 3"):
+        load(study_line("i", generations={"a": ["1"], "d": ["4"]}))
+    many = InstanceRow(1, "j", "d", "Source.", {"a": ["1", "2", "3"], "b": ["1"]})
+    with pytest.raises(BadFile, match="has 3 texts; at most 2"):
+        store_instances(study=study, rows=[many], name="other form")
+    assert Generation.objects.count() == 3
 
 
 def test_three_systems_make_three_matchups() -> None:

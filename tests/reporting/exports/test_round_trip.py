@@ -11,13 +11,17 @@ import pytest
 from django.core.management import call_command
 
 from annotation.core.errors import BadFile
-from annotation.models import Annotator, Assignment
+from annotation.importing.generations import store_generations
+from annotation.importing.rating_files import import_votes
+from annotation.importing.study_files import import_study
+from annotation.models import Annotator, Assignment, Matchup, Study
 from judging.importing.columns import JUDGMENT_COLUMNS
 from judging.importing.services import import_judgments
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
+from reporting.exports.content_rows import text_rows
 from reporting.exports.rows import rating_rows
-from tests.factories import ask_more
+from tests.factories import ask_more, csv_file, json_lines
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -65,6 +69,44 @@ def fill(run: JudgeRun) -> None:
         one.save()
     Judgment.objects.of_every_question().filter(run__judge__name="direct").update(judged_at=NOON)
     Judgment.objects.of_every_question().filter(status="error").update(failure="=the endpoint answered 404")
+
+
+def texts_come_back(study: Study, form: str, folder: Path) -> Study:
+    """Import a study's exported texts into a new study, and compare the rows of both."""
+    call_command("export_study", study.slug, "--what", "texts", "--format", form, "--out", str(folder))
+    file = folder / f"texts.{form}"
+    copy, _ = import_study(data=file.read_bytes(), name=file.name, slug="copy-of-texts")
+    assert list(text_rows(copy)) == list(text_rows(study))
+    return copy
+
+
+@pytest.mark.any_engine
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_texts_of_59_systems_come_back(form: str, tmp_path: Path) -> None:
+    others = [f"system {number}" for number in range(1, 59)]
+    votes = [
+        {"id": number, "prompt": 8, "left": "system 0", "right": other, "worker": "w", "winner": "left"}
+        for number, other in enumerate(others)
+    ]
+    texts = [
+        {"id": number, "text": "Prompt.", "result_x": "one", "result_y": other} for number, other in enumerate(others)
+    ]
+    study, _, _ = import_votes(
+        data=csv_file(votes), name="v.csv", texts=json_lines(texts), texts_name="t.jsonl", slug="votes", dataset="d"
+    )
+    assert texts_come_back(study, form, tmp_path).systems.count() == 59
+
+
+@pytest.mark.any_engine
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_texts_of_a_study_that_is_still_being_sampled_come_back(form: str, tmp_path: Path) -> None:
+    lines = [{"instance_id": name, "source": "Say it."} for name in ("none", "one", "two")]
+    study, stored = import_study(data=json_lines(lines), name="s.jsonl", slug="sampled", sources_only=True)
+    one, two = (stored.instances[name].pk for name in ("one", "two"))
+    store_generations(study=study, system="x", texts={one: ["by x"], two: ["by x", ""]}, name="x")
+    store_generations(study=study, system="y", texts={two: ["by y"]}, name="y")
+    copy = texts_come_back(study, form, tmp_path)
+    assert Matchup.objects.filter(instance__study=copy).count() == 1
 
 
 def exported(built: Built, kind: str, form: str, folder: Path) -> Path:
