@@ -24,12 +24,17 @@ def longest_allowed(params: Mapping[str, Any]) -> int:
 
 
 class CallSizes:
-    """Token counts of calls, estimated from the answers so far."""
+    """Token counts of calls, estimated from the answers so far.
+
+    price_factor : the most that the endpoint charged for a call, as a multiple of its price; at least 1
+    """
 
     def __init__(self) -> None:
+        self.price_factor = Decimal(1)
         self.known = False
         self._prompt_share = 1 / CHARACTERS  # most tokens per character so far
         self._completion = COMPLETION_TOKENS  # longest answer so far
+        self._beyond = 0  # tokens of the longest answer that its request's limit did not bound, as by xAI's reasoning
 
     def learn(self, request: Request, prompt_tokens: int | None, completion_tokens: int | None) -> None:
         """Learn from a call's token counts, unless its answer was empty."""
@@ -37,8 +42,14 @@ class CallSizes:
             return
         share = prompt_tokens / request.length
         self._prompt_share = max(self._prompt_share, share) if self.known else share
-        self._completion = max(self._completion, completion_tokens) if self.known else completion_tokens
-        self.known = True
+        longest = max(self._completion, completion_tokens) if self.known else completion_tokens
+        self.set_longest(longest)
+        self._note_beyond(completion_tokens, request.body)
+
+    def learn_price(self, billed: Decimal, listed: Decimal | None) -> None:
+        """Learn from a call what the endpoint charges, where it says so, beside what its prices say."""
+        if listed:
+            self.price_factor = max(self.price_factor, billed / listed)
 
     def learn_from_run(self, run: JudgeRun) -> None:
         """Learn from the stored answers of a run."""
@@ -46,6 +57,11 @@ class CallSizes:
         longest = used.order_by().aggregate(longest=Max("completion_tokens"))["longest"]
         if longest is not None:
             self.set_longest(longest)
+            self._note_beyond(longest, run.judge.params)
+
+    def _note_beyond(self, completion_tokens: int, params: Mapping[str, Any]) -> None:
+        if 0 < longest_allowed(params) < completion_tokens:
+            self._beyond = max(self._beyond, completion_tokens)
 
     @property
     def longest(self) -> int | None:
@@ -58,8 +74,8 @@ class CallSizes:
 
     def guess(self, request: Request) -> tuple[int, int]:
         """Return upper estimates of a call's prompt and answer tokens, from earlier answers or the request's own limit."""
-        prompt = int(self._prompt_share * request.length) + 1
-        return prompt, longest_allowed(request.body) or self._completion
+        prompt, limit = int(self._prompt_share * request.length) + 1, longest_allowed(request.body)
+        return prompt, max(limit, self._beyond) if limit else self._completion
 
 
 class Budget:
@@ -128,7 +144,7 @@ class Budget:
         if is_unknown and self._open:
             return False
         cost, least = (
-            cost_of(endpoint, prompt, tokens, batch=self.batch) or Decimal(0)
+            (cost_of(endpoint, prompt, tokens, batch=self.batch) or Decimal(0)) * self.sizes.price_factor
             for tokens in (answer, 1 if is_unknown and not taken else answer)
         )
         if taken + least > self.granted:

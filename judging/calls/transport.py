@@ -5,7 +5,7 @@ from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.requests import Request
 from judging.calls.session import FailedCall, Session
 from judging.core.errors import AccessDenied, CallFailed, CapReached, RejectedCall, RunStopped
-from judging.core.pricing import cost_of, money
+from judging.core.pricing import billed_cost, cost_of, money
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.methods import Reply
 from judging.models import Endpoint
@@ -38,7 +38,11 @@ class Transport:
         counts = (answer.prompt_tokens, answer.completion_tokens)
         self.sizes.learn(request, *counts)
         endpoint = self.budget.endpoint_for(request)
-        cost = cost_of(endpoint, *counts, cached_tokens=answer.cached_tokens, batch=self.budget.batch)
+        listed = cost_of(endpoint, *counts, cached_tokens=answer.cached_tokens, batch=self.budget.batch)
+        billed = billed_cost(endpoint, answer.billed)
+        if billed is not None:
+            self.sizes.learn_price(billed, listed)
+        cost = listed if billed is None else billed
         self.budget.settle(request.key, cost)
         progress = self.progress
         progress.cost = None if progress.cost is None or cost is None else progress.cost + cost

@@ -33,6 +33,11 @@ def cost_of(
     return ((parts[0] - saved + parts[1]) * share).quantize(PLACES)
 
 
+def billed_cost(endpoint: Endpoint, billed: Decimal | None) -> Decimal | None:
+    """Return the price that an endpoint reported for a call, in US dollars; `None` where it can't be added to its costs."""
+    return billed if endpoint.currency == "USD" else None
+
+
 def price_of(tokens: int | None, per_million: Decimal | None) -> Decimal | None:
     """Return the cost of tokens; at a price of 0 an unknown count costs 0 too."""
     if per_million is None:

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from asgiref.sync import async_to_sync, sync_to_async
 
 from judging.core.errors import BadVectors
-from judging.endpoints.chat_answers import ChatAnswer, error_in, token_count
+from judging.endpoints.chat_answers import ChatAnswer, error_in
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.credentials import check_key_env
 from judging.endpoints.rate_limiter import RateLimiter
+from judging.endpoints.reported_usage import token_count
 from judging.endpoints.retrying import RetryingClient
 from judging.endpoints.services import check_host
 from judging.models import Embedding, Endpoint

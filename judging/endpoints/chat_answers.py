@@ -9,9 +9,11 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
+from judging.endpoints.reported_usage import read_usage
 
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
 DENIED_STATUSES = frozenset({401, 402, 403})
@@ -38,6 +40,7 @@ class ChatAnswer:
     """The answer to one call; `None` for what the endpoint didn't report.
 
     cached_tokens : those of the prompt that it took from its cache of prefixes
+    billed : the call's price by the endpoint, in US dollars
     """
 
     text: str
@@ -47,6 +50,7 @@ class ChatAnswer:
     completion_tokens: int | None
     latency_ms: float | None
     cached_tokens: int = 0
+    billed: Decimal | None = None
 
 
 def storable(text: str) -> str:
@@ -171,23 +175,15 @@ def failure_of(
 
 
 def _answer(response: dict[str, Any], text: str, finish_reason: str, latency_ms: float | None) -> ChatAnswer:
-    usage = response.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    tokens = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
-    return ChatAnswer(text, finish_reason, response, *tokens, latency_ms, cached_tokens_in(usage))
-
-
-def cached_tokens_in(usage: Mapping[str, Any]) -> int:
-    """Return the prompt tokens from the cache, as OpenAI, vLLM and OpenRouter report them, or DeepSeek."""
-    details = usage.get("prompt_tokens_details")
-    told = details.get("cached_tokens") if isinstance(details, dict) else usage.get("prompt_cache_hit_tokens")
-    return token_count(told) or 0
+    usage = read_usage(response.get("usage"), is_empty=not text)
+    tokens = usage.prompt_tokens, usage.completion_tokens
+    return ChatAnswer(text, finish_reason, response, *tokens, latency_ms, usage.cached_tokens, usage.billed)
 
 
 def _charged(response: dict[str, Any], latency_ms: float | None) -> ChatAnswer | None:
     """Return a response without an answer as a `ChatAnswer`, if the endpoint counted tokens for it."""
     answer = _answer(response, "", UNUSABLE, latency_ms)
-    return answer if answer.prompt_tokens or answer.completion_tokens else None
+    return answer if answer.prompt_tokens or answer.completion_tokens or answer.billed else None
 
 
 def not_a_completion(content: str) -> TransientFailure:
@@ -220,12 +216,3 @@ def scrub_json(value: Any, scrub: Scrub) -> Any:
 def one_line(text: str, length: int) -> str:
     """Return the start of a text on one line."""
     return " ".join(text.split())[:length]
-
-
-def token_count(value: object) -> int | None:
-    """Return a token count, also if it was sent as a string or a float; `None` for anything else."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11:
-        value = int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None

@@ -33,6 +33,10 @@ class Behaviour:
     text          : one answer for everything, in place of an answer that fits the question
     rules         : pairs of a regular expression on the last message and the answer to what it matches
     confidence    : probability of the answer's own token where log-probabilities are asked for
+    reasoning     : tokens of reasoning, which nobody sees; `reasoning_in` says where they are counted: `within` the
+                    completion's, `beside` them, in the `total` alone, or so that the completion has `none`
+    no_counts     : all token counts are 0
+    billed        : price in US dollars that `usage` names; 0: none
     prefix_cache  : prompts' beginnings are kept, and `usage` says how many tokens of a prompt were among them
     endless       : texts in a JSON schema go on to their longest, or for ever
     ignores       : what is taken without effect: `logprobs`, `tools`, `json_schema`, `schema_lengths`, `seed`, `n`
@@ -72,6 +76,10 @@ class Behaviour:
     text: str = ""
     rules: list[list[str]] = field(default_factory=list)
     confidence: float = 0.8
+    reasoning: int = 0
+    reasoning_in: str = "within"
+    no_counts: bool = False
+    billed: float = 0.0
     prefix_cache: bool = False
     endless: bool = False
     ignores: list[str] = field(default_factory=list)

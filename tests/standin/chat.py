@@ -61,7 +61,7 @@ def completion(body: Body, behaviour: Behaviour, trouble: str = "") -> dict[str,
     choices = [choice(body, behaviour, trouble, index) for index in range(count)]
     prompt = sum(len(str(message.get("content") or "")) for message in body["messages"])
     prompt_tokens = max(1, prompt // 4)
-    completion_tokens = sum(len(str(one["message"].get("content") or "")) for one in choices) // 4
+    completion_tokens = sum(-(-len(str(one["message"].get("content") or "")) // 4) for one in choices)
     return {
         "id": "chatcmpl-stand-in",
         "object": "chat.completion",
@@ -70,11 +70,24 @@ def completion(body: Body, behaviour: Behaviour, trouble: str = "") -> dict[str,
         "system_fingerprint": "fp_stand_in",
         "seed": body.get("seed"),
         "choices": [] if trouble == "no_choices" else choices,
-        "usage": {
-            "prompt_tokens": prompt_tokens,
-            "completion_tokens": completion_tokens,
-            "total_tokens": prompt_tokens + completion_tokens,
-        },
+        "usage": usage(prompt_tokens, completion_tokens, behaviour),
+    }
+
+
+def usage(prompt_tokens: int, completion_tokens: int, behaviour: Behaviour) -> dict[str, Any]:
+    """Count the tokens as the provider does that is acted."""
+    if behaviour.no_counts:
+        return dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), 0)
+    shown = {"within": completion_tokens + behaviour.reasoning, "none": 0}.get(
+        behaviour.reasoning_in, completion_tokens
+    )
+    details = {"completion_tokens_details": {"reasoning_tokens": behaviour.reasoning}}
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": shown,
+        "total_tokens": prompt_tokens + completion_tokens + behaviour.reasoning,
+        **(details if behaviour.reasoning and behaviour.reasoning_in in ("within", "beside") else {}),
+        **({"cost": behaviour.billed} if behaviour.billed else {}),
     }
 
 
