@@ -6,13 +6,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, Sum, Window
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, Window
 from django.db.models.functions import RowNumber
 
 from annotation.core.database.aggregates import select_from_cte
 from annotation.core.money import to_cents
 from annotation.hits.idle import idle_minutes, last_active, with_activity
 from annotation.models import Annotator, Assignment, Batch, Flag, Rating
+from annotation.monitoring.reports import returned_submissions
 from annotation.quality.hidden_checks import CheckScores, scores_of
 from annotation.questions.questions import MAIN
 
@@ -113,7 +114,11 @@ class RaterRow:
 
 @dataclass(frozen=True)
 class Glance:
-    """The raters of a batch in numbers; a person decides about those that are idle, warned, blocked or have flagged."""
+    """The raters of a batch in numbers; a person decides about those that are idle, warned, blocked or have flagged.
+
+    blocked            : also by a hidden check before their first HIT of the batch
+    returned_afterward : submissions that were returned at their platform after the work
+    """
 
     raters: int
     at_work: int
@@ -121,11 +126,12 @@ class Glance:
     warned: int
     blocked: int
     flags: int
+    returned_afterward: int
 
     @property
     def asks_for_decisions(self) -> bool:
         """Tell whether anything waits for a person."""
-        return bool(self.idle or self.warned or self.blocked or self.flags)
+        return bool(self.idle or self.warned or self.blocked or self.flags or self.returned_afterward)
 
 
 def glance_at(batch: Batch, rows: Sequence[RaterRow]) -> Glance:
@@ -134,6 +140,7 @@ def glance_at(batch: Batch, rows: Sequence[RaterRow]) -> Glance:
     idle = sum(claim.lapsed or claim.idle_minutes is not None for claim in here)
     undecided = [row for row in rows if not row.annotator.excluded]
     blocked = sum(row.annotator.blocked_at is not None for row in undecided)
+    blocked += _blocked_before_first_hit(batch).exclude(pk__in=[row.annotator.pk for row in rows]).count()
     return Glance(
         raters=len(rows),
         at_work=len(here) - idle,
@@ -141,6 +148,30 @@ def glance_at(batch: Batch, rows: Sequence[RaterRow]) -> Glance:
         warned=sum(row.annotator.warned_at is not None and row.annotator.blocked_at is None for row in undecided),
         blocked=blocked,
         flags=sum(row.flags for row in undecided),
+        returned_afterward=sum(
+            any(hit.hit.batch_id == batch.pk for hit in hits) for _one, hits in returned_submissions(batch.study)
+        ),
+    )
+
+
+def _blocked_before_first_hit(batch: Batch) -> QuerySet[Annotator, Any]:
+    """Return blocked raters whose next HIT would have been of this batch, but was a gold HIT between its own.
+
+    A check is not stored with the batch that it was for, so all open batches with such checks list a rater who has a HIT
+    of none of them.
+    """
+    at_work = (Batch.Status.OPEN, Batch.Status.PAUSED)
+    if batch.purpose != Batch.Purpose.RATING or not batch.gold_rate or batch.status not in at_work:
+        return Annotator.objects.none()
+    checks = Assignment.objects.filter(
+        purpose=Assignment.Purpose.GOLD, state=SUBMITTED, hit__batch__pairs_per_hit=batch.pairs_per_hit
+    )
+    listed = Assignment.objects.filter(purpose=Assignment.Purpose.RATING, hit__batch__status__in=at_work)
+    blocked = Annotator.objects.present().filter(study=batch.study_id, blocked_at__isnull=False, excluded=False)
+    return blocked.filter(
+        Q(participant=None) | Q(participant__channel__batch=None) | Q(participant__channel__batch=batch),
+        Exists(checks.filter(annotator=OuterRef("pk"))),
+        ~Exists(listed.filter(annotator=OuterRef("pk"))),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Min, Q, Sum
 
 from annotation.core.money import to_cents
 from annotation.models import Assignment, Batch
@@ -13,6 +13,7 @@ from annotation.monitoring.batch_annotators import RaterRow
 from annotation.monitoring.batch_status import Slots
 
 HOUR = timedelta(hours=1)
+LEAST_PERIOD = timedelta(minutes=1)  # a pace of seconds says nothing
 LONGEST_FORECAST = 24 * 365.0  # hours
 
 
@@ -40,7 +41,9 @@ def figures_of(batch: Batch, slots: Slots, raters: Sequence[RaterRow], at: datet
     study = batch.study
     recent = Q(submitted_at__gt=at - HOUR, submitted_at__lte=at, slot__isnull=False)
     found = Assignment.objects.filter(hit__batch=batch).aggregate(
-        pay=Sum("pay_due"), last_hour=Count("pk", filter=recent & Q(state=Assignment.State.SUBMITTED))
+        pay=Sum("pay_due"),
+        last_hour=Count("pk", filter=recent & Q(state=Assignment.State.SUBMITTED)),
+        began=Min("claimed_at"),
     )
     seconds, timed = sum(row.votes.seconds for row in raters), sum(row.votes.timed for row in raters)
     pay, left = to_cents(found["pay"] or Decimal(0)), slots.total - slots.filled
@@ -53,7 +56,7 @@ def figures_of(batch: Batch, slots: Slots, raters: Sequence[RaterRow], at: datet
         pay_total=None if study.pay_per_hit is None or not slots.total else to_cents(pay + left * study.pay_per_hit),
         currency=study.currency,
         last_hour=found["last_hour"],
-        finish=_finish(left, found["last_hour"], at),
+        finish=_finish(left, found["last_hour"], found["began"], at),
     )
 
 
@@ -64,8 +67,13 @@ def _hours_of_a_hit(batch: Batch, seconds: float, timed: int) -> float | None:
     return batch.study.minutes_per_hit / 60 if batch.study.minutes_per_hit else None
 
 
-def _finish(left: int, last_hour: int, at: datetime) -> datetime | None:
-    """Return when the last slot is filled at the pace of the last hour; None without submissions or open slots."""
-    if not left or not last_hour or left / last_hour > LONGEST_FORECAST:
+def _finish(left: int, last_hour: int, began: datetime | None, at: datetime) -> datetime | None:
+    """Return when the last slot is filled at the pace of the last hour; None without submissions or open slots.
+
+    began : when the batch's first HIT was claimed; work of less than an hour has a higher pace
+    """
+    if not left or not last_hour:
         return None
-    return at + left / last_hour * HOUR
+    period = HOUR if began is None else min(max(at - began, LEAST_PERIOD), HOUR)
+    remaining = left / last_hour * (period / HOUR)
+    return None if remaining > LONGEST_FORECAST else at + remaining * HOUR

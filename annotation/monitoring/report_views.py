@@ -1,4 +1,4 @@
-"""The page that lists flags and returned HITs to researchers."""
+"""The page that lists flags, and returned HITs and submissions, to researchers."""
 
 from typing import Any
 
@@ -12,7 +12,16 @@ from django.utils.translation import gettext as _
 
 from annotation.members.permissions import FORM, READERS, account_of, may_manage, study_view
 from annotation.models import Flag, Study
-from annotation.monitoring.reports import RETURNED, flags_of, kind_counts, reported_raters, returned_of, with_rows
+from annotation.monitoring.reports import (
+    RETURNED,
+    flags_of,
+    keep_returned_work,
+    kind_counts,
+    reported_raters,
+    returned_of,
+    returned_submissions,
+    with_rows,
+)
 from annotation.quality.exclusion import unblock_annotator
 
 REPORTS_A_PAGE = 50
@@ -20,11 +29,18 @@ REPORTS_A_PAGE = 50
 
 @study_view(*READERS, methods=FORM)
 def reports(request: HttpRequest, study: Study) -> HttpResponse:
-    """List flags and returned HITs; study admins unblock raters."""
+    """List flags, and returned HITs and submissions; study admins unblock raters and keep returned work."""
     manages = may_manage(request.user, study)
     if request.method == "POST":
         if not manages:
             raise PermissionDenied
+        if "keep" in request.POST:
+            listed = {str(one.pk): one for one, _hits in returned_submissions(study)}
+            if request.POST["keep"] not in listed:
+                raise Http404("no such returned submission")
+            keep_returned_work(submission=listed[request.POST["keep"]])
+            messages.success(request, _("The ratings stay as they are."))
+            return redirect("annotation:reports", study.slug)
         blocked = study.annotators.present().exclude(blocked_at=None)
         rater = get_object_or_404(blocked, code=request.POST.get("unblock", "").replace("\x00", ""))
         unblock_annotator(annotator=rater, by=account_of(request), at=timezone.now())
@@ -44,6 +60,7 @@ def reports(request: HttpRequest, study: Study) -> HttpResponse:
         "flags": [] if kind == RETURNED else with_rows(page),
         "query": f"kind={kind}" if kind else "",
         "raters": reported_raters(study),
+        "submissions": returned_submissions(study),
         "may_manage": manages,
     }
     return render(request, "annotation/monitoring/reports.html", context)

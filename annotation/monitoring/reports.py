@@ -1,11 +1,12 @@
-"""Queries for flags, returned HITs, and warned or blocked raters; withdrawn raters are left out."""
+"""Queries for flags, returned HITs and submissions, and warned or blocked raters; withdrawn raters are left out."""
 
 from collections.abc import Iterable
 
+from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
-from annotation.models import Annotator, Assignment, Batch, Flag, Study
+from annotation.models import Annotator, Assignment, Batch, Flag, Study, Submission
 from annotation.quality.hidden_checks import CheckScores, scores_of
 
 RETURNED = "returned"
@@ -48,6 +49,33 @@ def counts_of(batch: Batch) -> tuple[int, int]:
     """Count a batch's standing flags and returned HITs."""
     flags = flags_of(batch.study).filter(display__assignment__hit__batch=batch, taken_back_at=None)
     return flags.count(), returned_of(batch.study).filter(hit__batch=batch).count()
+
+
+def returned_submissions(study: Study) -> list[tuple[Submission, list[Assignment]]]:
+    """Return submissions whose participants returned them after the work, each with its HITs, until they are decided on.
+
+    A decision is to keep the work, or to exclude the HITs or their rater.
+    """
+    submissions = Submission.objects.filter(
+        channel__study=study,
+        state=Submission.State.RETURNED,
+        details__has_key="unpaid",
+        participant__annotator__withdrawn_at=None,
+        participant__annotator__excluded=False,
+    ).exclude(details__has_key="work_kept")
+    found = list(submissions.select_related("channel", "participant__annotator").order_by("-ended_at", "-pk"))
+    hits = Assignment.objects.filter(pk__in=[pk for one in found for pk in one.details["unpaid"]], excluded=False)
+    by_key = {str(hit.pk): hit for hit in hits.select_related("hit__batch")}
+    work = [(one, [by_key[pk] for pk in one.details["unpaid"] if pk in by_key]) for one in found]
+    return [(one, own) for one, own in work if own]
+
+
+@transaction.atomic
+def keep_returned_work(*, submission: Submission) -> None:
+    """Note that the work of a returned submission stays, so that it is not listed any more."""
+    submission = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
+    submission.details = {**submission.details, "work_kept": True}
+    submission.save(update_fields=["details"])
 
 
 def reported_raters(study: Study) -> list[tuple[Annotator, CheckScores]]:

@@ -56,6 +56,8 @@ def timeline_of(batch: Batch, total: int, finish: datetime | None) -> Timeline |
         for (at, count), before in zip(steps, [0, *(count for _at, count in steps)], strict=False)
         for corner in ((at, before), (at + length, count))
     ]
+    if finish:  # which may come before the last step is over
+        corners[-1] = point(min(steps[-1][0] + length, finish), steps[-1][1])
     last = corners[-1]
     return Timeline(
         steps=steps,

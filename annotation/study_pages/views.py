@@ -36,7 +36,7 @@ from annotation.members.permissions import (
     study_view,
 )
 from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
-from annotation.monitoring.reports import kind_counts
+from annotation.monitoring.reports import kind_counts, returned_submissions
 from annotation.quality.qualification import too_few_hits
 from annotation.separability.forms import SeparabilityForm
 from annotation.separability.queue import start_separability
@@ -187,7 +187,12 @@ def _with_progress(batches: Any) -> Any:
 def _report_counts(study: Study) -> dict[str, int]:
     kinds = kind_counts(study)
     blocked = study.annotators.present().exclude(blocked_at=None).count()
-    return {"flag_count": kinds[0][2], "returned_count": kinds[-1][2], "blocked_count": blocked}
+    return {
+        "flag_count": kinds[0][2],
+        "returned_count": kinds[-1][2],
+        "blocked_count": blocked,
+        "returned_afterward_count": len(returned_submissions(study)),
+    }
 
 
 EVENTS_A_PAGE = 50

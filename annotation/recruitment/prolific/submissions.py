@@ -15,7 +15,13 @@ from annotation.hits.slots import reopen_slots
 from annotation.models import Annotator, Assignment, Channel, Event, Participant, Submission
 from annotation.recruitment.arrival_limits import join_limited
 from annotation.recruitment.prolific.site import ProlificSettings
-from annotation.recruitment.prolific.work import current_submission, note_opened, submissions_of, work_for
+from annotation.recruitment.prolific.work import (
+    current_submission,
+    note_opened,
+    submissions_of,
+    work_for,
+    work_of_submission,
+)
 from annotation.studies.log import log
 
 State = Submission.State
@@ -32,6 +38,7 @@ STATES = {
 }
 MOST_SUBMISSIONS = 20  # of one participant; Prolific offers a study once
 FINAL = frozenset({State.APPROVED, State.REJECTED, State.RETURNED})
+UNPAID = frozenset({State.RETURNED, State.REJECTED})
 RAN_OUT = "TIMED-OUT"
 # The values of WorkOutcome, whose module imports the adapter, which imports this one.
 COMPLETED, SCREENED_OUT, TIMED_OUT, NOTHING = "completed", "screened-out", "timed-out", "nothing"
@@ -171,7 +178,7 @@ def is_over(annotator: Annotator, *, begun: bool = False) -> bool:
 def is_unpaid(annotator: Annotator) -> bool:
     """Tell whether the participant's current submission was returned or rejected, so that further work isn't paid."""
     current = current_submission(submissions_of(annotator))
-    return current is not None and current.state in (State.RETURNED, State.REJECTED)
+    return current is not None and current.state in UNPAID
 
 
 def _is_active(submission: Submission) -> bool:
@@ -189,7 +196,8 @@ def _has_ended(submission: Submission) -> bool:
 def apply_status(*, submission: Submission, status: str, at: datetime, said_at: float | None = None) -> bool:
     """Apply Prolific's status to a submission; tell whether anything changed.
 
-    A return, or Prolific's time-out, releases the participant's claimed HIT.
+    A return, or Prolific's time-out, releases the participant's claimed HIT. Nothing is due for the HITs of a submission
+    that was returned or rejected.
 
     said_at : when a webhook message was sent; messages may arrive out of order, so an older one changes nothing, and
               none reverts a decision. None for the answer to a request, which always applies.
@@ -205,7 +213,7 @@ def apply_status(*, submission: Submission, status: str, at: datetime, said_at: 
     changed = details.get("status") != status or submission.state != state
     if status in ("RETURNED", RAN_OUT) and changed and submission.participant is not None:
         _release(submission, status, at)
-    submission.details = {**details, "status": status}
+    submission.details = _settle_pay(submission, state, {**details, "status": status})
     submission.state = state
     submission.ended_at = None if state == State.STARTED else submission.ended_at or at
     submission.save(update_fields=["details", "state", "ended_at"])
@@ -221,6 +229,22 @@ def _state(submission: Submission, status: str) -> State:
     if own and (status in ("ACTIVE", "RESERVED", "AWAITING REVIEW") or (own == COMPLETED and status == RAN_OUT)):
         return _ENDS[own]
     return STATES[status]
+
+
+def _settle_pay(submission: Submission, state: State, details: dict[str, Any]) -> dict[str, Any]:
+    """Set the pay of a submission's HITs to 0 where Prolific pays nothing, and back if that changes.
+
+    Returns: the submission's details, with the pay that was due before in `unpaid`, by HIT
+    """
+    unpaid: dict[str, str | None] = details.get("unpaid", {})
+    if state not in UNPAID:
+        for pk, pay in unpaid.items():
+            Assignment.objects.filter(pk=pk).update(pay_due=pay)
+        return {name: value for name, value in details.items() if name != "unpaid"}
+    submitted = work_of_submission(submission).filter(state=Assignment.State.SUBMITTED).exclude(pk__in=unpaid)
+    settled = {str(pk): None if pay is None else str(pay) for pk, pay in submitted.values_list("pk", "pay_due")}
+    Assignment.objects.filter(pk__in=settled, pay_due__isnull=False).update(pay_due=0)
+    return {**details, "unpaid": {**unpaid, **settled}} if settled else details
 
 
 def _release(submission: Submission, status: str, at: datetime) -> None:

@@ -67,10 +67,26 @@ def done_at(assignment: Assignment) -> datetime | None:
 
 def work_for(annotator: Annotator) -> QuerySet[Assignment]:
     """Return the HITs of a rater's current submission, without the qualification."""
+    return _work_of(annotator, None)
+
+
+def work_of_submission(submission: Submission) -> QuerySet[Assignment]:
+    """Return the HITs done for a submission, without the qualification."""
+    if submission.participant is None:
+        return Assignment.objects.none()
+    return _work_of(submission.participant.annotator, submission.pk)
+
+
+def _work_of(annotator: Annotator, submission: int | None) -> QuerySet[Assignment]:
     mine = annotator.assignments.exclude(purpose=Assignment.Purpose.QUALIFICATION)
     submissions = submissions_of(annotator)
     if len(submissions) < 2:
         return mine
     openings = Openings(submissions)
-    own = [one.pk for one in mine if (at := done_at(one)) is None or openings.current_at(at) == openings.last]
-    return mine.filter(Q(pk__in=own))
+
+    def owner(assignment: Assignment) -> int:
+        at = done_at(assignment)
+        return openings.last if at is None else openings.current_at(at)
+
+    target = submission or openings.last
+    return mine.filter(Q(pk__in=[one.pk for one in mine if owner(one) == target]))

@@ -343,10 +343,31 @@ def test_time_and_money_are_added_up_and_carried_forward() -> None:
     assert figures.hours_total == pytest.approx(4 * 120 / 3600)  # a minute a pair, two pairs, four slots
     assert figures.measured
     assert (str(figures.pay), str(figures.pay_total)) == ("0.50", "2.00")
-    assert (figures.last_hour, figures.finish) == (1, at + timedelta(hours=3))
+    assert (figures.last_hour, figures.finish) == (1, at + timedelta(minutes=90))  # a HIT in half an hour, three left
     later = NOON + timedelta(minutes=61)
     quiet = figures_of(batch, slots_of(batch, later), raters_of(batch, later), later)
     assert (quiet.last_hour, quiet.finish) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "submitted", "now", "minutes"),
+    [
+        ([0, 2, 4, 6], [1, 3, 5, 7], 14, 14 * 2 / 4),  # four took 14 minutes, two are left
+        ([0, 50, 60, 70], [10, 59, 69, 79], 80, 60 * 2 / 3),  # later on, what came in the last hour
+        ([0, 0, 0, 0], [0, 0, 0, 0], 0, 1 * 2 / 4),  # never less than a minute
+    ],
+)
+def test_the_expected_end_is_by_the_pace_since_the_first_hit(
+    claimed: list[int], submitted: list[int], now: int, minutes: float
+) -> None:
+    study = make_study(instances=6)
+    batch = Batch.objects.select_related("study").get(pk=make_batch(study, raters=1).pk)
+    for number, (began, ended) in enumerate(zip(claimed, submitted, strict=True)):
+        hit = claim(make_annotator(study, f"r{number}"), NOON + timedelta(minutes=began))
+        rate(hit, at=NOON + timedelta(minutes=ended))
+    at = NOON + timedelta(minutes=now)
+    finish = figures_of(batch, slots_of(batch, at), raters_of(batch, at), at).finish
+    assert finish == at + timedelta(minutes=minutes)
 
 
 # The command and the API

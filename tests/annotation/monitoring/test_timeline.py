@@ -50,6 +50,15 @@ def test_hours_add_up_and_lead_to_the_expected_end(study: Study, batch: Batch) -
     assert points(found.expected) == [(300, 30), (WIDTH, 0)]
 
 
+def test_an_end_within_the_hour_lies_to_the_right_of_what_is_done(study: Study, batch: Batch) -> None:
+    rate(claim(make_annotator(study), NOON), at=NOON)
+    found = timeline_of(batch, 4, NOON + timedelta(minutes=30))
+    assert found is not None
+    [(here, _), (there, height)] = points(found.expected)
+    assert points(found.line)[-1] == points(found.expected)[0]
+    assert (here <= there, height) == (True, 0)
+
+
 def test_a_long_batch_is_shown_by_the_day(study: Study, batch: Batch) -> None:
     rater = make_annotator(study)
     for days in (0, 5):

@@ -15,6 +15,8 @@ from annotation.annotators.consent import answer_consent, has_consented, withdra
 from annotation.core.errors import AssignmentClosed, ClaimRefused, Unacceptable
 from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, QualificationResult, Rating, Slot, Study
+from annotation.monitoring.batch_annotators import glance_at, raters_of
+from annotation.quality.exclusion import exclude_annotator
 from annotation.quality.hidden_checks import scores_of, unblock
 from annotation.quality.qualification import begin_attempt, feedback, pairs_needed, qualification_status
 from annotation.rating.presenters import hit_place
@@ -195,6 +197,45 @@ def test_a_threshold_warns_or_blocks_from_enough_pairs_on(
         assert not annotator.excluded  # what they rated stays, until a researcher decides otherwise
         unblock(annotator=annotator)
         assert claim(annotator).state == "claimed"
+
+
+def fail_first_check(study: Study, *, hits: int) -> Annotator:
+    """Let raters do some HITs, until a check, which comes next for about every other rater, blocks one of them."""
+    Batch.objects.update(gold_rate=0)
+    raters = [known_annotator(study, f"r{number}") for number in range(8)]
+    for rater in raters:
+        work(rater, hits)
+    Batch.objects.exclude(name="plain").update(gold_rate=0.5)
+    blocked = next(rater for rater in raters if claim(rater).purpose == "gold")
+    answer(claim(blocked), prefer_a=False)
+    blocked.refresh_from_db()
+    assert blocked.blocked_at is not None
+    return blocked
+
+
+def blocked_in(study: Study) -> dict[str, int]:
+    return {batch.name: glance_at(batch, raters_of(batch, NOON)).blocked for batch in study.batches.all()}
+
+
+def test_a_rater_blocked_before_the_first_hit_is_listed_with_the_batches_that_they_might_have_rated() -> None:
+    study = studied(instances=8, gold=1, gold_block_below=0.9, check_pairs_needed=1)
+    make_batch(study, name="plain")
+    make_batch(study, name="shorter", pairs=1)
+    rater = fail_first_check(study, hits=0)
+
+    assert blocked_in(study) == {"batch": 1, "gold": 1, "plain": 0, "shorter": 0}
+    Batch.objects.filter(name="batch").update(status="closed")
+    assert blocked_in(study)["batch"] == 0
+    Batch.objects.filter(name="batch").update(status="paused")
+    exclude_annotator(annotator=rater, reason="x", reopen=False, by=None, at=NOON)
+    assert set(blocked_in(study).values()) == {0}
+
+
+def test_a_rater_blocked_after_other_hits_is_listed_with_their_batch_alone() -> None:
+    study = studied(instances=8, gold=1, gold_block_below=0.9, check_pairs_needed=1)
+    make_batch(study, name="second")
+    fail_first_check(study, hits=1)
+    assert blocked_in(study) == {"batch": 1, "gold": 1, "second": 0}
 
 
 def test_a_warning_is_told_once_and_not_at_the_check_that_brought_it(client: Client) -> None:

@@ -3,6 +3,7 @@
 import re
 from copy import deepcopy
 from datetime import timedelta
+from decimal import Decimal
 from http.cookies import SimpleCookie
 from typing import Any
 
@@ -12,8 +13,11 @@ from django.test import Client, override_settings
 from django.utils import timezone
 
 from annotation.annotators.consent import answer_consent
+from annotation.annotators.payments import payments_of
 from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, Channel, Slot, Study, Submission
+from annotation.monitoring.reports import returned_submissions
+from annotation.quality.exclusion import exclude_annotator, reject_assignment
 from annotation.rating.completion import completion_message_of
 from annotation.rating.votes import save_vote
 from annotation.recruitment.base import CompletionMessage
@@ -396,3 +400,81 @@ def test_page_costs_the_same_however_many_hits_were_done(
 
     with django_assert_max_num_queries(30):
         manager.get(f"/studies/{channel.study.slug}/channels/{channel.key}/")
+
+
+# Returned after the work
+
+
+@pytest.fixture
+def paid(study: Study) -> None:
+    Study.objects.update(pay_per_hit="0.75", currency="GBP")
+
+
+def due(study: Study) -> Decimal | None:
+    [payment] = payments_of(study, platforms=True)
+    assert payment.hits == study.annotators.get().assignments.filter(state="submitted").count()
+    return payment.pay_due
+
+
+@pytest.mark.usefixtures("paid")
+@pytest.mark.parametrize("status", ["RETURNED", "REJECTED"])
+def test_nothing_is_due_for_work_that_prolific_does_not_pay(
+    channel: Channel, working: Working, study: Study, status: str
+) -> None:
+    browser, assignment = working
+    send_in(browser, assignment)
+    assert due(study) == Decimal("0.75")
+
+    for _again in range(2):
+        told_by(status)
+        assert due(study) == 0
+    assert Assignment.objects.counted().get() == assignment  # whether it counts is for the researcher to decide
+
+    apply_status(submission=submission(), status="APPROVED", at=timezone.now())
+    assert due(study) == Decimal("0.75")
+    assert "unpaid" not in submission().details
+
+
+@pytest.mark.usefixtures("paid")
+def test_a_return_takes_the_pay_of_its_own_hits(channel: Channel, working: Working, study: Study) -> None:
+    twice(channel, working)
+    assert due(study) == Decimal("2.25")
+    told_by("RETURNED", OTHER_SESSION)
+    assert due(study) == Decimal("0.75")
+    told_by("RETURNED")
+    assert due(study) == 0
+
+
+@pytest.mark.usefixtures("paid")
+def test_a_submission_returned_after_the_work_is_to_be_decided_on(
+    channel: Channel, working: Working, study: Study, manager: Client
+) -> None:
+    browser, assignment = working
+    batch, reports = assignment.hit.batch, f"/studies/{study.slug}/reports/"
+
+    def listed() -> tuple[int, int, bool]:
+        to_decide = [f"/studies/{study.slug}/", f"/studies/{study.slug}/batches/{batch.pk}/"]
+        on_pages = ["returned after the work" in manager.get(page).text for page in to_decide]
+        assert len(set(on_pages)) == 1
+        in_reports = manager.get(reports).text.count('name="keep"')
+        return len(returned_submissions(study)), in_reports, on_pages[0]
+
+    send_in(browser, assignment)
+    assert listed() == (0, 0, False)
+    told_by("RETURNED")
+    assert listed() == (1, 1, True)
+    with undone_at_the_end():
+        reject_assignment(assignment=assignment, reason="x", reopen=True, by=None, at=timezone.now())
+        assert listed() == (0, 0, False)
+    with undone_at_the_end():
+        exclude_annotator(annotator=rater(channel), reason="x", reopen=True, by=None, at=timezone.now())
+        assert listed() == (0, 0, False)
+    assert manager.post(reports, {"keep": "0"}).status_code == 404
+    assert manager.post(reports, {"keep": submission().pk}).status_code == 302
+    assert listed() == (0, 0, False)
+    assert (due(study), Assignment.objects.counted().count()) == (0, 1)
+
+
+def test_a_return_without_work_needs_no_decision(working: Working, study: Study) -> None:
+    told_by("RETURNED")
+    assert returned_submissions(study) == []
