@@ -43,7 +43,9 @@ class ImportSerializer(serializers.ModelSerializer[Upload]):
     study = serializers.CharField(source="study.slug", read_only=True)
     names: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
     status = serializers.CharField(read_only=True, help_text="queued, running, done or failed.")
-    detail = serializers.CharField(source="message", read_only=True, help_text="What was added, or why nothing was.")
+    detail = serializers.CharField(
+        source="message", read_only=True, help_text="What was added, and a line for each notice; or why nothing was."
+    )
     bad_lines = serializers.SerializerMethodField(help_text="How many; the first ones are in `imports/KEY/`.")
     stage = serializers.SerializerMethodField(help_text="reading or storing; null while it is not being read.")
     done = serializers.SerializerMethodField()

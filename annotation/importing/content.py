@@ -21,6 +21,7 @@ from annotation.importing.formats.study_file import (
     MOST_TEXTS,
     InstanceRow,
 )
+from annotation.importing.notices import notices_of
 from annotation.models import Generation, Instance, Matchup, Pair, Study, System
 
 _CHUNK = 500
@@ -30,13 +31,15 @@ _CHUNK = 500
 class StoredInstances:
     """Numbers of instances added, extended by systems, and unchanged.
 
-    blank : added generations without a visible character
+    blank   : added generations without a visible character
+    notices : about the file's instances, see `annotation.importing.notices`
     """
 
     added: int = 0
     extended: int = 0
     unchanged: int = 0
     blank: int = 0
+    notices: tuple[str, ...] = ()
     instances: dict[str, Instance] = field(default_factory=dict, compare=False)
 
     @property
@@ -86,7 +89,9 @@ def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> 
         for system in _new_systems(row, known)
         for text in row.generations[system]
     )
-    return StoredInstances(len(fresh), len(extended), len(rows) - len(fresh) - len(extended), blank, instances)
+    unchanged = len(rows) - len(fresh) - len(extended)
+    notices = tuple(notices_of(rows)) if fresh or extended else ()
+    return StoredInstances(len(fresh), len(extended), unchanged, blank, notices, instances)
 
 
 def row_of(

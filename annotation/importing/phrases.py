@@ -23,6 +23,10 @@ SUMMARIES = (
     ),
 )
 ADDED = (gettext_noop("%(what)s added"),)
+NOTICES = (
+    gettext_noop("%(instances)s instances have %(different)s different sources"),
+    gettext_noop("%(names)s of %(texts)s texts are names of systems: the texts may be in another column"),
+)
 # Of whole files.
 REFUSALS = (
     gettext_noop("%(name)s: the file is no longer there, or on another machine's disk; please send it again"),

@@ -11,6 +11,7 @@ from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
 from annotation.importing.formats.labelled import parse_labelled
 from annotation.importing.formats.study_file import DEFAULT_DATASET, InstanceRow, parse_study_file
+from annotation.importing.notices import with_notices
 from annotation.models import Study
 from annotation.studies.services import ensure_study, record_import
 
@@ -96,7 +97,7 @@ def _store(
 
 
 def summary(name: str, study: Study, stored: StoredInstances) -> str:
-    """Return one line on what an import did."""
+    """Return one line on what an import did, and one for each notice."""
     if not stored.added and not stored.extended:
         return f"{name}: nothing new; {number_of(stored.unchanged, 'instance')} there already (study {study.slug})"
     parts = [f"{number_of(stored.added, 'instance')} added"]
@@ -106,4 +107,4 @@ def summary(name: str, study: Study, stored: StoredInstances) -> str:
         parts.append(f"{stored.unchanged} there already")
     if stored.blank:
         parts.append(f"{number_of(stored.blank, 'empty text')}, shown as “(no text)”")
-    return f"{name}: {', '.join(parts)} (study {study.slug})"
+    return with_notices(f"{name}: {', '.join(parts)} (study {study.slug})", stored.notices)

@@ -14,6 +14,7 @@ from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.further_kinds import FURTHER
 from annotation.importing.mturk_results import import_mturk
+from annotation.importing.notices import with_notices
 from annotation.importing.raters import import_raters
 from annotation.importing.rating_files import import_ratings
 from annotation.importing.separability import import_separability
@@ -35,7 +36,7 @@ EXPORTED: dict[str, tuple[Callable[..., tuple[Study, int, int]], str]] = {
 def read_upload(
     *, kind: str, data: bytes, name: str, slug: str, dataset: str, system_1: str, system_2: str, **settings: Any
 ) -> tuple[Study, str]:
-    """Import a file into a study; return the study and one line on what was added.
+    """Import a file into a study; return the study, and one line on what was added with a line for each notice.
 
     data : as of `annotation.core.files.sent_files`: rows of Parquet are JSON Lines already
     Raises: BadFile listing the bad lines; AnnotationError for an unknown kind.
@@ -57,9 +58,8 @@ def read_upload(
         study, stored, ratings = import_mturk(
             **file, system_1=system_1, system_2=system_2, dataset=dataset, bound=bound, **settings
         )
-        return study, _summary(
-            name, f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}", ratings.added
-        )
+        what = f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}"
+        return study, with_notices(_summary(name, what, ratings.added), stored.notices)
     if kind == "ratings":
         study, ratings = import_ratings(**file)
         return study, _summary(name, number_of(ratings.added, "rating"), ratings.added)

@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 
 from annotation.core.files.sent_files import DATA_FILES
 from annotation.core.units import UNITS, counted
-from annotation.importing.phrases import ADDED, PARTS, REASONS, REFUSALS, SUMMARIES
+from annotation.importing.notices import MARK
+from annotation.importing.phrases import ADDED, NOTICES, PARTS, REASONS, REFUSALS, SUMMARIES
 from annotation.models import Upload
 
 SAID = {"what", "where"}
@@ -20,7 +21,14 @@ LONGEST = 400  # characters; a longer text quotes the file, and comparing one of
 
 
 def outcome_of(upload: Upload) -> str:
-    """Return what reading an upload added, or why nothing was; a refusal without words here stays English."""
+    """Return what reading an upload added, with a line for each notice, or why nothing was.
+
+    A refusal or notice without words here stays English.
+    """
+    if upload.status == Upload.Status.DONE and MARK in upload.message:
+        message, *notices = upload.message.split(MARK)
+        added = outcome_of(Upload(names=upload.names, message=message))
+        return "\n".join([added, *(_matched(notice, NOTICES) or notice for notice in notices)])
     if found := _matched(upload.message, REFUSALS):
         return found
     name, colon, rest = upload.message.partition(": ")

@@ -30,7 +30,10 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
 def after_upload(request: HttpRequest, taken: Upload) -> HttpResponse:
     """Redirect to the study if the file has been read, else to the page of the upload."""
     if taken.status == Upload.Status.DONE:
-        messages.success(request, outcome_of(taken))
+        added, *notices = outcome_of(taken).split("\n")
+        messages.success(request, added)
+        for notice in notices:
+            messages.warning(request, notice)
         return redirect("annotation:study", taken.study.slug)
     return redirect("annotation:upload-page", taken.study.slug, taken.key)
 

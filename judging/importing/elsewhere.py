@@ -12,6 +12,7 @@ from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_uplo
 from annotation.importing.comparisons import store_comparisons
 from annotation.importing.formats import alpacaeval, arena, label_studio
 from annotation.importing.formats.comparisons import Comparison, Read, read_comparisons
+from annotation.importing.notices import with_notices
 from annotation.models import Study
 from annotation.studies.services import record_import
 from judging.importing.services import import_judgments
@@ -33,7 +34,7 @@ def import_elsewhere(
     bound: Bound = FOR_COMMANDS,
     **settings: Any,
 ) -> tuple[Study, str]:
-    """Import a file of comparisons, whole or not at all; return the study and one line on what was added.
+    """Import a file of comparisons, whole or not at all; return the study, and one line on what was added with a line for each notice.
 
     kind    : of READERS; options: its reader's
     Raises: BadFile listing the bad lines.
@@ -50,7 +51,7 @@ def import_elsewhere(
     if not any(added.values()):
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
     parts = ", ".join(number_of(count, what) for what, count in added.items() if count)
-    return study, f"{name}: {parts} added (study {study.slug})"
+    return study, with_notices(f"{name}: {parts} added (study {study.slug})", stored.notices)
 
 
 def import_upload(*, kind: str, data: bytes, name: str, slug: str, dataset: str, **settings: Any) -> tuple[Study, str]:

@@ -18,6 +18,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.models import Rating, Study
+from annotation.studies.sources import source_counts
 from reporting.core.charts import Spec
 from reporting.core.kept import Kept
 from reporting.findings.charts.common import EVERYONE
@@ -108,7 +109,7 @@ def _body(
         "all_chosen": [row for one in configurations for row in one["chosen"]],
         "selection": selection_of(numbers["filters"]),
         "stages": stages,
-        "data": data_section(numbers, batches),
+        "data": data_section(numbers, batches, source_counts(study)),
         "rated": any(rater["ratings"] for one in configurations for rater in one["raters"]),
     }
     return render_to_string("reporting/findings/_body.html", context)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Study
+from annotation.studies.sources import source_counts
 from reporting.core.charts import to_svg
 from reporting.exports.folders import new_folder
 from reporting.exports.rows import rating_rows
@@ -74,7 +75,7 @@ def report_page(study: Study, found: dict[str, Any]) -> str:
         "further": len(configurations[MOST_CONFIGURATIONS:]),
         "all_chosen": [row for one in configurations for row in one["chosen"]],
         "methods": methods_of(study, found),
-        "limitations": limitations_of(found, by_rater),
+        "limitations": limitations_of(found, by_rater, source_counts(study)),
         "amendments": amendments_shown(found["amendments"]),
         "references": [ENTRIES[key] for key in cited(found)],
     }

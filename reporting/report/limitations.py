@@ -7,10 +7,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.studies.sources import SourceCounts
 from reporting.core.instance_selection import selection_note
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
-from reporting.findings.sections.configurations import exclusion_words
+from reporting.findings.sections.configurations import exclusion_words, repeated_sources_text
 from reporting.findings.sections.data_table import configuration_name
 
 FEW_INSTANCES, FEW_IN_A_BIN = 20, 5
@@ -18,12 +19,18 @@ MUCH_BY_ONE, MANY_FAILED = 0.25, 0.05
 MOST_LISTED = 5  # of one kind
 
 
-def limitations_of(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) -> list[str]:
+def limitations_of(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int], sources: SourceCounts) -> list[str]:
     """Return a sentence for each.
 
     ratings_by_rater : people's counted ratings, by code
+    sources          : of all the study's instances
     """
-    return [*_shortened(_of_configurations(found)), *_of_people(found, ratings_by_rater)]
+    repeated = repeated_sources_text(sources)
+    return [
+        *_shortened(_of_configurations(found)),
+        *_of_people(found, ratings_by_rater),
+        *([repeated] * bool(repeated)),
+    ]
 
 
 def _shortened(limits: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -47,7 +54,7 @@ def _of_configurations(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         name = configuration_name(one)
         people = one["raters"][0]
         rated = people["mean_consistency"].get("n_instances") or 0
-        if rated < FEW_INSTANCES:
+        if people["ratings"] and rated < FEW_INSTANCES:
             few = _("%(name)s: people rated only %(instances)s; intervals are wide.")
             yield "instances", few % {"name": name, "instances": counted(rated, "instances")}
         small = [bin_ for bin_ in people["bins"] if bin_["instances"] < FEW_IN_A_BIN]

@@ -7,6 +7,7 @@ from django.core.management.base import CommandError
 from annotation.core.counting import number_of
 from annotation.importing.formats.mturk import DEFAULT_COLUMNS
 from annotation.importing.mturk_results import import_mturk
+from annotation.importing.notices import with_notices
 from annotation.management.commands._base import TandemCommand, argument, read_file
 from annotation.management.commands._settings import NEW_STUDY, study_settings
 
@@ -51,10 +52,8 @@ class Command(TandemCommand):
                 f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} there already (study {study.slug})"
             )
             return
-        self.say(
-            f"{name}: {number_of(stored.added, 'instance')} and {number_of(ratings.added, 'rating')} added "
-            f"(study {study.slug})"
-        )
+        added = f"{number_of(stored.added, 'instance')} and {number_of(ratings.added, 'rating')} added"
+        self.say(with_notices(f"{name}: {added} (study {study.slug})", stored.notices))
         if ratings.unchanged:
             self.say(f"there already: {number_of(ratings.unchanged, 'rating')}")
 

@@ -1,11 +1,13 @@
 """`import_ratings FILE --study SLUG`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
 from annotation.importing.formats.study_file import DEFAULT_DATASET
+from annotation.importing.notices import with_notices
 from annotation.importing.rating_files import import_ratings, import_votes
 from annotation.importing.ratings import StoredRatings
 from annotation.management.commands._base import TandemCommand, argument, read_file
@@ -47,9 +49,11 @@ class Command(TandemCommand):
             dataset=options["dataset"],
             **study_settings(options),
         )
-        self._report(name, study, ratings, instances=stored.added)
+        self._report(name, study, ratings, instances=stored.added, notices=stored.notices)
 
-    def _report(self, name: str, study: Study, ratings: StoredRatings, instances: int = 0) -> None:
+    def _report(
+        self, name: str, study: Study, ratings: StoredRatings, instances: int = 0, notices: Sequence[str] = ()
+    ) -> None:
         if not ratings.added and not instances:
             self.say(
                 f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} there already (study {study.slug})"
@@ -57,4 +61,4 @@ class Command(TandemCommand):
             return
         parts = [number_of(instances, "instance")] * bool(instances) + [f"{number_of(ratings.added, 'rating')} added"]
         parts += [f"{ratings.unchanged} there already"] * bool(ratings.unchanged)
-        self.say(f"{name}: {', '.join(parts)} (study {study.slug})")
+        self.say(with_notices(f"{name}: {', '.join(parts)} (study {study.slug})", notices))

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
+from annotation.studies.sources import SourceCounts
 from reporting.core.text import fixed
 from reporting.core.words import rater_name
 from reporting.findings.configurations.rater_findings import has_one_pair
@@ -165,10 +167,23 @@ def exclusion_words() -> dict[str, str]:
     }
 
 
-def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
+def repeated_sources_text(sources: SourceCounts) -> str:
+    """Say that instances share source texts; empty where none do."""
+    if not sources.is_repeated:
+        return ""
+    counts = {"instances": number_format(sources.instances), "different": number_format(sources.different)}
+    text = _(
+        "%(instances)s instances have %(different)s different sources. Intervals take instances as independent, so "
+        "that they may be too narrow."
+    )
+    return text % counts
+
+
+def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCounts) -> dict[str, Any]:
     """Return what the numbers rest on: names of batches and judges, ratings that count and those left out.
 
     batches : whether a batch of the study has ratings, by its name
+    sources : of all the study's instances
     """
     chosen = numbers["filters"]["batches"] or list(batches)
     people = [(one, one["raters"][0]) for one in numbers["configurations"]]
@@ -188,6 +203,7 @@ def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
             "without": [name for name in chosen if not batches.get(name)],
         },
         "judges": list(judges),
+        "sources": repeated_sources_text(sources),
         "ratings": sum(rater["ratings"] for _one, rater in people),
         "left_out": sum(number for _one, rater in people for number in rater["exclusions"].values()),
         "table": DataTable("data-table", _("Ratings in and left out"), headings, rows),

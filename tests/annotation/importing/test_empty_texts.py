@@ -77,7 +77,7 @@ def test_words_of_a_text_that_say_the_same_are_told_apart() -> None:
 def test_import_keeps_empty_texts_and_says_how_many() -> None:
     lines = [
         study_line(instance_id="i1", generations={"alpha": ["a", ""], "beta": ["b", "c"]}),
-        study_line(instance_id="i2", generations={"alpha": [" "], "beta": ["b"]}),
+        study_line(instance_id="i2", source="Another.", generations={"alpha": [" "], "beta": ["b"]}),
     ]
 
     study, stored = import_study(data=json_lines(lines), name="f.jsonl", slug="s", task_kind="summarization")

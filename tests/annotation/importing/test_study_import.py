@@ -94,7 +94,7 @@ def test_the_same_file_again_changes_nothing_and_says_so() -> None:
 def test_a_longer_file_adds_what_is_new_in_it() -> None:
     load(study_line("a"))
 
-    study, stored = load(study_line("a"), study_line("b"))
+    study, stored = load(study_line("a"), study_line("b", source="Another."))
 
     assert stored.counts == {"added": 1, "extended": 0, "unchanged": 1}
     assert list(study.instances.values_list("instance_id", "position")) == [("a", 0), ("b", 1)]

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.text import capfirst
 
-from annotation.models import Assignment, Study
+from annotation.models import Assignment, Instance, Study
 from reporting.core.scripted import SCRIPTED
 from tests.factories import make_study, make_user
 from tests.reporting.builders import (
@@ -114,6 +114,15 @@ def test_of_many_batches_the_line_that_opens_gives_the_number_only(built: Built)
     assert re.search(r"12 batches with ratings\s+·", page)
     assert re.search(r"<dd>\s*news-batch, rated-00, [^<]*rated-08, … \(12\)\s*</dd>", page)
     assert re.search(r"<dd>\s*batch-00, [^<]*batch-09, … \(11\)\s*</dd>", page)
+
+
+def test_repeated_sources_stand_under_what_data_are_in(built: Built) -> None:
+    Instance.objects.filter(study=built.study, instance_id="news-1").update(source=" text\n")
+    reader = signed_in(study=built.study)
+    assert "2 instances have 1 different" in body(reader.get("/studies/shown/findings/"))
+    Instance.objects.filter(study=built.study, instance_id="news-1").update(source="")
+    # A stored source never changes, so that its page is kept; another page of the configurations is made anew.
+    assert "2 instances have" not in body(reader.get("/studies/shown/findings/?page=1"))
 
 
 def test_page_without_a_verdict_has_no_empty_sections() -> None:

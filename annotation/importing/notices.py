@@ -1,0 +1,28 @@
+"""Notices of an import: what a file's content lets expect, though nothing in it is wrong."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from annotation.importing.formats.study_file import LONGEST_SYSTEM, InstanceRow
+from annotation.studies.sources import SourceCounts
+
+MARK = "\nnotice: "  # begins each notice after the line on what was added
+
+
+def notices_of(rows: Sequence[InstanceRow]) -> Iterator[str]:
+    """Yield the notices about instances and their texts."""
+    sources = SourceCounts.of(row.source for row in rows)
+    if sources.is_repeated:
+        yield f"{sources.instances:,} instances have {sources.different:,} different sources"
+    systems = {_folded(system) for row in rows for system in row.generations}
+    texts = [text for row in rows for own in row.generations.values() for text in own]
+    if names := sum(len(text) <= LONGEST_SYSTEM and _folded(text) in systems for text in texts):
+        yield f"{names:,} of {len(texts):,} texts are names of systems: the texts may be in another column"
+
+
+def with_notices(summary: str, notices: Iterable[str]) -> str:
+    """Return the line on what was added, and a line for each notice."""
+    return "".join([summary, *(f"{MARK}{notice}" for notice in notices)])
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
