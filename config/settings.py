@@ -50,7 +50,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "annotation.core.middleware.LanguageMiddleware",
     "annotation.core.middleware.CharsetMiddleware",  # before anything reads a form
-    "annotation.core.middleware.BodySizeMiddleware",
+    "annotation.members.large_bodies.BodySizeMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

@@ -1,11 +1,11 @@
-"""Middleware: domain errors as pages, language, encoding and size of requests, expired sessions and caching."""
+"""Middleware: domain errors as pages, language and encoding of requests, expired sessions and caching."""
 
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import is_valid_path
@@ -32,22 +32,6 @@ class CharsetMiddleware(MiddlewareMixin):
             message = _("Please send this in UTF-8; other character sets are not taken.")
             return HttpResponse(message, status=415, content_type="text/plain; charset=utf-8")
         return None
-
-
-class BodySizeMiddleware(MiddlewareMixin):
-    """Refuses a body of more than four times what may be uploaded before any of it is kept.
-
-    Of a smaller one that is too large the form says so: a browser shows no answer that comes before it has sent all.
-    """
-
-    def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        """Look at the announced length; a body without one is not read at all."""
-        if int(request.META.get("CONTENT_LENGTH") or 0) <= 4 * settings.UPLOAD_MAX_BYTES:
-            return None
-        message = _("This is too large: up to %(limit)d MB are taken.") % {"limit": settings.UPLOAD_MAX_BYTES // 2**20}
-        if request.path.startswith("/api/"):
-            return JsonResponse({"detail": message}, status=413)
-        return HttpResponse(message, status=413, content_type="text/plain; charset=utf-8")
 
 
 class DomainErrorMiddleware(MiddlewareMixin):

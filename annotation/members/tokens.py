@@ -16,6 +16,7 @@ from annotation.models import ApiToken, Study
 from annotation.models.tokens import Scope
 
 PREFIX = "tandem-"  # by which secret scanners and people know what it is
+KEYWORDS = ("token", "bearer")
 NOTED_EVERY = timedelta(minutes=1)  # the use of a token
 
 
@@ -58,6 +59,12 @@ def make_token(
     )
     token.studies.set(studies)
     return token, key
+
+
+def key_of(authorization: str) -> str | None:
+    """Return the key in a request's `Authorization: Token KEY` (`Bearer` means the same); None for another scheme."""
+    keyword, _space, key = authorization.partition(" ")
+    return key.strip() if keyword.lower() in KEYWORDS else None
 
 
 def find_token(*, key: str, at: datetime) -> ApiToken | None:

@@ -9,10 +9,8 @@ from rest_framework import authentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from annotation.members.tokens import find_token
+from annotation.members.tokens import find_token, key_of
 from annotation.models import ApiToken
-
-KEYWORDS = ("token", "bearer")
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
@@ -23,10 +21,10 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
         Raises: AuthenticationFailed for a key that opens nothing.
         """
-        keyword, _space, key = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-        if keyword.lower() not in KEYWORDS:
+        key = key_of(request.META.get("HTTP_AUTHORIZATION", ""))
+        if key is None:
             return None
-        token = find_token(key=key.strip(), at=timezone.now())
+        token = find_token(key=key, at=timezone.now())
         if token is None or not token.user.is_active:
             raise AuthenticationFailed("There is no such token, or it has expired.")
         if token.limited:
