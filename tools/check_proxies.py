@@ -2,8 +2,8 @@
 
 usage: check_proxies.py      as root, with caddy, nginx and openssl installed
 
-Unfinished requests must stop no other one; what is for monitors must not come through; tokens must be in no log of a proxy,
-also when the web server is away.
+Unfinished requests must stop no other one; large bodies of strangers must be refused unread, those of accounts arrive; what is for
+monitors must not come through; tokens must be in no log of a proxy, also when the web server is away.
 """
 
 import os
@@ -29,6 +29,16 @@ UNFINISHED = {
     "a large body": POST + b"Content-Length: 1000000\r\n\r\nx",
     "chunks": POST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nx",
 }
+LARGE = 60_000_000  # bytes that a stranger announces
+STRANGERS = 8
+# Makes an account, and prints the key of a token.
+ACCOUNT = """
+from django.contrib.auth.models import User
+from django.utils import timezone
+from annotation.members.tokens import make_token
+user = User.objects.create_superuser("ann")
+print(make_token(user=user, name="check", scopes=["read", "configure"], at=timezone.now())[1])
+"""
 
 
 def free_port() -> int:
@@ -48,7 +58,7 @@ def running(command: list[str], port: int, **environment: str) -> Iterator[None]
     """Run a program until the block ends, from when it listens."""
     program = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
     try:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while not listens(port):
             if program.poll() is not None or time.monotonic() > until:
                 raise SystemExit(f"{command[0]} does not listen at {port}")
@@ -93,11 +103,18 @@ def connect(port: int) -> ssl.SSLSocket:
     return context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=60), server_hostname=HOST)
 
 
-def status_of(port: int, path: str) -> int:
-    """Ask for an address; return the status of the answer."""
+def status_of(port: int, path: str, *, method: str = "GET", headers: str = "", body: bytes = b"") -> int:
+    """Send a request; return the status of the answer."""
+    length = f"Content-Length: {len(body)}\r\n" if body else ""
     with connect(port) as connection:
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode())
-        return int(connection.recv(4096).split()[1])
+        head = f"{method} {path} HTTP/1.1\r\nHost: {HOST}\r\n{length}{headers}Connection: close\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        return status_in(connection)
+
+
+def status_in(connection: ssl.SSLSocket) -> int:
+    """Return the status of the answer that comes next."""
+    return int(connection.recv(4096).split()[1])
 
 
 def seconds_until_closed(connection: ssl.SSLSocket) -> float:
@@ -116,40 +133,67 @@ def check(name: str, port: int) -> None:
             for connection in connections:
                 connection.sendall(UNFINISHED[what])
         begun = time.monotonic()
-        assert status_of(port, "/") == 200
+        assert status_of(port, "/login/") == 200
         assert time.monotonic() - begun < LONGEST, f"{name}: slow connections stop others"
         # nginx waits for the whole body; Caddy, for at most 15 minutes, as uploads need.
-        for what in UNFINISHED if name == "nginx" else ("headers",):
+        for what in UNFINISHED if name == "nginx" else ("headers", "a large body"):
             took = max(seconds_until_closed(one) for one in slow[what])
             assert took < CLOSED_WITHIN, f"{name}: {what} kept open for {took:.0f} s"
     for path in ("/metrics", "/readyz", "/%6detrics", "//metrics"):
         assert status_of(port, path) == 404, f"{name}: {path} comes through"
-    assert status_of(port, f"/login/link/?sesame={MARK}") == 200
+    assert status_of(port, f"/login/link/?sesame={MARK}") == 403
+
+
+def check_bodies(name: str, port: int, token: str, folder: Path) -> None:
+    """Announce large bodies as strangers, and send one with an account."""
+    kept = folder / "body"
+    stranger = b"POST /login/ HTTP/1.1\r\nHost: %s\r\nCookie: csrftoken=x; sessionid=guessed\r\n" % HOST.encode()
+    with ExitStack() as opened:
+        connections = [opened.enter_context(connect(port)) for _ in range(STRANGERS)]
+        for connection in connections:
+            connection.sendall(stranger + b"Content-Length: %d\r\n\r\nx" % LARGE)
+        begun = time.monotonic()
+        assert {status_in(connection) for connection in connections} == {403}, f"{name} waits for bodies of strangers"
+        assert time.monotonic() - begun < LONGEST, f"{name}: strangers wait for one another"
+        assert not [path for path in kept.rglob("*") if path.is_file()], f"{name} keeps bodies of strangers"
+    body = b'{"slug": "%s"}' % (b"x" * 1_000_000)
+    headers = f"Authorization: Token {token}\r\nContent-Type: application/json\r\n"
+    given = status_of(port, "/api/v1/studies/", method="POST", headers=headers, body=body)
+    assert given in (400, 422), f"{name}: {given} for a large body of an account"
 
 
 def main() -> None:
-    """Check both proxies."""
+    """Check both proxies, before our web server with a database of its own."""
     for name, files in (("caddy", caddy), ("nginx", nginx)):
         with tempfile.TemporaryDirectory() as temporary:
             folder, port, web = Path(temporary), free_port(), free_port()
             command, environment = files(folder, port, web)
-            server = [
-                sys.executable,
-                "-m",
-                "config.serving.web",
-                "--config",
-                "python:tests.tools.slow_server",
-                "--log-level",
-                "warning",
-            ]
+            data = folder / "data"
+            data.mkdir()
+            ours = {
+                "TANDEM_DATA_DIR": str(data),
+                "DATABASE_URL": f"sqlite:///{data}/tandem.sqlite3",
+                "ALLOWED_HOSTS": HOST,
+                "BASE_URL": f"https://{HOST}:{port}",
+                "HTTPS_ONLY": "on",
+            }
+            manage, environ = [sys.executable, "manage.py"], {**os.environ, **ours}
+            subprocess.run([*manage, "migrate"], cwd=ROOT, env=environ, check=True, stdout=subprocess.DEVNULL)
+            token = subprocess.check_output(
+                [*manage, "shell", "-c", ACCOUNT], cwd=ROOT, env=environ, text=True
+            ).split()[-1]
+            server = [*manage, "serve", "--web-only", "--port", str(web)]
             with running(command, port, **environment):
-                with running([*server, "--bind", f"127.0.0.1:{web}"], web, PYTHONPATH=str(ROOT)):
+                with running(server, web, **ours):
                     check(name, port)
+                    check_bodies(name, port, token, folder)
                 assert status_of(port, f"/login/link/?sesame={MARK}") == 502
             logs = [one.read_text(errors="replace") for one in folder.glob("*log")]
             assert any(logs), f"{name} has written no log"
             assert not any(MARK in one for one in logs), f"{name} writes tokens into its log"
-        print(f"{name}: slow connections stop no other one, and no token is in its log")
+        print(
+            f"{name}: slow connections stop no other one, bodies of strangers are refused, and no token is in its log"
+        )
 
 
 if __name__ == "__main__":
