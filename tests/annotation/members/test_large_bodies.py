@@ -66,9 +66,7 @@ def test_a_session_opens_the_way_until_the_account_is_closed(client: Client) -> 
 def test_a_token_opens_the_way_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     study, now = make_study(), timezone.now()
     user = make_user("rita", "researcher", study=study)
-    _token, key = make_token(
-        user=user, name="t", scopes=[Scope.CONFIGURE], expires_at=now + timedelta(days=1), at=now
-    )
+    _token, key = make_token(user=user, name="t", scopes=[Scope.CONFIGURE], expires_at=now + timedelta(days=1), at=now)
     path = f"/api/v1/studies/{study.slug}/import/"
     for keyword in ("Token", "bearer"):
         assert send(Client(), path, Authorization=f"{keyword} {key}").status_code == 422
