@@ -1,12 +1,13 @@
 """Transitivity: the share of sets of K items among which preferences form no cycle, exactly or from a sample of the sets.
 
-A set has no cycle if one of its items is preferred by none of the others and the rest has no cycle. For up to 16 items all
+A set is complete if each two of its items have a preference. On sparse data hardly any set is: then the share over all sets is
+near 1 for any rater, and `complete_set_sums` is what tells raters apart. A set has no cycle if one of its items is preferred by none of the others and the rest has no cycle. For up to 16 items all
 2^n sets are decided that way, 64 instances at a time: one bit each.
 """
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import comb, prod
+from math import comb, factorial, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ MAX_EXACT_ITEMS = 16  # of which all sets are decided at once
 MAX_SUBSETS = 12870  # those of 8 out of 16, the most of one size
 SAMPLED_SUBSETS = 1000  # the paper's M
 MAX_SIZE = 62  # items of a set: one bit each in an integer
+MAX_PARTIAL_SETS = 50_000  # to build larger complete sets from; beyond it sets are drawn
+MAX_DRAWS = 100  # of so many sets at a time as are wanted
 BITS = 64
 
 Words = npt.NDArray[np.uint64]
@@ -53,10 +56,7 @@ def transitivity_curve(
 ) -> FloatArray:
     """`transitivity` for several sizes at the cost of the largest: (..., n_sizes)."""
     edges = _edges(prefers)
-    if wrong := [k for k in sizes if not 3 <= k <= MAX_SIZE]:
-        raise UnknownValue(f"a set has 3 to {MAX_SIZE} items, got {wrong[0]}")
-    if max_subsets < 1:
-        raise UnknownValue(f"at least one set must be looked at, got max_subsets = {max_subsets}")
+    _check_sizes(sizes, max_subsets)
     n, stack = edges.shape[-1], edges.reshape(prod(edges.shape[:-2]), *edges.shape[-2:])
     exact = [k for k in sizes if k <= n and comb(n, k) <= max_subsets]
     counts = acyclic_counts(stack, max(exact)) if exact and n <= MAX_EXACT_ITEMS else None
@@ -73,10 +73,54 @@ def transitivity_curve(
     return np.stack(columns, axis=-1).reshape(*edges.shape[:-2], len(sizes))
 
 
-def acyclic_counts(prefers: npt.ArrayLike, largest: int) -> IntArray:
+def complete_set_sums(
+    prefers: npt.ArrayLike,
+    sizes: Sequence[int],
+    *,
+    max_subsets: int = MAX_SUBSETS,
+    rng: np.random.Generator | None = None,
+) -> FloatArray:
+    """Complete sets without a cycle, and complete sets looked at; sums for `ratio`.
+
+    prefers     : (..., n, n) bool as for `transitivity`, without an edge both ways. A set is complete if each two of its items
+                  have an edge: a pair that was not compared has none, and neither has a tie
+    sizes       : items of a set, each from 3 to 62
+    max_subsets : all complete sets up to so many in an instance, and all of three; else 1,000 of them, drawn
+    rng         : draws them; a generator with seed 0 when left out
+    returns     : (..., n_sizes, 2)
+    raises      : as `transitivity`; UnknownValue for an edge both ways
+    source      : Liu et al. 2024, Aligning with Logic, eq. 1, which is about items that were all compared
+    """
+    edges = _edges(prefers)
+    _check_sizes(sizes, max_subsets)
+    if (edges & np.swapaxes(edges, -1, -2)).any():
+        raise UnknownValue("of two items at most one is preferred")
+    n, draws = edges.shape[-1], np.random.default_rng(0) if rng is None else rng
+    stack = edges.reshape(prod(edges.shape[:-2]), n, n)
+    linked = stack | np.swapaxes(stack, -1, -2)
+    sums = np.zeros((len(stack), len(sizes), 2))
+    by_bits = [k for k in sizes if n <= MAX_EXACT_ITEMS and k <= n and comb(n, k) <= max_subsets]
+    if by_bits:
+        acyclic = acyclic_counts(stack, max(by_bits), linked=linked)
+        complete = acyclic_counts(np.zeros_like(stack), max(by_bits), linked=linked)
+    for column, k in enumerate(sizes):
+        if k in by_bits:
+            sums[:, column] = np.stack([acyclic[:, k], complete[:, k]], axis=1)
+        elif k <= n:
+            sums[:, column] = [_complete_sums(*one, k, max_subsets, draws) for one in zip(stack, linked, strict=True)]
+    return sums.reshape(*edges.shape[:-2], len(sizes), 2)
+
+
+def coin_transitivity(k: int) -> float:
+    """Return the share of complete sets of k items that have no cycle if a coin answers: k! of 2^(k (k - 1) / 2) graphs."""
+    return factorial(k) / 2 ** comb(k, 2)
+
+
+def acyclic_counts(prefers: npt.ArrayLike, largest: int, *, linked: npt.ArrayLike | None = None) -> IntArray:
     """Number of sets of each size, up to `largest`, without a cycle.
 
     prefers : (n_instances, n, n) bool with n of at most 16
+    linked  : of the same shape, symmetric; only sets of which all pairs are linked count. All sets when left out
     returns : (n_instances, largest + 1) by size
     raises  : ShapeError for another shape; UnknownValue for more items
     """
@@ -85,7 +129,9 @@ def acyclic_counts(prefers: npt.ArrayLike, largest: int) -> IntArray:
         raise ShapeError(f"need (n_instances, n, n) preferences, got shape {edges.shape}")
     if edges.shape[-1] > MAX_EXACT_ITEMS:
         raise UnknownValue(f"exact for at most {MAX_EXACT_ITEMS} items, got {edges.shape[-1]}")
-    blocks = [_counts_of_block(edges[start : start + BITS], largest) for start in range(0, len(edges), BITS)]
+    missing = np.zeros_like(edges) if linked is None else ~np.asarray(linked, dtype=bool)
+    starts = range(0, len(edges), BITS)
+    blocks = [_counts_of_block(edges[one : one + BITS], missing[one : one + BITS], largest) for one in starts]
     return np.concatenate([np.zeros((0, largest + 1), dtype=np.int64), *blocks])
 
 
@@ -107,6 +153,13 @@ def cyclic_triples(prefers: npt.ArrayLike) -> IntArray:
     return triples[(triples[:, 0] < triples[:, 1]) & (triples[:, 0] < triples[:, 2])]
 
 
+def _check_sizes(sizes: Sequence[int], max_subsets: int) -> None:
+    if wrong := [k for k in sizes if not 3 <= k <= MAX_SIZE]:
+        raise UnknownValue(f"a set has 3 to {MAX_SIZE} items, got {wrong[0]}")
+    if max_subsets < 1:
+        raise UnknownValue(f"at least one set must be looked at, got max_subsets = {max_subsets}")
+
+
 def _edges(prefers: npt.ArrayLike) -> BoolArray:
     edges = np.asarray(prefers)
     if edges.ndim < 2 or edges.shape[-1] != edges.shape[-2]:
@@ -118,13 +171,47 @@ def _edges(prefers: npt.ArrayLike) -> BoolArray:
     return edges & ~np.eye(edges.shape[-1], dtype=bool)
 
 
-def _counts_of_block(edges: BoolArray, largest: int) -> IntArray:
+def _complete_sums(
+    edges: BoolArray, linked: BoolArray, k: int, max_subsets: int, draws: np.random.Generator
+) -> tuple[int, int]:
+    """Complete sets of k items without a cycle, and complete sets, of one instance."""
+    if k == 3:
+        complete = int(np.trace(np.linalg.matrix_power(linked.astype(np.int64), 3))) // 6
+        return complete - len(cyclic_triples(edges)), complete
+    sets = _complete_sets(linked, k, max_subsets, draws)
+    return int(_acyclic(edges, sets).sum()), len(sets)
+
+
+def _complete_sets(linked: BoolArray, k: int, max_subsets: int, draws: np.random.Generator) -> IntArray:
+    """(n_sets, k) sets of which all pairs are linked: all, or 1,000 drawn from them."""
+    size = min(SAMPLED_SUBSETS, max_subsets)
+    sets = np.argwhere(np.triu(linked, 1))
+    while 0 < len(sets) <= MAX_PARTIAL_SETS and sets.shape[1] < k:  # each by a later item that is linked with all
+        later = np.arange(len(linked)) > sets[:, -1:]
+        row, item = np.nonzero(linked[sets].all(axis=1) & later)
+        sets = np.column_stack([sets[row], item])
+    if not len(sets):
+        return np.zeros((0, k), dtype=np.int64)
+    if sets.shape[1] == k:
+        return sets if len(sets) <= max_subsets else sets[np.sort(draws.permutation(len(sets))[:size])]
+    complete: dict[tuple[int, ...], None] = {}
+    for _ in range(MAX_DRAWS):
+        drawn = _sample(len(linked), k, size, draws)
+        pairs = linked[drawn[:, :, np.newaxis], drawn[:, np.newaxis, :]] | np.eye(k, dtype=bool)
+        complete |= dict.fromkeys(map(tuple, drawn[pairs.all(axis=(1, 2))].tolist()))
+        if len(complete) >= size:
+            break
+    return np.array(list(complete)[:size], dtype=np.int64).reshape(-1, k)
+
+
+def _counts_of_block(edges: BoolArray, missing: BoolArray, largest: int) -> IntArray:
     """`acyclic_counts` of at most 64 instances."""
     n = edges.shape[-1]
     sets = 1 << n
     preferred_by_none = _preferred_by_none(_packed(edges))
     acyclic: Words = np.zeros(sets, dtype=np.uint64)
     acyclic[0] = ~np.uint64(0)
+    complete = _complete_words(_packed(missing)) if missing.any() else None
     members = np.arange(sets)
     size_of = np.bitwise_count(members)
     counts = np.zeros((len(edges), largest + 1), dtype=np.int64)
@@ -134,7 +221,8 @@ def _counts_of_block(edges: BoolArray, largest: int) -> IntArray:
         for item in range(n):
             with_item = level[(level >> item) & 1 == 1]
             acyclic[with_item] |= preferred_by_none[item, with_item] & acyclic[with_item ^ (1 << item)]
-        bits = np.unpackbits(acyclic[level].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+        counted = acyclic[level] if complete is None else acyclic[level] & complete[level]
+        bits = np.unpackbits(counted.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
         counts[:, size] = bits.sum(axis=0, dtype=np.int64)[: len(edges)]
     return counts
 
@@ -154,6 +242,16 @@ def _preferred_by_none(edges: Words) -> Words:
         half = 1 << other
         none[:, half : 2 * half] = none[:, :half] & ~edges[other][:, np.newaxis]
     return none
+
+
+def _complete_words(missing: Words) -> Words:
+    """(2^n,) of each set: the instances in which no pair of its items is missing."""
+    linked_with_all = _preferred_by_none(missing)
+    complete: Words = np.full(1 << len(missing), ~np.uint64(0))
+    for item in range(len(missing)):  # the set's last item beside the rest of it
+        last = 1 << item
+        complete[last : 2 * last] = complete[:last] & linked_with_all[item, :last]
+    return complete
 
 
 def _acyclic(edges: BoolArray, subsets: IntArray) -> BoolArray:

@@ -8,6 +8,7 @@ UNITS: dict[str, Promise] = {
     "answers": ngettext_lazy("%(number)s answer", "%(number)s answers", "count"),
     "calls": ngettext_lazy("%(number)s call", "%(number)s calls", "count"),
     "comparisons": ngettext_lazy("%(number)s comparison", "%(number)s comparisons", "count"),
+    "complete sets": ngettext_lazy("%(number)s complete set", "%(number)s complete sets", "count"),
     "decisions": ngettext_lazy("%(number)s decision", "%(number)s decisions", "count"),
     "draws": ngettext_lazy("%(number)s draw", "%(number)s draws", "count"),
     "incomplete rating sets": ngettext_lazy(

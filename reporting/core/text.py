@@ -31,11 +31,19 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str
     if estimate.get("n_instances") is not None and estimate["of"] != "instances":
         own += f", {counted_in_english(estimate['n_instances'], 'instances')}"
     n = n or own
+    if estimate.get("coin") is not None:
+        n += f"; a coin has {fixed(estimate['coin'], digits)}"
     if estimate["low"] is None:
         why = f" ({estimate['why']})" if estimate.get("why") else ""
         return f"{fixed(estimate['value'], digits)}, {n}{why}"
     value, low, high = (fixed(estimate[key], digits) for key in ("value", "low", "high"))
     return f"{value} [{low}, {high}], {n}"
+
+
+def share_text(share: dict[str, Any]) -> str:
+    """Format a share that is counted and not estimated, as `8.5% of 2139 pairs`."""
+    value = UNDEFINED if share["value"] is None else f"{100 * share['value']:.3g}%"
+    return f"{value} of {counted_in_english(share['n'], share['of'])}"
 
 
 def level_text(level: float) -> str:

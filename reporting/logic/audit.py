@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import comb
 from typing import Any
 
 import numpy as np
 
-from analysis.logic import MAX_EXACT_ITEMS, cyclic_triples, first_sums, self_agreement_sums, transitivity_curve
+from analysis.logic import coin_transitivity, complete_set_sums, cyclic_triples, first_sums, self_agreement_sums
 from analysis.refinement import connected_items
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
@@ -15,6 +14,7 @@ from reporting.core.raters import NO_ORDER
 from reporting.logic.presentations import Presentations
 
 SIZES = tuple(range(3, 9))  # K of the transitivity
+LEAST_SETS = 20  # complete ones, for a transitivity
 KINDS = ("cycles", "order_effects")  # of contradictions
 TIE_IS_NO_EDGE = "a tie is no preference"
 TIE_EQUALS_TIE = "a tie agrees with a tie only"
@@ -31,16 +31,23 @@ class Counted:
     rows     : (n, 2) sum and weight of each unit
     instance : (n,) of each unit
     share    : whether units are 0 or 1
+    coin     : the value of a coin's answers, to be shown beside
+    least    : below it there is no value
     """
 
     rows: FloatArray
     instance: IntArray
     basis: Basis
     share: bool = True
+    coin: float | None = None
+    least: int = 0
 
     def estimate(self, settings: IntervalSettings) -> Estimate:
         """Return the mean over all units."""
-        return (share_estimate if self.share else mean_estimate)(self.rows, self.instance, self.basis, settings)
+        found = (share_estimate if self.share else mean_estimate)(self.rows, self.instance, self.basis, settings)
+        if self.basis.n < self.least:
+            found |= {"value": None, "low": None, "high": None, "why": self.basis.why}
+        return found if self.coin is None else {**found, "coin": self.coin}
 
     def by_instance(self, n_instances: int) -> FloatArray:
         """(n_instances, 2) mean of the units of each instance, NaN where it has none, and their weight."""
@@ -51,15 +58,17 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """Transitivity of the sets of compared texts.
+    """Complete sets of texts, by the groups of texts that comparisons connect.
 
-    sizes    : numbers of texts
-    values   : (n_sets, len(sizes)), NaN for a set of fewer texts
-    instance : (n_sets,) code of each set's instance
+    sizes    : numbers of texts of a set
+    sums     : (n_groups, len(sizes), 2) as of `complete_set_sums`
+    pairs    : (n_groups,) pairs of texts with a preference
+    instance : (n_groups,) code of each group's instance
     """
 
     sizes: tuple[int, ...]
-    values: FloatArray
+    sums: FloatArray
+    pairs: IntArray
     instance: IntArray
 
 
@@ -72,7 +81,7 @@ def audit(
 
     graphs : as of `preference_graphs`, which are made when left out
     """
-    sets = _transitivity_of_sets(asked, preference_graphs(asked) if graphs is None else graphs, sizes)
+    sets = _complete_sets(asked, preference_graphs(asked) if graphs is None else graphs, sizes)
     whole = _measures(asked, sets, np.ones(len(asked.instances), dtype=bool), settings)
     named = list(enumerate(asked.datasets))
     return {
@@ -91,7 +100,7 @@ def audit(
 def by_instance(asked: Presentations, *, sizes: Sequence[int] = SIZES) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield each instance's place, the name of each measure, and its value there, without an interval."""
     everything = np.ones(len(asked.instances), dtype=bool)
-    sets = _transitivity_of_sets(asked, preference_graphs(asked), sizes)
+    sets = _complete_sets(asked, preference_graphs(asked), sizes)
     for name, counted in _counted(asked, sets, everything).items():
         for place, (value, n) in enumerate(counted.by_instance(len(asked.instances)).tolist()):
             known = {"value": value, "why": None} if n else {"value": None, "why": counted.basis.why}
@@ -99,7 +108,7 @@ def by_instance(asked: Presentations, *, sizes: Sequence[int] = SIZES) -> Iterat
 
 
 def preference_graphs(asked: Presentations) -> Graphs:
-    """Return (items, preferences among them) of each set of texts that comparisons connect, within their instances.
+    """Return (items, preferences among them) of each group of texts that comparisons connect, within their instances.
 
     One presentation of each pair makes the graph: that with the lower item first, the other one where it alone was asked. Of
     people, whose sides are drawn for each vote, both orders are taken together.
@@ -164,9 +173,12 @@ def _both_orders(said: Verdicts) -> list[tuple[int, int]]:
 
 def _measures(asked: Presentations, sets: Sets, wanted: BoolArray, settings: IntervalSettings) -> dict[str, Any]:
     """Return the measures over the wanted instances."""
-    found = {name: counted.estimate(settings) for name, counted in _counted(asked, sets, wanted).items()}
+    counted = _counted(asked, sets, wanted)
+    edges, possible = counted.pop("density").rows.sum(axis=0).tolist()
+    found = {name: measure.estimate(settings) for name, measure in counted.items()}
     transitivity = {str(k): found.pop(f"transitivity_{k}") for k in sets.sizes}
-    return {**found, "transitivity": transitivity}
+    density = {"value": edges / possible if possible else None, "n": int(possible), "of": "pairs"}
+    return {**found, "transitivity": transitivity, "density": density}
 
 
 def _counted(asked: Presentations, sets: Sets, wanted: BoolArray) -> dict[str, Counted]:
@@ -175,6 +187,7 @@ def _counted(asked: Presentations, sets: Sets, wanted: BoolArray) -> dict[str, C
     return {
         "human_agreement": _human_agreement(asked, here),
         **_transitivity(sets, wanted),
+        "density": _density(asked, sets, wanted),
         "commutativity": _commutativity(asked, plain),
         "negation_invariance": _negation(asked, plain, negated),
         "self_agreement": _self_agreement(asked, here),
@@ -182,31 +195,40 @@ def _counted(asked: Presentations, sets: Sets, wanted: BoolArray) -> dict[str, C
     }
 
 
-def _transitivity_of_sets(asked: Presentations, graphs: Graphs, sizes: Sequence[int]) -> Sets:
-    """Measure the sets of compared texts; an instance has one set, or several that nothing compares."""
+def _complete_sets(asked: Presentations, graphs: Graphs, sizes: Sequence[int]) -> Sets:
+    """Look at the complete sets; an instance has one group of compared texts, or several that nothing compares."""
     by_size: dict[int, list[int]] = {}
-    for number, (items, _) in enumerate(graphs):
-        by_size.setdefault(len(items), []).append(number)
-    values = np.full((len(graphs), len(sizes)), np.nan)
+    for place, (items, _) in enumerate(graphs):
+        by_size.setdefault(len(items), []).append(place)
+    sums = np.zeros((len(graphs), len(sizes), 2))
     for listed in by_size.values():
-        stack = np.stack([graphs[one][1] for one in listed])
-        values[listed] = transitivity_curve(stack, sizes)
-        if stack.shape[1] > MAX_EXACT_ITEMS and 3 in sizes:  # all cycles of three are listed: no sample is needed
-            cyclic = np.array([len(cyclic_triples(one)) for one in stack])
-            values[listed, list(sizes).index(3)] = 1 - cyclic / comb(stack.shape[1], 3)
-    return Sets(tuple(sizes), values, asked.instance[[int(items[0]) for items, _ in graphs]])
+        sums[listed] = complete_set_sums(np.stack([graphs[one][1] for one in listed]), sizes)
+    pairs = np.array([graph.sum() for _, graph in graphs], dtype=np.int64)
+    return Sets(tuple(sizes), sums, pairs, asked.instance[[int(items[0]) for items, _ in graphs]])
 
 
 def _transitivity(sets: Sets, wanted: BoolArray) -> dict[str, Counted]:
     found = {}
-    for k, values in zip(sets.sizes, sets.values.T, strict=True):
-        known = wanted[sets.instance] & ~np.isnan(values)
-        n = len(np.unique(sets.instance[known]))
-        rows = np.stack([values[known], np.ones(int(known.sum()))], axis=1)
-        why = f"no instance has {k} texts that were compared"
-        basis = Basis(n, "instances", TIE_IS_NO_EDGE, int(wanted.sum()) - n, why)
-        found[f"transitivity_{k}"] = Counted(rows, sets.instance[known], basis, share=False)
+    for place, k in enumerate(sets.sizes):
+        known = wanted[sets.instance] & (sets.sums[:, place, 1] > 0)
+        rows, instance = sets.sums[known, place], sets.instance[known]
+        without = int(wanted.sum()) - len(np.unique(instance))
+        why = f"fewer than {LEAST_SETS} sets of {k} texts with a preference between each two"
+        basis = Basis(int(rows[:, 1].sum()), "complete sets", TIE_IS_NO_EDGE, without, why)
+        coin = coin_transitivity(k)
+        found[f"transitivity_{k}"] = Counted(rows, instance, basis, share=False, coin=coin, least=LEAST_SETS)
     return found
+
+
+def _density(asked: Presentations, sets: Sets, wanted: BoolArray) -> Counted:
+    """Return the share of the pairs of an instance's texts that have a preference."""
+    texts = np.bincount(asked.instance, minlength=len(asked.instances))
+    possible = texts * (texts - 1) // 2
+    edges = np.bincount(sets.instance, sets.pairs, minlength=len(texts))
+    instances = np.flatnonzero(wanted & (possible > 0))
+    rows = np.stack([edges[instances], possible[instances]], axis=1).astype(np.float64)
+    basis = Basis(int(rows[:, 1].sum()), "pairs", TIE_IS_NO_EDGE, 0, "no instance has two texts that were compared")
+    return Counted(rows, instances, basis)
 
 
 def _commutativity(asked: Presentations, plain: Verdicts) -> Counted:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from reporting.core.text import estimate_text, printable
+from reporting.core.text import estimate_text, printable, share_text
 from reporting.core.units import counted_in_english as count
 from reporting.logic.audit import SIZES
 from reporting.logic.audits import OVER_WORDINGS
@@ -12,7 +12,7 @@ from reporting.logic.paper_table import as_lines, paper_table
 OF_RATER = ("kind", "method", "model", "wording")
 COLUMNS = (
     *("rater", "dataset", "measure"),
-    *("value", "low", "high", "level", "n", "of", "n_instances", "tie_rule", "excluded", "why"),
+    *("value", "low", "high", "level", "n", "of", "n_instances", "tie_rule", "excluded", "why", "coin"),
     *OF_RATER,
 )
 OF_INSTANCE = ("rater", "dataset", "instance_id", "measure", "value", "n", "of", "tie_rule", "why")
@@ -40,8 +40,13 @@ def _rater(rater: dict[str, Any]) -> list[str]:
     contradictions = rater["contradictions"]
     return [
         f"{printable(rater['rater'])}: {count(rater['answers'], 'answers')} ({rater['unread']} unread) on "
-        f"{count(rater['texts'], 'texts')} of {count(rater['instances'], 'instances')}",
-        *(f"  {name.replace('_', ' '):<20} {estimate_text(estimate)}" for name, estimate in _named(rater)),
+        f"{count(rater['texts'], 'texts')} of {count(rater['instances'], 'instances')}; "
+        f"preferences: {share_text(rater['density'])}",
+        *(
+            f"  {name.replace('_', ' '):<20} {estimate_text(estimate)}"
+            for name, estimate in _named(rater)
+            if name != "density"
+        ),
         f"  cycles of three: {contradictions['cycles']['count']}, pairs whose verdict changes with the order: "
         f"{contradictions['order_effects']['count']}",
     ]
@@ -80,4 +85,5 @@ def _wordings(one: dict[str, Any]) -> Iterator[str]:
 def _named(measures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "human_agreement", measures["human_agreement"]
     yield from ((f"transitivity_{k}", measures["transitivity"][str(k)]) for k in SIZES)
+    yield "density", measures["density"]
     yield from ((name, measures[name]) for name in WITHOUT_SIZE[1:])

@@ -44,7 +44,7 @@ def transitivity_by_size(found: Found, theme: str) -> Spec:
     x = quantity(
         "k", "Texts in a set, K", scale={"zero": False, "nice": False}, axis={"values": list(SIZES), "format": "d"}
     )
-    why = _("no instance has three texts that a rater’s answers connect")
+    why = _("no rater has 20 complete sets of three texts")
     return _chart("Transitivity by the number of texts", rows, x, "s_tran(K)", found, theme, why, joined=True)
 
 
@@ -52,7 +52,7 @@ def transitivity_and_self_agreement(found: Found, theme: str) -> Spec:
     """Point for each judge: transitivity against self-agreement."""
     rows = _pairs(found, "self_agreement", "transitivity_5")
     x = quantity("x", "Self-agreement", scale={"zero": False}, axis=PERCENT)
-    why = _("no judge was asked the same twice and has answers that connect five texts of an instance")
+    why = _("no judge was asked the same twice and has 20 complete sets of five texts")
     return _chart("Transitivity and self-agreement", rows, x, "s_tran(5)", found, theme, why)
 
 

@@ -14,6 +14,7 @@ COLUMNS = {  # in percent
     "s_comm": "commutativity",
     "s_neg": "negation_invariance",
 }
+ALL_COLUMNS = (*COLUMNS, "instances", "s_tran(5) sets", "s_tran(5) coin", "density")  # of a file
 FIRST = ("", "direct", "cot")  # people; then the paper's two ways of asking
 OF_RATER = ("method", "rater", "model", "wording")
 
@@ -35,6 +36,7 @@ def _by_dataset(one: Found, datasets: list[str]) -> list[Found]:
     return [
         {
             "cells": [_percent(estimate_of(measures, name) if measures else {}) for name in COLUMNS.values()],
+            "density": _percent(measures["density"] if measures else {}),
             "instances": measures["transitivity"]["3"]["n_instances"] if measures else 0,
         }
         for measures in (one["datasets"].get(name) for name in datasets)
@@ -42,7 +44,7 @@ def _by_dataset(one: Found, datasets: list[str]) -> list[Found]:
 
 
 def _percent(estimate: Found) -> Found:
-    shares = {name: estimate.get(name) for name in ("value", "low", "high")}
+    shares = {name: estimate.get(name) for name in ("value", "low", "high", "coin")}
     return {name: None if share is None else 100 * share for name, share in shares.items()} | {
         "why": estimate.get("why", "no answers"),
         "n": estimate.get("n", 0),
@@ -53,7 +55,7 @@ def _percent(estimate: Found) -> Found:
 
 def columns_of(table: Found) -> list[str]:
     """Return the columns of `as_rows`."""
-    return [*OF_RATER, *(_column(name, label) for name in table["datasets"] for label in (*COLUMNS, "instances"))]
+    return [*OF_RATER, *(_column(name, label) for name in table["datasets"] for label in ALL_COLUMNS)]
 
 
 def _column(dataset: str, label: str) -> str:
@@ -66,10 +68,18 @@ def as_rows(table: Found) -> Iterator[dict[str, Any]]:
         for row in rows:
             cells: dict[str, Any] = {}
             for dataset, found in zip(table["datasets"], row["datasets"], strict=True):
-                shown = ["" if one["value"] is None else round(one["value"], 1) for one in found["cells"]]
-                named = (_column(dataset, label) for label in (*COLUMNS, "instances"))
-                cells |= dict(zip(named, [*shown, found["instances"]], strict=True))
+                sets = found["cells"][list(COLUMNS).index("s_tran(5)")]
+                shown = [
+                    *(_rounded(one["value"]) for one in found["cells"]),
+                    *(found["instances"], sets["n"], _rounded(sets["coin"]), _rounded(found["density"]["value"])),
+                ]
+                named = (_column(dataset, label) for label in ALL_COLUMNS)
+                cells |= dict(zip(named, shown, strict=True))
             yield {**{name: row["rater"].get(name, "") for name in OF_RATER}, "method": method, **cells}
+
+
+def _rounded(percentage: float | None) -> float | str:
+    return "" if percentage is None else round(percentage, 1)
 
 
 def as_lines(table: Found) -> Iterator[str]:

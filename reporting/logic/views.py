@@ -226,6 +226,7 @@ def _table(found: dict[str, Any], dataset: str) -> dict[str, Any]:
     rows = [
         {
             "rater": one,
+            "density": measures["density"],
             "cells": [(label, estimate_of(measures, name)) for name, label in MEASURES.items()],
             "sizes": [(f"K = {k}", measures["transitivity"][str(k)]) for k in SIZES],
         }

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from analysis.bootstrap import ratio
-from analysis.logic import transitivity
+from analysis.logic import coin_transitivity, complete_set_sums
 from analysis.refinement import Method, Repaired, repair
 from analysis.types import BoolArray, FloatArray, IntArray
+from reporting.logic.audit import LEAST_SETS
 from reporting.logic.preferences import Preferences
 
 SIZES = (3, 4, 5)  # K of the transitivity
@@ -60,8 +61,10 @@ def repair_study(given: Preferences, *, method: Method = "win_loss", seed: int =
 def report(one: RepairedStudy) -> dict[str, Any]:
     """Count what was given, reversed, dropped and added, with transitivity and commutativity before and after."""
     given, outcome = one.given, one.found.outcome
-    before = _majorities(given)
-    after = np.column_stack([one.pairs, np.ones(len(one.pairs), dtype=np.int64)])
+    majorities = _majorities(given)
+    before, after = (_transitivity(given, *pairs.T) for pairs in (majorities, one.pairs))
+    sizes = np.bincount(given.instance)
+    possible = int((sizes * (sizes - 1) // 2).sum())
     same = _same_in_both_orders(given)
     return {
         "method": one.method,
@@ -77,7 +80,11 @@ def report(one: RepairedStudy) -> dict[str, Any]:
         "dropped_as_equal": int((outcome == 0).sum()),
         "pairs": len(one.pairs),
         "added": int(one.found.added.sum()),
-        "transitivity": {str(k): {"before": _mean(given, before, k), "after": _mean(given, after, k)} for k in SIZES},
+        "density": {
+            name: {"value": len(pairs) / possible if possible else None, "n": possible, "of": "pairs"}
+            for name, pairs in (("before", majorities), ("after", one.pairs))
+        },
+        "transitivity": {k: {"before": before[k], "after": after[k]} for k in before},
         "commutativity": {
             "before": _value(same, "no pair has verdicts in both orders that are no ties"),
             "after": {"value": 1.0 if len(one.pairs) else None, "n": len(one.pairs), "of": "pairs"}
@@ -87,9 +94,9 @@ def report(one: RepairedStudy) -> dict[str, Any]:
 
 
 def _majorities(given: Preferences) -> IntArray:
-    """(m, 3) of two items, the lower first, and whether most verdicts prefer the first (1) or the second (-1)."""
+    """(m, 2) items of each pair that most verdicts decide, the better one first."""
     pairs, balance = _balance(given, np.ones(len(given), dtype=bool))
-    found: IntArray = np.column_stack([pairs, np.sign(balance)])[balance != 0]
+    found: IntArray = np.where(balance[:, np.newaxis] > 0, pairs, pairs[:, ::-1])[balance != 0]
     return found
 
 
@@ -101,26 +108,26 @@ def _balance(given: Preferences, counted: BoolArray) -> tuple[IntArray, IntArray
     return pairs, np.bincount(row, weights=for_low, minlength=len(pairs)).astype(np.int64)
 
 
-def _mean(given: Preferences, preferred: IntArray, k: int) -> dict[str, Any]:
-    """Mean transitivity of the instances with at least k texts that were compared."""
-    values = _by_instance(given, preferred, k)
-    return _value(np.stack([values, np.ones(len(values))], axis=1), f"no instance has {k} texts", "instances")
-
-
-def _by_instance(given: Preferences, preferred: IntArray, k: int) -> FloatArray:
-    """s_tran(k) of each instance with at least k texts; instances with equally many are computed together."""
+def _transitivity(given: Preferences, better: IntArray, worse: IntArray) -> dict[str, dict[str, Any]]:
+    """Return the transitivity over complete sets of texts of all instances, with that of a coin."""
     sizes = np.bincount(given.instance, minlength=len(given.instances))
     place = np.arange(len(given.instance)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    better = np.where(preferred[:, 2] > 0, preferred[:, 0], preferred[:, 1])
-    worse = np.where(preferred[:, 2] > 0, preferred[:, 1], preferred[:, 0])
-    found = []
-    for size in np.unique(sizes[sizes >= k]).tolist():
+    sums = np.zeros((len(SIZES), 2))
+    for size in np.unique(sizes[sizes >= min(SIZES)]).tolist():
         row = np.cumsum(sizes == size) - 1
         here = sizes[given.instance[better]] == size
         graph: BoolArray = np.zeros((int((sizes == size).sum()), size, size), dtype=bool)
         graph[row[given.instance[better[here]]], place[better[here]], place[worse[here]]] = True
-        found.append(np.atleast_1d(transitivity(graph, k)))
-    return np.concatenate([np.zeros(0), *found])
+        sums += complete_set_sums(graph, SIZES).sum(axis=0)
+    return {str(k): _share_of_sets(k, *sums[column].tolist()) for column, k in enumerate(SIZES)}
+
+
+def _share_of_sets(k: int, acyclic: float, complete: float) -> dict[str, Any]:
+    counted = {"n": int(complete), "of": "complete sets", "coin": coin_transitivity(k)}
+    if complete < LEAST_SETS:
+        why = f"fewer than {LEAST_SETS} sets of {k} texts with a preference between each two"
+        return {"value": None, **counted, "why": why}
+    return {"value": acyclic / complete, **counted}
 
 
 def _same_in_both_orders(given: Preferences) -> FloatArray:
@@ -131,8 +138,7 @@ def _same_in_both_orders(given: Preferences) -> FloatArray:
     return np.stack([(one == other)[both], np.ones(int(both.sum()))], axis=1).astype(np.float64)
 
 
-def _value(rows: FloatArray, why: str, of: str = "pairs") -> dict[str, Any]:
+def _value(rows: FloatArray, why: str) -> dict[str, Any]:
     value = float(ratio(rows.sum(axis=0)))
-    return (
-        {"value": None, "n": 0, "of": of, "why": why} if np.isnan(value) else {"value": value, "n": len(rows), "of": of}
-    )
+    counted = {"n": len(rows), "of": "pairs"}
+    return {"value": None, **counted, "why": why} if np.isnan(value) else {"value": value, **counted}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reporting.core.text import UNDEFINED, printable
+from reporting.core.text import UNDEFINED, printable, share_text
 from reporting.core.units import counted_in_english as count
 
 
@@ -15,6 +15,8 @@ def as_text(found: dict[str, Any]) -> str:
         f"ranked by {found['method'].replace('_', ' ')}: {count(found['kept'], 'preferences')} kept, {found['reversed']} reversed, "
         f"{found['dropped_as_equal']} dropped as equal; {count(found['pairs'], 'pairs')} implied, {found['added']} of them new",
     ]
+    density = found["density"]
+    lines.append(f"preferences: {share_text(density['before'])} before, {share_text(density['after'])} after")
     for k, one in found["transitivity"].items():
         lines.append(f"transitivity of {k}: {_value(one['before'])} before, {_value(one['after'])} after")
     both = found["commutativity"]
@@ -25,4 +27,5 @@ def as_text(found: dict[str, Any]) -> str:
 def _value(one: dict[str, Any]) -> str:
     if one["value"] is None:
         return f"{UNDEFINED} ({one['why']})"
-    return f"{one['value']:.3f} (n = {count(one['n'], one['of'])})"
+    coin = "" if one.get("coin") is None else f"; a coin has {one['coin']:.3f}"
+    return f"{one['value']:.3f} (n = {count(one['n'], one['of'])}{coin})"

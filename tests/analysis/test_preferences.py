@@ -1,7 +1,8 @@
 """Transitivity, commutativity and negation invariance among several items."""
 
 import json
-from itertools import combinations
+from itertools import combinations, product
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from hypothesis.extra import numpy as hnp
 from analysis.errors import ShapeError, UnknownValue
 from analysis.logic import (
     acyclic_counts,
+    coin_transitivity,
     commutativity,
     commutativity_sums,
+    complete_set_sums,
     cyclic_triples,
     negation_invariance,
     preference_graph,
@@ -58,6 +61,9 @@ def test_golden_preferences(case: dict[str, Any]) -> None:
         assert negation_invariance(case["p"], case["q"]) == pytest.approx(case["negation_invariance"], abs=1e-12)
     for size, value in case["transitivity"].items():
         assert transitivity(graph, int(size)) == pytest.approx(value, abs=1e-12)
+        if "p" in case:  # each pair was judged, so that every set is complete
+            acyclic, complete = complete_set_sums(graph, [int(size)])[0]
+            assert acyclic / complete == pytest.approx(value, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -107,6 +113,61 @@ def test_what_a_transitive_order_and_a_circle_give() -> None:
     assert transitivity(order, 10) == 1
     assert transitivity_curve(circle, [3, 4, 5]).tolist() == [1, 1, 0]
     assert cyclic_triples(np.roll(np.eye(3, dtype=bool), 1, axis=1)).tolist() == [[0, 1, 2]]
+
+
+def coin_graph(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
+    """Let a coin decide a share of the pairs."""
+    upper = np.triu(rng.random((n, n)) < share, 1)
+    heads = rng.random((n, n)) < 0.5
+    return (upper & heads) | (upper & ~heads).T
+
+
+@pytest.mark.parametrize("n", [7, 17])
+def test_complete_sets_are_those_of_a_slow_search(n: int) -> None:
+    rng = np.random.default_rng(n)
+    graphs = np.stack([coin_graph(rng, n, 0.8) for _ in range(3)])
+    for graph, sums in zip(graphs, complete_set_sums(graphs, [3, 4]), strict=True):
+        linked = graph | graph.T
+        for k, found in zip([3, 4], sums.tolist(), strict=True):
+            sets = [
+                items for items in combinations(range(n), k) if all(linked[i, j] for i, j in combinations(items, 2))
+            ]
+            acyclic = sum(not has_cycle(graph[np.ix_(items, items)]) for items in sets)
+            assert found == [acyclic, len(sets)]
+            assert sets
+
+
+def test_a_coin_has_three_quarters_of_complete_triples_on_any_graph() -> None:
+    rng = np.random.default_rng(1)
+    graphs = np.stack([coin_graph(rng, 40, 0.15) for _ in range(30)])
+    acyclic, complete = complete_set_sums(graphs, [3]).sum(axis=(0, 1))
+    assert acyclic / complete == pytest.approx(coin_transitivity(3), abs=0.04)
+    assert transitivity(graphs, 3).mean() > 0.99  # the share over all sets says nothing
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_a_coin_has_the_share_of_all_graphs(k: int) -> None:
+    pairs = np.triu_indices(k, 1)
+    graphs = np.zeros((2 ** len(pairs[0]), k, k), dtype=bool)
+    for graph, heads in zip(graphs, product([False, True], repeat=len(pairs[0])), strict=True):
+        graph[pairs] = heads
+        graph[pairs[::-1]] = ~np.array(heads)
+    assert transitivity(graphs, k).mean() == coin_transitivity(k)
+
+
+def test_many_complete_sets_are_sampled_and_none_has_no_share() -> None:
+    order = np.triu(np.ones((60, 60), dtype=bool), 1)
+    assert complete_set_sums(order, [3, 8]).tolist() == [[comb(60, 3)] * 2, [1000] * 2]
+    triples = np.kron(np.eye(20, dtype=bool), np.ones((3, 3), dtype=bool))  # nothing across
+    assert complete_set_sums(np.triu(triples, 1), [3, 4]).tolist() == [[20, 20], [0, 0]]
+    tied = np.triu(triples, 1)
+    tied[0, 1] = False
+    assert complete_set_sums(tied, [3]).tolist() == [[19, 19]]
+
+
+def test_two_items_each_preferred_to_the_other_are_refused() -> None:
+    with pytest.raises(UnknownValue, match="at most one"):
+        complete_set_sums(np.ones((3, 3), dtype=bool), [3])
 
 
 def test_fewer_items_than_k_have_no_transitivity() -> None:

@@ -65,7 +65,7 @@ def test_the_audits_are_those_of_the_page_on_logic(varied: Study, bundle: Path) 
     by_rater = {one["rater"]: one for one in found[0]["raters"]}
     twice = by_rater["judge:twice"]
     assert [one["method"] for one in found[0]["wordings"]] == ["direct"]
-    assert 0 < twice["transitivity"]["4"]["value"] < 1
+    assert 0 < twice["density"]["value"] < 1
     assert twice["negation_invariance"]["n"] > 30
     assert twice["self_agreement"]["n"] > 100
     assert twice["contradictions"]["order_effects"]["count"] > 10

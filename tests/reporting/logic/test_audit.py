@@ -12,6 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from analysis.logic import transitivity
 from annotation.models import Generation, Pair, Study
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.core.estimates import IntervalSettings
@@ -73,6 +74,16 @@ def audited(study: Study, capsys: pytest.CaptureFixture[str], **options: Any) ->
     return found
 
 
+def transitivity_of(found: dict[str, Any], k: int, rater: str = "judge:fair") -> float | None:
+    """Return the share on the first instance, which alone has too few sets for an estimate."""
+    values: dict[str, float | None] = {
+        row["rater"]: row["value"]
+        for row in found["by_instance"]
+        if (row["instance_id"], row["measure"]) == ("i0", f"transitivity_{k}")
+    }
+    return values[rater]
+
+
 @pytest.mark.slow
 def test_a_judge_without_contradictions_has_1_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems(instances=6)
@@ -83,9 +94,14 @@ def test_a_judge_without_contradictions_has_1_everywhere(capsys: pytest.CaptureF
         assert one[name]["value"] == 1
         assert one[name]["n_instances"] == 6
         assert one[name]["low"] < 1  # six instances do not make it certain
-    assert one["transitivity"]["3"]["value"] == one["transitivity"]["4"]["value"] == 1
-    assert one["transitivity"]["5"]["value"] is None
-    assert one["transitivity"]["5"]["why"] == "no instance has 5 texts that were compared"
+    three, four = one["transitivity"]["3"], one["transitivity"]["4"]
+    assert (three["value"], three["n"], three["of"], three["n_instances"]) == (1, 24, "complete sets", 6)
+    assert three["coin"] == 0.75
+    assert three["low"] < 1
+    # Six sets of four are too few.
+    assert (four["value"], four["low"], four["coin"], four["n"]) == (None, None, 0.375, 6)
+    assert four["why"] == "fewer than 20 sets of 4 texts with a preference between each two"
+    assert one["density"] == {"value": 1, "n": 36, "of": "pairs"}
     assert one["preferred_first"]["value"] == 0.5
     assert one["human_agreement"]["value"] is None
     assert one["contradictions"]["cycles"] == {"count": 0, "listed": []}
@@ -97,11 +113,11 @@ def test_a_cycle_lowers_transitivity_and_is_listed_with_texts_and_rationales(
 ) -> None:
     study, built = build_four_systems()
     let_judge(study, built, in_order() | {("one", "three"): "three"})
-    (one,) = audited(study, capsys)["raters"]
+    found = audited(study, capsys)
+    (one,) = found["raters"]
     # one > two > three > one is a cycle; the other three sets of three are none, and the set of four has it.
-    assert one["transitivity"]["3"]["value"] == 0.75
-    assert one["transitivity"]["4"]["value"] == 0
-    assert one["transitivity"]["3"]["low"] is None  # one instance
+    assert (transitivity_of(found, 3), transitivity_of(found, 4)) == (0.75, 0)
+    assert one["transitivity"]["3"] == one["transitivity"]["3"] | {"value": None, "n": 4}
     (cycle,) = one["contradictions"]["cycles"]["listed"]
     assert [text["system"] for text in cycle["texts"]] == ["one", "two", "three"]
     assert cycle["texts"][0]["text"] == "one 0"
@@ -117,8 +133,9 @@ def test_a_judge_that_takes_the_first_is_transitive_and_does_not_commute(capsys:
     study, built = build_four_systems()
     first = dict.fromkeys(combinations(SYSTEMS, 2), "first")
     let_judge(study, built, first, negated=first | {("one", "two"): "two"})
-    (one,) = audited(study, capsys, most=1)["raters"]
-    assert one["transitivity"]["4"]["value"] == 1
+    found = audited(study, capsys, most=1)
+    (one,) = found["raters"]
+    assert transitivity_of(found, 4) == 1
     assert one["commutativity"]["value"] == 0
     assert one["preferred_first"]["value"] == 1
     assert one["contradictions"]["order_effects"]["count"] == 6
@@ -133,8 +150,10 @@ def test_ties_are_no_edge_and_agree_with_ties_only(capsys: pytest.CaptureFixture
     study, built = build_four_systems()
     ties = dict.fromkeys(combinations(SYSTEMS, 2), "tie")
     let_judge(study, built, ties, negated=ties | {("one", "two"): "one"})
-    (one,) = audited(study, capsys)["raters"]
-    assert one["transitivity"]["3"]["value"] == 1
+    found = audited(study, capsys)
+    (one,) = found["raters"]
+    assert transitivity_of(found, 3) is None  # no set has a preference between each two
+    assert one["density"]["value"] == 0
     assert one["commutativity"]["value"] == 1
     assert one["negation_invariance"]["value"] == pytest.approx(10 / 12)
     assert one["preferred_first"]["why"] == "no answer but ties"
@@ -150,10 +169,13 @@ def test_people_are_audited_on_their_partial_graph_and_judges_beside_them(capsys
     rate(built["one", "two"], 0, "s", [-1], a_is_left=[False])
     rate(built["one", "two"], 0, "t", [1], a_is_left=[False])
     let_judge(study, built, in_order())
-    people, judge = audited(study, capsys, people=True)["raters"]
+    found = audited(study, capsys, people=True)
+    people, judge = found["raters"]
     assert people["rater"] == "people"
     # Three of five votes are for one over two, in whichever order: one > two > three > one.
-    assert people["transitivity"]["3"]["value"] == 0.75
+    # The one set of three that was compared is a cycle; the others say nothing.
+    assert transitivity_of(found, 3, "people") == 0
+    assert people["density"] == {"value": 0.5, "n": 6, "of": "pairs"}
     assert people["commutativity"] == people["commutativity"] | {"value": 0, "n": 1}
     # One over two and two over three agree with the majorities, three over one does not; one and four is a tie.
     assert judge["human_agreement"] == judge["human_agreement"] | {"value": pytest.approx(4 / 6), "n": 6, "excluded": 2}
@@ -165,8 +187,9 @@ def test_a_judge_asked_in_one_order_of_its_choice_has_the_whole_graph(capsys: py
     let_judge(study, built, in_order() | {("one", "three"): "three"})
     Judgment.objects.of_question(0).filter(order="ab", pair__in=built["one", "three"].pairs[0]).delete()
     Judgment.objects.of_question(0).filter(order="ba").exclude(pair__in=built["one", "three"].pairs[0]).delete()
-    (one,) = audited(study, capsys)["raters"]
-    assert one["transitivity"]["3"]["value"] == 0.75
+    found = audited(study, capsys)
+    (one,) = found["raters"]
+    assert transitivity_of(found, 3) == 0.75
     assert one["commutativity"]["excluded"] == 6
     (cycle,) = one["contradictions"]["cycles"]["listed"]
     assert [answer["preferred"] for answer in cycle["answers"]] == ["one", "two", "three"]
@@ -181,14 +204,16 @@ def test_repeats_that_contradict_count_by_their_majority_and_an_even_split_as_a_
     answers = Judgment.objects.of_question(0)
     outvoted = answers.filter(pair=built["one", "three"].pairs[0][0], order="ab", repeat=2)
     outvoted.update(verdict=1)  # as a majority it would make a cycle of one, two and three
-    (one,) = audited(study, capsys)["raters"]
-    assert one["transitivity"]["3"]["value"] == one["commutativity"]["value"] == 1
+    found = audited(study, capsys)
+    (one,) = found["raters"]
+    assert transitivity_of(found, 3) == one["commutativity"]["value"] == 1
     # Twelve presentations, asked three times each: of 36 answers one is not its majority's.
     assert one["self_agreement"]["value"] == pytest.approx(35 / 36)
 
     answers.filter(repeat=0).delete()
-    (split,) = audited(study, capsys)["raters"]
-    assert split["transitivity"]["3"]["value"] == 1  # no preference between one and three is no edge
+    found = audited(study, capsys)
+    (split,) = found["raters"]
+    assert transitivity_of(found, 3) == 1  # no preference between one and three is no edge
     assert split["commutativity"]["value"] == pytest.approx(5 / 6)  # a tie in one order, a preference in the other
     assert split["contradictions"]["order_effects"]["count"] == 1
 
@@ -221,6 +246,38 @@ def test_transitivity_of_three_counts_every_cycle_that_is_listed() -> None:
 
 
 @pytest.mark.slow
+def test_a_coin_on_sparse_comparisons_looks_like_a_coin(capsys: pytest.CaptureFixture[str]) -> None:
+    """A coin compares 15 % of the pairs of 40 texts; over all sets of three .99 have no cycle."""
+    rng = np.random.default_rng(7)
+    first, second = np.triu_indices(40, 1)
+    compared = rng.random(len(first)) < 0.15
+    n = int(compared.sum())
+    alone = np.zeros(1, dtype=np.int64)
+    asked = Presentations(
+        generation=np.arange(40),
+        instance=np.zeros(40, dtype=np.int64),
+        instances=alone,
+        dataset=alone,
+        datasets=("news",),
+        first=first[compared],
+        second=second[compared],
+        repeat=np.zeros(n, dtype=np.int64),
+        negated=np.zeros(n, dtype=bool),
+        verdict=np.where(rng.random(n) < 0.5, -1.0, 1.0),
+        probability=np.full(n, np.nan),
+        target=np.full(n, np.nan),
+        pooled=False,
+    )
+    ((_, prefers),) = preference_graphs(asked)
+    assert transitivity(prefers, 3) > 0.99
+    found = audit(asked, IntervalSettings(), sizes=(3,))
+    assert found["density"]["value"] == n / len(first)
+    assert 20 <= found["transitivity"]["3"]["n"] < 60
+    assert found["transitivity"]["3"]["value"] == pytest.approx(0.75, abs=0.15)
+    assert found["transitivity"]["3"]["coin"] == 0.75
+
+
+@pytest.mark.slow
 def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     for (a, b), one in built.items():  # each system's second text meets the other systems' second texts only
@@ -234,11 +291,12 @@ def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.Captur
         )
         assert (a, b) == (texts[0].system.name, texts[1].system.name)
     let_judge(study, built, in_order() | {("one", "three"): "three"})
-    (found,) = audited(study, capsys)["raters"]
+    found = audited(study, capsys)
+    (one,) = found["raters"]
     # Each set of four has one cycle in its four sets of three. Of all 56 sets of three of the eight texts, two would be it.
-    assert found["transitivity"]["3"]["value"] == 0.75
-    assert found["contradictions"]["cycles"]["count"] == 2
-    assert found["transitivity"]["5"]["why"] == "no instance has 5 texts that were compared"
+    assert transitivity_of(found, 3) == 0.75
+    assert one["contradictions"]["cycles"]["count"] == 2
+    assert one["transitivity"]["5"]["n"] == 0
 
 
 @pytest.mark.slow
@@ -292,7 +350,7 @@ def test_the_table_of_the_paper_has_a_row_for_each_judge(capsys: pytest.CaptureF
     header, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
     shown = [dict(zip(header, row, strict=True)) for row in rows]
     assert header[:4] == ["method", "rater", "model", "wording"]
-    assert [header[4], header[9]] == ["news: H", "'=films: H"]
+    assert [header[4], header[12]] == ["news: H", "'=films: H"]
     people, judge = shown
     assert (people["rater"], people["news: s_comm"], people["news: instances"]) == ("people", "", "1")
     assert people["'=films: instances"] == "0"
@@ -301,6 +359,11 @@ def test_the_table_of_the_paper_has_a_row_for_each_judge(capsys: pytest.CaptureF
         *("100.0", "", "100.0", "100.0", "1")
     ]
     assert judge["'=films: H"] == ""
+    assert [judge[f"news: {name}"] for name in ("s_tran(5) sets", "s_tran(5) coin", "density")] == [
+        "0",
+        "11.7",
+        "100.0",
+    ]
 
 
 @pytest.mark.parametrize(

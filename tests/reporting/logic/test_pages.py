@@ -67,7 +67,7 @@ def test_the_page_has_every_rater_with_its_measures(audited: Audited, reader: Cl
     assert "288 answers" in judge
     cells = [cell.split("</td>")[0] for cell in judge.split("<td data-label=")[1:7]]
     assert "1.000" in cells[0]  # with people's majority, on one pair
-    assert "no instance has 5 texts that were compared" in cells[1]
+    assert "fewer than 20 sets of 5 texts" in cells[1]
     assert "1.000" in cells[2]
     assert "0.833" in cells[3]  # of six pairs' presentations, those of one and three are named by both questions
     assert "n = 72 presentations; 6 instances" in cells[3]
@@ -76,7 +76,9 @@ def test_the_page_has_every_rater_with_its_measures(audited: Audited, reader: Cl
     assert "rater=judge%3Afair&amp;kind=cycles" in judge
     assert ">6 cycles</a>" in judge
     assert ">0 pairs by order</a>" in judge
-    assert "0.750" in page.split("K = 3")[-1]
+    assert "a coin has 0.750" in page.split("K = 3")[-1]
+    assert "24 complete sets" in page.split("K = 3")[-1]
+    assert "preferences on 100.0% of 36 pairs" in judge
 
 
 def test_files_and_pictures_have_the_same_numbers(audited: Audited, reader: Client) -> None:
@@ -98,14 +100,18 @@ def test_files_and_pictures_have_the_same_numbers(audited: Audited, reader: Clie
     ]
     assert (judge["news: s_comm"], judge["news: s_neg"], judge["news: s_tran(5)"]) == ("100.0", "83.3", "")
     alone = list(csv.DictReader(io.StringIO(reader.get("/studies/tried/logic-by-instance.csv").content.decode())))
-    assert len(alone) == 2 * 6 * 11  # raters, instances, measures
+    assert len(alone) == 2 * 6 * 12  # raters, instances, measures
     here = {r["measure"]: r for r in alone if (r["rater"], r["instance_id"]) == ("judge:fair", "i3")}
     assert (here["transitivity_3"]["value"], here["negation_invariance"]["n"]) == ("0.75", "12")
     assert float(here["negation_invariance"]["value"]) == pytest.approx(5 / 6)
     assert (here["transitivity_5"]["value"], here["transitivity_5"]["n"]) == ("", "0")
-    assert here["transitivity_5"]["why"] == "no instance has 5 texts that were compared"
+    assert here["transitivity_5"]["why"]
+    assert (here["transitivity_3"]["n"], here["transitivity_3"]["of"], here["density"]["value"]) == (
+        *("4", "complete sets"),
+        "1.0",
+    )
     drawn = list(csv.DictReader(io.StringIO(reader.get(f"{ADDRESS}transitivity.csv").content.decode())))
-    assert {(r["series"], r["k"], r["y"]) for r in drawn} == {("fair", "3", "0.75"), ("fair", "4", "0.0")}
+    assert {(r["series"], r["k"], r["y"]) for r in drawn} == {("fair", "3", "0.75")}  # six sets of four are too few
     assert all(float(r["low"]) <= float(r["y"]) <= float(r["high"]) for r in drawn)
     svg = reader.get(f"{ADDRESS}commutativity.svg?theme=dark")
     assert svg["Content-Type"] == "image/svg+xml"

@@ -87,14 +87,33 @@ def test_a_cycle_yields_nothing_and_says_so(tmp_path: Path) -> None:
         rate(built[a, b], 0, f"p-{a}-{b}", [verdict])
     numbers = report(repair_study(read_preferences(study, Chosen())))
     assert (numbers["preferences"], numbers["dropped_as_equal"], numbers["pairs"]) == (3, 3, 0)
-    assert numbers["transitivity"]["3"] == {
-        "before": {"value": 0.0, "n": 1, "of": "instances"},
-        "after": {"value": 1.0, "n": 1, "of": "instances"},
+    assert numbers["transitivity"]["3"]["before"]["n"] == 1
+    assert numbers["transitivity"]["3"]["before"]["value"] is None  # one set is too few
+    assert numbers["density"] == {
+        "before": {"value": 1, "n": 3, "of": "pairs"},
+        "after": {"value": 0, "n": 3, "of": "pairs"},
     }
-    assert numbers["transitivity"]["4"]["before"]["value"] is None
     with pytest.raises(CommandError, match="no preference"):
         call_command("refine_preferences", study.slug, out=tmp_path / "none.jsonl")
     assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_transitivity_before_and_after_is_over_complete_sets() -> None:
+    study, built = build_four_systems(instances=20)
+    for place in range(20):
+        for (a, b), verdict in {
+            ("one", "two"): -1,
+            ("two", "three"): -1,
+            ("one", "three"): 1,
+            ("one", "four"): -1,
+        }.items():
+            rate(built[a, b], place, f"p-{a}-{b}-{place}", [verdict])
+    numbers = report(repair_study(read_preferences(study, Chosen())))
+    # One cycle of three on each instance, and a text that was compared once: of all four sets of three, three have no cycle.
+    assert numbers["transitivity"]["3"]["before"] == {"value": 0, "n": 20, "of": "complete sets", "coin": 0.75}
+    assert numbers["transitivity"]["4"]["before"]["n"] == 0
+    assert numbers["transitivity"]["3"]["after"]["value"] == 1
+    assert numbers["density"]["before"] == {"value": pytest.approx(4 / 6), "n": 120, "of": "pairs"}
 
 
 def test_people_and_judges_are_told_apart_and_joined() -> None:
