@@ -35,7 +35,7 @@ from reporting.findings.data.inputs import (
     StudyData,
 )
 from reporting.findings.data.separability_bins import Bins, Separability
-from reporting.findings.judges.judge_findings import judge_findings
+from reporting.findings.judges.replacement import replacement
 from reporting.findings.judges.verdicts import MAY_REPLACE
 from reporting.findings.pooled.study_votes import study_votes
 
@@ -80,10 +80,15 @@ def populations() -> Iterator[Population]:
         "at random": {"right": 1 / 3},
         "at random, people too": {"right": 1 / 3, "people": 1 / 3},
     }
-    for name, known in judges.items():
+    for name, shares in judges.items():
         for binned in (False, True):
             under = ", in five bins" if binned else ""
-            yield Population(f"replace: {name}{under}", partial(_replaces, binned=binned, **known), sides=1)
+            yield Population(f"replace: {name}{under}", partial(_replaces, binned=binned, **shares), sides=1)
+    for number in (5, 20):
+        for binned in (False, True):
+            any_of = partial(_replaces, binned=binned, right=right_at_epsilon(0.8), judges=number)
+            under = ", in five bins" if binned else ""
+            yield Population(f"replace: any of {number} judges at ε{under}", any_of, (20, 50), sides=1)
 
 
 def right_at_epsilon(people: float) -> float:
@@ -130,26 +135,29 @@ def _votes(rng: np.random.Generator, n: int, pairs: int, people: int, ties: floa
 
 
 def _replaces(rng: np.random.Generator, n: int, *, binned: bool = False, **shares: Any) -> bool:
-    """Whether a judge is said to be able to replace people; `shares` as for `judged`."""
+    """Whether any judge is said to be able to replace people; `shares` as for `judged`."""
     data = judged(rng, n, **shares)
     separability = rng.random(n)
     edges = equal_width_edges(separability, BINS)
     bins = Bins(edges, assign(separability, edges)) if binned else None
-    [found] = judge_findings([data], study_votes([data], bins), bins, FILTERS)["replacement"]
-    return found["verdict"]["rule"] in MAY_REPLACE
+    votes = study_votes([data], bins)
+    kappas = {name: {"value": None, "low": None} for name in votes.judges}  # only the words depend on them
+    found = replacement([data], votes, bins, FILTERS, kappas)
+    return any(judge["verdict"]["rule"] in MAY_REPLACE for judge in found)
 
 
 def judged(
-    rng: np.random.Generator, n: int, *, right: float, people: float = 0.8, whole: bool = False
+    rng: np.random.Generator, n: int, *, right: float, people: float = 0.8, whole: bool = False, judges: int = 1
 ) -> ConfigurationData:
-    """Simulate a study with a judge; `right` and `people` are shares of right verdicts, of the judge and of people.
+    """Simulate a study with judges; `right` and `people` are shares of right verdicts, of each judge and of people.
 
-    whole : pairs of an instance have one truth, and the judge is right on all of them or on none
+    whole : pairs of an instance have one truth, and a judge is right on all of them or on none
     """
     truth = np.broadcast_to(rng.integers(3, size=(n, 1 if whole else PAIRS)), (n, PAIRS))
     votes = _seen(rng, np.repeat(truth[:, :, np.newaxis], PEOPLE_EACH, axis=2), people)
-    verdicts = _seen(rng, truth[:, :1], right) if whole else _seen(rng, truth, right)
-    return configuration("data", ("one", "two"), votes, np.broadcast_to(verdicts, (n, PAIRS)))
+    judged_truth = truth[:, :1] if whole else truth
+    verdicts = [np.broadcast_to(_seen(rng, judged_truth, right), (n, PAIRS)) for _ in range(judges)]
+    return configuration("data", ("one", "two"), votes, verdicts)
 
 
 def _seen(rng: np.random.Generator, truth: IntArray, right: float) -> FloatArray:
@@ -159,9 +167,9 @@ def _seen(rng: np.random.Generator, truth: IntArray, right: float) -> FloatArray
 
 
 def configuration(
-    dataset: str, systems: tuple[str, str], votes: Votes, verdicts: FloatArray | None = None
+    dataset: str, systems: tuple[str, str], votes: Votes, verdicts: Sequence[FloatArray] = ()
 ) -> ConfigurationData:
-    """Make a configuration of people's votes, every person on every instance, and of a judge's verdicts (n, pairs)."""
+    """Make a configuration of people's votes, every person on every instance, and of each judge's verdicts (n, pairs)."""
     n, pairs, people = votes.shape
     size = n * pairs
     none = np.full(size, np.nan)
@@ -173,9 +181,10 @@ def configuration(
         ),
         separability=Separability(None, np.full(n, np.nan), None),
         people=_rater(PEOPLE, "person", votes, tuple(f"person {number}" for number in range(people))),
-        judges=()
-        if verdicts is None
-        else (JudgeRater(_rater("judge:any", "judge", verdicts[:, :, np.newaxis], ("judge:any",)), {}),),
+        judges=tuple(
+            JudgeRater(_rater(name, "judge", own[:, :, np.newaxis], (name,)), {})
+            for name, own in ((f"judge:{number}", own) for number, own in enumerate(verdicts))
+        ),
         chosen=[],
     )
 

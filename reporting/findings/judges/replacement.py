@@ -21,7 +21,7 @@ from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.judges.judges_against_people import NO_SHARED_VOTES, TIE_EQUALS_TIE, described_bins
-from reporting.findings.judges.verdicts import shown, verdict
+from reporting.findings.judges.verdicts import Family, JudgeTests, shown, verdict
 from reporting.findings.pooled.study_votes import StudyVotes
 
 TIE_IS_HALF = "a tie is half a win"
@@ -41,7 +41,19 @@ def replacement(
 
     kappas : of each judge with people, by its name as a rater
     """
-    return [_judge(name, everything, votes, bins, filters, kappas[name]) for name in votes.judges]
+    tests = {name: _tests(judge, votes, bins, filters) for name, judge in votes.judges.items()}
+    family = Family.of(tests.values(), level=(1 - filters.intervals.level) / 2)
+    return [_judge(name, everything, votes, bins, filters, kappas[name], tests[name], family) for name in votes.judges]
+
+
+def _tests(judge: FloatArray, votes: StudyVotes, bins: Bins | None, filters: Filters) -> JudgeTests:
+    """Test a judge against people, over all instances and in each bin."""
+    given, settings = (judge, votes.votes, votes.instance), filters.intervals
+    intervals = {"level": settings.level, "two_way": settings.two_way}
+    how: dict[str, Any] = {"margin": filters.epsilon, "group": votes.configuration, **intervals}
+    listed = [] if bins is None else bins.listed()
+    by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), **how) if listed else ()
+    return JudgeTests(non_inferiority(*given, **how), by_bin)
 
 
 def _judge(
@@ -51,16 +63,12 @@ def _judge(
     bins: Bins | None,
     filters: Filters,
     kappa: Estimate,
+    tests: JudgeTests,
+    family: Family,
 ) -> dict[str, Any]:
-    judge, epsilon = votes.judges[name], filters.epsilon
-    given = (judge, votes.votes, votes.instance)
-    alternative = alternative_annotator_test(*given, epsilon=epsilon)
-    settings = filters.intervals
-    intervals = {"level": settings.level, "two_way": settings.two_way}
-    how: dict[str, Any] = {"margin": epsilon, "group": votes.configuration, **intervals}
-    overall = non_inferiority(*given, **how)
-    listed = [] if bins is None else bins.listed()
-    by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), **how) if listed else ()
+    epsilon, settings = filters.epsilon, filters.intervals
+    alternative = alternative_annotator_test(votes.judges[name], votes.votes, votes.instance, epsilon=epsilon)
+    overall, listed = tests.overall, [] if bins is None else bins.listed()
     return {
         "judge": name.removeprefix("judge:"),
         "rater": name,
@@ -70,7 +78,7 @@ def _judge(
             "overall": _non_inferiority(overall, shown(overall).needed, settings),
             "bins": [
                 {**described, **_non_inferiority(one, shown(one, overall).needed, settings)}
-                for described, one in zip(described_bins(bins), by_bin, strict=True)
+                for described, one in zip(described_bins(bins), tests.bins, strict=True)
             ],
         },
         "prediction_powered": [
@@ -79,7 +87,7 @@ def _judge(
             for rater in data.raters
             if rater.name == name
         ],
-        "verdict": verdict(overall, by_bin, [(low, high) for low, high, _ in listed], alternative, kappa),
+        "verdict": verdict(tests, [(low, high) for low, high, _ in listed], alternative, kappa, family),
     }
 
 

@@ -1,6 +1,7 @@
 """May a judge replace a single rater: one rule for what the tests showed, and its sentences."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from reporting.core.text import localised
 Status = Literal["nothing", "few", "passes", "worse", "chance", "open", "narrow"]
 Values = dict[str, Any]
 MAY_REPLACE = ("everywhere", "from", "overall", "overall_only")
+ADJUSTED = (*MAY_REPLACE, "narrow")  # rules that depend on the number of judges
 OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
 
 RULES = {
@@ -83,6 +85,7 @@ MORE = {  # about all instances together
     ),
     "hopeless": gettext_noop("With %(instances)s it is open, and more would hardly show it."),
 }
+FAMILY = gettext_noop("Adjusted by Holm’s method over %(judges)s judges tested on the same people.")
 BY_CHANCE = gettext_noop(
     "But its own agreement with people is not shown to be more than by chance (Cohen's κ %(kappa)s): a judge that says the "
     "same of every pair may come as near."
@@ -150,40 +153,86 @@ def shown(
     )
 
 
-def limits(overall: NonInferiority, bins: Sequence[NonInferiority]) -> tuple[float, float]:
-    """Return the greatest p-values that pass in a verdict: over all instances, and in each bin.
+@dataclass(frozen=True)
+class JudgeTests:
+    """The tests of non-inferiority of a judge: over all instances, and in the bins from the least separable up."""
 
-    All instances are one way to a verdict, the bins from the top, which are tested in a fixed sequence, are another. Each has
-    half of the level, and leaves it to the other once it passes entirely.
+    overall: NonInferiority
+    bins: Sequence[NonInferiority] = ()
 
-    source : Bretz, Maurer, Brannath and Posch 2009, A graphical approach to sequentially rejective multiple test procedures,
-             of which Holm's method is another case
-    """
-    whole = (1 - overall.level) / 2
-    asked = [one for one in bins if one.n_votes]
-    if not asked:
-        return whole, whole
-    half = whole / 2
-    all_pass = all(shown(one, limit=half).status == "passes" for one in asked)
-    return whole if all_pass else half, whole if shown(overall, limit=half).status == "passes" else half
+    @property
+    def are_made(self) -> bool:
+        """Whether there are enough instances for any of them."""
+        return not all(math.isnan(test.p_value) for test in (self.overall, *self.bins))
+
+    def limits(self, level: float) -> tuple[float, float]:
+        """Return the greatest p-values that pass in a verdict at a one-sided level: over all instances, and in each bin.
+
+        All instances are one way to a verdict, the bins from the top, which are tested in a fixed sequence, are another. Each
+        has half of the level, and leaves it to the other once it passes entirely.
+
+        source : Bretz, Maurer, Brannath and Posch 2009, A graphical approach to sequentially rejective multiple test
+                 procedures, of which Holm's method is another case
+        """
+        if not self._tested_bins():
+            return level, level
+        half = level / 2
+        all_pass = self._bins_pass(half)
+        return level if all_pass else half, level if _passes(self.overall, half) else half
+
+    def all_pass(self, level: float) -> bool:
+        """Tell whether the tests over all instances and in every bin with votes pass at a one-sided level."""
+        of_whole, of_bins = self.limits(level)
+        return _passes(self.overall, of_whole) and self._bins_pass(of_bins)
+
+    def _tested_bins(self) -> list[NonInferiority]:
+        return [test for test in self.bins if test.n_votes]
+
+    def _bins_pass(self, limit: float) -> bool:
+        return all(_passes(test, limit) for test in self._tested_bins())
+
+
+@dataclass(frozen=True)
+class Family:
+    """The judges that are tested on the same people; each has a part of the level of all."""
+
+    judges: int
+    level: float
+
+    @classmethod
+    def of(cls, judges: Iterable[JudgeTests], *, level: float) -> "Family":
+        """Share a one-sided level by Holm's method: equally, and that of a judge whose tests all pass among the others."""
+        tested = remaining = [tests for tests in judges if tests.are_made]
+        while True:
+            part = level / max(len(remaining), 1)
+            failing = [tests for tests in remaining if not tests.all_pass(part)]
+            if len(failing) in (0, len(remaining)):
+                return cls(len(tested), part)
+            remaining = failing
+
+
+def _passes(test: NonInferiority, limit: float) -> bool:
+    return shown(test, limit=limit).status == "passes"
 
 
 def verdict(
-    overall: NonInferiority,
-    tested: Sequence[NonInferiority],
+    tests: JudgeTests,
     edges: Sequence[tuple[float, float]],
     alternative: AlternativeAnnotatorTest,
     kappa: Mapping[str, Any],
+    family: Family,
 ) -> dict[str, Any]:
     """Return {rule, values, text}: the text in English, and `until`, the instances needed, where that is a number.
 
-    tested, edges : the bins, from the least separable up; empty where there are none
-    kappa : of the judge with people, on the votes of `overall`; said where its interval does not lie above 0
+    edges : of the bins
+    kappa : of the judge with people, on the votes over all instances; said where its interval does not lie above 0
     """
-    of_whole, of_bins = limits(overall, tested)
+    overall = tests.overall
+    of_whole, of_bins = tests.limits(family.level)
     whole = shown(overall, limit=of_whole)
     bins = [
-        shown(one, overall, low=low, high=high, limit=of_bins) for one, (low, high) in zip(tested, edges, strict=True)
+        shown(test, overall, low=low, high=high, limit=of_bins)
+        for test, (low, high) in zip(tests.bins, edges, strict=True)
     ]
     above = list(takewhile(lambda one: one.status in ("passes", "nothing"), reversed(bins)))
     stop = bins[-1 - len(above)] if len(above) < len(bins) else None
@@ -199,6 +248,7 @@ def verdict(
         "agreement": number(overall.people_agreement),
         "by_chance": number(overall.people_by_chance),
         "instances": whole.n,
+        "judges": family.judges,
     }
     if rule in ("from", "everywhere"):
         values["from"] = above[-1].low
@@ -261,6 +311,8 @@ def verdict_text(rule: str, values: Values) -> str:
         sentences.append(_(MORE["unknown" if unknown else hope]) % _shown_values(stop))
     if "kappa" in values:
         sentences.append(_(BY_CHANCE) % _shown_values({"kappa": values["kappa"]}))
+    if values.get("judges", 1) > 1 and rule in ADJUSTED:
+        sentences.append(_(FAMILY) % {"judges": values["judges"]})
     if alternative := values["alternative"]["rule"]:
         sentences.append(_(ALTERNATIVE[alternative]) % values["alternative"])
     return " ".join(sentences)

@@ -11,7 +11,15 @@ from analysis.non_inferiority import NonInferiority
 from analysis.refusal import Refusal, too_few
 from analysis.replacement import AlternativeAnnotatorTest, PersonTest
 from reporting.core.text import fixed
-from reporting.findings.judges.verdicts import NonInferiorityResult, shown, verdict, verdict_text
+from reporting.findings.judges.verdicts import (
+    MAY_REPLACE,
+    Family,
+    JudgeTests,
+    NonInferiorityResult,
+    shown,
+    verdict,
+    verdict_text,
+)
 
 NAN = float("nan")
 EDGES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
@@ -87,7 +95,10 @@ def decide(
 ) -> Any:
     """Decide from a test over all and those of bins, the least separable first."""
     edges = EDGES[-len(bins) :] if bins else ()
-    return verdict(overall, bins, edges, alternative, dict(zip(("value", "low"), kappa, strict=True)))
+    tests = JudgeTests(overall, bins)
+    return verdict(
+        tests, edges, alternative, dict(zip(("value", "low"), kappa, strict=True)), Family.of([tests], level=0.025)
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,6 +175,38 @@ SURE, NEARLY, NARROW = 0.0125, 0.0126, 0.026  # half of 2.5 % passes beside othe
 def test_all_instances_and_the_bins_share_the_level(rule: str, overall: float, bins: list[float]) -> None:
     found = decide(measured(p_value=overall), *(measured(p_value=one) for one in bins))
     assert found["rule"] == rule
+
+
+@pytest.mark.parametrize(
+    ("p_values", "may_replace"),
+    [
+        # Of three judges the least p-value passes at 2.5 % / 3, the next one at 2.5 % / 2, the last one at 2.5 %.
+        ((0.0083, 0.0125, 0.025), (True, True, True)),
+        ((0.0125, 0.025, 0.0083), (True, True, True)),
+        ((0.0084, 0.0084, 0.0084), (False, False, False)),
+        ((0.0083, 0.0126, 0.0126), (True, False, False)),
+        ((0.0083, 0.0125, 0.0251), (True, True, False)),
+    ],
+)
+def test_judges_share_the_level_by_holm(p_values: tuple[float, ...], may_replace: tuple[bool, ...]) -> None:
+    judges = [JudgeTests(measured(p_value=p_value)) for p_value in p_values]
+    untested = [JudgeTests(FEW), JudgeTests(NOTHING)]
+    family = Family.of([*judges, *untested], level=0.025)
+    assert family.judges == 3
+    found = [verdict(tests, (), NOBODY, {"value": 0.4, "low": 0.2}, family) for tests in judges]
+    assert tuple(one["rule"] in MAY_REPLACE for one in found) == may_replace
+    assert {one["rule"] for one in found} <= {"overall", "narrow"}
+    assert all("over 3 judges" in one["text"] for one in found)
+
+
+def test_a_judge_that_passes_over_all_alone_leaves_nothing_to_the_others() -> None:
+    # Its bins do not pass, so that its half of the level stays with it: 2.5 % / 2 / 2 over all instances of each.
+    passes = JudgeTests(measured(p_value=0.001), [OPEN])
+    family = Family.of([passes, JudgeTests(measured(p_value=0.0126), [OPEN])], level=0.025)
+    assert (family.judges, family.level) == (2, 0.0125)
+    done = JudgeTests(measured(p_value=0.001), [measured(p_value=0.001)])
+    assert Family.of([done, JudgeTests(OPEN, [OPEN])], level=0.025).level == 0.025
+    assert Family.of([], level=0.025).judges == 0
 
 
 def test_words_of_a_judge_that_passes_alone_and_not_beside_the_bins() -> None:
