@@ -18,6 +18,7 @@ PACKAGES_DIR = Path(__file__).resolve().parent.parent
 # A wheel has templates, static files, translations and examples in this folder, a checkout at its top (pyproject.toml).
 ASSETS_DIR = PACKAGES_DIR / "config" / "assets"
 IS_INSTALLED = ASSETS_DIR.is_dir()
+COMMAND = "tandem" if IS_INSTALLED else "manage.py"  # with which messages say how to run another one
 BASE_DIR = ASSETS_DIR if IS_INSTALLED else PACKAGES_DIR
 
 CANT_BOOT = 3  # exit status at which gunicorn stops; it would start a worker that ends with another one again and again

@@ -43,6 +43,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Compression can leak a secret by the length of a page that reflects its query (BREACH). Django guards against it
     # twice: CSRF tokens are masked differently in each response, and this middleware adds random padding.
+    "annotation.core.middleware.HeadMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "annotation.core.middleware.PermissionsPolicyMiddleware",
@@ -126,6 +127,8 @@ AXES_CLIENT_STR_CALLABLE = "config.log_filters.unnamed_client"
 AXES_SENSITIVE_PARAMETERS = ["password", "sesame", "address", "csrfmiddlewaretoken"]
 # Wrong passwords within the hour from one address, under any names: thirty people in one room may mistype thrice each.
 SIGN_IN_FAILURES_PER_ADDRESS = 100
+# Wrong passwords within the hour for one name, from any addresses. Links still sign the person in.
+SIGN_IN_FAILURES_PER_NAME = 30
 # A login link works once (signing in moves last_login, which the token signs) and for a day.
 SESAME_ONE_TIME = True
 SESAME_MAX_AGE = 24 * 60 * 60
@@ -253,6 +256,8 @@ LEAST_HOURLY_PAY = env.LEAST_HOURLY_PAY
 ENDPOINT_KEY = env.secret
 # Environment in which a command starts, or becomes, another Python program.
 PROGRAM_ENVIRONMENT = env.for_programs
+PACKAGES_DIR = env.PACKAGES_DIR
+COMMAND = env.COMMAND
 # Where `serve` and `demo` listen.
 PORT = env.PORT
 LISTEN_HOST = env.LISTEN_HOST

@@ -1,4 +1,4 @@
-"""The version is the same wherever a person reads it, and releases are listed newest first."""
+"""The version tells releases and what comes after them apart, and releases are listed newest first."""
 
 import re
 from itertools import pairwise
@@ -17,10 +17,17 @@ def releases() -> list[tuple[str, str]]:
     return [(match[1], match[2]) for match in found if match is not None]
 
 
-def test_changelog_and_citation_name_the_version_that_runs() -> None:
+def test_citation_names_the_latest_release() -> None:
     cited = dict(re.findall(r"^(version|date-released): (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
-    assert releases()[0] == (VERSION, cited["date-released"])
-    assert cited["version"] == VERSION
+    assert releases()[0] == (cited["version"], cited["date-released"])
+
+
+def test_the_version_tells_a_release_from_what_comes_after_it() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released, is_after = releases()[0][0], "\n## Unreleased\n" in changelog
+    numbers, development = re.fullmatch(r"(\d+\.\d+\.\d+)(\.dev\d+)?", VERSION).groups()  # type: ignore[union-attr]
+    assert (development is not None) == is_after
+    assert (numbers > released) if is_after else (numbers == released)
 
 
 def test_releases_stand_newest_first() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -170,9 +171,9 @@ def refuse_slots(slots: int, by: User | None) -> None:
         raise InvalidSelection(
             _(
                 "%(slots)s slots (HITs × raters) are more than a page makes at once, which is %(most)s; "
-                "choose fewer instances or raters, or make it with manage.py create_batch or extend_batch"
+                "choose fewer instances or raters, or make it with %(command)s create_batch or extend_batch"
             )
-            % {"slots": f"{slots:,}", "most": f"{MOST_SLOTS:,}"}
+            % {"slots": f"{slots:,}", "most": f"{MOST_SLOTS:,}", "command": settings.COMMAND}
         )
 
 

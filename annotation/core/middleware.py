@@ -18,6 +18,20 @@ from annotation.core.errors import AnnotationError, ConsentNeeded
 from annotation.core.http import error_text, is_htmx, status_of
 
 
+class HeadMiddleware(MiddlewareMixin):
+    """Takes the body out of answers to HEAD, of which the server would warn; the headers stay those of a GET."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Empty the body."""
+        if request.method == "HEAD":
+            if response.streaming:
+                response.close()
+                response.streaming_content = ()  # type: ignore[attr-defined]
+            else:
+                response.content = b""  # type: ignore[attr-defined]
+        return response
+
+
 class CharsetMiddleware(MiddlewareMixin):
     """Refuses requests whose Content-Type names another charset than UTF-8.
 

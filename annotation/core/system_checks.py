@@ -19,9 +19,11 @@ from django.core.management import CommandError
 from django.db import DatabaseError, connections
 from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.core.database.old_code import stop_old_code
+from annotation.core.version import VERSION
 
 _NAMED = 10  # migrations in a message
 _LOCAL = {"localhost", "127.0.0.1", "[::1]"}
@@ -89,6 +91,33 @@ def database_problems() -> list[CheckMessage]:
     return found
 
 
+@register(Tags.database)
+def check_version_of_database(databases: Sequence[str] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Check that no newer version has migrated the database; `migrate` makes this check too."""
+    if "default" not in (databases or ()):
+        return []
+    try:
+        unknown = unknown_migrations()
+    except DatabaseError:  # said by what needs the database next
+        return []
+    if not unknown:
+        return []
+    hint = f"This is Tandem {VERSION}. Install the version that made it, or a newer one, or restore a backup."
+    message = f"The database was made by a newer version: it has the migrations {_list(unknown)}."
+    return [Error(message, hint=hint, id="tandem.E008")]
+
+
+def unknown_migrations() -> list[str]:
+    """Return the names of our applications' migrations that the database has and the code lacks."""
+    ours = {app.label for app in apps.get_app_configs() if Path(app.path).is_relative_to(settings.PACKAGES_DIR)}
+    recorded = MigrationRecorder(connections["default"]).applied_migrations()
+    unknown = {key for key in recorded if key[0] in ours} - migrations_of_the_code()
+    if unknown:  # rarely: it loads all migrations
+        loader = MigrationLoader(None)
+        unknown -= {key for migration in loader.disk_migrations.values() for key in migration.replaces}
+    return sorted(f"{app}.{name}" for app, name in unknown)
+
+
 def missing_migrations() -> list[Migration]:
     """Return the migrations that the code has and the database lacks, in the order in which they come."""
     executor = MigrationExecutor(connections["default"])
@@ -122,9 +151,11 @@ def _list(names: Sequence[str]) -> str:
 
 
 def refuse_unready() -> None:
-    """In production, end a command before it begins to serve when a check fails."""
+    """End a command before it begins to serve when a newer version made the database, or in production when a check fails."""
     if settings.PRODUCTION:
         refuse_on(run_checks(include_deployment_checks=True, databases=["default"]))
+    else:
+        refuse_on(check_version_of_database(["default"]))
 
 
 def refuse_on(found: Sequence[CheckMessage]) -> None:

@@ -1,3 +1,3 @@
 """The version of the running software, stored with the results that it makes."""
 
-VERSION = "0.2.0"
+VERSION = "0.3.0.dev0"

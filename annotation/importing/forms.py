@@ -97,10 +97,10 @@ class UploadForm(forms.Form):
         if sum(file.size or 0 for file in files) > settings.UPLOAD_MAX_BYTES:
             params = {
                 "limit": settings.UPLOAD_MAX_BYTES // 2**20,
-                "command": command_for(self.cleaned_data.get("kind", "")),
+                "command": f"{settings.COMMAND} {command_for(self.cleaned_data.get('kind', ''))}",
             }
             raise forms.ValidationError(
-                _("Larger than %(limit)d MB; split it, or read it with manage.py %(command)s."), params=params
+                _("Larger than %(limit)d MB; split it, or read it with %(command)s."), params=params
             )
         return files
 
@@ -204,9 +204,12 @@ class CopyStudyForm(NamesStudyForm):
         """Refuse more instances than a web request can copy."""
         with_instances: bool = self.cleaned_data["with_instances"]
         if with_instances and (count := self.study.instances.count()) > MOST_COPIED:
-            message = _("It has %(instances)s; copy it with manage.py copy_study %(slug)s --to NAME --with-instances.")
+            message = _(
+                "It has %(instances)s; copy it with %(command)s copy_study %(slug)s --to NAME --with-instances."
+            )
             raise forms.ValidationError(
-                message, params={"instances": counted(count, "instances"), "slug": self.study.slug}
+                message,
+                params={"instances": counted(count, "instances"), "slug": self.study.slug, "command": settings.COMMAND},
             )
         return with_instances
 

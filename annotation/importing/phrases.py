@@ -293,7 +293,7 @@ KINDS = (
 )
 INSTEAD = (
     gettext_noop("split it"),
-    gettext_noop("split it, or read it with manage.py %(command)s, which takes %(most)s"),
+    gettext_noop("split it, or read it with %(command)s, which takes %(most)s"),
 )
 WANTED = (
     gettext_noop("a finite number"),

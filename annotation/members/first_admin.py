@@ -1,5 +1,6 @@
 """The sign-in link of the first site admin of a new installation."""
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -23,13 +24,13 @@ def first_admin_link(*, base_url: str) -> str:
     """
     if has_site_admin():
         raise AnnotationError(
-            "there is a site admin already; another one is made by: manage.py grant NAME --role admin"
+            f"there is a site admin already; another one is made by: {settings.COMMAND} grant NAME --role admin"
         )
     taken = User.objects.filter(username=NAME).first()
     if taken is not None and not (taken.is_superuser and taken.is_active and _awaits_its_owner(taken)):
         raise AnnotationError(
             f"there is no site admin, and the name {NAME} is another account's; make one under another name: "
-            "manage.py grant NAME --role admin, then manage.py login_link NAME"
+            f"{settings.COMMAND} grant NAME --role admin, then {settings.COMMAND} login_link NAME"
         )
     user, _ = grant_role(username=NAME, role=Role.ADMIN)
     return login_link(user=user, base_url=base_url)

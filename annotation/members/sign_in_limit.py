@@ -1,9 +1,10 @@
-"""Limits of failed sign-ins per client address."""
+"""Limits of failed sign-ins for a client address, and for the name of an account."""
 
 from typing import Any
 
 from axes.attempts import get_cool_off_threshold
 from axes.handlers.database import AxesDatabaseHandler
+from axes.helpers import get_client_username
 from axes.models import AccessAttempt
 from django.conf import settings
 from django.db.models import Sum
@@ -13,20 +14,27 @@ from django.utils.translation import gettext as _
 
 
 class SignInLimit(AxesDatabaseHandler):  # type: ignore[misc]  # without types
-    """Locks a name at an address, as django-axes does, and an address with too many failures under any names.
+    """Locks a name at an address, as django-axes does, and a name or an address with too many failures of its own.
 
     Successful sign-ins don't count, so that many people may share an address.
     """
 
     def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
-        """Tell whether sign-ins are locked for these credentials or this address."""
-        return super().is_locked(request, credentials) or _failures_at(request) >= settings.SIGN_IN_FAILURES_PER_ADDRESS
+        """Tell whether sign-ins are locked for these credentials, this address or this name."""
+        return (
+            super().is_locked(request, credentials)
+            or _failures(request, ip_address=request.axes_ip_address) >= settings.SIGN_IN_FAILURES_PER_ADDRESS
+            or _failures_of(get_client_username(request, credentials), request) >= settings.SIGN_IN_FAILURES_PER_NAME
+        )
 
 
-def _failures_at(request: Any) -> int:
-    lately = AccessAttempt.objects.filter(attempt_time__gte=get_cool_off_threshold(request))
-    at_address = lately.filter(ip_address=request.axes_ip_address)
-    return at_address.aggregate(failures=Sum("failures_since_start"))["failures"] or 0
+def _failures_of(username: str | None, request: Any) -> int:
+    return _failures(request, username=username) if username else 0  # a link has no name
+
+
+def _failures(request: Any, **of: str | None) -> int:
+    lately = AccessAttempt.objects.filter(attempt_time__gte=get_cool_off_threshold(request), **of)
+    return lately.aggregate(failures=Sum("failures_since_start"))["failures"] or 0
 
 
 def lockout_response(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from time import monotonic
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -128,10 +129,11 @@ def require_run(configuration: Configuration, similarity: str | None = None) -> 
 
 def _not_computed(configuration: Configuration, similarity: str) -> InvalidSelection:
     named = {"configuration": configuration, "slug": configuration.study.slug, "similarity": similarity}
+    named["command"] = settings.COMMAND
     error = InvalidSelection(
         _(
             "separability of %(configuration)s is not computed yet; compute it on the study's page, or run: "
-            "manage.py compute_separability %(slug)s --similarity %(similarity)s"
+            "%(command)s compute_separability %(slug)s --similarity %(similarity)s"
         )
         % named
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from django.conf import settings
 from django.db.models import QuerySet
 
 from annotation.core.arms import Arm
@@ -41,5 +42,5 @@ def refuse_missing_tables(study: Study, arms: Iterable[str], pairs: QuerySet[Pai
             lacking.append(f"{what} (arm {arm.name})")
     if lacking:
         raise InvalidSelection(
-            f"{'; '.join(lacking)}. Read the tables in first, with manage.py import_tables or on the study's page."
+            f"{'; '.join(lacking)}. Import the tables first, with {settings.COMMAND} import_tables or on the study's page."
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from annotation.models import Batch, Study
@@ -203,7 +204,7 @@ def queue_ablation(
     if (presentations := pairs * ablation.rounds * len(rows)) > MOST_QUEUED:
         raise BadSettings(
             f"{presentations:,} presentations are too many to be set up at once, at most {MOST_QUEUED:,}: ask for "
-            f"fewer parts or rounds, or start it with manage.py sc2_ablation {ablation.study.slug}"
+            f"fewer parts or rounds, or start it with {settings.COMMAND} sc2_ablation {ablation.study.slug}"
         )
     caps = _caps(ablation, max_cost) if max_cost is not None else {}
     return [

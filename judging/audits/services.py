@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
 
@@ -72,7 +73,7 @@ def pairs_audited(audit: Audit) -> PairFilter:
     if not ids:
         raise BadSettings(
             f"no instance of {audit.dataset or audit.study} has texts of three systems that are compared with each other, "
-            "so there is nothing to be consistent about; manage.py copy_study --each-text makes a study in which each "
+            f"so there is nothing to be consistent about; {settings.COMMAND} copy_study --each-text makes a study in which each "
             "text is a system of its own"
         )
     if audit.instances is not None and audit.instances < 1:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from django.conf import settings
 
 from analysis import similarity as similarities
 from analysis.bootstrap import mean_rows
@@ -128,7 +129,7 @@ def stability_of(
 
 def _command(study: Study, one: ConfigurationAlignments, label: str) -> str:
     named = one.configuration
-    parts = ["manage.py", "separability_stability", study.slug, "--dataset", named.dataset]
+    parts = [settings.COMMAND, "separability_stability", study.slug, "--dataset", named.dataset]
     return shlex.join([*parts, "--systems", named.system_a.name, named.system_b.name, "--similarity", label])
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.conf import settings
+
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.lines import MOST_LINES, count_rows, is_json_array
 
@@ -41,7 +43,7 @@ FOR_COMMANDS = Bound()
 
 def bound_of_upload(kind: str, most: int) -> Bound:
     """Return the limits of an uploaded file; the refusal names the command that reads a larger one."""
-    return Bound(most, f"split it, or read it with manage.py {command_for(kind)}, which takes {MOST_LINES:,}")
+    return Bound(most, f"split it, or read it with {settings.COMMAND} {command_for(kind)}, which takes {MOST_LINES:,}")
 
 
 def command_for(kind: str) -> str:

@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-# With leading apostrophes, so that removing one restores the text exactly.
-FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+# What a spreadsheet would run: a cell's beginning, or, where it separates cells by semicolons or tabs, what follows these. The shield
+# before it may be repeated, so that removing one restores the text exactly; in the middle it is a character that no text has.
+BEGINNING = re.compile(r"(?='*[=+\-@\t\r\n＝＋－＠])")
+FOLLOWING = re.compile("(?<=[;\t])(?=\u2060* *[=+\\-@＝＋－＠])")
+SHIELDED = re.compile("(?<=[;\t])\u2060(?=\u2060* *[=+\\-@＝＋－＠])")
 
 
 def csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
@@ -19,13 +22,15 @@ def csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iter
 
 
 def defuse(text: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula."""
-    return f"'{text}" if FORMULA.match(text) else text
+    """Put an apostrophe before a text that a spreadsheet would run as a formula, and word joiners before such parts of it."""
+    shielded = FOLLOWING.sub("\u2060", text)
+    return f"'{shielded}" if BEGINNING.match(text) else shielded
 
 
 def restore(text: str) -> str:
     """Undo `defuse`."""
-    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+    unshielded = SHIELDED.sub("", text)
+    return unshielded[1:] if text.startswith("'") and BEGINNING.match(text) else unshielded
 
 
 class _Echo:

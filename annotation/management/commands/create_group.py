@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.conf import settings
+
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.members.groups import create_group
 
@@ -14,4 +16,4 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         group = create_group(slug=options["slug"], name=options["name"])
         self.say(f"group {group} made")
-        self.say(f"give a user a role in it: manage.py grant USER --role study-admin --group {group}")
+        self.say(f"give a user a role in it: {settings.COMMAND} grant USER --role study-admin --group {group}")

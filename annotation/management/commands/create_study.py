@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.conf import settings
+
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.new_studies import create_study, settings_of
 from annotation.management.commands._base import TandemCommand, argument, read_file
@@ -53,7 +55,7 @@ class Command(TandemCommand):
     def _report(self, study: Study, template: str, summary: str, *, as_document: bool) -> None:
         plan = batch_defaults(study)
         following = (
-            f"manage.py create_batch {study.slug} --name NAME --dataset NAME --systems A B "
+            f"{settings.COMMAND} create_batch {study.slug} --name NAME --dataset NAME --systems A B "
             f"--pairs {plan.pairs} --raters {plan.raters} --select {plan.select}"
         )
         if as_document:
@@ -65,7 +67,7 @@ class Command(TandemCommand):
         if summary:
             self.say(summary)
         else:
-            self.say(f"next: manage.py import_study FILE --study {study.slug}")
+            self.say(f"next: {settings.COMMAND} import_study FILE --study {study.slug}")
         self.say(f"then: {following}")
 
 

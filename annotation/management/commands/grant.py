@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 
 from annotation.management.commands._base import TandemCommand, argument
@@ -41,7 +42,10 @@ class Command(TandemCommand):
         self.say(f"{user} {'is now' if changed else 'was already'} {role} in {scope}")
         self.say(_of_account(before))
         if not user.has_usable_password():
-            self.say(f"sign in: manage.py login_link {user}   (or set a password: manage.py changepassword {user})")
+            self.say(
+                f"sign in: {settings.COMMAND} login_link {user}   "
+                f"(or set a password: {settings.COMMAND} changepassword {user})"
+            )
 
 
 def _of_account(before: User | None) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
@@ -19,6 +20,6 @@ class Command(TandemCommand):
         user = get_user_model().objects.filter(username=options["user"]).first()
         if user is None:
             raise CommandError(
-                f"there is no user {options['user']}; make one: manage.py grant {options['user']} --role …"
+                f"there is no user {options['user']}; make one: {settings.COMMAND} grant {options['user']} --role …"
             )
         self.say(login_link(user=user, base_url=options["base_url"]))

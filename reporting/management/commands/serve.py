@@ -39,7 +39,7 @@ class Command(BaseCommand):
             with explain_database_errors():
                 call_command("migrate", interactive=False, verbosity=0)
         # Its failure is not fatal: it prints its own message, and other users may have accounts.
-        _run("config", "first_admin", PORT=port)
+        _run("config", "first_admin", "--if-terminal", PORT=port)
         become_server(port=port, follow_parent=follow_parent, web_only=web_only)
 
 

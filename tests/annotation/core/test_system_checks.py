@@ -5,16 +5,19 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.core.checks import Tags, run_checks
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
+from django.core.management.base import SystemCheckError
+from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.core import system_checks
-from annotation.core.system_checks import refuse_unready, unapplied_migrations
+from annotation.core.system_checks import refuse_unready, unapplied_migrations, unknown_migrations
 from reporting.management.commands import serve
 from tests import migrated
 from tests.tools.helpers import ROOT
@@ -107,6 +110,40 @@ def test_a_server_for_oneself_is_not_checked(settings: Any) -> None:
     refuse_unready()
 
 
+@pytest.fixture
+def newer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a newer version have migrated the database."""
+    MigrationRecorder(connection).record_applied("annotation", "0999_of_the_future")
+    MigrationRecorder(connection).record_applied("elsewhere", "0001_of_an_app_that_is_gone")
+    monkeypatch.setattr(serve, "refuse_taken_port", lambda port: None)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("check", "--database", "default", "--tag", "database"), id="check"),
+        pytest.param(("migrate",), id="migrate"),
+        pytest.param(("serve", "--port", "1"), id="serve"),
+        pytest.param(("worker", "--batch"), id="worker"),
+    ],
+)
+@pytest.mark.parametrize("in_production", [False, True])
+def test_a_database_of_a_newer_version_is_refused(
+    production: Any, newer: None, command: tuple[str, ...], in_production: bool
+) -> None:
+    production.PRODUCTION = in_production
+    with pytest.raises((CommandError, SystemCheckError), match=r"newer version: .* annotation\.0999_of_the_future\."):
+        call_command(*command, **({"skip_checks": False} if command[0] == "migrate" else {}))  # as from a shell
+
+
+def test_migrations_that_a_squashed_one_replaces_are_of_no_newer_version() -> None:
+    MigrationRecorder(connection).record_applied("annotation", "0999_of_the_future")
+    assert unknown_migrations() == ["annotation.0999_of_the_future"]
+    squashed = SimpleNamespace(replaces=[("annotation", "0999_of_the_future")])
+    with patch.object(system_checks, "MigrationLoader", lambda _: SimpleNamespace(disk_migrations={"": squashed})):
+        assert unknown_migrations() == []
+
+
 @pytest.mark.parametrize("command", [("worker", "--batch"), ("serve", "--port", "1")], ids=lambda command: command[0])
 def test_server_and_worker_refuse(production: Any, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     production.DEBUG = True
@@ -122,7 +159,10 @@ def test_serve_migrates_nothing_in_production(production: Any, monkeypatch: pyte
     monkeypatch.setattr(serve, "_run", lambda *names, **options: called.append(names))
     monkeypatch.setattr(serve, "become_server", lambda **options: called.append(options))
     call_command("serve", "--port", "1", "--web-only")
-    assert called == [("config", "first_admin"), {"port": "1", "follow_parent": False, "web_only": True}]
+    assert called == [
+        ("config", "first_admin", "--if-terminal"),
+        {"port": "1", "follow_parent": False, "web_only": True},
+    ]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import io
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -27,7 +28,8 @@ class Terminal(io.StringIO):
 def start(out: io.StringIO | None = None, err: io.StringIO | None = None) -> tuple[str, str]:
     """Run what a start of the server runs; return what it wrote to its output and to its errors."""
     out, err = out or Terminal(), err or io.StringIO()
-    call_command("first_admin", "--base-url", "http://localhost:8000", stdout=out, stderr=err, no_color=True)
+    options = {"base_url": "http://localhost:8000", "if_terminal": True, "no_color": True}
+    call_command("first_admin", stdout=out, stderr=err, **options)
     return out.getvalue(), err.getvalue()
 
 
@@ -85,6 +87,18 @@ def test_a_log_gets_the_command_and_no_link() -> None:
     assert "manage.py first_admin" in out
     assert "/login/link/" not in out + err
     assert not User.objects.exists()
+
+
+def test_whoever_runs_the_command_gets_the_link_through_a_pipe_too() -> None:
+    pipe = io.StringIO()
+    call_command("first_admin", "--base-url", "http://localhost:8000", stdout=pipe)
+    assert Client().post(link_in(pipe.getvalue())).status_code == 302
+
+
+def test_messages_name_the_command_that_is_installed(settings: Any) -> None:
+    settings.COMMAND = "tandem"
+    assert "run: tandem first_admin" in start(io.StringIO())[0]
+    assert "by: tandem grant NAME" in start()[0]
 
 
 def test_a_terminal_behind_a_redirected_output_gets_the_link() -> None:

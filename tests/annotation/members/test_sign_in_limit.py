@@ -36,6 +36,20 @@ def test_many_names_from_one_address_are_refused_there_and_nowhere_else(settings
     assert sign_in("rita", GOOD, ELSEWHERE) == 302
 
 
+def test_one_name_from_many_addresses_is_refused_and_its_links_work(settings: Any) -> None:
+    settings.SIGN_IN_FAILURES_PER_NAME = FEW
+    User.objects.create_user("rita", password=GOOD)
+    User.objects.create_user("otto", password=GOOD)
+    addresses = [f"198.51.100.{number}" for number in range(FEW)]
+    assert [sign_in("rita", "guess", address) for address in addresses] == [200] * FEW
+    assert sign_in("rita", GOOD, ELSEWHERE) == 429
+    assert sign_in("otto", GOOD, ELSEWHERE) == 302
+    for address in addresses:  # links that have no name count for no name
+        Client(REMOTE_ADDR=address).post("/login/link/?sesame=guess")
+    link = login_link(user=User.objects.get(username="rita"), base_url="")
+    assert Client(REMOTE_ADDR=ELSEWHERE).post(link).status_code == 302
+
+
 def test_people_behind_one_address_who_mistype_twice_all_get_in(settings: Any) -> None:
     assert settings.SIGN_IN_FAILURES_PER_ADDRESS > 2 * 30
     settings.SIGN_IN_FAILURES_PER_ADDRESS = 2 * 4 + 1

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,11 +120,28 @@ def test_text_that_a_spreadsheet_would_run_is_defused(start: str) -> None:
     assert defuse(f"{start}1") == f"'{start}1"
 
 
-@given(apostrophes=st.integers(0, 3), start=st.sampled_from(["", *STARTS]), text=st.text())
+@given(
+    apostrophes=st.integers(0, 3), start=st.sampled_from(["", *STARTS]), text=st.text(st.sampled_from("=-; \t\u2060'a"))
+)
 def test_defusing_is_undone_on_import(apostrophes: int, start: str, text: str) -> None:
     text = "'" * apostrophes + start + text
     assert restore(defuse(text)) == text
     assert defuse(text)[:1] not in STARTS
+
+
+@given(before=st.text(), separator=st.sampled_from(";\t"), spaces=st.integers(0, 2), sign=st.sampled_from("=+-@＝"))
+def test_no_cell_begins_with_a_formula_where_semicolons_or_tabs_separate(
+    before: str, separator: str, spaces: int, sign: str
+) -> None:
+    text = before + separator + " " * spaces + sign + "1+1"
+    cells = re.split("[;\t]", defuse(text)[1:])
+    assert [cell for cell in cells[1:] if cell.lstrip(" ").startswith(("=", "+", "-", "@", "＝"))] == []
+    assert restore(defuse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["x=';'+y", "- one;\n- two", "a; b = c", "a;b-1"])
+def test_texts_of_other_files_are_not_changed_by_restoring(text: str) -> None:
+    assert restore(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "plain", "'quoted'", "1-1", " =1"])
