@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files import File
 from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_tasks import task
@@ -32,7 +33,8 @@ log = logging.getLogger(__name__)
 Status = Upload.Status
 UNDER_WAY = (Status.QUEUED, Status.RUNNING)
 SMALL = 128 * 1024  # bytes of text; read at once, by the process that takes it in
-MOST_KEPT = 20  # uploads of a study that the page lists
+KEPT_FOR, MOST_KEPT = timedelta(days=30), 1_000  # results of a study's uploads
+MOST_LISTED = 20  # uploads of a study that the page lists
 GRACE = timedelta(minutes=1)  # until a small file that no process has begun to read is queued
 ABANDONED_AFTER = timedelta(hours=1)  # a folder without a row: its process ended between the two
 PROGRESS = "progress.json"
@@ -166,8 +168,9 @@ def _joined(upload: Upload, files: list[Path]) -> Joined:
 def _finish(upload: Upload, status: str, message: str, bad_lines: Sequence[tuple[int, str]] = ()) -> None:
     _update(upload, status=status, message=message, bad_lines=list(bad_lines), finished_at=timezone.now())
     shutil.rmtree(folder_of(upload), ignore_errors=True)
-    for older in upload.study.uploads.exclude(status__in=UNDER_WAY)[MOST_KEPT:]:
-        older.delete()
+    finished = upload.study.uploads.exclude(status__in=UNDER_WAY)
+    surplus = list(finished.values_list("pk", flat=True)[MOST_KEPT:])
+    finished.filter(Q(pk__in=surplus) | Q(finished_at__lt=timezone.now() - KEPT_FOR)).delete()
 
 
 def _update(upload: Upload, **values: Any) -> None:

@@ -8,7 +8,7 @@ from django.template.response import TemplateResponse
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt
 from annotation.importing.forms import UploadForm, sent_in
-from annotation.importing.upload_jobs import UNDER_WAY, progress_of, take_in
+from annotation.importing.upload_jobs import MOST_LISTED, UNDER_WAY, progress_of, take_in
 from annotation.importing.wording import bad_lines_of, outcome_of, refusal
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
 from annotation.models import Study, Upload
@@ -22,7 +22,7 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
         by = account_of(request)
         if taken := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file", text=refusal):
             return after_upload(request, taken)
-    context = {"form": form, "study": study, "uploads": study.uploads.select_related("asked_by")}
+    context = {"form": form, "study": study, "uploads": study.uploads.select_related("asked_by")[:MOST_LISTED]}
     template = "annotation/study_pages/upload.html"
     return TemplateResponse(request, template, context, status=422 if form.is_bound else 200)
 

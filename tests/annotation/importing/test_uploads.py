@@ -258,10 +258,21 @@ def test_what_a_killed_web_process_was_receiving_is_removed_after_an_hour(settin
     assert list(tmp_path.glob("*.upload*")) == [new]
 
 
-def test_only_the_last_uploads_are_listed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_kept_for_a_time_and_the_page_lists_the_latest(
+    study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *others = [send(study, f_jsonl=LINES).key for _ in range(upload_jobs.MOST_LISTED + 2)]
+    client.force_login(make_user("boss", "study-admin", study=study))
+    assert study.uploads.count() == len(others) + 1
+    assert [one.key for one in client.get("/studies/study/upload/").context["uploads"]] == others[:0:-1]
+
+    study.uploads.filter(key=first).update(finished_at=timezone.now() - upload_jobs.KEPT_FOR)
+    kept = [*others, send(study, f_jsonl=LINES).key]
+    assert set(study.uploads.values_list("key", flat=True)) == set(kept)
+
     monkeypatch.setattr(upload_jobs, "MOST_KEPT", 2)
-    sent = [send(study, f_jsonl=LINES).key for _ in range(3)]
-    assert set(study.uploads.values_list("key", flat=True)) == set(sent[1:])
+    send(study, f_jsonl=LINES)
+    assert study.uploads.count() == 2
 
 
 # Several files, folders and archives
