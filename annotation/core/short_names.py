@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from django import forms
+from django.db.models import Model
 from django.utils.translation import gettext_lazy as _
 
 
@@ -10,3 +11,10 @@ class ShortNameField(forms.SlugField):
     """A slug field whose error says what is allowed and avoids the word "slug"."""
 
     default_error_messages: ClassVar[dict[str, Any]] = {"invalid": _("Letters, digits, dashes and underscores only.")}
+
+
+def short_name_problem(model: type[Model], field: str, name: str) -> str | None:
+    """Return why a new row can't have a short name that differs from another's by case only, or None."""
+    rows = model._default_manager.filter(**{f"{field}__iexact": name}).exclude(**{field: name})
+    taken = rows.values_list(field, flat=True).first()
+    return taken and f"{name} differs from the existing {taken} by case only; choose another short name"

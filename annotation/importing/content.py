@@ -12,6 +12,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.lines import text_problem
 from annotation.core.markdown import is_blank
+from annotation.core.names import lookalike_lines
 from annotation.core.tasks.progress import STORING, report
 from annotation.importing.formats.study_file import (
     LONGEST_DATASET,
@@ -67,7 +68,8 @@ def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> 
     if bad := [BadLine(row.number, problem) for row in rows for problem in _invalid_names(row)]:
         raise BadFile(name, bad)
     known = _existing(study, rows)
-    if bad := [BadLine(row.number, problem) for row in rows if (problem := _contradiction(row, known))]:
+    bad = [BadLine(row.number, problem) for row in rows if (problem := _contradiction(row, known))]
+    if bad := [*bad, *_lookalikes(study, rows)]:
         raise BadFile(name, bad)
     if bad := _too_many(rows, known):
         raise BadFile(name, bad)
@@ -146,6 +148,17 @@ def _invalid_names(row: InstanceRow) -> list[str]:
     names = [("instance_id", row.instance_id, LONGEST_ID), ("the data set", row.dataset, LONGEST_DATASET)]
     names += [("the system name", system, LONGEST_SYSTEM) for system in row.generations]
     return [f"{what} {problem}" for what, name, longest in names if (problem := text_problem(name, longest=longest))]
+
+
+def _lookalikes(study: Study, rows: Sequence[InstanceRow]) -> list[BadLine]:
+    """Find systems and data sets that differ from others by case or blanks only."""
+    systems = ((row.number, system) for row in rows for system in row.generations)
+    datasets = ((row.number, row.dataset) for row in rows)
+    existing = study.instances.order_by().values_list("dataset", flat=True).distinct()
+    return [
+        *lookalike_lines("system", systems, study.systems.values_list("name", flat=True)),
+        *lookalike_lines("data set", datasets, existing),
+    ]
 
 
 def _new_systems(row: InstanceRow, known: _Existing) -> list[str]:

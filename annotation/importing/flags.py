@@ -8,7 +8,7 @@ from django.db import transaction
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.importing.formats.raters_work import FlagRow, parse_flags
-from annotation.importing.rating_files import RatingPlaces
+from annotation.importing.rating_files import RatingPlaces, is_a_left
 from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import RatingWriter
 from annotation.importing.vote_history import PairOf, Shown, shown_in
@@ -45,7 +45,7 @@ def import_flags(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int]
 
 def _placed(study: Study, name: str, rows: list[FlagRow]) -> Placed:
     """Find the pair of each row, the first of its matchup for a whole HIT."""
-    places, placed, bad = RatingPlaces(study, name), [], []
+    places, placed, bad = RatingPlaces(study), [], []
     for row in rows:
         pair, swapped = places.pair(row)
         if isinstance(pair, BadLine):
@@ -59,7 +59,7 @@ def _placed(study: Study, name: str, rows: list[FlagRow]) -> Placed:
             pair=pair,
             rater=row.rater,
             verdict=None,
-            a_is_left=(row.shown_first == "a") != swapped,
+            a_is_left=is_a_left(row.shown_first, swapped=swapped),
             excluded=True,
             exclusion_reason=NOT_SUBMITTED,
         )

@@ -142,7 +142,7 @@ class NamesStudyForm(forms.Form):
     def clean_slug(self) -> str:
         """Refuse the name of any study, also of those hidden from this user, and reserved names."""
         slug: str = self.cleaned_data["slug"]
-        if Study.objects.filter(slug=slug).exists() or slug in RESERVED_SLUGS:
+        if Study.objects.filter(slug__iexact=slug).exists() or slug in RESERVED_SLUGS:
             raise forms.ValidationError(_("This name is taken."))
         return slug
 

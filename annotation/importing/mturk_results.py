@@ -7,6 +7,7 @@ from django.db import transaction
 
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, orientations, store_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
@@ -36,6 +37,7 @@ def import_mturk(
     A later export of the same HITs adds its new rows; the same file again changes nothing.
     Raises: BadFile listing the bad lines.
     """
+    system_1, system_2, dataset = trim(system_1), trim(system_2), trim(dataset)
     there = Study.objects.filter(slug=slug).first()
     asked = {"questions": there.questions} if there else {}
     rows = parse_mturk(data, name, columns=columns, bound=bound, **asked)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from annotation.core.names import addresses
 from annotation.importing.formats.study_file import LONGEST_SYSTEM, InstanceRow
 from annotation.studies.sources import SourceCounts
 
+_MOST_LISTED = 5
 MARK = "\nnotice: "  # begins each notice after the line on what was added
 
 
@@ -17,6 +19,13 @@ def notices_of(rows: Sequence[InstanceRow]) -> Iterator[str]:
     texts = [text for row in rows for own in row.generations.values() for text in own]
     if names := sum(len(text) <= LONGEST_SYSTEM and _folded(text) in systems for text in texts):
         yield f"{names:,} of {len(texts):,} texts are names of systems: the texts may be in another column"
+
+
+def notices_of_raters(codes: Iterable[str]) -> Iterator[str]:
+    """Yield the notice about codes of raters that name people."""
+    if found := addresses(codes):
+        listed = ", ".join(found[:_MOST_LISTED]) + (", …" if len(found) > _MOST_LISTED else "")
+        yield f"rater codes look like e-mail addresses and appear in every export ({len(found):,}): {listed}"
 
 
 def with_notices(summary: str, notices: Iterable[str]) -> str:

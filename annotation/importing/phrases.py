@@ -24,6 +24,7 @@ SUMMARIES = (
 )
 ADDED = (gettext_noop("%(what)s added"),)
 NOTICES = (
+    gettext_noop("rater codes look like e-mail addresses and appear in every export (%(codes)s): %(listed)s"),
     gettext_noop("%(instances)s instances have %(different)s different sources"),
     gettext_noop("%(names)s of %(texts)s texts are names of systems: the texts may be in another column"),
 )
@@ -212,6 +213,11 @@ REASONS = (
     gettext_noop("chosen and rejected are a text and a list of messages; they must be of one kind"),
     gettext_noop("prompt is missing, and chosen and rejected begin with no common conversation"),
     gettext_noop("prompt is missing, and chosen and rejected begin with no common message"),
+    gettext_noop("rater %(rater)s differs from %(other)s by case or blanks only; write both alike"),
+    gettext_noop("system %(system)s differs from %(other)s by case or blanks only; write both alike"),
+    gettext_noop("data set %(dataset)s differs from %(other)s by case or blanks only; write both alike"),
+    gettext_noop("judge %(judge)s differs from %(other)s by case only; write both alike"),
+    gettext_noop("judge %(judge)s differs from the existing %(other)s by case only; choose another short name"),
     gettext_noop("judges %(other)s and %(judge)s would both be named %(name)s"),
     gettext_noop("judge %(judge)s has several families: %(families)s"),
     gettext_noop(

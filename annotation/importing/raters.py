@@ -6,6 +6,7 @@ from django.db import transaction
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
+from annotation.core.names import lookalike_lines
 from annotation.importing.formats.raters_work import ImportedRater, parse_raters
 from annotation.models import Annotator, Study
 from annotation.studies.services import find_study, record_import
@@ -52,6 +53,7 @@ def _fresh(study: Study, rows: list[ImportedRater], bad: list[BadLine]) -> tuple
             for field, value in row.values.items():
                 setattr(rater, field, value)
             completed.append(rater)
+    bad.extend(lookalike_lines("rater", ((row.number, row.code) for row in rows), known))
     return added, completed
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from django.db import transaction
 
 from annotation.core.database.aggregates import grouped
-from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats.ratings_file import LongRow, Place, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
@@ -24,7 +25,7 @@ def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False)
     Ratings of qualifications and hidden checks are left out.
     Raises: BadFile listing the bad lines; UnknownStudy.
     """
-    given = parse_ratings(data, name)
+    given, bad = parse_ratings(data, name)
     rows = [row for row in given if not row.is_check]
     if scripted:
         # A prefix, since exports have no column that tells a program's code from a person's.
@@ -33,9 +34,9 @@ def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False)
         ]
     with transaction.atomic():  # after parsing, since SQLite writes block raters
         study = find_study(slug, lock=True)
-        resolved = RatingPlaces(study, name).resolve(rows)
+        resolved, unknown = RatingPlaces(study).resolve(rows)
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
-        stored = store_ratings(study=study, rows=resolved, name=name, kind=kind)
+        stored = store_ratings(study=study, rows=resolved, name=name, kind=kind, bad=[*bad, *unknown])
         if stored.added:
             record_import(study=study, kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
         return study, replace(stored, checks=len(given) - len(rows))
@@ -48,6 +49,7 @@ def import_votes(
 
     Raises: BadFile listing the bad lines.
     """
+    dataset = trim(dataset)
     instances, votes = parse_votes(data, name, texts, texts_name, dataset=dataset)
     with transaction.atomic():  # after parsing, since SQLite writes block raters
         study = ensure_study(slug=slug, **settings)
@@ -82,6 +84,11 @@ def _vote(vote: VoteRow, pair: Pair) -> RatingRow:
         verdict=screen if a_is_left else -screen,
         a_is_left=a_is_left,
     )
+
+
+def is_a_left(shown_first: str, *, swapped: bool) -> bool | None:
+    """Return whether the study's A was shown first; None where the row does not say."""
+    return (shown_first == "a") != swapped if shown_first else None
 
 
 def _shows_placebo(row: LongRow) -> bool:
@@ -131,8 +138,7 @@ class _StudyQuestions:
 class RatingPlaces:
     """The pairs and tables of a study, as the rows of a file name them; verdicts are turned to the study's A and B."""
 
-    def __init__(self, study: Study, name: str) -> None:
-        self.name = name
+    def __init__(self, study: Study) -> None:
         self.study = study
         self.asked = _StudyQuestions(study)
         related = Pair.objects.filter(matchup__instance__study=study).select_related(
@@ -146,11 +152,8 @@ class RatingPlaces:
         tables = ComparisonTable.objects.filter(study=study)
         self.tables = {(table.pair_id, table.variant): table for table in tables.defer("rows")}
 
-    def resolve(self, rows: Sequence[LongRow]) -> list[RatingRow]:
-        """Convert every row.
-
-        Raises: BadFile listing the rows without a pair or table, and answers that the study does not ask for.
-        """
+    def resolve(self, rows: Sequence[LongRow]) -> tuple[list[RatingRow], list[BadLine]]:
+        """Convert every row; return also those without a pair or table, and answers that the study does not ask for."""
         resolved: list[RatingRow] = []
         bad: list[BadLine] = []
         for row in rows:
@@ -165,9 +168,7 @@ class RatingPlaces:
                 bad.append(BadLine(row.number, problem))
             else:
                 resolved.append(self._rating(row, pair, swapped))
-        if bad:
-            raise BadFile(self.name, bad)
-        return resolved
+        return resolved, bad
 
     def pair(self, row: Place) -> tuple[Pair | BadLine, bool]:
         """Return the pair of a row, the first of its matchup where it names none, and whether its A is the study's B."""
@@ -193,7 +194,7 @@ class RatingPlaces:
             pair=pair,
             rater=row.rater,
             verdict=-row.rating if swapped else row.rating,
-            a_is_left=(row.shown_first == "a") != swapped,
+            a_is_left=is_a_left(row.shown_first, swapped=swapped),
             stage=row.stage,
             arm=row.arm,
             table=None if _shows_placebo(row) else self.tables.get((pair.pk, row.table_variant)),

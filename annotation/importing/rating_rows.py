@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.names import lookalike_lines
 from annotation.importing.formats.ratings_file import LONGEST
 from annotation.models import Annotator, Assignment, ComparisonTable, Display, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Answer
@@ -21,7 +21,7 @@ class RatingRow:
     pair: Pair
     rater: str
     verdict: int | None
-    a_is_left: bool
+    a_is_left: bool | None
     stage: str = Rating.Stage.FIRST
     arm: str = ""
     table: ComparisonTable | None = None
@@ -44,6 +44,11 @@ class RatingRow:
         return None if self.verdict is None else Answer(self.verdict, self.strength, self.tie_kind)
 
 
+def are_opposite(left: bool | None, other: bool | None) -> bool:
+    """Tell whether two orders of a pair contradict each other; an unknown one contradicts none."""
+    return None not in (left, other) and left != other
+
+
 def default_batch(dataset: str, system_a: str, system_b: str) -> str:
     """Return the default name of the batch of a configuration's imported ratings."""
     return f"{dataset}: {system_a} / {system_b}"
@@ -59,9 +64,6 @@ class ClassifiedRows:
 
 def classify_rows(study: Study, rows: Sequence[RatingRow], kind: str) -> ClassifiedRows:
     """Find new rows, and rows that contradict the stored ratings or each other."""
-    too_long = (BadLine(row.number, problem) for row in rows for problem in _too_long(row))
-    if bad := list(islice(too_long, MOST_BAD_LINES)):
-        return ClassifiedRows(bad=bad)
     stored = _StoredRatings(study)
     in_file = _EarlierRows()
     found = ClassifiedRows()
@@ -69,11 +71,13 @@ def classify_rows(study: Study, rows: Sequence[RatingRow], kind: str) -> Classif
         if len(found.bad) >= MOST_BAD_LINES:
             break
         problem = in_file.problem(row) or stored.problem(row)
-        if problem:
-            found.bad.append(BadLine(row.number, problem))
+        if problems := [*_too_long(row), *([problem] if problem else [])]:
+            found.bad.extend(BadLine(row.number, one) for one in problems)
         elif not stored.holds(row):
             found.fresh.append(row)
     found.bad.extend(_wrong_kind(study, found.fresh, kind))
+    codes = ((row.number, row.rater) for row in rows)
+    found.bad.extend(lookalike_lines("rater", codes, study.annotators.values_list("code", flat=True)))
     return found
 
 
@@ -92,7 +96,7 @@ class _EarlierRows:
                 return f"rater {row.rater} rated this pair, and the same question, on line {earlier} already"
             return f"rater {row.rater} rated this pair on line {earlier} already"
         shown = self._shown.setdefault((row.rater, row.pair.pk), row)
-        if shown.a_is_left != row.a_is_left:
+        if are_opposite(shown.a_is_left, row.a_is_left):
             return f"rater {row.rater} was shown the other text first on line {shown.number}"
         if (shown.batch, shown.hit) != (row.batch, row.hit):
             return f"rater {row.rater} rated this pair on another HIT on line {shown.number}"
@@ -120,13 +124,14 @@ class _StoredRatings:
 
     def problem(self, row: RatingRow) -> str | None:
         """Return how a row contradicts the stored ratings, or None."""
-        shown = self._shown.get((row.rater, row.pair.pk), row.a_is_left)
+        shown = self._shown.get((row.rater, row.pair.pk))
+        is_same_order = not are_opposite(shown, row.a_is_left)
         stored = self._answers.get((row.rater, row.pair.pk, row.stage, row.question), row.answer)
-        if shown == row.a_is_left and stored == row.answer:
+        if is_same_order and stored == row.answer:
             return None
         problem = f"rater {row.rater} has another rating of this pair in the study already"
         answer = row.answer
-        if shown == row.a_is_left and stored and answer and stored.verdict == answer.verdict:
+        if is_same_order and stored and answer and stored.verdict == answer.verdict:
             return f"{problem}, with {_degree(stored)}, not {_degree(answer)}; what is stored stays as it is"
         return problem
 

@@ -8,18 +8,24 @@ from django.db import transaction
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
+from annotation.core.files.lines import refuse
 from annotation.core.tasks.progress import counted
+from annotation.importing.notices import notices_of_raters
 from annotation.importing.rating_rows import RatingRow, classify_rows
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot, Study
 
 
 @dataclass(frozen=True)
 class StoredRatings:
-    """Numbers of ratings added, unchanged, and left out as checks; unanswered rows don't count."""
+    """Numbers of ratings added, unchanged, and left out as checks; unanswered rows don't count.
+
+    notices : about the raters of added ratings, see `annotation.importing.notices`
+    """
 
     added: int
     unchanged: int
     checks: int = 0
+    notices: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -29,21 +35,27 @@ class StoredRatings:
 
 @transaction.atomic
 def store_ratings(
-    *, study: Study, rows: Sequence[RatingRow], name: str, kind: str = Annotator.Kind.IMPORTED
+    *,
+    study: Study,
+    rows: Sequence[RatingRow],
+    name: str,
+    kind: str = Annotator.Kind.IMPORTED,
+    bad: Sequence[BadLine] = (),
 ) -> StoredRatings:
     """Add all ratings to a study, or none; stored ones must be equal.
 
+    bad : the file's bad lines so far, which are refused together with those of the rows
     Raises: BadFile listing rows that contradict each other or stored ones.
     """
     Study.objects.select_for_update().get(pk=study.pk)
     found = classify_rows(study, rows, kind)
-    if found.bad:
-        raise BadFile(name, found.bad)
+    refuse(name, [*bad, *found.bad])
     if found.fresh:
         RatingWriter(study, name, kind).write(found.fresh)
     answered = sum(row.verdict is not None for row in rows)
     added = sum(row.verdict is not None for row in found.fresh)
-    return StoredRatings(added, answered - added)
+    notices = tuple(notices_of_raters(row.rater for row in found.fresh))
+    return StoredRatings(added, answered - added, notices=notices)
 
 
 _CHUNK = 500
@@ -244,6 +256,8 @@ class RatingWriter:
                 place = counts.get(assignment.pk, 0)
                 counts[assignment.pk] = place + 1
                 fresh[key] = Display(assignment=assignment, pair=row.pair, position=place, a_is_left=row.a_is_left)
+            elif key in fresh and fresh[key].a_is_left is None:
+                fresh[key].a_is_left = row.a_is_left
         made = Display.objects.bulk_create(fresh.values(), batch_size=_CHUNK)
         return known | {(display.assignment_id, display.pair_id): display.pk for display in made}
 

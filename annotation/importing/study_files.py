@@ -7,6 +7,7 @@ from django.db import transaction
 
 from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
 from annotation.importing.formats.labelled import parse_labelled
@@ -32,7 +33,7 @@ def import_study(
 
     Raises: BadFile listing the bad lines.
     """
-    rows = parse_study_file(data, name, dataset=dataset, sources_only=sources_only, bound=bound)
+    rows = parse_study_file(data, name, dataset=trim(dataset), sources_only=sources_only, bound=bound)
     kind = "sources" if sources_only else "study"
     return _store(rows, kind=kind, data=data, name=name, slug=slug, settings=settings, dataset=dataset)
 
@@ -54,7 +55,7 @@ def import_labelled(
     form : key of `annotation.importing.formats.labelled.FIELDS`; for the other arguments see `parse_labelled`
     Raises: BadFile listing the bad lines.
     """
-    rows = parse_labelled(data, name, form=form, dataset=dataset, tags=tags, seed=side_seed, bound=bound)
+    rows = parse_labelled(data, name, form=form, dataset=trim(dataset), tags=tags, seed=side_seed, bound=bound)
     options = {"dataset": rows[0].dataset, "tags": list(tags), "side_seed": side_seed}
     return _store(rows, kind=form, data=data, name=name, slug=slug, settings=settings, **options)
 
@@ -74,7 +75,7 @@ def import_outputs(
     reference : see `parse_outputs`
     Raises: BadFile listing the bad lines.
     """
-    rows = parse_outputs(data, name, dataset=dataset or ALPACAEVAL, reference=reference, bound=bound)
+    rows = parse_outputs(data, name, dataset=trim(dataset) or ALPACAEVAL, reference=trim(reference), bound=bound)
     return _store(rows, kind=OUTPUTS, data=data, name=name, slug=slug, settings=settings, reference=reference)
 
 

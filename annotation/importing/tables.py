@@ -11,10 +11,12 @@ from django.db.models import QuerySet
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import text_problem, unstorable_key
+from annotation.core.names import trim
 from annotation.models import ComparisonTable, Pair, Study
 from annotation.studies.services import find_study, record_import
 
 _CELLS = ("only_a", "both", "only_b")
+_NAMES = ("table_id", "instance_id", "system_a", "system_b", "variant")
 _LONGEST_CELL, _MOST_ROWS = 4000, 100  # larger tables can't be read beside two texts
 
 
@@ -32,6 +34,9 @@ def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
+        record = {
+            key: trim(value) if key in _NAMES and isinstance(value, str) else value for key, value in record.items()
+        }
         if problems := _problems(record):
             bad.extend(BadLine(number, problem) for problem in problems)
         else:

@@ -59,10 +59,10 @@ def read_upload(
             **file, system_1=system_1, system_2=system_2, dataset=dataset, bound=bound, **settings
         )
         what = f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}"
-        return study, with_notices(_summary(name, what, ratings.added), stored.notices)
+        return study, with_notices(_summary(name, what, ratings.added), (*stored.notices, *ratings.notices))
     if kind == "ratings":
         study, ratings = import_ratings(**file)
-        return study, _summary(name, number_of(ratings.added, "rating"), ratings.added)
+        return study, with_notices(_summary(name, number_of(ratings.added, "rating"), ratings.added), ratings.notices)
     if kind in EXPORTED:
         read, what = EXPORTED[kind]
         study, added, _ = read(**file)

@@ -12,7 +12,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.importing.formats.raters_work import ChangeRow, parse_history
 from annotation.importing.rating_files import RatingPlaces
-from annotation.importing.rating_rows import RatingRow
+from annotation.importing.rating_rows import RatingRow, are_opposite
 from annotation.models import Assignment, Batch, Display, Rating, Study, VoteChange
 from annotation.studies.services import find_study, record_import
 
@@ -29,7 +29,7 @@ class Shown(NamedTuple):
 
     display: int
     assignment: int
-    a_is_left: bool
+    a_is_left: bool | None
     collected_here: bool
 
 
@@ -41,12 +41,12 @@ def import_history(*, data: bytes, name: str, slug: str) -> tuple[Study, int, in
     Raises: BadFile listing the bad lines; UnknownStudy.
     """
     given, bad = parse_history(data, name)
-    lines.refuse(name, bad)
     with transaction.atomic():
         study = find_study(slug, lock=True)
         found = _Changes(study)
         rows = [row for row in given if not row.vote.is_check]
-        votes = RatingPlaces(study, name).resolve([row.vote for row in rows])
+        votes, unknown = RatingPlaces(study).resolve([row.vote for row in rows])
+        lines.refuse(name, [*bad, *unknown])
         for row, vote in zip(rows, votes, strict=True):
             if len(found.bad) < MOST_BAD_LINES and (problem := found.problem(row, vote)):
                 found.bad.append(BadLine(vote.number, problem))
@@ -85,7 +85,7 @@ class _Changes:
         shown = self.shown.get((vote.batch, vote.hit, vote.rater, vote.pair.pk))
         if shown is None:
             return f"the study has no rating of this pair by {vote.rater} on this HIT: read the ratings first"
-        if shown.a_is_left != vote.a_is_left:
+        if are_opposite(shown.a_is_left, vote.a_is_left):
             return f"rater {vote.rater} was shown the other text first"
         values = {**{name: getattr(vote, name) for name in _OF_VOTE}, **row.more}
         before, place = self.stored.get(shown.display, []), self.number[shown.display]

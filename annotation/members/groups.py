@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.core.keys import account_in_log
+from annotation.core.short_names import short_name_problem
 from annotation.members.accounts import grant_role, login_link
 from annotation.members.memberships import GRANTABLE, READING, has_never_signed_in, has_no_roles_outside, may_give_roles
 from annotation.members.usernames import is_self_registered
@@ -50,6 +51,8 @@ def create_group(*, slug: str, name: str = "", by: User | None = None) -> Resear
     Raises: AnnotationError for an invalid or taken slug; UnknownName unless `by` is a site admin.
     """
     _require_site_admin(by)
+    if problem := short_name_problem(ResearchGroup, "slug", slug):
+        raise AnnotationError(problem)
     group = ResearchGroup(slug=slug, name=name.strip() or slug)
     validate(group)
     group.save()

@@ -122,7 +122,9 @@ class Display(models.Model):
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="displays")
     pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="displays")
     position = models.PositiveIntegerField()
-    a_is_left = models.BooleanField(help_text="Left is shown first.")
+    a_is_left = models.BooleanField(
+        null=True, blank=True, help_text="Left is shown first; empty where an imported file does not say."
+    )
     seed = models.PositiveIntegerField(
         null=True, blank=True, help_text="Of this annotator and pair: draws its place and its sides."
     )

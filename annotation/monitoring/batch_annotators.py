@@ -43,13 +43,14 @@ class VoteCounts:
     votes: int = 0
     ties: int = 0
     left: int = 0
+    right: int = 0
     timed: int = 0
     seconds: float = 0.0
 
     @property
     def preferences(self) -> int:
-        """Number of votes without ties."""
-        return self.votes - self.ties
+        """Number of votes for a side that is known."""
+        return self.left + self.right
 
     @property
     def left_share(self) -> float | None:
@@ -249,6 +250,7 @@ def _all_votes(batch: Batch) -> QuerySet[Rating]:
 def _votes(batch: Batch) -> dict[int, VoteCounts]:
     first = Q(stage=FIRST)
     left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
+    right = Q(verdict=1, display__a_is_left=True) | Q(verdict=-1, display__a_is_left=False)
     rows = (
         _all_votes(batch)
         .values("display__assignment__annotator")
@@ -256,13 +258,14 @@ def _votes(batch: Batch) -> dict[int, VoteCounts]:
             votes=Count("pk", filter=first),
             ties=Count("pk", filter=first & Q(verdict=0)),
             left=Count("pk", filter=first & left),
+            right=Count("pk", filter=first & right),
             timed=Count("pk", filter=first & Q(active_seconds__isnull=False)),
             seconds=Sum("active_seconds"),
         )
     )
     return {
         row["display__assignment__annotator"]: VoteCounts(
-            row["votes"], row["ties"], row["left"], row["timed"], row["seconds"] or 0.0
+            row["votes"], row["ties"], row["left"], row["right"], row["timed"], row["seconds"] or 0.0
         )
         for row in rows
     }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields, replace
 
 from analysis.grouping import first_rows
-from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
+from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.questions.questions import Question
 
 GOOD, BAD = 1, 2  # kinds of ties
@@ -14,7 +14,7 @@ class RatedPairs:
     """Verdicts as arrays, with columns that `Outcomes` doesn't have.
 
     outcomes      : one row per verdict; `instance` counts matchups of the selection, `rater` indexes `raters`
-    first_is_a    : (n,) bool, whether A's text was shown first (left)
+    first_is_a    : (n,) 1 if A's text was shown first (left), 0 if B's; NaN where not known
     raters        : the raters' codes
     chance        : (n,) inclusion probability of the instance, recorded by the HIT of the verdict (for a judge: by all
                     HITs of the instance); NaN where none is recorded
@@ -27,7 +27,7 @@ class RatedPairs:
     """
 
     outcomes: Outcomes
-    first_is_a: BoolArray
+    first_is_a: FloatArray
     raters: tuple[str, ...]
     chance: FloatArray
     seconds: FloatArray

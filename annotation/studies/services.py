@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from annotation.core.errors import AnnotationError, UnknownName, UnknownStudy
+from annotation.core.short_names import short_name_problem
 from annotation.hits import slot_arms
 from annotation.models import Batch, ImportRecord, Study
 from annotation.models.members import main_group
@@ -43,6 +44,8 @@ def ensure_study(
     existing = Study.objects.select_for_update().filter(slug=slug).first()
     if existing is not None and not must_be_new:
         return existing
+    if problem := short_name_problem(Study, "slug", slug):
+        raise AnnotationError(problem)
     study = Study(slug=slug, **{"title": slug, "group": settings.get("group") or main_group(), **settings})
     validate(study)  # checks uniqueness too; concurrent requests meet the constraint below
     try:

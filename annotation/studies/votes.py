@@ -44,7 +44,11 @@ class Whose:
 EVERYONE = Whose()
 
 # Columns of an answer that are read: always, of its time, and where a question asks for more than a verdict.
-OF_ANSWER = (F("verdict") + 1, 3), (code_of({1: Q(display__a_is_left=True)}), 2)
+OF_ANSWER = (
+    (F("verdict") + 1, 3),
+    (code_of({1: Q(display__a_is_left=True), 2: Q(display__a_is_left=False)}), 3),
+)
+_FIRST_IS_A = np.array([np.nan, 1.0, 0.0])  # by the code of the side
 OF_TIME = ("active_seconds", "display__position")
 OF_DEGREE = ("strength", code_of({GOOD: Q(tie_kind="good"), BAD: Q(tie_kind="bad")}))
 
@@ -57,7 +61,7 @@ class HumanVotes:
     pair       : (n,) primary key of the pair
     person     : (n,) index into `codes`
     verdict    : (n,) -1 A, 0, +1 B; NaN for a pair of the HIT without an answer
-    first_is_a : (n,) whether A's text was shown first
+    first_is_a : (n,) 1 if A's text was shown first, 0 if B's; NaN where not known, and for a pair without an answer
     chance     : (n,) inclusion probability that the HIT records; NaN where none is
     seconds    : (n,) active seconds on the pair; NaN where not recorded or not read
     shown      : (n,) ascends in the order in which a person was shown the pairs; NaN for a pair without an answer, or not read
@@ -71,7 +75,7 @@ class HumanVotes:
     pair: IntArray
     person: IntArray
     verdict: FloatArray
-    first_is_a: BoolArray
+    first_is_a: FloatArray
     chance: FloatArray
     seconds: FloatArray
     shown: FloatArray
@@ -105,7 +109,7 @@ class _Answers:
     of: IntArray
     pair: IntArray
     verdict: FloatArray
-    first_is_a: BoolArray
+    first_is_a: FloatArray
     strength: FloatArray
     tie_kind: FloatArray
     seconds: FloatArray
@@ -156,7 +160,7 @@ def read_votes(
         pair=asked,
         person=given.person[of],
         verdict=np.append(answers.verdict, np.nan)[answer],
-        first_is_a=np.append(answers.first_is_a, True)[answer],
+        first_is_a=np.append(answers.first_is_a, np.nan)[answer],
         chance=chance,
         seconds=seconds,
         shown=of * (1 + np.max(position, initial=0, where=~np.isnan(position))) + position,
@@ -176,11 +180,13 @@ def _answers(stored: QuerySet[Rating], given: _Assignments, question: Question, 
     of = places(given.key, found[0])
     if (of < 0).any():  # of other HITs
         found, of = found[:, of >= 0], of[of >= 0]
-    pair, verdict, a_is_left = unpacked(found[1], *(n for _, n in OF_ANSWER))
+    pair, verdict, side = unpacked(found[1], *(n for _, n in OF_ANSWER))
     unread = np.full(len(of), np.nan)
     strength, tie_kind = found[2:4] if has_degree else (unread, np.zeros(len(of)))
     seconds, position = found[-2:] if timed else (unread, unread)
-    return _Answers(of, pair, (verdict - 1).astype(np.float64), a_is_left == 1, strength, tie_kind, seconds, position)
+    return _Answers(
+        of, pair, (verdict - 1).astype(np.float64), _FIRST_IS_A[side], strength, tie_kind, seconds, position
+    )
 
 
 def _seconds_on_pairs(

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from annotation.core.short_names import short_name_problem
 from annotation.studies.services import validate
 from judging.core.checks import differences, require_same
 from judging.core.errors import BadSettings, UnknownJudge
@@ -44,6 +45,8 @@ def add_endpoint(*, name: str, base_url: str, model: str, key_env: str = "", **m
         require_same(f"endpoint {name}", existing, wanted)
         require_unchanged(existing, limits)
         return existing, False
+    if problem := short_name_problem(Endpoint, "name", name):
+        raise BadSettings(problem)
     endpoint = Endpoint(name=name, **wanted, **limits)
     validate(endpoint)
     endpoint.save()

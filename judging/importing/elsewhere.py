@@ -51,7 +51,7 @@ def import_elsewhere(
     if not any(added.values()):
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
     parts = ", ".join(number_of(count, what) for what, count in added.items() if count)
-    return study, with_notices(f"{name}: {parts} added (study {study.slug})", stored.notices)
+    return study, with_notices(f"{name}: {parts} added (study {study.slug})", (*stored.notices, *ratings.notices))
 
 
 def import_upload(*, kind: str, data: bytes, name: str, slug: str, dataset: str, **settings: Any) -> tuple[Study, str]:

@@ -9,6 +9,7 @@ from typing import Any
 from analysis.types import Verdict
 from annotation.core.files.lines import text_problem
 from annotation.core.files.record_fields import RecordFields
+from annotation.core.names import trim
 
 LONGEST = 200
 LONGEST_NAME = 80  # of a judge
@@ -93,7 +94,7 @@ class JudgmentFields(RecordFields):
         if problem := text_problem(value, longest=longest, may_be_blank=True):
             self.problems.append(f"{field} {problem}")
             return ""
-        return str(value).strip()
+        return trim(str(value))
 
     def whole(self, field: str, *, most: int = MOST_TOKENS, is_needed: bool = False) -> int | None:
         """Return a whole number from 0 to `most`, or None where there is none."""

@@ -14,9 +14,9 @@ from judging.importing.fields import LONGEST_FAMILY, JudgmentFields, JudgmentRow
 from judging.importing.long_form import LongFields, latest
 from judging.models import Judge, Judgment
 
-PLAIN = ("instance", "pair", "judge", "order", "verdict")
+PLAIN = ("instance", "judge", "order", "verdict")
 OPTIONAL = (
-    *("system_a", "system_b", "family", "rationale", "calls", "prompt_tokens", "completion_tokens"),
+    *("pair", "system_a", "system_b", "family", "rationale", "calls", "prompt_tokens", "completion_tokens"),
     columns.QUESTION,
 )
 TABLE = ("subset", "llm", "strategy", "idx", "label", "winner_noswap", "winner_swap")

@@ -10,6 +10,8 @@ from django.utils import timezone
 from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
 from annotation.core.files.lines import refuse
+from annotation.core.names import lookalikes
+from annotation.core.short_names import short_name_problem
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.services import find_study, record_import
@@ -97,6 +99,13 @@ def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine
             )
         elif problem := _taken(known.get(judge_name(label)), label, *families[label]):
             refused[label] = problem
+    names = {judge_name(label): label for label in labels}
+    for name, other in lookalikes(names, known).items():
+        refused[names[name]] = f"judge {name} differs from {other} by case only; write both alike"
+    for label in labels:
+        name = judge_name(label)
+        if name not in known and (problem := short_name_problem(Judge, "name", name)):
+            refused[label] = f"judge {problem}"
     first = {row.judge: row.number for row in reversed(rows)}
     bad = [BadLine(first[label], problem) for label, problem in refused.items()]
     labels = [label for label in labels if label not in refused]

@@ -135,7 +135,7 @@ def _rated(
     unknown = np.full(len(verdict), np.nan)
     return RatedPairs(
         outcomes_on(rows, verdict, np.zeros(len(verdict), dtype=np.int64)),
-        first_is_a=first_is_a,
+        first_is_a=first_is_a.astype(np.float64),
         raters=(f"judge:{judge.name}",) if len(verdict) else (),
         chance=selection.chance[rows.instance],
         seconds=unknown,

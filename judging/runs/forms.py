@@ -206,7 +206,7 @@ def settled(judges: QuerySet[Judge]) -> QuerySet[Judge]:
 
 def free_name(name: str, judges: QuerySet[Judge]) -> str:
     """Refuse the name of a judge that is not among these."""
-    if Judge.objects.filter(name=name).exists() and not judges.filter(name=name).exists():
+    if not judges.filter(name=name).exists() and Judge.objects.filter(name__iexact=name).exists():
         raise forms.ValidationError(_("This name is taken. Please choose another."))
     return name
 

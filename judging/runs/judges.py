@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.core.keys import new_seed
+from annotation.core.short_names import short_name_problem
 from annotation.studies.services import validate
 from judging.calls.requests import setting_of
 from judging.core.checks import require_same
@@ -55,6 +56,8 @@ def add_judge(
     under a used name.
     """
     existing = Judge.objects.select_for_update(of=("self",)).filter(name=name).first()
+    if existing is None and (problem := short_name_problem(Judge, "name", name)):
+        raise BadSettings(problem)
     given = Judge(
         method=method,
         endpoint=endpoint,

@@ -44,7 +44,7 @@ def start_tuning(
     wanted = {"study": asked.study, "judge": asked.judge, "question": asked.question, "settings": asked.as_json()}
     tuning = JudgeTuning.objects.select_related("study", "judge__endpoint").filter(name=name).first()
     if tuning is None:
-        if Judge.objects.filter(name=name).exists():
+        if Judge.objects.filter(name__iexact=name).exists():
             raise BadSettings(f"there is a judge {name} already: give the tuned one another name")
         tuning = JudgeTuning(name=name, software_version=VERSION, plan=make_plan(asked), **wanted)
         validate(tuning)

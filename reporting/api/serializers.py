@@ -150,7 +150,7 @@ class AnswerSerializer(OfDisplaySerializer):
 class RatingSerializer(AnswerSerializer):
     """A vote, in study order: −1 prefers A, +1 B, 0 neither."""
 
-    a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
+    a_shown_first = serializers.BooleanField(source="display.a_is_left", allow_null=True, read_only=True)
     table = serializers.CharField(source="table.table_id", read_only=True, default=None, allow_null=True)
     shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None, allow_null=True)
 
@@ -166,7 +166,7 @@ class RatingSerializer(AnswerSerializer):
 class HistorySerializer(AnswerSerializer):
     """A choice as it came in, in study order; the last one of a pair, stage and question is the rating."""
 
-    a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
+    a_shown_first = serializers.BooleanField(source="display.a_is_left", allow_null=True, read_only=True)
     shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None, allow_null=True)
     table_of = serializers.CharField(
         read_only=True,

@@ -98,7 +98,7 @@ def _of_jury(judge: JudgeRows) -> FloatArray:
 
 def people_votes(rated: Iterable[tuple[SelectedRows, RatedPairs]], structure: Structure) -> FloatArray:
     """Return people's votes on each selection, as `people_presentations` takes them: one of a person on a pair."""
-    found = [np.zeros((0, 3))]
+    found = [np.zeros((0, 4))]
     for one, given in rated:
         rows = np.flatnonzero(one.instance >= 0)
         units, texts = (one.instance, structure.index), (structure.text_a, structure.text_b)

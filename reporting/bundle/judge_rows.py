@@ -60,7 +60,7 @@ class JudgeRows:
         zeros, unknown = np.zeros(n, dtype=np.int64), np.full(n, np.nan)
         return RatedPairs(
             Outcomes(one.instance[pair], structure.index[pair], zeros, zeros + 1, verdict, zeros),
-            first_is_a=here[2][first] > 0,
+            first_is_a=here[2][first],
             raters=(self.name,) if n else (),
             chance=one.chance[one.instance[pair]],
             seconds=unknown,

@@ -95,7 +95,7 @@ class RatingRows:
     position: IntArray
     verdict: FloatArray
     seconds: FloatArray
-    first_is_a: BoolArray
+    first_is_a: FloatArray
     revised: BoolArray
     question: IntArray
     strength: FloatArray
@@ -117,7 +117,7 @@ def read_ratings(bundle: Bundle, structure: Structure, work: Work) -> RatingRows
     codes: dict[str, Callable[[Any], float]] = {
         "arm": arms.__getitem__,
         "reason": lambda reason: float(reason != ""),
-        "shown_first": {"a": 1.0, "b": 0.0}.__getitem__,
+        "shown_first": {"a": 1.0, "b": 0.0, "": np.nan}.__getitem__,
         "stage": {"first": 0.0, "revised": 1.0}.__getitem__,
     }
     if len(questions) > 1:
@@ -138,7 +138,7 @@ def read_ratings(bundle: Bundle, structure: Structure, work: Work) -> RatingRows
         integers(found["position"]),
         found["rating"],
         found["active_seconds"],
-        found["shown_first"] > 0,
+        found["shown_first"],
         found["stage"] > 0,
         integers(found.get("question", np.zeros(n))),
         found.get("strength", np.full(n, np.nan)),

@@ -178,7 +178,7 @@ class BundledStudy:
         zeros = np.zeros(len(of), dtype=np.int64)
         rated = RatedPairs(
             Outcomes(one.instance[pair], structure.index[pair], zeros, zeros + 1, verdict, rank[person]),
-            first_is_a=_at(given.first_is_a.astype(np.float64), row) != 0,
+            first_is_a=_at(given.first_is_a, row),
             raters=tuple(codes[place] for place in by_code),
             chance=chance,
             seconds=seconds,

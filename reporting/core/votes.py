@@ -73,5 +73,8 @@ def drop_repeats(rated: RatedPairs) -> tuple[RatedPairs, int]:
 
 
 def by_position(verdict: FloatArray, first_is_a: np.ndarray) -> FloatArray:
-    """Convert verdicts from study order to positions: -1 the text shown first was preferred, +1 the second."""
-    return np.where(first_is_a, verdict, -verdict) + 0.0
+    """Convert verdicts from study order to positions: -1 the text shown first was preferred, +1 the second.
+
+    first_is_a : 1 or 0; NaN where not known, as is then the position, also of a tie
+    """
+    return (2.0 * first_is_a - 1.0) * verdict + 0.0

@@ -31,6 +31,7 @@ PHRASES = (
     gettext_noop("errors so opposed have no number of independent votes"),
     gettext_noop("no pair has a rating and verdicts of the jury with and without the member"),
     gettext_noop("a jury's verdicts are on pairs, which have no order"),
+    gettext_noop("it is not known which text was shown first"),
     gettext_noop("ratings beside others'"),
     gettext_noop("a more separable bin did not pass"),
     gettext_noop("all pairs have one and the same difference in length, which is not nought"),

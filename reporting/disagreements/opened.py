@@ -23,7 +23,7 @@ class PersonVotes:
     """What one person gave on a pair: the vote of each stage, and the side that showed A."""
 
     rater: str
-    a_is_left: bool
+    a_is_left: bool | None
     arm: str
     first: Rating | None
     revised: Rating | None

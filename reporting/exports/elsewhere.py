@@ -80,7 +80,7 @@ def verdicts(study: Study, wanted: WantedVerdicts) -> Iterator[Said]:
     if PEOPLE in wanted.raters:
         for row in rating_rows(study):
             if not row["excluded"] and row["stage"] == wanted.stage and row.get("question", key) == key:
-                yield from _said(row, wanted, row["rater"], row["rating"], row["shown_first"], by_judge=False)
+                yield from _said(row, wanted, row["rater"], row["rating"], row["shown_first"] or "a", by_judge=False)
     judges = {name.removeprefix(JUDGE) for name in wanted.raters if name.startswith(JUDGE)}
     for row in judgment_rows(study) if judges else ():
         if row["judge"] in judges and not row["negated"] and row.get("question", key) == key:

@@ -193,7 +193,7 @@ def _row(columns: tuple[str, ...], found: dict[str, Any]) -> Row:
     """Return the columns of a row that was read, which is completed: no copy of it, as there are millions."""
     found["hit"], found["rater_kind"] = found["external_hit"] or found["hit_key"], "person"
     if "a_is_left" in found:
-        found["shown_first"] = "a" if found["a_is_left"] else "b"
+        found["shown_first"] = {True: "a", False: "b", None: ""}[found["a_is_left"]]
     for name in TIMES:
         if (time := found.get(name)) is not None:
             found[name] = time.isoformat()

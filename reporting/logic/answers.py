@@ -32,7 +32,7 @@ def read_text_pairs(study: Study) -> TextPairs:
 def read_votes(study: Study, *, question: int = 0) -> FloatArray:
     """Read people's first votes, as `people_presentations` takes them."""
     given = read_preferences(study, Chosen(question=question))
-    return np.column_stack([given.generation[given.first], given.generation[given.second], given.verdict])
+    return np.column_stack([given.generation[given.first], given.generation[given.second], given.verdict, given.sided])
 
 
 def read_gold(study: Study) -> Target:

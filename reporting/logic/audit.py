@@ -10,7 +10,7 @@ from analysis.logic import coin_transitivity, complete_set_sums, cyclic_triples,
 from analysis.refinement import connected_items
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
-from reporting.core.raters import NO_ORDER
+from reporting.core.raters import NO_ORDER, UNKNOWN_ORDER
 from reporting.logic.presentations import Presentations
 
 SIZES = tuple(range(3, 9))  # K of the transitivity
@@ -149,7 +149,7 @@ def cycles(graphs: Graphs) -> list[list[int]]:
 
 def order_effects(asked: Presentations) -> list[list[int]]:
     """List the pairs of items that were asked in both orders with different verdicts."""
-    said = majorities(asked, ~asked.negated)
+    said = majorities(asked, ~asked.negated & asked.sided)
     return [list(pair) for pair in _both_orders(said) if said[pair] != -said[pair[::-1]]]
 
 
@@ -188,7 +188,7 @@ def _counted(asked: Presentations, sets: Sets, wanted: BoolArray) -> dict[str, C
         "human_agreement": _human_agreement(asked, here),
         **_transitivity(sets, wanted),
         "density": _density(asked, sets, wanted),
-        "commutativity": _commutativity(asked, plain),
+        "commutativity": _commutativity(asked, majorities(asked, here & ~asked.negated & asked.sided)),
         "negation_invariance": _negation(asked, plain, negated),
         "self_agreement": _self_agreement(asked, here),
         "preferred_first": _preferred_first(asked, here),
@@ -265,14 +265,19 @@ def _self_agreement(asked: Presentations, here: BoolArray) -> Counted:
 
 
 def _preferred_first(asked: Presentations, here: BoolArray) -> Counted:
-    chosen = here & ~asked.negated & ~np.isnan(asked.verdict) & asked.ordered
+    chosen = here & ~asked.negated & ~np.isnan(asked.verdict) & asked.sided & asked.ordered
     sums = first_sums(asked.verdict[chosen], np.ones(int(chosen.sum()), dtype=bool))
     kept = sums[:, 1] > 0
     n = int(kept.sum())
-    basis = Basis(
-        n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, "no answer but ties" if asked.ordered else NO_ORDER
-    )
+    basis = Basis(n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, _why_no_share(asked))
     return Counted(sums[kept], asked.instance[asked.first[chosen]][kept], basis)
+
+
+def _why_no_share(asked: Presentations) -> str:
+    """Return why there is no share of the first place."""
+    if not asked.ordered:
+        return NO_ORDER
+    return "no answer but ties" if asked.sided.any() or not len(asked.sided) else UNKNOWN_ORDER
 
 
 def _human_agreement(asked: Presentations, here: BoolArray) -> Counted:

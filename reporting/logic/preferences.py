@@ -45,6 +45,7 @@ class Preferences:
     instances     : (n_instances,) primary keys
     first, second : (n,) the items of each verdict, the one that was shown first first
     verdict       : (n,) -1 the first was preferred, 0 a tie, +1 the second
+    sided         : (n,) whether it is known which was shown first
     missing       : verdicts that could not be read, and pairs without a vote
     strength      : (n,) how much the preferred one is better, 1 slightly and 2 much; NaN where not known or not asked
     rater         : (n,) whose verdict it is, of `raters`: "people", or "judge:NAME"
@@ -57,6 +58,7 @@ class Preferences:
     second: IntArray
     verdict: FloatArray
     missing: int
+    sided: BoolArray
     strength: FloatArray
     rater: IntArray
     raters: tuple[str, ...]
@@ -102,7 +104,7 @@ def read_preferences(study: Study, chosen: Chosen) -> Preferences:
         for texts, of_raters in zip(_texts(study, selections), on_each, strict=True)
         for rater, rated in enumerate(of_raters)
     ]
-    rows = np.concatenate([np.zeros((0, 5)), *columns])
+    rows = np.concatenate([np.zeros((0, 6)), *columns])
     known = ~np.isnan(rows[:, 2])
     items = read_texts(study).items(rows[known, :2].astype(np.int64))
     return Preferences(
@@ -113,8 +115,9 @@ def read_preferences(study: Study, chosen: Chosen) -> Preferences:
         second=items.shown[:, 1],
         verdict=rows[known, 2],
         missing=int((~known).sum()),
-        strength=rows[known, 3],
-        rater=rows[known, 4].astype(np.int64),
+        sided=rows[known, 3] > 0,
+        strength=rows[known, 4],
+        rater=rows[known, 5].astype(np.int64),
         raters=raters,
     )
 
@@ -162,7 +165,7 @@ def _texts(study: Study, selections: Sequence[Selection]) -> list[dict[tuple[int
 
 
 def _columns(rated: RatedPairs, texts: dict[tuple[int, int], tuple[int, int]], rater: int) -> FloatArray:
-    """(n, 5) of `as_shown`, the strength and the rater."""
+    """(n, 6) of `as_shown`, the strength and the rater."""
     return np.column_stack([as_shown(rated, texts), rated.strength, np.full(len(rated.strength), float(rater))])
 
 

@@ -27,6 +27,7 @@ class Presentations:
     probability                     : (n,) that the first is better, where the endpoint gave it; else NaN
     target                          : (n,) as `verdict`, by gold, else by the majority of the people; NaN where there is neither
     pooled                          : whether they are votes of several people, whose sides were drawn for each
+    sided                           : (n,) whether it is known which text was shown first
     ordered                         : whether the text that stands first was shown first; not by a jury, whose verdicts are on pairs
     """
 
@@ -43,6 +44,7 @@ class Presentations:
     probability: FloatArray
     target: FloatArray
     pooled: bool
+    sided: BoolArray
     ordered: bool = True
 
 
@@ -115,7 +117,7 @@ def judge_presentations(pairs: TextPairs, answers: FloatArray, target: Target, *
 def people_presentations(pairs: TextPairs, votes: FloatArray, gold: Target) -> Presentations:
     """Arrange people's votes; those on two texts in one order count as repeats of one question.
 
-    votes : (n, 3) of the text shown first, the other one, and the verdict by place
+    votes : (n, 4) as of `as_shown`
     """
     shown = votes[:, :2].astype(np.int64)
     order = np.lexsort((shown[:, 1], shown[:, 0]))
@@ -123,11 +125,17 @@ def people_presentations(pairs: TextPairs, votes: FloatArray, gold: Target) -> P
     repeat = np.zeros(len(shown), dtype=np.int64)
     repeat[order] = np.arange(len(shown)) - np.repeat(starts, np.diff([*starts.tolist(), len(shown)]))
     rows = np.column_stack([shown, repeat, np.zeros(len(shown)), votes[:, 2], np.full(len(shown), np.nan)])
-    return _presentations(pairs, rows, gold, pooled=True)
+    return _presentations(pairs, rows, gold, pooled=True, sided=votes[:, 3] > 0)
 
 
 def _presentations(
-    pairs: TextPairs, rows: FloatArray, target: Target, *, pooled: bool, ordered: bool = True
+    pairs: TextPairs,
+    rows: FloatArray,
+    target: Target,
+    *,
+    pooled: bool,
+    sided: BoolArray | None = None,
+    ordered: bool = True,
 ) -> Presentations:
     """Build the arrays from (n, 6) rows of two texts, repeat, negated, verdict and probability."""
     shown = rows[:, :2].astype(np.int64)
@@ -148,20 +156,24 @@ def _presentations(
         probability=rows[:, 5],
         target=np.array([target.get((one, other), np.nan) for one, other in shown.tolist()], dtype=np.float64),
         pooled=pooled,
+        sided=np.ones(len(rows), dtype=bool) if sided is None else sided,
         ordered=ordered,
     )
 
 
 def as_shown(rated: RatedPairs, texts: Mapping[tuple[int, int], tuple[int, int]]) -> FloatArray:
-    """(n, 3) of the text shown first, the other one, and the verdict by place, NaN where there is none.
+    """(n, 4) of the text shown first, the other one, the verdict by place, and whether it is known which was first.
+
+    Without a verdict it is NaN; where it is not known which was first, A comes first.
 
     texts : those of A and B, by the code of the pair's instance and its index
     """
     units = zip(rated.outcomes.instance.tolist(), rated.outcomes.pair.tolist(), strict=True)
     shown = np.array([texts[unit] for unit in units], dtype=np.float64).reshape(-1, 2)
-    turned = ~rated.first_is_a
+    turned = rated.first_is_a == 0
     shown[turned] = shown[turned][:, ::-1]
-    return np.column_stack([shown, np.where(turned, -rated.outcomes.verdict, rated.outcomes.verdict) + 0.0])
+    verdict = np.where(turned, -rated.outcomes.verdict, rated.outcomes.verdict) + 0.0
+    return np.column_stack([shown, verdict, ~np.isnan(rated.first_is_a)])
 
 
 def gold_target(rows: Iterable[tuple[int, int, dict[str, Any] | None, str, str]]) -> Target:

@@ -145,7 +145,7 @@ def rate(
     code: str,
     verdicts: Sequence[int | None],
     *,
-    a_is_left: Sequence[bool] | None = None,
+    a_is_left: Sequence[bool | None] | None = None,
     kind: str = "account",
     state: str = "submitted",
     fills_slot: bool = True,

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import parse_number, parse_time, text_problem
+from annotation.core.names import trim
 
 Row = TypeVar("Row")
 
@@ -35,9 +36,13 @@ class RecordFields:
             return ""
         return str(value)
 
+    def name(self, field: str, *, longest: int | None = None) -> str:
+        """Return a name or code without blanks around it; empty where there is none."""
+        return trim(self.text(field, longest=longest))
+
     def needed(self, field: str, *, longest: int | None = None) -> str:
-        """Return a text that must be there."""
-        value = self.text(field, longest=longest)
+        """Return a name or code that must be there."""
+        value = self.name(field, longest=longest)
         if not value and not self.in_trouble(field):
             self.problems.append(f"{field} is missing")
         return value

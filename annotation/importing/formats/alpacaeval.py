@@ -3,7 +3,7 @@
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
-from annotation.importing.formats.comparisons import Comparison, Fields, Read
+from annotation.importing.formats.comparisons import LONGEST_RATER, Comparison, Fields, Read
 from annotation.importing.formats.study_file import LONGEST_SYSTEM, InstanceRow
 
 OUTPUT = ("instruction", "output", "generator")
@@ -21,7 +21,7 @@ def reader(*, dataset: str, people: bool) -> Read:
             fields.problems.append(f"preference is {preference!r}; it must be from 1 to 2, 0, or null")
             preference = None
         p_second = None if preference is None else 0.5 if preference in TIES else float(preference) - 1
-        systems = [fields.text(f"generator_{place}", longest=LONGEST_SYSTEM) for place in (1, 2)]
+        systems = [fields.name(f"generator_{place}", longest=LONGEST_SYSTEM) for place in (1, 2)]
         texts = [fields.text(f"output_{place}", may_be_blank=True) for place in (1, 2)]
         switched = fields.record.get("is_switched_outputs") is True  # the second one was shown first
         first, second = (1, 0) if switched else (0, 1)
@@ -35,7 +35,7 @@ def reader(*, dataset: str, people: bool) -> Read:
                 **{**place, "system_a": place["system_a"] or systems[0]},
                 systems=(systems[first], systems[second]),
                 texts=(texts[first], texts[second]),
-                rater=fields.text("annotator", default="annotator"),
+                rater=fields.name("annotator", longest=LONGEST_RATER, default="annotator"),
                 by_judge=not people if kind is None else kind == "judge",
                 verdict=-verdict if switched and verdict is not None else verdict,
                 p_second=1 - p_second if switched and p_second is not None else p_second,
@@ -62,7 +62,7 @@ def parse_outputs(
             break
         bound.refuse_more(name, count, "texts")
         fields = Fields(number, record)
-        source, system = _source(fields), fields.text("generator", longest=LONGEST_SYSTEM)
+        source, system = _source(fields), fields.name("generator", longest=LONGEST_SYSTEM)
         text, place = fields.text("output", may_be_blank=True), fields.place(source, dataset, "alpaca")
         reference = reference or system
         row = rows.setdefault(

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from annotation.core.names import trim
 from annotation.importing.formats.comparisons import Comparison, Fields, Read
 from annotation.importing.formats.study_file import LONGEST_ID, LONGEST_SYSTEM
 
@@ -35,11 +36,11 @@ def reader(*, dataset: str) -> Read:
                 fields.number,
                 **fields.place(source, dataset, "battle"),
                 systems=(
-                    fields.text("model_a", longest=LONGEST_SYSTEM),
-                    fields.text("model_b", longest=LONGEST_SYSTEM),
+                    fields.name("model_a", longest=LONGEST_SYSTEM),
+                    fields.name("model_b", longest=LONGEST_SYSTEM),
                 ),
                 texts=(conversations[0][1], conversations[1][1]),
-                rater=rater,
+                rater=trim(rater),
                 by_judge=by_judge,
                 verdict=WINNERS.get(winner) if isinstance(winner, str) else None,
                 tie_kind="bad" if winner == "tie (bothbad)" else "",

@@ -10,6 +10,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import text_problem
+from annotation.core.names import trim
 from annotation.importing.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
 
 LONGEST_RATER = 190
@@ -61,6 +62,10 @@ class Fields:
             return ""
         return str(value)
 
+    def name(self, field: str, *, longest: int, default: str = "") -> str:
+        """Return a name or code without blanks around it."""
+        return trim(self.text(field, longest=longest, default=default))
+
     def whole(self, name: str) -> int:
         """Return a whole number from 0 on; 0 where there is none."""
         value = self.record.get(name) or 0
@@ -77,11 +82,11 @@ class Fields:
         """Return what says which pair it is: as Tandem has written it, or made of the source."""
         made = f"{prefix}-{hashlib.sha256(source.encode()).hexdigest()[:16]}"
         return {
-            "instance_id": self.text("instance_id", longest=LONGEST_ID, default=made),
-            "dataset": self.text("dataset", longest=LONGEST_DATASET, default=dataset),
+            "instance_id": self.name("instance_id", longest=LONGEST_ID, default=made),
+            "dataset": self.name("dataset", longest=LONGEST_DATASET, default=dataset),
             "source": source,
             "index": self.whole("pair_index"),
-            "system_a": self.text("system_a", longest=LONGEST_SYSTEM) if self.record.get("system_a") else "",
+            "system_a": self.name("system_a", longest=LONGEST_SYSTEM) if self.record.get("system_a") else "",
         }
 
 

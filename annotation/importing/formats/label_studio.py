@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from annotation.core.names import trim
 from annotation.importing.formats.comparisons import Comparison, Fields, Read
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 
@@ -27,13 +28,13 @@ def reader(*, dataset: str, source: str = "", left: str = "", right: str = "") -
         texts = (task.text(names["left"], may_be_blank=True), task.text(names["right"], may_be_blank=True))
         # Where a task does not say whose texts they are, the sides are compared.
         left_system, right_system = (
-            task.text(name, longest=LONGEST_SYSTEM, default=name.removesuffix("_system")) for name in NAMES
+            task.name(name, longest=LONGEST_SYSTEM, default=name.removesuffix("_system")) for name in NAMES
         )
         place = task.place(prompt, dataset, "task")
         fields.problems += task.problems
         return [
             Comparison(
-                fields.number, **place, systems=(left_system, right_system), texts=texts, rater=rater,
+                fields.number, **place, systems=(left_system, right_system), texts=texts, rater=trim(rater),
                 by_judge=by_judge, verdict=verdict, rated_at=fields.moment(one.get("created_at")),
                 repeat=one["repeat"] if isinstance(one.get("repeat"), int) else 0,
             )

@@ -16,6 +16,7 @@ from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.json_values import count_values
 from annotation.core.files.lines import text_problem, unstorable_key
+from annotation.core.names import trim
 from annotation.importing.formats.preferences import NEEDED, read_preference
 from annotation.importing.formats.study_file import LONGEST_ID, InstanceRow
 
@@ -133,7 +134,7 @@ def _row(number: int, instance_id: str, dataset: str, found: _Compared, metadata
 
 def _instance_id(record: dict[str, Any], otherwise: str) -> str:
     given = next((record[key] for key in _IDS if record.get(key) is not None), otherwise)
-    return str(given) if isinstance(given, str | int) and not isinstance(given, bool) else ""
+    return trim(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""
 
 
 def _extra(record: dict[str, Any], fields: Sequence[str], tags: list[str]) -> dict[str, Any]:

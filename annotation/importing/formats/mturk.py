@@ -10,6 +10,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import parse_number
+from annotation.core.names import trim
 from annotation.questions.answer_codes import answers_of, column_of
 from annotation.questions.questions import MAIN, Answer, Question
 
@@ -128,11 +129,11 @@ def _row(
     asked: Asked,
     problems: list[str],
 ) -> MturkRow:
-    worker = record[wanted["worker"]].strip()
+    worker = trim(record[wanted["worker"]])
     if not worker:
         problems.append(f"{wanted['worker']} is empty")
     pairs = [_pair(record, wanted, j, asked, problems) for j in numbers]
-    named = record.get(wanted["hit"], "").strip()
+    named = trim(record.get(wanted["hit"], ""))
     source = record.get(wanted["source"], "").strip()
     return MturkRow(
         number=number,

@@ -56,14 +56,14 @@ def parse_history(data: bytes, name: str) -> tuple[list[ChangeRow], list[BadLine
 
     Raises: BadFile for a file without the columns.
     """
-    required = ("instance_id", "system_a", "system_b", "rater", "stage", "rating", "shown_first", "received_at")
+    required = ("instance_id", "system_a", "system_b", "rater", "stage", "rating", "received_at")
     return read_rows(data, name, _change, required=required, what="changes of votes")
 
 
 def _change(number: int, cells: RecordFields) -> ChangeRow:
     return ChangeRow(
         vote=read_rating(number, cells),
-        table_id=cells.text("table_id"),
+        table_id=cells.name("table_id"),
         more={
             "received_at": _needed_moment(cells, "received_at"),
             "chosen_at": cells.moment("chosen_at"),
@@ -92,7 +92,7 @@ def _flag(number: int, cells: RecordFields) -> FlagRow:
         kind=kind,
         reason=cells.one_of("reason", [*Assignment.ReturnReason.values, ""] if returned else [""]),
         comment=cells.text("comment"),
-        table_id=cells.text("table_id") if of_row else "",
+        table_id=cells.name("table_id") if of_row else "",
         row=cells.whole("row", most=_MOST_ROW),
         reported_at=cells.moment("reported_at") if returned else _needed_moment(cells, "reported_at"),
         taken_back_at=cells.moment("taken_back_at"),

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from annotation.core.files import lines
+from annotation.core.errors import BadLine
 from annotation.core.files.record_fields import RecordFields, read_rows
 
-REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")
+REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating")
 # By the purpose of a HIT, the exclusion reason of its ratings in exports.
 CHECK_REASONS = {"qualification": "qualification", "gold": "check: gold", "repeat": "check: repeat"}
 LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 50, "software_version": 40}
@@ -58,14 +58,12 @@ class LongRow(Place):
         return self.excluded and self.exclusion_reason in CHECK_REASONS.values()
 
 
-def parse_ratings(data: bytes, name: str) -> list[LongRow]:
-    """Parse long-form ratings.
+def parse_ratings(data: bytes, name: str) -> tuple[list[LongRow], list[BadLine]]:
+    """Parse long-form ratings; return the rows and the bad lines.
 
-    Raises: BadFile listing the bad lines.
+    Raises: BadFile for a file without the columns.
     """
-    rows, bad = read_rows(data, name, read_rating, required=REQUIRED, what="ratings")
-    lines.refuse(name, bad)
-    return rows
+    return read_rows(data, name, read_rating, required=REQUIRED, what="ratings")
 
 
 def read_place(cells: RecordFields, *, whole_hit: bool = False) -> dict[str, Any]:
@@ -77,8 +75,8 @@ def read_place(cells: RecordFields, *, whole_hit: bool = False) -> dict[str, Any
     if kind not in ("", "person"):
         cells.problems.append(f"rater_kind is {kind!r}; only people's ratings come in here")
     place = {
-        "batch": cells.text("batch", longest=LONGEST["batch"]),
-        "hit": cells.text("hit", longest=LONGEST["hit"]),
+        "batch": cells.name("batch", longest=LONGEST["batch"]),
+        "hit": cells.name("hit", longest=LONGEST["hit"]),
         "instance_id": cells.needed("instance_id"),
         "pair_index": cells.whole("pair_index", most=_MOST),
         "system_a": cells.needed("system_a"),
@@ -100,9 +98,9 @@ def read_rating(number: int, cells: RecordFields) -> LongRow:
         **read_place(cells),
         stage=cells.one_of("stage", _STAGES, default="first"),
         rating=_rating(cells),
-        shown_first=cells.one_of("shown_first", ("a", "b")),
-        arm=cells.text("arm", longest=LONGEST["arm"]),
-        table_variant=cells.text("table_variant"),
+        shown_first=cells.one_of("shown_first", ("a", "b", "")),
+        arm=cells.name("arm", longest=LONGEST["arm"]),
+        table_variant=cells.name("table_variant"),
         reason=cells.text("reason"),
         active_seconds=cells.number("active_seconds", least=0, kind="a number of seconds"),
         wall_seconds=cells.number("wall_seconds", least=0, kind="a number of seconds"),
@@ -111,7 +109,7 @@ def read_rating(number: int, cells: RecordFields) -> LongRow:
         excluded=bool(cells.flag("excluded")),
         exclusion_reason=cells.text("exclusion_reason"),
         software_version=cells.text("software_version", longest=LONGEST["software_version"]),
-        question=cells.text("question"),
+        question=cells.name("question"),
         strength=_strength(cells),
         tie_kind=cells.one_of("tie_kind", ("good", "bad", "")),
     )

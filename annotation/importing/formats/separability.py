@@ -45,7 +45,7 @@ def parse_separability(data: bytes, name: str) -> tuple[list[SeparabilityRow], l
 def _row(number: int, cells: RecordFields) -> SeparabilityRow:
     run: dict[str, Any] = {
         **{
-            name: (cells.needed if name in REQUIRED else cells.text)(name, longest=longest)
+            name: (cells.needed if name in REQUIRED else cells.name)(name, longest=longest)
             for name, longest in _LONGEST.items()
         },
         **{name: cells.whole(name, most=most) for name, most in _MOST.items()},

@@ -12,6 +12,7 @@ from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.json_values import count_values
 from annotation.core.files.lines import Record, text_problem, unstorable_key
+from annotation.core.names import lookalike_lines, trim
 
 DEFAULT_DATASET = "default"
 LONGEST_ID = 200
@@ -58,16 +59,21 @@ def parse_study_file(
     records, bad = _records(data, name, sources_only=sources_only)
     rows: list[InstanceRow] = []
     first_seen: dict[str, int] = {}
+    systems: dict[str, int] = {}  # first line of each
     texts = values = matchups = 0
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
+        record = _with_trimmed_names(record)
         problems = _problems(record, sources_only=sources_only)
         instance_id = record.get("instance_id")
         if isinstance(instance_id, str) and instance_id in first_seen:
             problems.append(f"instance_id {instance_id!r} is on line {first_seen[instance_id]} already")
         elif isinstance(instance_id, str):
             first_seen[instance_id] = number
+        if isinstance(generations := record.get("generations"), dict):
+            for system in generations:
+                systems.setdefault(system, number)
         bad.extend(BadLine(number, problem) for problem in problems[:MOST_PROBLEMS])
         if len(problems) > MOST_PROBLEMS:
             bad.append(BadLine(number, f"and {len(problems) - MOST_PROBLEMS} more problems"))
@@ -81,6 +87,7 @@ def parse_study_file(
             bound.refuse_matchups(name, matchups)
     if not rows and not bad:
         bad.append(BadLine(1, "the file holds no instance"))
+    bad.extend(lookalike_lines("system", ((number, system) for system, number in systems.items()), ()))
     lines.refuse(name, bad)
     return rows
 
@@ -94,6 +101,23 @@ def _records(data: bytes, name: str, *, sources_only: bool) -> tuple[Iterator[Re
     records, header_problems = _from_wide(header, wide, sources_only=sources_only)
     lines.refuse(name, bad or header_problems)
     return records, bad
+
+
+def _with_trimmed_names(record: dict[str, Any]) -> dict[str, Any]:
+    """Trim the names in a record; those of systems only where they stay apart."""
+    trimmed = {key: trim(record[key]) for key in ("instance_id", "dataset") if isinstance(record.get(key), str)}
+    generations, gold = record.get("generations"), record.get("gold")
+    if not isinstance(generations, dict):
+        return record | trimmed
+    systems = {system: trim(system) for system in generations}
+    if len(set(systems.values())) < len(systems):
+        return record | trimmed
+    more: dict[str, Any] = {"generations": {systems[system]: texts for system, texts in generations.items()}}
+    if isinstance(gold, dict) and isinstance(gold.get("better"), str):
+        more["gold"] = {**gold, "better": trim(gold["better"])}
+    elif isinstance(gold, dict) and isinstance(gold.get("scores"), dict):
+        more["gold"] = {**gold, "scores": {trim(system): score for system, score in gold["scores"].items()}}
+    return record | trimmed | more
 
 
 def _row(number: int, record: dict[str, Any], dataset: str) -> InstanceRow:
@@ -194,7 +218,7 @@ def _from_wide(
     unknown = []
     for column in header:
         if match := _SYSTEM_COLUMN.fullmatch(column):
-            columns.setdefault(match["system"].strip(), []).append((int(match["index"]), column))
+            columns.setdefault(trim(match["system"]), []).append((int(match["index"]), column))
         elif column not in ("instance_id", "dataset", "source"):
             unknown.append(column)
     bad = [

@@ -8,6 +8,7 @@ from typing import Any
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import Record, text_problem
+from annotation.core.names import trim
 from annotation.importing.formats.study_file import InstanceRow
 
 _VOTE_FIELDS = ("id", "prompt", "left", "right", "worker", "winner")
@@ -148,4 +149,4 @@ def _instances(votes: list[VoteRow], shown: dict[str, dict[str, str]], name: str
 
 
 def _word(value: Any) -> str:
-    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return trim(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else ""

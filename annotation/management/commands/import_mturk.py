@@ -53,7 +53,7 @@ class Command(TandemCommand):
             )
             return
         added = f"{number_of(stored.added, 'instance')} and {number_of(ratings.added, 'rating')} added"
-        self.say(with_notices(f"{name}: {added} (study {study.slug})", stored.notices))
+        self.say(with_notices(f"{name}: {added} (study {study.slug})", (*stored.notices, *ratings.notices)))
         if ratings.unchanged:
             self.say(f"there already: {number_of(ratings.unchanged, 'rating')}")
 

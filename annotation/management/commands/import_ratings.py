@@ -31,7 +31,7 @@ class Command(TandemCommand):
         data, name = read_file(options["file"])
         if options["texts"] is None:
             study, ratings = import_ratings(data=data, name=name, slug=options["study"], scripted=options["scripted"])
-            self._report(name, study, ratings)
+            self._report(name, study, ratings, notices=ratings.notices)
             if ratings.checks:
                 self.stderr.write(
                     f"notice: left out: {number_of(ratings.checks, 'rating')} of qualifications and hidden checks"
@@ -49,7 +49,7 @@ class Command(TandemCommand):
             dataset=options["dataset"],
             **study_settings(options),
         )
-        self._report(name, study, ratings, instances=stored.added, notices=stored.notices)
+        self._report(name, study, ratings, instances=stored.added, notices=(*stored.notices, *ratings.notices))
 
     def _report(
         self, name: str, study: Study, ratings: StoredRatings, instances: int = 0, notices: Sequence[str] = ()

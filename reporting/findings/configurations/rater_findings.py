@@ -21,7 +21,7 @@ from reporting.core.estimates import (
     number,
     share_estimate,
 )
-from reporting.core.raters import NO_ORDER, Positions, Rater
+from reporting.core.raters import NO_ORDER, UNKNOWN_ORDER, Positions, Rater
 from reporting.core.words import ALL_TIES
 from reporting.findings.data.separability_bins import Bins
 
@@ -162,8 +162,8 @@ def _bins(rater: Rater, bins: Bins, settings: IntervalSettings) -> list[dict[str
 
 
 def is_without_order(rater: Rater) -> bool:
-    """Tell whether verdicts are on pairs in no order, as a jury's are."""
-    return not len(rater.positions.preferred) and bool(_count(~np.isnan(rater.rated.outcomes.verdict)))
+    """Tell whether verdicts are on pairs in no known order, as a jury's are."""
+    return bool(np.isnan(rater.positions.preferred).all()) and bool(_count(~np.isnan(rater.rated.outcomes.verdict)))
 
 
 def preferred_first(positions: Positions, settings: IntervalSettings, *, without_order: bool = False) -> Estimate:
@@ -179,7 +179,11 @@ def preferred_first(positions: Positions, settings: IntervalSettings, *, without
             "verdicts that are no ties",
             TIE_IN_POSITIONS,
             ties,
-            NO_ORDER if without_order else ALL_TIES if ties else "no verdict on a pair",
+            (NO_ORDER if positions.rater is None else UNKNOWN_ORDER)
+            if without_order
+            else ALL_TIES
+            if ties
+            else "no verdict on a pair",
         ),
         settings,
         rater=positions.rater,

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from analysis.leave_one_out import Votes
-from analysis.types import BoolArray, FloatArray, IntArray
+from analysis.types import FloatArray, IntArray
+from reporting.core.votes import by_position
 from reporting.findings.data.inputs import ConfigurationData
 from reporting.findings.pooled.pooled import instance_codes
 
@@ -20,8 +21,8 @@ class PeopleVotes:
     person, configuration, instance, unit, a, b : (n,) codes; a unit is a pair of an instance, and units of one
                       configuration follow one another
     verdict         : (n,) -1, 0, +1
-    on_left         : (n,) -1 where the left text was preferred, +1 the right one, 0 neither
-    a_is_left       : (n,) bool
+    on_left         : (n,) -1 where the left text was preferred, +1 the right one, 0 neither; NaN where the sides are not known
+    a_is_left       : (n,) 1 or 0; NaN where not known
     seconds         : (n,) active seconds on the pair, NaN where not recorded
     characters      : (n,) length of the two texts together
     unit_configuration, unit_instance : (n_units,) codes
@@ -37,7 +38,7 @@ class PeopleVotes:
     b: IntArray
     verdict: FloatArray
     on_left: FloatArray
-    a_is_left: BoolArray
+    a_is_left: FloatArray
     seconds: FloatArray
     characters: FloatArray
     unit_configuration: IntArray
@@ -93,7 +94,7 @@ def people_votes(everything: Sequence[ConfigurationData]) -> PeopleVotes:
             "a": np.full(n, a),
             "b": np.full(n, b),
             "verdict": outcomes.verdict,
-            "on_left": np.where(rated.first_is_a, outcomes.verdict, -outcomes.verdict) + 0.0,
+            "on_left": by_position(outcomes.verdict, rated.first_is_a),
             "a_is_left": rated.first_is_a,
             "seconds": rated.seconds,
             "shown": rated.shown,
@@ -115,8 +116,7 @@ def people_votes(everything: Sequence[ConfigurationData]) -> PeopleVotes:
 _OF_UNITS = ("unit_configuration", "unit_instance")
 _NOTHING: dict[str, np.ndarray] = {
     **{name: np.zeros(0, dtype=np.int64) for name in ("person", "configuration", "instance", "unit", "a", "b")},
-    **{name: np.zeros(0) for name in ("verdict", "on_left", "seconds", "characters", "shown")},
-    "a_is_left": np.zeros(0, dtype=bool),
+    **{name: np.zeros(0) for name in ("verdict", "on_left", "a_is_left", "seconds", "characters", "shown")},
     **{name: np.zeros(0, dtype=np.int64) for name in _OF_UNITS},
 }
 

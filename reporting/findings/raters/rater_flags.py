@@ -8,7 +8,7 @@ import numpy as np
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from analysis.types import BoolArray, FloatArray
+from analysis.types import FloatArray
 from reporting.core.estimates import Estimate
 
 MIN_VOTES = 10  # fewer show no pattern
@@ -39,11 +39,14 @@ FORMATS = {"seconds": ".1f", "words": ".0f", "limit": "g", "agreement": ".3f", "
 class OnePerson:
     """What the rules look at; votes are in the order in which the pairs were shown.
 
+    on_left, a_is_left : of the votes whose sides are known
+
     agreement : estimate of the leave-one-out agreement; chance : what it would be by chance; people : that of everyone
     """
 
     on_left: FloatArray
-    a_is_left: BoolArray
+    verdict: FloatArray
+    a_is_left: FloatArray
     seconds_median: float | None
     words_per_minute: float | None
     timed: int
@@ -92,9 +95,9 @@ def _alternating(person: OnePerson) -> dict[str, Any] | None:
 
 
 def _all_ties(person: OnePerson) -> dict[str, Any] | None:
-    if len(person.on_left) < MIN_VOTES or person.on_left.any():
+    if len(person.verdict) < MIN_VOTES or person.verdict.any():
         return None
-    return {"votes": len(person.on_left), "at_least": MIN_VOTES}
+    return {"votes": len(person.verdict), "at_least": MIN_VOTES}
 
 
 def _quick_pairs(person: OnePerson) -> dict[str, Any] | None:

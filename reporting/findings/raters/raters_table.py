@@ -37,10 +37,12 @@ def raters_table(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[
         n_sets, consistency = sets[person]
         agreement = _agreement(agreeing[rows], votes.instance[rows], filters)
         speed = _speed(votes.seconds[rows], votes.characters[rows])
-        on_left = votes.on_left[rows]
+        sided = rows[~np.isnan(votes.on_left[rows])]  # the others' sides are not known
+        on_left = votes.on_left[sided]
         judged = OnePerson(
             on_left=on_left,
-            a_is_left=votes.a_is_left[rows],
+            verdict=votes.verdict[rows],
+            a_is_left=votes.a_is_left[sided],
             seconds_median=speed["seconds_median"],
             words_per_minute=speed["words_per_minute"],
             timed=speed["timed"],
@@ -57,7 +59,7 @@ def raters_table(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[
                 "consistency": consistency,
                 "agreement": {**agreement, "by_chance": number(judged.chance)},
                 "sides": {name: int((on_left == side).sum()) for name, side in SIDES.items()},
-                "left_share": _left_share(on_left, votes.instance[rows], filters),
+                "left_share": _left_share(on_left, votes.instance[sided], filters),
                 **speed,
                 "gold": _checks(data.checks.get(code)),
                 "influence": moved[person],

@@ -35,7 +35,7 @@ READERS: dict[str, Read] = {
     "sources": lambda data, name: parse_study_file(data, name, sources_only=True),
     "labelled": lambda data, name: parse_labelled(data, name, form="labelled"),
     "preferences": lambda data, name: parse_labelled(data, name, form="preferences"),
-    "ratings": lambda data, name: parse_ratings(data, name),
+    "ratings": lambda data, name: lines.refuse(name, parse_ratings(data, name)[1]),
     "votes": lambda data, name: parse_votes(data, name, data, name, dataset="d"),
     "mturk": lambda data, name: parse_mturk(data, name),
     "judgments": lambda data, name: lines.refuse(name, parse_judgments(data, name).bad),

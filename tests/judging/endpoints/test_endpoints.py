@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from judging.core.errors import BadSettings, UnknownJudge
 from judging.endpoints.services import add_endpoint, edit_endpoint, update_endpoint
 from judging.models import Endpoint
+from judging.runs.judges import add_judge
 
 pytestmark = pytest.mark.django_db
 ENDPOINT: dict[str, Any] = {"name": "far", "base_url": "https://models.example/v1", "model": "big"}
@@ -134,3 +135,14 @@ def test_command_does_not_repeat_a_secret(capsys: pytest.CaptureFixture[str]) ->
             call_command("add_endpoint", *about, "--header", header)
         assert SECRET not in str(refused.value) + "".join(capsys.readouterr())
     assert not Endpoint.objects.exists()
+
+
+def test_endpoints_and_judges_have_names_that_differ_by_more_than_case() -> None:
+    endpoint, _ = add_endpoint(**ENDPOINT)
+    add_judge(name="plain", method="longer")
+
+    for add in (lambda: add_endpoint(**{**ENDPOINT, "name": "Far"}), lambda: add_judge(name="Plain", method="longer")):
+        with pytest.raises(BadSettings, match="by case only"):
+            add()
+    assert add_endpoint(**ENDPOINT) == (endpoint, False)
+    assert add_judge(name="plain", method="longer")[1] is False

@@ -404,3 +404,30 @@ def test_the_command_says_what_came_of_it(study: Study, tmp_path: Path, capsys: 
     path.write_text(f"{HEADER}\ni0,9,GPT 4,ab,a\n")
     with pytest.raises(CommandError, match="1 bad line; nothing was stored"):
         call_command("import_judgments", str(path), "--study", "tea")
+
+
+def test_the_pair_is_optional_where_an_instance_has_one() -> None:
+    texts = {"heron": ["At length."], "wren": ["Short."]}
+    add_instances(make_study("tea", instances=0), [InstanceRow(1, "i0", "talk", "Source.", texts)])
+
+    assert load("i0,gpt,ab,a", header="instance,judge,order,verdict").added == 1
+    assert load("i0,,gpt,ba,a").added == 1
+    assert [row[:3] for row in stored()] == [("i0", 0, "ab"), ("i0", 0, "ba")]
+
+
+def test_the_pair_is_needed_where_an_instance_has_several(study: Study) -> None:
+    [(line, reason)] = refused("i0,gpt,ab,a", header="instance,judge,order,verdict")
+    assert (line, reason.partition(",")[0]) == (2, "pair is empty")
+
+
+def test_judges_that_differ_by_case_only_are_refused_in_one_list(study: Study) -> None:
+    load("i0,0,GPT-4,ab,a", "i0,1,\u200bGPT-4\u00a0,ab,a")
+    assert [*Judge.objects.values_list("name", flat=True)] == ["GPT-4"]
+
+    listed = refused("i0,0,gpt-4,ab,a", "i0,0,claude,ab,a", "i0,1,Claude,ab,a", "i9,0,claude,ab,a")
+
+    assert [(line, reason.partition(" differs")[0]) for line, reason in listed] == [
+        (2, "judge gpt-4"),
+        (4, "judge Claude"),
+        (5, "the study has no pairs of instance 'i9'"),
+    ]

@@ -13,7 +13,17 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Instance, Pair, Rating, Study
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Batch,
+    ComparisonTable,
+    Display,
+    Instance,
+    Pair,
+    Rating,
+    Study,
+)
 from annotation.questions.questions import Answer
 from annotation.studies.log import log
 from judging.ablation.judge_configurations import JudgeConfiguration, sc2
@@ -80,6 +90,7 @@ def build_varied(slug: str = "varied") -> Study:
     _decided_again(first)
     _shown_tables(first, Random(8))
     _side_by_side([first, other], Random(10))
+    _forget_sides(study)
     log(study=study, kind="rejected", assignment=Assignment.objects.filter(excluded=True).first(), reason="too fast")
     return study
 
@@ -107,7 +118,14 @@ def build_small(slug: str = "small") -> Study:
     _decided_again(built)
     _shown_tables(replace(built, pairs=built.pairs[:2]), Random(8))
     _side_by_side([built], Random(10))
+    _forget_sides(study)
     return study
+
+
+def _forget_sides(study: Study) -> None:
+    """Leave open what some people were shown first, as an imported file may."""
+    shown = Display.objects.filter(assignment__hit__batch__study=study).order_by("pk").values_list("pk", flat=True)
+    Display.objects.filter(pk__in=list(shown)[::5]).update(a_is_left=None)
 
 
 def _rate(built: Built, draw: Random) -> None:

@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from annotation.importing.formats.long_form import ANSWER_COLUMNS, PLACE, RATING_COLUMNS
 from annotation.importing.upload_jobs import take_in
-from annotation.models import Generation, Study
+from annotation.models import Display, Generation, Study
 from annotation.separability.services import compute_separability
 from judging.models import Judge, JudgeRun
 from reporting.exports.files import KINDS, READ_BACK
@@ -20,6 +20,7 @@ from tests.factories import make_study
 from tests.reporting.builders import build_configuration, build_study, judge, rate
 
 WORDS = ["river", "stone", "cloud", "amber", "valley", "thunder", "maple"]
+SIDES = (True, False, None)
 DATA = Path(__file__).parents[3] / "docs" / "data.md"
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -38,7 +39,7 @@ def study(module_rows: None) -> Study:
         for place, pairs in enumerate(built.pairs):
             for rater, code in enumerate(("ann", "bob", "cem")):
                 verdicts = [(place + rater + k) % 3 - 1 for k in range(len(pairs))]
-                rate(built, place, code, verdicts, a_is_left=[(rater + k) % 2 == 0 for k in range(len(pairs))])
+                rate(built, place, code, verdicts, a_is_left=[SIDES[(rater + k) % 3] for k in range(len(pairs))])
             judge(built, "plain", [(place, k, ("ab", "ba")[k % 2], (place + k) % 3 - 1) for k in range(len(pairs))])
     for similarity, more in (("bleu", {}), ("rouge1", {}), ("rouge1", {"samples": 2, "seed": 3})):
         compute_separability(study=made, similarity=similarity, **more)
@@ -69,6 +70,7 @@ def test_a_new_study_of_the_exported_files_has_the_same_findings(
             call_command(command, str(tmp_path / f"{kind}.{form}"), "--study", "copy")
 
     copy = Study.objects.get(slug="copy")
+    assert Display.objects.filter(assignment__hit__batch__study=copy, a_is_left=None).count() == 30
     assert before[0]["configurations"][0]["separability"]["normalisation"]["max"] == 50
     assert [numbers(copy), numbers(copy, similarity="rouge1")] == before
 

@@ -239,6 +239,7 @@ def test_transitivity_of_three_counts_every_cycle_that_is_listed() -> None:
         probability=none,
         target=none,
         pooled=False,
+        sided=np.ones(len(chain), dtype=bool),
     )
     assert len(cycles(preference_graphs(asked))) == 1
     found = audit(asked, IntervalSettings(), sizes=(3, 4))
@@ -267,6 +268,7 @@ def test_a_coin_on_sparse_comparisons_looks_like_a_coin(capsys: pytest.CaptureFi
         probability=np.full(n, np.nan),
         target=np.full(n, np.nan),
         pooled=False,
+        sided=np.ones(n, dtype=bool),
     )
     ((_, prefers),) = preference_graphs(asked)
     assert transitivity(prefers, 3) > 0.99

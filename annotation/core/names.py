@@ -1,0 +1,70 @@
+"""Names and codes from files and forms: trimmed, and compared regardless of case and blanks."""
+
+import unicodedata
+from collections.abc import Iterable
+
+from annotation.core.errors import BadLine
+
+
+def _is_blank(char: str) -> bool:
+    """Tell whether a character is white space or invisible, as a zero-width space is."""
+    return char.isspace() or unicodedata.category(char) == "Cf"
+
+
+def trim(name: str) -> str:
+    """Return a name without blank and invisible characters around it."""
+    if name.isascii():
+        return name.strip()
+    start, end = 0, len(name)
+    while start < end and _is_blank(name[start]):
+        start += 1
+    while end > start and _is_blank(name[end - 1]):
+        end -= 1
+    return name[start:end]
+
+
+def fold(name: str) -> str:
+    """Return what stays of a name regardless of case, blanks and invisible characters."""
+    folded = unicodedata.normalize("NFC", name.casefold())
+    return "".join(char for char in folded if not _is_blank(char))
+
+
+def lookalikes(names: Iterable[str], existing: Iterable[str] = ()) -> dict[str, str]:
+    """Map each name to an earlier or existing one that differs by case or blanks only."""
+    by_fold: dict[str, str] = {}
+    known = set()
+    for name in existing:
+        known.add(name)
+        by_fold.setdefault(fold(name), name)
+    found = {}
+    for name in dict.fromkeys(names):
+        other = by_fold.setdefault(fold(name), name)
+        if name not in known and other != name:
+            found[name] = other
+    return found
+
+
+def lookalike_lines(what: str, names: Iterable[tuple[int, str]], existing: Iterable[str]) -> list[BadLine]:
+    """Return a bad line for each name that differs by case or blanks only from an earlier or existing one.
+
+    names : with the numbers of their lines
+    """
+    first: dict[str, int] = {}
+    for number, name in names:
+        first.setdefault(name, number)
+    return [
+        BadLine(first[name], f"{what} {name!r} differs from {other!r} by case or blanks only; write both alike")
+        for name, other in lookalikes(first, existing).items()
+    ]
+
+
+def addresses(codes: Iterable[str]) -> list[str]:
+    """Return the codes that look like e-mail addresses."""
+    return [code for code in dict.fromkeys(codes) if _looks_like_address(code)]
+
+
+def _looks_like_address(code: str) -> bool:
+    user, at, host = code.rpartition("@")
+    name, dot, top = host.rpartition(".")
+    parts = user and at and name and dot and top.isalpha() and len(top) > 1
+    return bool(parts) and not any(char.isspace() or char in "@:/" for char in code[: len(user)] + host)
