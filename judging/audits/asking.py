@@ -15,7 +15,7 @@ from judging.calls.billed import BilledSession, check_bounds, take_lease
 from judging.calls.cases import Case
 from judging.calls.presentations import prompt_version
 from judging.calls.requests import setting_of
-from judging.calls.store import PendingWrites, result_values
+from judging.calls.store import READING, PendingWrites, result_values
 from judging.calls.store import Result as CellResult
 from judging.core.bulk_sql import update_rows
 from judging.endpoints.client_factory import MakeClient, retrying_client
@@ -23,7 +23,8 @@ from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import StopFlag
 from judging.models import AuditAnswer, JudgeAudit
 
-ANSWER = ("status", "verdict", "p_b", "rationale", "failure", "prompt_version", "parser_version", "judged_at")
+VERSIONS = ("prompt_version", "parser_version", "judged_at")
+ANSWER = ("status", "verdict", "p_b", "rationale", "failure", *VERSIONS)
 
 
 def ask(
@@ -101,8 +102,7 @@ class AuditSession(BilledSession[JudgeAudit]):
         """Return the values of an answer, in the order of `ANSWER`, and its primary key."""
         if case.reading is None:
             raise TypeError("a case that has not ended has no result")
-        status, verdict, p_b, _a, _b, rationale, failure = result_values(
-            CellResult(case.cell.pk, case.cell.order, case.reading)
-        )
+        values = dict(zip(READING, result_values(CellResult(case.cell.pk, case.cell.order, case.reading)), strict=True))
+        read = [values[name] for name in ANSWER[: -len(VERSIONS)]]
         version = prompt_version(self.method, self.setting, case.cell.shown)
-        return [status, verdict, p_b, rationale, failure, version, self.method.parser_version, at, case.cell.pk]
+        return [*read, version, self.method.parser_version, at, case.cell.pk]

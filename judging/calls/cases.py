@@ -190,7 +190,7 @@ class Case:
             elif state.call.optional:
                 state.done, state.unread = True, str(error)
             else:
-                self.end(unparsed(reply, str(error)))
+                self.end(replace(unparsed(reply, str(error)), token_mass=error.token_mass))
         else:
             state.done = True
 

@@ -20,17 +20,21 @@ class Reading:
     """How a cell ended. The outcome (of a judgment an `Outcome`, in screen order) is present for parsed cells only.
 
     made : the record of a table that was made, in screen order, whatever the outcome
+    token_mass : see `Outcome`; of an unparsed cell, the mass that is too small
     """
 
     status: str
     outcome: Any = None
     failure: str = ""
     made: Mapping[str, Any] | None = None
+    token_mass: float | None = None
 
 
 def parsed(outcome: Any) -> Reading:
     """Return the reading of a procedure that gave a result."""
-    return Reading(Judgment.Status.PARSED, outcome, made=outcome.made if isinstance(outcome, Outcome) else None)
+    if not isinstance(outcome, Outcome):
+        return Reading(Judgment.Status.PARSED, outcome)
+    return Reading(Judgment.Status.PARSED, outcome, made=outcome.made, token_mass=outcome.token_mass)
 
 
 def read_reply(call: Call, reply: Reply) -> Any:

@@ -27,8 +27,9 @@ COMPLETION = (
 )
 REPLY_FIELDS = ("text", "finish_reason", "response")
 USAGE_FIELDS = ("prompt_tokens", "completion_tokens", "cost")
+READING = ("status", "verdict", "p_b", "score_a", "score_b", "token_mass", "rationale", "failure")
 RESULT = (
-    *("status", "verdict", "p_b", "score_a", "score_b", "rationale", "failure", "calls", "cached"),
+    *(*READING, "calls", "cached"),
     *USAGE_FIELDS,
     *("prompt_version", "parser_version", "judged_at", "worker"),
 )
@@ -170,11 +171,11 @@ def result_row(result: Result, stamp: Stamp, now: datetime) -> list[Any]:
 
 
 def result_values(result: Result) -> list[Any]:
-    """Return the reading of a cell, in study order."""
-    outcome = result.reading.outcome
+    """Return the reading of a cell, in study order and in the order of `READING`."""
+    reading, outcome = result.reading, result.reading.outcome
     verdict, p_b, score_a, score_b = in_study_order(outcome, result.order) if outcome else (None, None, None, None)
     rationale = outcome.rationale if outcome else ""
-    return [result.reading.status, verdict, p_b, score_a, score_b, rationale, result.reading.failure]
+    return [reading.status, verdict, p_b, score_a, score_b, reading.token_mass, rationale, reading.failure]
 
 
 def usage_row(usage: Usage) -> list[Any]:

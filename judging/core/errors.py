@@ -31,7 +31,14 @@ class EndpointRefused(JudgingError):
 
 
 class UnparsedVerdict(JudgingError):
-    """A completion holds no verdict that was offered: stored as unparsed, never as a vote."""
+    """A completion holds no verdict that was offered: stored as unparsed, never as a vote.
+
+    token_mass : the part of a token's probability on the answers on offer, where too small a part is the reason
+    """
+
+    def __init__(self, reason: str, *, token_mass: float | None = None) -> None:
+        super().__init__(reason)
+        self.token_mass = token_mass
 
 
 class BadVectors(JudgingError):

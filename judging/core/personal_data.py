@@ -36,7 +36,7 @@ OTHER = {
     "judging.Completion": "cache_key base_url request sample kind text finish_reason response prompt_tokens "
     "completion_tokens cost latency_ms created_at",
     "judging.Judgment_completions": "judgment completion",
-    "judging.Judgment": "run pair order repeat negated question status verdict p_b score_a score_b rationale failure calls cached "
+    "judging.Judgment": "run pair order repeat negated question status verdict p_b score_a score_b token_mass rationale failure calls cached "
     "prompt_tokens completion_tokens cost worker prompt_version parser_version judged_at",
     "judging.RationaleMark": "judgment sound",
     "judging.TableMaking": "judgment table record",

@@ -67,6 +67,7 @@ class JudgmentRow:
     p_b: float | None = None
     score_a: float | None = None
     score_b: float | None = None
+    token_mass: float | None = None
     cost: Decimal | None = None
     prompt_version: str = ""
     judged_at: datetime | None = None

@@ -43,6 +43,7 @@ class LongFields(JudgmentFields):
             p_b=self.number("p_b", least=0, most=1, kind="a number from 0 to 1"),
             score_a=self.number("score_a"),
             score_b=self.number("score_b"),
+            token_mass=self.number("token_mass", least=0, most=1, kind="a number from 0 to 1"),
             cost=self.money("cost"),
             prompt_version=self.text("prompt_version", longest=_LONGEST_VERSION),
             judged_at=self.moment("rated_at"),

@@ -204,6 +204,7 @@ def _judgment(one: ResolvedRow, run: JudgeRun) -> Judgment:
         p_b=p_b,
         score_a=scores[0],
         score_b=scores[1],
+        token_mass=row.token_mass,
         failure=row.reason if row.status else NO_VERDICT if one.verdict is None else "",
         rationale=row.rationale,
         calls=row.calls,

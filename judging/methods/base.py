@@ -145,6 +145,7 @@ class Outcome:
     p_second                  : probability that the second is preferred, from log-probabilities
     score_first, score_second : scores of a pointwise judge
     made                      : the record of a comparison table, in screen order, to be stored
+    token_mass                : the part of the answer token's probability on the answers on offer; of two scores, the smaller
     """
 
     verdict: Verdict
@@ -153,6 +154,7 @@ class Outcome:
     score_first: float | None = None
     score_second: float | None = None
     made: Mapping[str, Any] | None = None
+    token_mass: float | None = None
 
 
 def with_ties(outcome: Outcome, setting: Setting) -> Outcome:

@@ -1,48 +1,93 @@
 """Log-probabilities of answer tokens."""
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from judging.methods.answers import MARKUP, QUOTES
 
-AROUND = f" \t\n\r.:{MARKUP}{QUOTES}▁Ġ"  # added by tokenizers before words, or by models around letters
+LEAST_MASS = 0.5  # of a token's probability on the answers: below it, their shares are noise
+ROUNDING = 1e-6  # of endpoints' probabilities; an answer that isn't listed may have as much
+AROUND = f" \t\n\r.:{MARKUP}{QUOTES}▁ĠĊ"  # added by tokenizers before words, or by models around letters
+BYTES = re.compile(r"(?:<0x[0-9A-Fa-f]{2}>)+|bytes:(?:\\x[0-9A-Fa-f]{2})+")
+BYTE = re.compile(r"x([0-9A-Fa-f]{2})")
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Probabilities of the answers on offer at one token, as shares of their sum.
+
+    mass : the part of the token's probability that they have in all
+    """
+
+    mass: float
+    of: Mapping[str, float]
+
+    @property
+    def is_noise(self) -> bool:
+        """Tell whether most of the probability is on something else."""
+        return self.mass < LEAST_MASS
 
 
 def tokens_in(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the tokens of an answer with their log-probabilities and alternatives."""
+    """Return the tokens of an answer with their log-probabilities and alternatives; none where a part is malformed."""
     choice = (response.get("choices") or [{}])[0]
     content = (choice.get("logprobs") or {}).get("content") if isinstance(choice, dict) else None
     return [token for token in content if isinstance(token, dict)] if isinstance(content, list) else []
 
 
 def bare(token: object) -> str:
-    """Return a token's text without surrounding spaces and marks."""
-    return str(token).strip(AROUND)
+    """Return a token's text without surrounding spaces and marks; a token that is written as bytes is decoded."""
+    text = str(token)
+    if BYTES.fullmatch(text):
+        text = bytes(int(digits, 16) for digits in BYTE.findall(text)).decode("utf-8", "replace")
+    return text.strip(AROUND)
 
 
-def probabilities(token: Mapping[str, Any], answers: Sequence[str]) -> dict[str, float]:
-    """Sum the probability of each answer over a token's alternatives, such as ` A` and `A`; missing ones have 0."""
-    seen: dict[str, float] = {}
-    for entry in [token, *(token.get("top_logprobs") or [])]:
-        if isinstance(entry, dict) and isinstance(value := entry.get("logprob"), int | float):
-            seen[str(entry.get("token"))] = math.exp(min(value, 0.0))  # some round to a little above 0
-    return {answer: sum(p for name, p in seen.items() if bare(name) == answer) for answer in answers}
+def letter_of(token: object) -> str:
+    """Return a token as a letter or digit on offer: full-width, bold and small ones are the plain capital."""
+    return unicodedata.normalize("NFKC", bare(token)).upper()
 
 
-def shares_of(response: Mapping[str, Any], said: str, answers: Sequence[str]) -> dict[str, float] | None:
-    """Return each answer's share of their total probability at the last token equal to `said`.
-
-    `None` without probabilities or such a token.
-    """
+def shares_of(response: Mapping[str, Any], letter: str, answers: Sequence[str]) -> Shares | None:
+    """Return the answers' shares at the last token equal to `letter`; `None` without probabilities or such a token."""
     for token in reversed(tokens_in(response)):
-        if bare(token.get("token")) == said:
+        if bare(token.get("token")) == letter:
             return shares_at(token, answers)
     return None
 
 
-def shares_at(token: Mapping[str, Any], answers: Sequence[str]) -> dict[str, float] | None:
-    """Return each answer's share of their total probability at one token; `None` if that is 0."""
-    found = probabilities(token, answers)
+def shares_at(token: Mapping[str, Any], answers: Sequence[str]) -> Shares | None:
+    """Return the answers' shares of their probability at one token; `None` if it has no list of alternatives.
+
+    Spellings of an answer count together. One that isn't listed has as much as it can have: no more than the least
+    likely alternative, nor than the listed ones leave.
+    """
+    listed = dict(_alternatives(token))
+    if not listed:
+        return None
+    found = {answer: sum(p for name, p in listed.items() if letter_of(name) == answer) for answer in answers}
+    mass = min(1.0, sum(found.values()))
+    missing = [answer for answer, p in found.items() if not p]
+    rest = max(ROUNDING, 1 - sum(listed.values()))
+    found |= dict.fromkeys(missing, min(rest / max(1, len(missing)), *listed.values()))
     total = sum(found.values())
-    return {answer: p / total for answer, p in found.items()} if total > 0 else None
+    return Shares(mass, {answer: p / total if total else 1 / len(answers) for answer, p in found.items()})
+
+
+def _alternatives(token: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield a token and its alternatives with their probabilities; nothing without a list of them."""
+    listed = token.get("top_logprobs")
+    if not isinstance(listed, list) or all(_logprob_of(entry) is None for entry in listed):
+        return
+    for entry in (token, *listed):
+        if (value := _logprob_of(entry)) is not None:
+            yield str(entry.get("token")), math.exp(min(value, 0.0))  # some round to a little above 0
+
+
+def _logprob_of(entry: object) -> float | None:
+    value = entry.get("logprob") if isinstance(entry, dict) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -73,8 +73,8 @@ class ReferenceGuided(PromptedMethod):
 class TokenPreference(PromptedMethod):
     """Reads no word: which of the two letters is the likelier one token of answer.
 
-    P(second) / (P(first) + P(second)) over the alternatives of that token, a missing letter counting 0; above one half
-    the second text is chosen, at one half it is a tie.
+    P(second) / (P(first) + P(second)) over the alternatives of that token; above one half the second text is chosen, at
+    one half it is a tie. Where both letters together have less than half of the probability, the answer is unparsed.
     """
 
     name = "token-preference"
@@ -92,13 +92,16 @@ class TokenPreference(PromptedMethod):
 
         def outcome(reply: Reply) -> Outcome:
             tokens = tokens_in(reply.response)
-            if not tokens:
-                raise UnparsedVerdict("the endpoint gave no log-probabilities")
-            shares = shares_at(tokens[0], (FIRST, SECOND))
+            shares = shares_at(tokens[0], (FIRST, SECOND)) if tokens else None
             if shares is None:
-                raise UnparsedVerdict(f"neither letter among the alternatives of: {reply.text[:200]}")
-            p_second = 1 - shares[SECOND] if shown.negated else shares[SECOND]
+                raise UnparsedVerdict("the endpoint gave no log-probabilities")
+            if shares.is_noise:
+                raise UnparsedVerdict(
+                    f"the letters A and B have {shares.mass:.2g} of the probability: {reply.text[:200]}",
+                    token_mass=shares.mass,
+                )
+            p_second = 1 - shares.of[SECOND] if shown.negated else shares.of[SECOND]
             verdict = Verdict(round(p_second > 0.5) - round(p_second < 0.5))
-            return with_ties(Outcome(verdict, p_second=p_second), setting)
+            return with_ties(Outcome(verdict, p_second=p_second, token_mass=shares.mass), setting)
 
         return outcome

@@ -28,7 +28,7 @@ from judging.methods.answers import (
 from judging.methods.base import Reply
 from judging.methods.conclusions import Conclusion
 
-VERSION = "answers.9"  # of all of them: another one has stored answers read again, which costs no call
+VERSION = "answers.10"  # of all of them: another one has stored answers read again, which costs no call
 # Nouns before a letter: those of the tasks, and general ones that models use.
 NOUNS = (
     *("summary", "response", "document", "translation", "output", "answer", "event", "text"),

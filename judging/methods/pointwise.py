@@ -22,7 +22,7 @@ from judging.methods.own_wording import SCORE, ask_steps_of_one, own_wording
 from judging.methods.parsers import VERSION
 from judging.methods.prompted import WITH_LOGPROBS, check_takes_question, check_wording, takes_negation
 from judging.methods.prompts import load_prompt
-from judging.methods.scores import read_score, weighted_score
+from judging.methods.scores import Score, read_score, weighted_score
 from judging.methods.task_files import CRITERION, find_task, words_for
 
 
@@ -46,9 +46,13 @@ class Pointwise(AskingMethod):
         first, second = yield [
             self.score_call(shown, text, setting, found) for text, found in zip(texts, held, strict=True)
         ]
-        verdict = Verdict((second > first) - (second < first))
+        verdict = Verdict((second.value > first.value) - (second.value < first.value))
+        masses = [one.token_mass for one in (first, second) if one.token_mass is not None]
         found = Outcome(
-            Verdict(-verdict) if shown.negated else verdict, score_first=float(first), score_second=float(second)
+            Verdict(-verdict) if shown.negated else verdict,
+            score_first=first.value,
+            score_second=second.value,
+            token_mass=min(masses, default=None),
         )
         return with_ties(found, setting)
 
@@ -70,9 +74,9 @@ class Pointwise(AskingMethod):
         content = prompt.render(words_for(shown), texts)
         weighted = bool(setting.options.get("weighted", self.options["weighted"]))
 
-        def read(reply: Reply) -> float:
+        def read(reply: Reply) -> Score:
             scored = whole(read_score(reply.text), reply)
-            return weighted_score(reply, scored) if weighted else float(scored.letter)
+            return weighted_score(reply, scored) if weighted else Score(float(scored.letter))
 
         params = WITH_LOGPROBS if weighted else {}
         return Call("score", [{"role": "user", "content": content}], read, params, reusable=True)

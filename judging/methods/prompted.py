@@ -20,7 +20,7 @@ from judging.methods.base import (
 from judging.methods.logprobs import shares_of
 from judging.methods.options import check_options
 from judging.methods.own_wording import SCORE, OwnWording, ask_steps, own_wording, said_before
-from judging.methods.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, ParsedAnswer, find_parser
+from judging.methods.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, find_parser
 from judging.methods.prompts import Prompt, load_prompt
 from judging.methods.task_files import CRITERION, find_task, words_for
 from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
@@ -157,9 +157,8 @@ class PromptedMethod(AskingMethod):
 
         def outcome(reply: Reply) -> Outcome:
             said = read(reply, offer)
-            p_second = p_second_in(reply, said, offer) if logprobs else None
-            found = outcome_of(said.letter, shown.negated, rationale=said.rationale, p_second=p_second)
-            return with_ties(found, setting)
+            found = outcome_of(said.letter, shown.negated, rationale=said.rationale)
+            return with_ties(with_probability(found, reply, said.letter, offer) if logprobs else found, setting)
 
         return outcome
 
@@ -212,20 +211,22 @@ def offer_for(task: str, negated: bool, ties: bool, own_wording: bool = False) -
     return Offer(tuple(dict.fromkeys([label, *usual, *(NEUTRAL if own_wording else ())])), ties, negated)
 
 
-def outcome_of(letter: str, negated: bool, *, rationale: str = "", p_second: float | None = None) -> Outcome:
+def outcome_of(letter: str, negated: bool, *, rationale: str = "") -> Outcome:
     """Return the outcome for a letter; in a negated question the named text is the one not preferred."""
     verdict = VERDICTS[letter]
-    if not negated:
-        return Outcome(verdict, rationale, p_second)
-    return Outcome(Verdict(-verdict), rationale, None if p_second is None else 1 - p_second)
+    return Outcome(Verdict(-verdict) if negated else verdict, rationale)
 
 
-def p_second_in(reply: Reply, said: ParsedAnswer, offer: Offer) -> float | None:
-    """Return the second letter's share of the probability of all letters on offer; a tie counts half for each side."""
-    shares = shares_of(reply.response, said.letter, offer.letters)
-    if shares is None:
-        return None
-    return shares[SECOND] + shares.get(TIE, 0.0) / 2
+def with_probability(outcome: Outcome, reply: Reply, letter: str, offer: Offer) -> Outcome:
+    """Return an outcome with the second letter's share of the probability of all letters on offer.
+
+    A tie counts half for each side. Without most of the probability on the letters there is none.
+    """
+    shares = shares_of(reply.response, letter, offer.letters)
+    if shares is None or shares.is_noise:
+        return replace(outcome, token_mass=shares and shares.mass)
+    p_second = shares.of[SECOND] + shares.of.get(TIE, 0.0) / 2
+    return replace(outcome, p_second=1 - p_second if offer.negated else p_second, token_mass=shares.mass)
 
 
 def takes_negation(prompt: Prompt) -> bool:

@@ -1,9 +1,11 @@
 """Reading replies other than verdicts: scores, and texts for later prompts."""
 
+from dataclasses import dataclass
+
 from judging.core.errors import UnparsedVerdict
 from judging.methods.answers import THINKING, FoundVerdict, VerdictForm, is_refusal
 from judging.methods.base import Reply
-from judging.methods.logprobs import bare, shares_at, tokens_in
+from judging.methods.logprobs import Shares, bare, shares_at, tokens_in
 
 SCORES = ("1", "2", "3", "4", "5")
 FORM = VerdictForm(
@@ -41,12 +43,32 @@ def read_score(text: str) -> FoundVerdict:
     return FORM.read(text, letter_first=True)
 
 
-def weighted_score(reply: Reply, scored: FoundVerdict) -> float:
-    """Return the mean of the scores 1 to 5, weighted by their probabilities at the score's token; else the score.
+@dataclass(frozen=True)
+class Score:
+    """The score of a text; `token_mass`: the part of its token's probability on the scores, where it is known."""
 
-    The probabilities are normalised over the five scores.
+    value: float
+    token_mass: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.value:g}"
+
+
+def weighted_score(reply: Reply, scored: FoundVerdict) -> Score:
+    """Return the mean of the scores 1 to 5, weighted by their probabilities at the score's token.
+
+    The probabilities are normalised over the five scores. The plain score counts without them, and where the five
+    have less than half of the probability.
     source : Liu et al. 2023, G-Eval, eq. 1
     """
+    value = float(scored.letter)
+    if (shares := _shares_of_score(reply, scored)) is None:
+        return Score(value)
+    mean = sum(int(score) * share for score, share in shares.of.items())
+    return Score(value if shares.is_noise else mean, shares.mass)
+
+
+def _shares_of_score(reply: Reply, scored: FoundVerdict) -> Shares | None:
     tokens = tokens_in(reply.response)
     starts, said = [], ""
     for token in tokens:
@@ -55,6 +77,5 @@ def weighted_score(reply: Reply, scored: FoundVerdict) -> float:
     line = said.rfind(scored.line.strip())
     for token, start in zip(tokens, starts, strict=True):
         if 0 <= line < start + len(str(token.get("token", ""))) and bare(token.get("token")) == scored.letter:
-            shares = shares_at(token, SCORES)
-            return sum(int(score) * share for score, share in shares.items()) if shares else float(scored.letter)
-    return float(scored.letter)
+            return shares_at(token, SCORES)
+    return None

@@ -294,6 +294,11 @@ class Judgment(models.Model):
     p_b = models.FloatField(null=True, blank=True, help_text="Probability of system B, where the endpoint gives it.")
     score_a = models.FloatField(null=True, blank=True, help_text="Score of system A's text, from pointwise judges.")
     score_b = models.FloatField(null=True, blank=True)
+    token_mass = models.FloatField(
+        null=True,
+        blank=True,
+        help_text="Part of the answer token's probability on the letters or scores on offer, where the endpoint gives it.",
+    )
     rationale = models.TextField(blank=True)
     failure = models.TextField(blank=True, help_text="Why there is no verdict.")
     calls = models.PositiveIntegerField(default=0, help_text="Answers used for this cell, new or from the cache.")

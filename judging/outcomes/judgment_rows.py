@@ -40,7 +40,7 @@ FIELDS = {
     name: name
     for name in (
         *("prompt_version", "order", "repeat", "negated", "question", "status", "verdict", "p_b", "score_a", "score_b"),
-        *("rationale", "calls", "prompt_tokens", "completion_tokens", "cost"),
+        *("rationale", "calls", "prompt_tokens", "completion_tokens", "cost", "token_mass"),
     )
 }
 NOT_OF_JUDGES = {

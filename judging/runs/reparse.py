@@ -11,17 +11,14 @@ from judging.calls.made_tables import store_makings
 from judging.calls.procedure_pool import JudgmentPool
 from judging.calls.requests import Requests, setting_of
 from judging.calls.results import unparsed
-from judging.calls.store import Result, Stamp, result_values, stamp_of, stored_answers
+from judging.calls.store import READING, Result, Stamp, result_values, stamp_of, stored_answers
 from judging.core.bulk_sql import update_rows
 from judging.methods import AskingMethod
 from judging.models import Completion, JudgeRun, Judgment
 from judging.runs.claims import load
 
 CHUNK = 500
-REPARSED = (
-    *("status", "verdict", "p_b", "score_a", "score_b", "rationale", "failure"),
-    *("prompt_version", "parser_version", "judged_at"),
-)
+REPARSED = (*READING, "prompt_version", "parser_version", "judged_at")
 
 
 def reparse_run(run: JudgeRun, method: AskingMethod) -> int:

@@ -337,7 +337,17 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
         model = Judgment
         fields = [
             *("id", "study", "run", "judge", "pair", "order", "repeat", "negated", "status", "verdict", "p_b"),
-            *("score_a", "score_b", "rationale", "failure", "calls", "cached", "prompt_tokens", "completion_tokens"),
+            *(
+                "score_a",
+                "score_b",
+                "token_mass",
+                "rationale",
+                "failure",
+                "calls",
+                "cached",
+                "prompt_tokens",
+                "completion_tokens",
+            ),
             *("cost", "completions", "prompt_version", "parser_version", "judged_at", "question"),
         ]
 

@@ -77,6 +77,7 @@ TYPES = {
     **{name: NUMBER if name.endswith(("mean", "median")) else INTEGER for name in DATA_SET_COLUMNS[6:]},
     **dict.fromkeys(("samples", "cross_pairs", "seed", "short"), INTEGER),
     **dict.fromkeys(("active_seconds", "wall_seconds", "p_b", "score_a", "score_b", "cost", "latency_ms"), NUMBER),
+    "token_mass": NUMBER,
     **dict.fromkeys(("margin", "low", "high", "self_a", "self_b", "cross", "separability"), NUMBER),
     **dict.fromkeys(("late", "excluded", "negated", "source_opened"), BOOLEAN),
     **dict.fromkeys(("params", "completion_keys", "generations", "gold", "metadata"), JSON),

@@ -287,10 +287,10 @@ def test_score_is_weighted_unless_told_otherwise() -> None:
         pytest.param({"A": 0.6, "B": 0.2}, False, A, 0.25, id="both"),
         pytest.param({"A": 0.2, "B": 0.6}, False, B, 0.75, id="second"),
         pytest.param({"A": 0.2, "B": 0.6}, True, A, 0.25, id="negated"),
-        pytest.param({"B": 0.6, "The": 0.4}, False, B, 1.0, id="first missing"),
-        pytest.param({"A": 0.1, "The": 0.9}, False, A, 0.0, id="second missing"),
+        pytest.param({"B": 0.6, "The": 0.3, "So": 0.01}, False, B, 0.6 / 0.61, id="first missing"),
+        pytest.param({"A": 0.6, "The": 0.3, "So": 0.01}, False, A, 0.01 / 0.61, id="second missing"),
         pytest.param({"A": 0.3, "B": 0.3}, False, TIE, 0.5, id="equal"),
-        pytest.param({" A": 0.2, "A": 0.1, "B": 0.1}, False, A, 0.25, id="spellings together"),
+        pytest.param({" A": 0.4, "A": 0.2, "B": 0.2}, False, A, 0.25, id="spellings together"),
     ],
 )
 def test_likelier_letter_is_preferred(
@@ -317,16 +317,16 @@ def test_pairwise_judge_gives_the_probability_of_its_verdict_on_request() -> Non
     assert call.read(reply).p_second is None
     played = play("pairwise", [reply], logprobs=True)
     assert played.calls[0].params == {"logprobs": True, "top_logprobs": 20}
-    assert played.outcome == Outcome(A, p_second=pytest.approx(1 / 3))
+    assert played.outcome == Outcome(A, p_second=pytest.approx(1 / 3), token_mass=pytest.approx(0.9))
     assert play("pairwise", [reply], shown(negated=True), logprobs=True).outcome == Outcome(
-        B, p_second=pytest.approx(2 / 3)
+        B, p_second=pytest.approx(2 / 3), token_mass=pytest.approx(0.9)
     )
     assert play("pairwise", ["A"], logprobs=True).outcome == Outcome(A)
 
 
 def test_tie_counts_half_for_each_side_in_the_probability() -> None:
     outcome = play("pairwise-tie", [token_reply("C", A=0.2, B=0.3, C=0.5)], logprobs=True).outcome
-    assert outcome == Outcome(TIE, p_second=pytest.approx(0.3 + 0.5 / 2))
+    assert outcome == Outcome(TIE, p_second=pytest.approx(0.3 + 0.5 / 2), token_mass=1.0)
 
 
 # Ties, references, rankings, aspects, examples

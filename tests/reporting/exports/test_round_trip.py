@@ -61,7 +61,12 @@ def source() -> Built:
 def fill(run: JudgeRun) -> None:
     """Give a run's judgments all that an export tells, in values that are not easily kept."""
     first, second, third = run.judgments.of_every_question().order_by("pk")
-    first.p_b, first.rationale, first.cost = 0.1, "  -A is better,\n\n\"as\" I said, 'so'.\n", Decimal("0.00000012")
+    first.p_b, first.token_mass, first.rationale, first.cost = (
+        0.1,
+        0.75,
+        "  -A is better,\n\n\"as\" I said, 'so'.\n",
+        Decimal("0.00000012"),
+    )
     second.repeat, second.score_a, second.score_b, second.prompt_version = 1, -2.5, 1e-7, "verdict.v1+summary.v2"
     third.negated, third.calls, third.prompt_tokens, third.completion_tokens = True, 3, 0, 17
     for place, one in enumerate((first, second, third)):
