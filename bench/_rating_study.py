@@ -1,4 +1,4 @@
-"""Fills an empty database for `bench.rating`: a study, enough HITs, raters; prints their login links.
+"""Fills an empty database for `bench.rating`: a study, enough HITs, raters; prints their invitations.
 
     python -m bench._rating_study RATERS ADDRESS [RATERS_PER_HIT]
 
@@ -9,8 +9,12 @@ import json
 import os
 import sys
 from random import Random
+from typing import TYPE_CHECKING
 
 import django
+
+if TYPE_CHECKING:
+    from annotation.models import Study
 
 PAIRS = 5
 INSTANCES = 250
@@ -26,20 +30,22 @@ def main(raters: int, address: str, raters_per_hit: int = RATERS_PER_HIT) -> Non
     # Django's apps can be imported only now.
     from django.core.management import call_command
     from django.db import connection
+    from django.utils import timezone
 
-    from annotation.members.accounts import grant_role, login_link
+    from annotation.recruitment.channels import invitation_channel
+    from annotation.recruitment.invitations import invite
 
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
-    make_study(raters_per_hit)
-    users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
+    study = make_study(raters_per_hit)
+    links = invite(channel=invitation_channel(study=study), count=raters, base_url=address, at=timezone.now())
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")  # as autovacuum would have done by now
-    json.dump([login_link(user=user, base_url=address) for user in users], sys.stdout)
+    json.dump([link.link for link in links], sys.stdout)
 
 
-def make_study(raters_per_hit: int) -> None:
-    """Make a study of two systems, whose HITs hold a source and five pairs of texts of realistic length."""
+def make_study(raters_per_hit: int) -> "Study":
+    """Make and return a study of two systems, whose HITs hold a source and five pairs of texts of realistic length."""
     from annotation.batches.services import create_batch
     from annotation.importing.study_files import import_study
 
@@ -67,6 +73,7 @@ def make_study(raters_per_hit: int) -> None:
         raters=raters_per_hit,
         seed=1,
     )
+    return study
 
 
 def words(draw: Random, count: int) -> str:

@@ -1,4 +1,4 @@
-"""Fills an empty database for `bench.serving`: HITs of one pair each, and raters; prints their login links.
+"""Fills an empty database for `bench.serving`: HITs of one pair each, and raters; prints their invitations.
 
     python -m bench._serving_study PAIRS RATERS_PER_HIT RATERS ADDRESS
 
@@ -46,11 +46,13 @@ def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
     # Django's apps can be imported only now.
     from django.core.management import call_command
     from django.db import connection, transaction
+    from django.utils import timezone
 
     from annotation.annotators.consent import answer_consent
-    from annotation.members.accounts import annotator_for, grant_role, login_link
     from annotation.models import Batch, Study, System
     from annotation.models.members import main_group
+    from annotation.recruitment.channels import invitation_channel
+    from annotation.recruitment.invitations import invite
 
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
@@ -74,11 +76,10 @@ def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
         # SQLite's statistics are refreshed by the next connection (annotation/core/database/sqlite_statistics.py).
         for step in _SETTLE[connection.vendor]:
             cursor.execute(step)
-    users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
-    for user in users:
-        annotator = annotator_for(user=user, study=study)
+    links = invite(channel=invitation_channel(study=study), count=raters, base_url=address, at=timezone.now())
+    for annotator in study.annotators.all():
         answer_consent(annotator=annotator, accepted=True, at=study.created_at)
-    json.dump([login_link(user=user, base_url=address) for user in users], sys.stdout)
+    json.dump([link.link for link in links], sys.stdout)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import quantiles
+from urllib.parse import urljoin
 
 import aiohttp
 
@@ -125,7 +126,7 @@ async def rate(me: Client) -> None:
 
 async def request_baseline(me: Client) -> None:
     """Request the baseline page as often as a rater sends requests."""
-    address = me.link.split("/login/")[0] + "/login/"
+    address = urljoin(me.link, "/login/")
     await me.pause()
     while me.has_time():
         for _ in range(PAIRS):
@@ -178,7 +179,7 @@ async def run_clients(way: Way, links: list[str], pace: RatingPace) -> Timings:
 
 @contextmanager
 def serving(database_url: str | None) -> Iterator[list[str]]:
-    """Fill a database, by default one of SQLite, and serve it on loopback; yields one login link for each rater."""
+    """Fill a database, by default one of SQLite, and serve it on loopback; yields one invitation for each rater."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,6 @@ from annotation.models.hits import SlotQuerySet
 from annotation.models.rating import AssignmentQuerySet
 from annotation.models.studies import ArmUnit
 from annotation.recruitment.base import ClaimKind
-from annotation.recruitment.channels import channel_of
 
 ANY_ARM = ""
 _ORDER = ("number", "position")  # unique within a batch
@@ -49,7 +48,7 @@ def for_rating(annotator: Annotator, batches: Sequence[Batch], claim: ClaimKind 
     rating = [batch for batch in batches if batch.purpose == Batch.Purpose.RATING]
     if not rating:
         return []
-    channel = channel_of(annotator)
+    channel = annotator.channel
     if limits.is_reached(annotator, channel, claim):
         return []
     if channel is not None and channel.batch_id is not None:

@@ -9,12 +9,11 @@ from annotation.models import Annotator, Assignment
 from annotation.quality.qualification import qualification_status
 from annotation.rating.votes import IS_COUNTED
 from annotation.recruitment.base import CompletionMessage, WorkOutcome, adapter_of
-from annotation.recruitment.channels import channel_of
 
 
 def completion_message_of(*, annotator: Annotator, at: datetime) -> CompletionMessage | None:
     """Return the completion message of an annotator's channel; None without a channel."""
-    channel = channel_of(annotator)
+    channel = annotator.channel
     if channel is None:
         return None
     adapter = adapter_of(channel)

@@ -15,16 +15,13 @@ from django.utils.translation import gettext as _
 
 from annotation.annotators.participants import locked_channel
 from annotation.core.errors import BadFields, ClaimRefused, UnknownName
-from annotation.models import Annotator, Batch, Channel, Study
+from annotation.models import Batch, Channel, Study
 from annotation.models.recruitment import channel_kinds
 from annotation.recruitment.base import ADAPTERS
 from annotation.recruitment.invitations import refuse_archived
 from annotation.recruitment.options import ChannelOptionsForm
 
 INVITATIONS = "Invitations"
-_BY_CHANNEL = frozenset(
-    {Annotator.Kind.INVITED, Annotator.Kind.ANONYMOUS, Annotator.Kind.PROLIFIC, Annotator.Kind.MTURK}
-)
 
 
 @dataclass(frozen=True)
@@ -168,14 +165,3 @@ def _free_name(study: Study, name: str) -> str:
     taken = set(study.channels.values_list("name", flat=True))
     others = (f"{name} {number}" for number in range(2, len(taken) + 3))
     return next(free for free in (name, *others) if free not in taken)
-
-
-def channel_of(annotator: Annotator) -> Channel | None:
-    """Return the channel that an annotator came through; None for those without one."""
-    if annotator.kind not in _BY_CHANNEL:
-        return None
-    channels = Channel.objects.select_related("study")
-    return (
-        channels.filter(participants__annotator=annotator).first()
-        or channels.filter(invitations__annotator=annotator).first()
-    )

@@ -5,11 +5,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.allocation.claims import claim_hit, return_hit
+from annotation.annotators.consent import answer_consent
 from annotation.models import Annotator, Assignment, Display, Rating, Slot, Study
+from annotation.recruitment.channels import invitation_channel
+from annotation.recruitment.invitations import invite
 from annotation.studies.services import save_settings
 from tests.factories import make_annotator, make_batch, make_study, rate
 
@@ -237,3 +242,19 @@ def test_a_submission_takes_few_queries(
     rate(done, submit=False)
     with django_assert_max_num_queries(25):
         assert submit(browser, done).status_code == 200
+
+
+def test_the_channel_of_an_invited_rater_is_asked_for_once(study: Study) -> None:
+    channel = invitation_channel(study=study)
+    [link] = invite(channel=channel, count=1, base_url="", at=timezone.now())
+    annotator, browser = Annotator.objects.get(code=link.rater), Client()
+    browser.post(link.link)
+    answer_consent(annotator=annotator, accepted=True, at=timezone.now())
+    submit(browser, rated(annotator))
+    done = current(annotator)
+    rate(done, submit=False)
+    with CaptureQueriesContext(connection) as captured:
+        assert submit(browser, done).status_code == 200
+    assert len([query for query in captured if "annotation_channel" in query["sql"]]) == 1
+    assert Annotator.objects.get(pk=annotator.pk).channel == channel
+    assert make_annotator(study, "ann-2").channel is None
