@@ -1,6 +1,11 @@
 // No choice is lost: each is written into this browser before it is sent, and stays there until the server has answered.
 // Without this file the page still works: htmx saves the choices, and without htmx the forms do.
 
+if (!window.htmx) { // this also keeps the files that import this one from taking the forms over
+  for (const part of document.querySelectorAll("noscript")) part.outerHTML = part.innerHTML;
+  throw new Error("htmx is missing: the forms are sent as they are without scripts");
+}
+
 const byId = (id) => document.getElementById(id);
 const words = byId("words").dataset;
 let hit = byId("hit").dataset; // the HIT in view, or the last one
@@ -18,6 +23,9 @@ let timer = 0;
 let flushing = false;
 let wanted = ""; // id of the form to submit when no choice waits any more
 let unsent = ""; // why it waits although none does
+const duties = new Map(); // key, or id of the form to submit → what the rater has to do first: a text, a link's address and name
+let renewed = false; // a token since the last answer
+let isKept = true; // also where the page is left
 let leaving = false;
 
 // Without scripts a pair's fields belong to the form that ends the HIT; here each question has a form of its own.
@@ -35,7 +43,7 @@ function inStorage(use) {
   try {
     use(localStorage);
   } catch {
-    // Storage is off or full: choices wait in this page only.
+    isKept = false; // Storage is off or full: choices wait in this page only.
   }
 }
 
@@ -47,6 +55,7 @@ function put(key, entry) {
 function drop(key, id) {
   if (memory.get(key)?.id !== id) return; // the rater has chosen again meanwhile
   memory.delete(key);
+  duties.delete(key);
   inStorage((storage) => storage.removeItem(key));
 }
 
@@ -90,20 +99,22 @@ function announce(form, text) {
   byId("announcer").textContent = `${placeOf(form)}: ${text}`;
 }
 
-const signIn = () => `${words.signInAddress}?next=${hit.address}`;
-
-/** What the rater has to do first. */
-function duty(status) {
-  if (status === 401) return { text: words.signedOut, address: signIn(), name: words.signIn };
-  if (status === "consent") return { text: words.consent, address: hit.address, name: words.consentLink };
-  return { text: words.waiting };
+/** What the rater has to do first; null where time will do. */
+function dutyOf(status, answer, address) {
+  if (status === 401) {
+    return { text: messageOf(answer, words.signedOut), address: `${words.signInAddress}?next=${hit.address}`, name: words.signIn };
+  }
+  if (status === "consent") return { text: words.consent, address, name: words.consentLink };
+  const passes = !(status >= 400 && status < 500) || [408, 425, 429].includes(status);
+  return passes ? null : { text: words.outdated, address, name: words.loadAgain };
 }
 
 function linkTo(address, name) {
   const link = document.createElement("a");
   link.href = address;
   link.textContent = name;
-  link.addEventListener("click", () => (leaving = true));
+  if (isKept) link.addEventListener("click", () => (leaving = true));
+  else link.target = "_blank";
   return link;
 }
 
@@ -113,12 +124,10 @@ function numbered(text, xhr) {
   return number ? `${text} ${words.number} ${number}` : text;
 }
 
-function sayWaiting(form, status, xhr) {
-  const { text, address, name } = duty(status);
+function sayWaiting(form, xhr) {
   if (!late.has(keyOf(form))) announce(form, words.waiting);
   late.add(keyOf(form));
-  say(form, numbered(text, xhr), "waiting");
-  if (address) form.querySelector(".saved").append(" ", linkTo(address, name));
+  say(form, numbered(words.waiting, xhr), "waiting");
 }
 
 function tellElsewhere(...parts) {
@@ -128,14 +137,21 @@ function tellElsewhere(...parts) {
   box.hidden = false;
 }
 
+/** Say in the bar what waits, and what the rater has to do about it. */
 function paint() {
   const line = byId("outbox");
   if (!line) return;
-  const waiting = [...memory.keys()].filter((key) => late.has(key) || !formOf(key)).length;
-  const then = wanted && (unsent || words.queueThen);
-  const text = [waiting && words.queue.replace("{}", waiting), then].filter(Boolean).join(" ");
-  line.textContent = text;
+  const count = [...memory.keys()].filter((key) => late.has(key) || !formOf(key)).length;
+  const duty = [...duties].find(([key, one]) => one && (memory.has(key) || key === wanted))?.[1];
+  const why = duty?.text ?? (unsent || (count && (navigator.onLine ? words.byItself : words.offline)));
+  const then = wanted && !unsent && words.queueThen;
+  const text = [count && words.queue.replace("{}", count), why, then].filter(Boolean).join(" ");
+  const link = duty && linkTo(duty.address, duty.name);
+  const shown = [text, link?.textContent].filter(Boolean).join(" ");
+  if (line.textContent === shown) return; // the link may have the focus
+  line.replaceChildren(...(link ? [text, " ", link] : [text]));
   line.hidden = !text;
+  if (link) byId("announcer").textContent = shown;
 }
 
 function restore(form, entry) {
@@ -147,7 +163,7 @@ function restore(form, entry) {
 
 function messageOf(html, otherwise) {
   const found = new DOMParser().parseFromString(html, "text/html");
-  const message = found.querySelector("[role=alert] .preserve, [role=alert]");
+  const message = found.querySelector("[role=alert] .preserve") ?? found.querySelector("[role=alert]");
   return message?.textContent.trim() || otherwise;
 }
 
@@ -220,12 +236,14 @@ function answered(sender, id, status, html) {
   const key = keyOf(sender);
   const form = formOf(key); // its successor, which came with the answer
   pause = 1000;
+  renewed = false;
   late.delete(key);
   drop(key, id);
   if (status >= 400) {
     wanted = "";
     if (form && !html.includes("hit-status")) say(form, messageOf(html, words.refused), "error");
-    if (status === 409) setTimeout(compare); // other pairs may have been changed there too
+    // Other pairs may have been changed there too; of a HIT that is closed the answer says why.
+    if (status === 409) setTimeout(compare, 0, html.includes("hit-status") ? undefined : messageOf(html, words.wentOn));
   } else {
     announce(sender, words.saved);
   }
@@ -244,8 +262,8 @@ function answered(sender, id, status, html) {
 }
 
 function failed(key, status, xhr) {
-  if (formOf(key)) sayWaiting(formOf(key), status, xhr);
-  later(xhr.getResponseHeader("Retry-After"));
+  if (formOf(key)) sayWaiting(formOf(key), xhr);
+  hold(key, status, xhr.responseText, xhr.getResponseHeader("Retry-After"));
 }
 
 // Small forms beside the votes: not kept, but a failure is shown
@@ -258,6 +276,7 @@ document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: { elt
   if (!elt.matches("form[data-small]")) return;
   const problem = elt.querySelector(".problem");
   problem.hidden = successful;
+  if (xhr.status === 403) loads(); // another token, for the next try
   if (!successful) problem.textContent = messageOf(xhr.responseText, words.notSent);
 });
 
@@ -269,6 +288,23 @@ function later(wait) {
   pause = Math.min(Math.max(pause, Number(wait) * 1000 || 0), LONGEST_PAUSE);
   timer = setTimeout(flush, pause);
   pause = Math.min(pause * 2, LONGEST_PAUSE);
+}
+
+/** Say what the rater has to do, and try again later. A token that is not taken any more comes again with any page. */
+async function hold(key, status, answer, wait, address = hit.address) {
+  const renews = status === 403 && !renewed;
+  renewed ||= renews;
+  duties.set(key, renews && (await loads()) ? null : dutyOf(status, answer, address));
+  later(wait);
+  paint();
+}
+
+async function loads() {
+  try {
+    return (await fetch(hit.address, { redirect: "manual", signal: AbortSignal.timeout(TIMEOUT) })).ok;
+  } catch {
+    return false;
+  }
 }
 
 async function flush() {
@@ -306,13 +342,14 @@ async function sendElsewhere(key, entry) {
       redirect: "manual",
       signal: AbortSignal.timeout(TIMEOUT),
     });
-    if (answer.headers.has("X-Tandem-Wait")) {
-      tellElsewhere(words.consent, " ", linkTo(new URL("..", answer.url), words.consentLink));
-      return later();
+    const status = answer.headers.get("X-Tandem-Wait") ?? answer.status;
+    const text = await answer.text();
+    if (!isAnswer(status)) {
+      return hold(key, status, text, answer.headers.get("Retry-After"), entry.action.replace(/\w+\/$/, ""));
     }
-    if (!isAnswer(answer.status)) return later(answer.headers.get("Retry-After"));
+    renewed = false;
     drop(key, entry.id);
-    if (!answer.ok) tellElsewhere(`${words.refusedElsewhere} ${messageOf(await answer.text(), words.refused)}`);
+    if (!answer.ok) tellElsewhere(`${words.refusedElsewhere} ${messageOf(text, words.refused)}`);
   } catch {
     later();
   }
@@ -362,13 +399,10 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
   if (!elt.matches("[data-leaves]") || detail.successful) return;
   leaving = false;
   const status = statusOf(detail);
-  const { text, address, name } = duty(status);
-  if (address) tellElsewhere(text, " ", linkTo(address, name));
-  else if (!isAnswer(status)) {
+  if (!isAnswer(status)) {
     wanted = elt.id;
     unsent = navigator.onLine ? numbered(words.submitWaits, xhr) : words.offline;
-    later(xhr.getResponseHeader("Retry-After"));
-    paint();
+    hold(wanted, status, xhr.responseText, xhr.getResponseHeader("Retry-After"));
   } else if (!isPage(xhr)) tellElsewhere(messageOf(xhr.responseText, words.notSent));
 });
 
@@ -398,7 +432,8 @@ addEventListener("blur", leave);
 addEventListener("focus", comeBack);
 document.addEventListener("visibilitychange", () => (document.hidden ? leave() : comeBack()));
 
-async function compare() {
+/** Ask the server for this HIT; `reason` says why it can't be continued on this page, where that is so. */
+async function compare(reason = words.wentOn) {
   if (leaving || !byId("hit")) return;
   away = false;
   again = comparing;
@@ -407,23 +442,24 @@ async function compare() {
   try {
     const address = location.pathname === hit.address ? location.pathname + location.search : hit.address;
     const answer = await fetch(address, { redirect: "manual", signal: AbortSignal.timeout(TIMEOUT) });
-    if (answer.ok) update(separate(new DOMParser().parseFromString(await answer.text(), "text/html")));
-    else if (answer.type === "opaqueredirect") tellElsewhere(words.wentOn, " ", linkTo(address, words.loadAgain));
+    if (answer.ok) update(separate(new DOMParser().parseFromString(await answer.text(), "text/html")), reason);
+    else if (answer.type === "opaqueredirect") tellElsewhere(reason, " ", linkTo(address, words.loadAgain));
+    else if (answer.status === 409) tellElsewhere(messageOf(await answer.text(), reason));
   } catch {
     away = true; // and is asked the next time
   } finally {
     comparing = false;
   }
-  if (again) compare();
+  if (again) compare(reason);
 }
 
-function update(page) {
+function update(page, reason) {
   const versionOf = (form) => Number(form.elements.version.value);
   const isOlder = (form, held) => !held || versionOf(form) < versionOf(held); // else it was chosen here meanwhile
   const both = [...document.querySelectorAll("form[data-pair]")].map((form) => [form, page.getElementById(form.id)]);
   const changed = both.filter(([form, held]) => isOlder(form, held) && !memory.has(keyOf(form)));
   const moved = ([form, held]) => !held || "second" in { ...form.dataset, ...held.dataset };
-  if (changed.some(moved)) return tellElsewhere(words.wentOn, " ", linkTo(hit.address, words.loadAgain));
+  if (changed.some(moved)) return tellElsewhere(reason, " ", linkTo(hit.address, words.loadAgain));
   for (const [form, held] of changed) {
     form.dispatchEvent(new CustomEvent("overtaken", { bubbles: true, detail: held }));
     held.querySelector(".saved").append(" ", words.elsewhere);
@@ -439,6 +475,7 @@ addEventListener("storage", ({ key, newValue }) => {
   if (!key?.startsWith(PREFIX) || newValue !== null) return;
   if (!memory.has(key)) return formOf(key) && compare();
   memory.delete(key);
+  duties.delete(key);
   const form = formOf(key);
   if (form && late.delete(key) && !inFlight.has(key)) window.htmx.trigger(form, "resend");
   paint();
@@ -465,6 +502,7 @@ inStorage((storage) => {
 function begin() {
   leaving = false;
   wanted = unsent = "";
+  duties.clear();
   pause = 1000;
   separate(document);
   hit = byId("hit")?.dataset ?? hit;

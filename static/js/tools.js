@@ -17,6 +17,7 @@ function localize() {
 const byId = (id) => document.getElementById(id);
 const words = byId("words")?.dataset;
 let hit; // the HIT in view; on other pages there are only times
+let steered; // another script marks the pair that the rater is at: without it the tools would do nothing, or hide every pair
 
 export function remember(name, value, storage = "localStorage") {
   try {
@@ -215,7 +216,7 @@ document.addEventListener("htmx:afterSettle", ({ target, detail: { requestConfig
 
 function dress() {
   tellTimes();
-  if (!byId("hit")) return; // what comes after the last HIT has no tools
+  if (!steered) return; // nor has what comes after the last HIT any tools
   if (byId("tool-differences").checked) showDifferences(true);
   setLook();
 }
@@ -223,9 +224,11 @@ function dress() {
 /** Take up the HIT that has come. */
 function begin() {
   hit = byId("hit")?.dataset;
+  steered = false;
   if (hit) {
+    steered = document.querySelector(".card.current") || !document.querySelector("[data-card]");
     segmenter = window.Intl?.Segmenter && new Intl.Segmenter(hit.language || undefined, { granularity: "word" });
-    setUpTools();
+    if (steered) setUpTools();
     setUpBeside();
   }
   dress();
