@@ -18,6 +18,7 @@ UNITS: dict[str, Promise] = {
     "matchups": ngettext_lazy("%(number)s matchup", "%(number)s matchups", "count"),
     "pairs": ngettext_lazy("%(number)s pair", "%(number)s pairs", "count"),
     "pairs of ratings": ngettext_lazy("%(number)s pair of ratings", "%(number)s pairs of ratings", "count"),
+    "pairs of verdicts": ngettext_lazy("%(number)s pair of verdicts", "%(number)s pairs of verdicts", "count"),
     "pairs with a majority": ngettext_lazy(
         "%(number)s pair with a majority", "%(number)s pairs with a majority", "count"
     ),

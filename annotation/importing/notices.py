@@ -14,7 +14,10 @@ def notices_of(rows: Sequence[InstanceRow]) -> Iterator[str]:
     """Yield the notices about instances and their texts."""
     sources = SourceCounts.of(row.source for row in rows)
     if sources.is_repeated:
-        yield f"{sources.instances:,} instances have {sources.different:,} different sources"
+        if sources.different == 1:
+            yield f"{sources.instances:,} instances have the same source"
+        else:
+            yield f"{sources.instances:,} instances have {sources.different:,} different sources"
     systems = {_folded(system) for row in rows for system in row.generations}
     texts = [text for row in rows for own in row.generations.values() for text in own]
     if names := sum(len(text) <= LONGEST_SYSTEM and _folded(text) in systems for text in texts):

@@ -25,6 +25,7 @@ SUMMARIES = (
 ADDED = (gettext_noop("%(what)s added"),)
 NOTICES = (
     gettext_noop("rater codes look like e-mail addresses and appear in every export (%(codes)s): %(listed)s"),
+    gettext_noop("%(instances)s instances have the same source"),
     gettext_noop("%(instances)s instances have %(different)s different sources"),
     gettext_noop("%(names)s of %(texts)s texts are names of systems: the texts may be in another column"),
 )

@@ -14,6 +14,7 @@ from reporting.findings.configurations.rater_findings import few_raters_note, ra
 from reporting.findings.configurations.weighted import weighted_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.data.separability_bins import separability_findings
+from reporting.findings.judges.judge_agreement import judge_agreement
 from reporting.findings.judges.judge_findings import judge_findings
 from reporting.findings.judges.judges_against_people import agreement_by_bin
 from reporting.findings.judges.juries import jury_findings
@@ -37,6 +38,7 @@ LATER: dict[str, Any] = {
     "dawid_skene": {"configurations": None, "people": None, "why": BEING_COMPUTED},
     "replacement": [],
     "judges_against_people": [],
+    "judge_agreement": None,
     "judge_tests": [],
     "juries": [],
     "tuned_judges": [],
@@ -59,6 +61,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "raters": raters_table(data, votes, filters),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
         **judge_findings(data.configurations, judged, bins, filters),
+        "judge_agreement": judge_agreement(data.configurations, {jury.name for jury in data.juries}, filters.intervals),
         "juries": jury_findings(data.juries, judged, filters),
         "tuned_judges": [
             {"judge": name, "instances_left_out": left_out, "note": TUNED_NOTE} for name, left_out in data.tuned.items()
@@ -90,6 +93,7 @@ def _described(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str
         "configurations": [_configuration(one, filters, data.scripted) for one in data.configurations],
         "pooled": _pooled(data, scale, filters),
         **ranking_findings(data.configurations, scale, filters),
+        "baselines": sorted(data.baselines),
         "amendments": data.amendments,
     }
 

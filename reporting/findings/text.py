@@ -1,5 +1,6 @@
 """Findings as plain text, for a terminal."""
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -28,13 +29,16 @@ def as_text(found: dict[str, Any]) -> str:
     if not found["configurations"]:
         blocks.append("no configuration yet: import instances with generations of two systems")
     matrices = found["win_matrices"]
+    compared = {one["rater"] for one in found["rankings"] if any(row["value"] is not None for row in one["systems"])}
+    rankings = [one for one in found["rankings"] if one["rater"] in compared or not compared]
     parts = {
-        "rankings": [*chain(*map(_ranking, found["rankings"])), *chain(*map(_matrix, matrices)), *_cycles(matrices)],
+        "rankings": [*chain(*map(_ranking, rankings)), *chain(*map(_matrix, matrices)), *_cycles(matrices)],
         "tests between systems, over instances; n is of verdicts on the two systems": _system_tests(
             found["system_tests"]
         ),
         "win rates of A as they are, and at equal lengths": chain(*map(_lengths, found["length_adjusted"])),
         "may a judge replace people?": map(_verdict, found["replacement"]),
+        "judges with one another: the same verdict on a pair": _judge_agreement(found["judge_agreement"]),
         "tests between judges of their agreement with people, paired by rating": map(_judge_test, found["judge_tests"]),
         "judges tuned on people's ratings": (
             printable(f"  {one['judge']}: left out {count(one['instances_left_out'], 'instances')}: {one['note']}")
@@ -152,6 +156,15 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
     return lines + [
         printable(f"    note: {ranking[key]}") for key in ("note", "caution", "chosen_note") if key in ranking
     ]
+
+
+def _judge_agreement(found: dict[str, Any] | None) -> Iterator[str]:
+    """Yield how often judges give the same verdict, all together and every two."""
+    if found is None or not found["judges"]:
+        return
+    yield f"  all: {estimate_text(found['raw_agreement'])}"
+    for one in found["judges"]:
+        yield printable(f"  {one['judge_a']} and {one['judge_b']}: {estimate_text(one['agreement'])}")
 
 
 def _verdict(one: dict[str, Any]) -> str:

@@ -9,14 +9,14 @@ from analysis.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.degrees import degree
+from reporting.findings.answer.judges_alone import LEAST_INSTANCES, judges_alone
 from reporting.findings.answer.lengths import length_rule
 from reporting.findings.configurations.rater_findings import has_one_pair, sets_by_consistency
 from reporting.findings.data.separability_bins import lacks_separability
-from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH
+from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH, UNTESTED
 
 Findings = Mapping[str, Any]
 Sentence = dict[str, Any]
-LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
 MOST_SENTENCES = 6
 MOST_NAMED = 3  # systems in one sentence
 # From the best verdict on a judge down; see reporting.findings.judges.verdicts.
@@ -28,10 +28,14 @@ def answer(found: Findings) -> list[Sentence]:
 
     The rules, in this order: who is preferred; whether length changes that; how much of the ratings informs; whether
     separability tells where; how far people agree; which judge may stand in; what would change it. Where programs rated
-    under “people”, that is said first, beyond the six.
+    under “people”, that is said first, beyond the six. Where judges alone rated, the answer is about them.
     """
     if not found["configurations"]:
         return []
+    if not _people(found) and (alone := list(judges_alone(found))):
+        return [
+            {**_sentence(rule, evidence, **values), "text": english(rule, values)} for rule, evidence, values in alone
+        ]
     preference = list(_preference(found))
     sentences = [
         *preference,
@@ -232,7 +236,13 @@ def _judges(found: Findings) -> Iterator[Sentence]:
     if not names:
         yield _sentence("no_judge", ["configurations.raters"])
     elif verdicts and _people(found):
-        best = min(verdicts, key=_standing)
+        tested = [one for one in verdicts if one["verdict"]["rule"] not in UNTESTED]
+        if len(verdicts) > 1 and not tested:
+            available = max(one["verdict"]["values"].get("instances", 0) for one in verdicts)
+            counts = {"judges": len(verdicts), "available": available, "needed": LEAST_INSTANCES}
+            yield _sentence("judges_untested", ["replacement"], **counts)
+            return
+        best = min(tested or verdicts, key=_standing)
         verdict = {key: best["verdict"][key] for key in ("rule", "values")}
         may = sum(one["verdict"]["rule"] in MAY_REPLACE for one in verdicts)
         alike = _alike(best["judge"], {one["judge"] for one in verdicts}, found.get("judge_tests") or ())

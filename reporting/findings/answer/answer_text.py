@@ -12,6 +12,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from annotation.core.percentages import percent
 from reporting.core.text import level_text, localised, printable
+from reporting.core.units import counted
 from reporting.findings.judges.verdicts import verdict_text
 
 TEXTS = {
@@ -27,6 +28,47 @@ TEXTS = {
         "Until then there are estimates without intervals."
     ),
     "no_people": gettext_noop("No person has rated yet."),
+    "judges_alone": gettext_noop(
+        "No person has rated yet. The following is what judges say, and not a finding about people."
+    ),
+    "judge_prefers": gettext_noop(
+        "“{judge}” prefers {first} to {second}: it wins {rate} of verdicts ({instances}; a tie counts as half)."
+        "{position}{baseline}"
+    ),
+    "judge_level": gettext_noop(
+        "“{judge}” shows no clear preference: {first} wins {rate} of verdicts against {second} ({instances}; a tie "
+        "counts as half).{position}{baseline}"
+    ),
+    "judge_first": gettext_noop(
+        "“{judge}” puts {first} first of {systems} systems, by more than chance: it wins {rate} of verdicts "
+        "({instances}; a tie counts as half).{position}{baseline}"
+    ),
+    "judge_leads": gettext_noop(
+        "“{judge}” puts {first} first of {systems} systems, but this may be chance: it wins {rate} of verdicts "
+        "({instances}; a tie counts as half).{position}{baseline}"
+    ),
+    "judge_untested": gettext_noop(
+        "“{judge}” puts {first} first of {systems} systems; whether by more than chance cannot be told. It wins {rate} "
+        "of verdicts ({instances}; a tie counts as half).{position}{baseline}"
+    ),
+    "judge_unranked": gettext_noop("“{judge}” puts none of {systems} systems first.{position}{baseline}"),
+    "judge_few": gettext_noop(
+        "“{judge}” has too few verdicts: on {instances}. Below {needed} nothing is claimed.{baseline}"
+    ),
+    "judge_silent": gettext_noop("“{judge}” gave no readable verdict in {asked}.{baseline}"),
+    "judge_pending": gettext_noop("“{judge}” has not judged yet.{baseline}"),
+    "judges_more": gettext_noop("Verdicts of further judges are under Rankings: {number} more."),
+    "judges_agree": gettext_noop("Two judges give the same verdict on {rate} of pairs ({instances})."),
+    "judges_agree_alpha": gettext_noop(
+        "Two judges give the same verdict on {rate} of pairs ({instances}; Krippendorff’s α, ordinal: {alpha}, where 0 "
+        "is chance)."
+    ),
+    "judges_apart": gettext_noop("How far judges agree cannot be told: no pair has verdicts of two judges."),
+    "rate_differing_pairs": gettext_noop(
+        "Next: let people rate some of these pairs, first those on which judges differ ({different} of {pairs} pairs)."
+    ),
+    "rate_pairs": gettext_noop("Next: let people rate some of these pairs, to see whether judges can be believed."),
+    "let_model_judge": gettext_noop("Next: let a language model judge these pairs, and people rate some of them."),
     "too_few": gettext_noop("Too little data: people rated {instances}, and below {needed} nothing is claimed."),
     "preferred": gettext_noop(
         "People prefer {first} to {second}: it wins {rate} of ratings, a tie counting as half "
@@ -117,6 +159,10 @@ TEXTS = {
         "None of {judges} judges is shown to be able to replace a single rater. The nearest to people, though not by more "
         "than chance, is “{judge}”: {verdict}"
     ),
+    "judges_untested": gettext_noop(
+        "Whether any of {judges} judges may replace a rater cannot be told. It takes {needed} with ratings of two people "
+        "and a judge’s verdict; there are at most {available}."
+    ),
     "more_instances": gettext_noop(
         "About {needed} in all would settle the preference, were the rate to stay at {rate}; there are {instances}."
     ),
@@ -163,7 +209,8 @@ def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Write the values of a sentence in the current language; missing ones are left out."""
     shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
-    shown.setdefault("inferred", "")
+    for name in ("inferred", "position", "baseline"):
+        shown.setdefault(name, "")
     for name in ("instances", "silent", "degree", *BINS):
         shown.setdefault(name, "—")  # findings that were kept earlier may lack it
     for name in BRACKETED:
@@ -206,6 +253,23 @@ def _inferred(inferred: Mapping[str, Any]) -> str:
     return f" {text.format(unmet=inferred['unmet'] or many)}"
 
 
+def _position(share: Mapping[str, Any]) -> str:
+    """Say how often the text shown first is preferred, as a further sentence."""
+    text = (
+        _("It prefers the text shown first in {share} of verdicts without ties; no position bias is shown.")
+        if share["low"] <= 0.5 <= share["high"]
+        else _("It prefers the text shown first in {share} of verdicts without ties: a position bias.")
+    )
+    level, low, high = level_text(share["level"]), percent(share["low"]), percent(share["high"])
+    interval = _("{level} interval {low} to {high}").format(level=level, low=low, high=high)
+    written = text.format(share=f"{percent(share['value'])} [{interval}]")
+    return f" {written}"
+
+
+def _baseline(_is_one: bool) -> str:
+    return f" {_('It is a baseline: a rule without a model.')}"
+
+
 def _verdict(verdict: Mapping[str, Any]) -> str:
     """Write a judge's verdict without its part on the alternative-annotator test, which the section on judges has."""
     return verdict_text(verdict["rule"], {**verdict["values"], "alternative": {"rule": ""}})
@@ -222,6 +286,9 @@ WRITTEN: dict[str, Formatter] = {
     "rating": lambda value: localised(value, 0),
     "verdict": _verdict,
     "inferred": _inferred,
+    "position": _position,
+    "baseline": _baseline,
+    "asked": lambda number: counted(number, "presentations"),
     "chance": lambda value: percent(value, 0),
     "instances": _instances,
     "needed": _instances,

@@ -205,6 +205,7 @@ class StudyData:
     amendments : events that affect the results, see `annotation.studies.log`
     juries     : the judges that are made of others
     tuned      : by judge that was tuned on votes, number of the study's instances left out with it
+    baselines  : the judges that are rules without a model
     """
 
     slug: str
@@ -215,6 +216,7 @@ class StudyData:
     amendments: list[dict[str, str]]
     juries: tuple[JuryMembers, ...] = ()
     tuned: Mapping[str, int] = field(default_factory=dict)
+    baselines: frozenset[str] = frozenset()
 
     def in_dataset(self, name: str) -> "StudyData":
         """Return the configurations of one data set, on the scale of all; hidden checks stay those of the whole study."""

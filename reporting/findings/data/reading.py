@@ -22,6 +22,7 @@ from annotation.studies.outcomes import (
 )
 from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
 from annotation.studies.votes import Whose
+from judging.methods import Baseline, find_method, method_names
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
 from reporting.core.judge_raters import raters_of_judges
@@ -69,6 +70,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     selected = selection_rows_by_configuration(study.batches.for_rating(), batches)
     chosen = _chosen_judges(study, batches, filters)
     judges, judged_only = _judges(study, selections, batches, filters, chosen)
+    without_model = _baselines()
     return StudyData(
         slug=study.slug,
         configurations=tuple(
@@ -89,7 +91,13 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         amendments=shown_with_results(study),
         tuned={one.name: len(one.tuned["instances"]) for one in chosen if "instances" in one.tuned},
         juries=tuple(JuryMembers.of(one.name, one.params) for one in chosen if one.is_jury),
+        baselines=frozenset(judge.name for judge in chosen if judge.method in without_model),
     )
+
+
+def _baselines() -> set[str]:
+    """Return the methods that are rules without a model."""
+    return {name for name in method_names() if isinstance(find_method(name), Baseline)}
 
 
 def _key(batch: Batch) -> Key:

@@ -19,6 +19,7 @@ from reporting.core.text import localised
 Status = Literal["nothing", "few", "passes", "worse", "chance", "open", "narrow"]
 Values = dict[str, Any]
 MAY_REPLACE = ("everywhere", "from", "overall", "overall_only")
+UNTESTED = ("few", "nothing")  # rules of a judge with too few votes of two people beside its verdicts
 ADJUSTED = (*MAY_REPLACE, "narrow")  # rules that depend on the number of judges
 OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
 
@@ -52,7 +53,7 @@ RULES = {
     "few": gettext_noop("Cannot be told whether it may replace a single rater."),
     "nothing": gettext_noop("Cannot be told: no pair has ratings of two people and a verdict of this judge."),
 }
-UNTESTED = gettext_noop("Nothing is known from separability %(low)s to %(high)s: no ratings of two people.")
+UNKNOWN_BIN = gettext_noop("Nothing is known from separability %(low)s to %(high)s: no ratings of two people.")
 NEXT_BIN = {  # the first bin from the top that does not pass
     "worse": gettext_noop("From separability %(low)s to %(high)s its agreement is worse by more than ε."),
     "chance": gettext_noop(
@@ -300,7 +301,7 @@ def _alternative(found: AlternativeAnnotatorTest) -> Values:
 def verdict_text(rule: str, values: Values) -> str:
     """Return a verdict's sentences in the active language."""
     sentences = [_(RULES[rule]) % _shown_values(values)]
-    sentences += [_(UNTESTED) % _shown_values(gap) for gap in values.get("untested", [])]
+    sentences += [_(UNKNOWN_BIN) % _shown_values(gap) for gap in values.get("untested", [])]
     stop = {**values, **values.get("next_bin", {}), "times": OUT_OF_REACH}
     hope = _hope(stop.get("instances", 0), values)
     if "next_bin" in values:

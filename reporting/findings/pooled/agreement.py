@@ -7,6 +7,7 @@ import numpy as np
 
 from analysis.agreement import agreement_sums_of_counts, alpha_from_coincidences, coincidences_of_counts
 from analysis.bootstrap import cluster_sums
+from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, IntervalSettings, share_estimate, statistic_estimate
 from reporting.findings.measures.agreement import LEVELS, NO_COMMON_VOTES, NO_VARIATION, TIE_EQUALS_TIE, TIE_IN_ALPHA
 from reporting.findings.pooled.people_votes import PeopleVotes
@@ -14,13 +15,29 @@ from reporting.findings.pooled.people_votes import PeopleVotes
 
 def people_agreement(votes: PeopleVotes, settings: IntervalSettings) -> dict[str, Any]:
     """Return raw agreement and Krippendorff's alpha over the pairs of all configurations, A and B as each has them."""
-    counts = votes.class_counts.astype(np.float64)
+    return agreement_of_counts(votes.class_counts.astype(np.float64), votes.unit_instance, settings)
+
+
+def agreement_of_counts(
+    counts: FloatArray,
+    instance: IntArray,
+    settings: IntervalSettings,
+    *,
+    of: str = "pairs of ratings",
+    why: str = NO_COMMON_VOTES,
+) -> dict[str, Any]:
+    """Return raw agreement and Krippendorff's alpha.
+
+    counts   : (n_units, 3) votes for -1, 0, +1
+    instance : (n_units,) codes
+    of, why  : what raw agreement counts, and the reason where there is none
+    """
     total = counts.sum(axis=1)
     shared, alone = total > 1, int((total == 1).sum())
-    counts, instance = counts[shared], votes.unit_instance[shared]
+    counts, instance = counts[shared], instance[shared]
     pairs = agreement_sums_of_counts(counts)
     sums = cluster_sums(coincidences_of_counts(counts), instance)
-    rated = Basis(int(pairs[:, 1].sum()), "pairs of ratings", TIE_EQUALS_TIE, alone, NO_COMMON_VOTES)
+    rated = Basis(int(pairs[:, 1].sum()), of, TIE_EQUALS_TIE, alone, why)
     return {
         "raw_agreement": share_estimate(pairs, instance, rated, settings),
         "krippendorff_alpha": {

@@ -61,6 +61,16 @@ def study_votes(everything: Sequence[ConfigurationData], bins: Bins | None) -> S
     )
 
 
+def judge_verdicts(everything: Sequence[ConfigurationData]) -> tuple[IntArray, dict[str, FloatArray]]:
+    """Return the instances, (n_units,), of the pairs that any judge gave a verdict on, and each judge's verdicts there."""
+    raters = {name: found for name, found in raters_by_name(everything).items() if found[0][1].kind == "judge"}
+    keys = _Keys.of(everything, raters)
+    rows = {name: keys.rows(found) for name, found in raters.items()}
+    units = np.unique(_together(key[~np.isnan(verdict)] for key, verdict in rows.values()))
+    instance = _together(instance_codes(everything))[keys.split(units)[1]]
+    return instance, {name: _beside(units, key, verdict) for name, (key, verdict) in rows.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class _Keys:
     """One number for each pair of the study: (instance counted over all configurations) * width + pair."""

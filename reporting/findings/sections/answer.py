@@ -11,6 +11,7 @@ RANKINGS = ("rankings", gettext_lazy("Rankings"))
 JUDGES = ("judges", gettext_lazy("Judges and people"))
 SEPARABILITY = ("separability", gettext_lazy("Consistency by separability"))
 RATERS = ("raters", gettext_lazy("Raters one by one"))
+DATA = ("data", gettext_lazy("What data are in"))
 AGREEMENT = ("agreement", gettext_lazy("Agreement between people"))
 SECTIONS = {
     "rankings": RANKINGS,
@@ -20,9 +21,12 @@ SECTIONS = {
     "judge_tests": JUDGES,
     "pooled": SEPARABILITY,
     "pooled.people_agreement": AGREEMENT,
+    "judge_agreement": JUDGES,
+    "pooled.uninformative": DATA,
+    "pooled.preferred_first": ("position", gettext_lazy("Position")),
     "raters": RATERS,
     "dawid_skene": RATERS,
-    "configurations.raters": ("data", gettext_lazy("What data are in")),
+    "configurations.raters": DATA,
     "configurations.raters.consistency_distribution": SEPARABILITY,
     "configurations.separability": ("configurations", gettext_lazy("Each configuration")),
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.studies.sources import SourceCounts
 from reporting.core.text import fixed
@@ -172,9 +173,12 @@ def repeated_sources_text(sources: SourceCounts) -> str:
     if not sources.is_repeated:
         return ""
     counts = {"instances": number_format(sources.instances), "different": number_format(sources.different)}
-    text = _(
-        "%(instances)s instances have %(different)s different sources. Intervals take instances as independent, so "
-        "that they may be too narrow."
+    text = ngettext(
+        "%(instances)s instances have the same source. Intervals take instances as independent, so that they may be too "
+        "narrow.",
+        "%(instances)s instances have %(different)s different sources. Intervals take instances as independent, so that "
+        "they may be too narrow.",
+        sources.different,
     )
     return text % counts
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from reporting.core.words import said
-from reporting.findings.judges.verdicts import MAY_REPLACE, verdict_text
+from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED, verdict_text
 from reporting.findings.sections.data_table import (
     DataTable,
     Row,
@@ -16,6 +16,7 @@ from reporting.findings.sections.data_table import (
     bin_text,
     configuration_name,
     p_text,
+    short_estimate,
 )
 
 Findings = Mapping[str, Any]
@@ -33,15 +34,16 @@ EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3)  # of the curve that the table shows; all
 
 def judges_section(numbers: Findings) -> dict[str, Any]:
     """Return the verdict on each judge, and the section's tables."""
-    replacement = numbers["replacement"]
-    may = sum(one["verdict"]["rule"] in MAY_REPLACE for one in replacement)
-    line = ngettext(
-        "{may} of {number} judge may replace a single rater at least in part",
-        "{may} of {number} judges may replace a single rater at least in part",
-        len(replacement),
-    ).format(may=may, number=len(replacement))
+    replacement, agreement = numbers["replacement"], numbers["judge_agreement"]
     return {
-        "line": line,
+        "has_people": any(
+            rater["kind"] == "person" and rater["ratings"]
+            for one in numbers["configurations"]
+            for rater in one["raters"]
+        ),
+        "line": _line(replacement),
+        "agreement_line": _agreement_line(agreement),
+        "agreement": _agreement(agreement),
         "verdicts": [
             {"judge": one["judge"], "text": verdict_text(one["verdict"]["rule"], one["verdict"]["values"])}
             for one in replacement
@@ -58,6 +60,36 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
         "alternative_people": _alternative_people(replacement),
         "powered": _powered(replacement),
     }
+
+
+def _line(replacement: list[Findings]) -> str:
+    """Say how many judges may replace a rater; nothing where none could be tested."""
+    rules = [one["verdict"]["rule"] for one in replacement]
+    if set(rules) <= set(UNTESTED):
+        return ""
+    may = sum(rule in MAY_REPLACE for rule in rules)
+    text = ngettext(
+        "{may} of {number} judge may replace a single rater at least in part",
+        "{may} of {number} judges may replace a single rater at least in part",
+        len(rules),
+    )
+    return text.format(may=may, number=len(rules))
+
+
+def _agreement_line(found: Findings | None) -> str:
+    """Say how often two judges give the same verdict."""
+    if found is None or found["raw_agreement"]["value"] is None:
+        return ""
+    return _("same verdict of two judges: %(share)s") % {"share": short_estimate(found["raw_agreement"])}
+
+
+def _agreement(found: Findings | None) -> DataTable | None:
+    """Return how often every two judges give the same verdict."""
+    if found is None or not found["judges"]:
+        return None
+    rows: list[Row] = [((one["judge_a"], one["judge_b"]), [one["agreement"]]) for one in found["judges"]]
+    headings = [_("Judge"), _("Other judge"), _("Same verdict")]
+    return DataTable("judge-agreement", _("How often two judges give the same verdict on a pair"), headings, rows)
 
 
 def _overall(found: list[Findings]) -> DataTable:

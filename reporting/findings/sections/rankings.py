@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.core.database.aggregates import grouped
+from reporting.core.raters import PEOPLE
 from reporting.core.text import localised
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
@@ -35,15 +36,32 @@ def rankings_section(numbers: Findings) -> dict[str, Any]:
     tests = grouped((one["rater"], one) for one in numbers["system_tests"])
     matrices = {one["rater"]: one for one in numbers["win_matrices"]}
     by_rater = grouped((one["rater"], one) for one in numbers["rankings"])
+    if not _has_comparisons(by_rater.get(PEOPLE, [])) and any(map(_has_comparisons, by_rater.values())):
+        by_rater.pop(PEOPLE, None)  # judges alone rated
     raters = [
         _rater(at, rankings, matrices[name], tests.get(name, []))
         for at, (name, rankings) in enumerate(by_rater.items())
     ]
     return {
         "raters": raters,
-        "line": raters[0]["first"] if raters else "",
+        "line": _line(raters),
         "lengths": _lengths(numbers["length_adjusted"]),
     }
+
+
+def _has_comparisons(rankings: list[Findings]) -> bool:
+    return any(row["value"] is not None for one in rankings for row in one["systems"])
+
+
+def _line(raters: list[dict[str, Any]]) -> str:
+    """Say which system is first with people, or with the only judge."""
+    if not raters:
+        return ""
+    if raters[0]["is_people"]:
+        return str(raters[0]["first"])
+    if len(raters) == 1:
+        return f"{rater_name(raters[0]['rater'])}: {raters[0]['first']}"
+    return _("judges alone, one by one")
 
 
 def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings]) -> dict[str, Any]:

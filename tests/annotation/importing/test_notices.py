@@ -42,8 +42,9 @@ def row(source: str, **texts: list[str]) -> InstanceRow:
     [
         ([row("a", x=["X "], y=["y", "text of x"]), row("b", x=["y"], y=["Why?"])], ["3 of 5"]),
         ([row("a", x=["text"], y=["why"])], []),
+        ([row(source, x=["text"], y=["why"]) for source in "aab"], ["3 instances", "2 different"]),
         ([row("a", x=[""], y=[" "])], []),
-        ([row("a", x=["x"]), row("a", x=["text"])], ["2 instances", "1 different", "1 of 2"]),
+        ([row("a", x=["x"]), row("a", x=["text"])], ["2 instances have the same", "1 of 2"]),
     ],
 )
 def test_texts_that_are_names_of_systems_are_counted(rows: list[InstanceRow], numbers: list[str]) -> None:
@@ -58,7 +59,7 @@ def repeated(count: int = 3) -> bytes:
     return json_lines([study_line(f"i{number}", generations=texts) for number in range(count)])
 
 
-NUMBERS = ("3 instances have 1 different", "6 of 6 texts")
+NUMBERS = ("3 instances have the same", "6 of 6 texts")
 
 
 @pytest.mark.django_db

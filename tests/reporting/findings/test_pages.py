@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from annotation.models import Assignment, Instance, Study
+from judging.models import Judge
 from reporting.core.scripted import SCRIPTED
 from tests.factories import make_study, make_user
 from tests.reporting.builders import (
@@ -116,10 +117,32 @@ def test_of_many_batches_the_line_that_opens_gives_the_number_only(built: Built)
     assert re.search(r"<dd>\s*batch-00, [^<]*batch-09, … \(11\)\s*</dd>", page)
 
 
+def test_a_study_that_judges_alone_rated_shows_what_each_of_them_says() -> None:
+    built = build_configuration(build_study("judged"), instances=6, pairs=2)
+    cells = [(place, pair) for place in range(6) for pair in (0, 1)]
+    judge(built, "direct", [(*cell, "ab", -1) for cell in cells])
+    judge(built, "longest", [(*cell, "ab", 1) for cell in cells])
+    judge(built, "failing", [(*cell, "ab", "unparsed") for cell in cells])
+    Judge.objects.filter(name="longest").update(method="longer")
+    page = body(signed_in(study=built.study).get("/studies/judged/findings/"))
+    answer = page[page.index('class="answer"') :].split("</ul>")[0]
+    assert re.findall(r"“<bdi>(\w+)</bdi>”", answer) == ["direct", "failing", "longest"]
+    assert answer.count("baseline") == 1
+    folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
+    assert folded == ["data", "rankings", "judges", "separability", "position", "configurations"]
+    assert set(re.findall(r'<a href="#([a-z]+)">', answer)) <= set(folded)
+    judges = page[page.index('<div id="judges">') :].split("</details>")[0]
+    assert "may replace" not in judges
+    assert 'id="table-judges-overall"' not in page
+    assert 'id="table-judge-agreement"' in page
+    rankings = page[page.index('<div id="rankings">') : page.index('<div id="judges">')]
+    assert "With people" not in rankings
+
+
 def test_repeated_sources_stand_under_what_data_are_in(built: Built) -> None:
     Instance.objects.filter(study=built.study, instance_id="news-1").update(source=" text\n")
     reader = signed_in(study=built.study)
-    assert "2 instances have 1 different" in body(reader.get("/studies/shown/findings/"))
+    assert "2 instances have the same source" in body(reader.get("/studies/shown/findings/"))
     Instance.objects.filter(study=built.study, instance_id="news-1").update(source="")
     # A stored source never changes, so that its page is kept; another page of the configurations is made anew.
     assert "2 instances have" not in body(reader.get("/studies/shown/findings/?page=1"))

@@ -1,0 +1,53 @@
+"""How often judges give the same verdict on a pair, together and by two."""
+
+from collections.abc import Collection, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import mean_rows
+from reporting.core.estimates import Basis, IntervalSettings, share_estimate
+from reporting.findings.data.inputs import ConfigurationData
+from reporting.findings.measures.agreement import TIE_EQUALS_TIE
+from reporting.findings.pooled.agreement import agreement_of_counts
+from reporting.findings.pooled.study_votes import judge_verdicts
+
+NO_TWO_JUDGES = "no pair has verdicts of two judges"
+NOT_BOTH = "no pair has verdicts of both judges"
+
+
+def judge_agreement(
+    everything: Sequence[ConfigurationData], juries: Collection[str], settings: IntervalSettings
+) -> dict[str, Any]:
+    """Return raw agreement and Krippendorff's alpha of all judges, with or without people, and the share of every two.
+
+    Juries, whose verdicts are made of other judges', are left out. `pairs` have verdicts of two judges or more, and on
+    `different` of them these differ.
+    """
+    instance, verdicts = judge_verdicts(everything)
+    names = [name for name in verdicts if name.removeprefix("judge:") not in juries]
+    table = np.array([verdicts[name] for name in names]).reshape(len(names), len(instance)).T
+    counts = np.stack([(table == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(np.float64)
+    shared = counts.sum(axis=1) > 1
+    return {
+        **agreement_of_counts(counts, instance, settings, of="pairs of verdicts", why=NO_TWO_JUDGES),
+        "pairs": int(shared.sum()),
+        "different": int((shared & (counts.max(axis=1) < counts.sum(axis=1))).sum()),
+        "judges": [
+            {
+                "judge_a": names[one].removeprefix("judge:"),
+                "judge_b": names[other].removeprefix("judge:"),
+                "agreement": _of_two(table[:, one], table[:, other], instance, settings),
+            }
+            for one, other in combinations(range(len(names)), 2)
+        ],
+    }
+
+
+def _of_two(one: np.ndarray, other: np.ndarray, instance: np.ndarray, settings: IntervalSettings) -> dict[str, Any]:
+    both = ~np.isnan(one) & ~np.isnan(other)
+    n = int(both.sum())
+    alone = int((~np.isnan(one) | ~np.isnan(other)).sum()) - n
+    equal = mean_rows((one[both] == other[both]).astype(np.float64))
+    return share_estimate(equal, instance[both], Basis(n, "pairs", TIE_EQUALS_TIE, alone, NOT_BOTH), settings)

@@ -1,0 +1,186 @@
+"""The answer, sections and text of a study that only judges rated, and of judges without people beside them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reporting.findings.answer.judges_alone import MOST_JUDGES
+from reporting.findings.computing import compute_findings
+from reporting.findings.data.inputs import ConfigurationData, Filters, JuryMembers, StudyData
+from reporting.findings.sections import page_sections
+from reporting.findings.text import as_text
+from tests.reporting.findings.arrays import configuration_data
+
+A, TIE, B = -1.0, 0.0, 1.0
+INSTANCES, PAIRS = 12, 2
+CELLS = [(instance, pair) for instance in range(INSTANCES) for pair in range(PAIRS)]
+Found = dict[str, Any]
+Verdicts = list[float | None]
+
+
+def judge(*verdicts: float | None) -> Verdicts:
+    """Repeat some verdicts over all pairs."""
+    return [verdicts[place % len(verdicts)] for place in range(len(CELLS))]
+
+
+def configuration(
+    judges: Mapping[str, Verdicts],
+    people: list[tuple[int, int, str, float | None]] | None = None,
+    systems: tuple[str, str] = ("heron", "magpie"),
+) -> ConfigurationData:
+    rows = {
+        name: [(*cell, verdict) for cell, verdict in zip(CELLS, verdicts, strict=False)]
+        for name, verdicts in judges.items()
+    }
+    return configuration_data(people or [], rows, instances=INSTANCES, systems=systems)
+
+
+def found_in(*configurations: ConfigurationData, baselines: tuple[str, ...] = ()) -> Found:
+    data = StudyData("made", configurations, None, frozenset(), {}, [], baselines=frozenset(baselines))
+    return compute_findings(data, Filters())
+
+
+def rules(found: Found) -> list[str]:
+    return [sentence["rule"] for sentence in found["answer"]]
+
+
+def test_each_judge_is_told_of_by_name_with_interval_and_number() -> None:
+    found = found_in(configuration({"direct": judge(A), "strict": judge(A, B)}))
+    assert rules(found) == [
+        *("judges_alone", "judge_prefers", "judge_level", "judges_agree_alpha", "rate_differing_pairs")
+    ]
+    _, direct, strict, agreement, next_step = (sentence["values"] for sentence in found["answer"])
+    assert (direct["judge"], direct["first"], direct["second"]) == ("direct", "heron", "magpie")
+    assert (direct["rate"], direct["instances"]) == (1.0, INSTANCES)
+    assert direct["rate_low"] > 0.5
+    assert (strict["judge"], strict["rate"]) == ("strict", 0.5)
+    assert strict["rate_low"] < 0.5 < strict["rate_high"]
+    # A is shown first throughout: one judge always takes the first text, the other half of the time.
+    assert (direct["position"]["value"], strict["position"]["value"]) == (1.0, 0.5)
+    assert (agreement["rate"], agreement["instances"]) == (0.5, INSTANCES)
+    assert next_step == {"different": len(CELLS) // 2, "pairs": len(CELLS)}
+    texts = [sentence["text"] for sentence in found["answer"]]
+    assert all(len(part.split()) <= 30 for text in texts for part in text.split(". "))
+    assert not any("eople prefer" in text for text in texts)
+
+
+def test_json_has_the_agreement_of_every_two_judges_and_juries_are_left_out() -> None:
+    judges = {"direct": judge(A), "strict": judge(A, A, B, None), "board": judge(A)}
+    data = configuration(judges)
+    study = StudyData("made", (data,), None, frozenset(), {}, [])
+    [pair] = compute_findings(
+        replace(study, juries=(JuryMembers("board", ("direct", "strict"), "majority"),)), Filters()
+    )["judge_agreement"]["judges"]
+    assert (pair["judge_a"], pair["judge_b"]) == ("direct", "strict")
+    # Of 24 pairs 18 have both verdicts, 12 of them the same.
+    agreement = pair["agreement"]
+    assert (agreement["value"], agreement["n"], agreement["excluded"]) == (pytest.approx(2 / 3), 18, 6)
+    assert agreement["low"] < 2 / 3 < agreement["high"]
+    everything = compute_findings(study, Filters())["judge_agreement"]
+    assert len(everything["judges"]) == 3
+    # Of three verdicts on a pair three pairs of verdicts agree, or one of three; with two of them the only one agrees.
+    assert everything["raw_agreement"]["value"] == pytest.approx((12 * 3 + 6 * 1 + 6 * 1) / (18 * 3 + 6))
+    assert (everything["pairs"], everything["different"]) == (24, 6)
+
+
+def test_judges_of_several_configurations_agree_on_their_own_pairs() -> None:
+    first = configuration({"direct": judge(A), "strict": judge(A)})
+    second = configuration({"direct": judge(A), "strict": judge(B)}, systems=("heron", "wren"))
+    agreement = found_in(first, second)["judge_agreement"]
+    assert (agreement["raw_agreement"]["value"], agreement["raw_agreement"]["n_instances"]) == (0.5, INSTANCES)
+
+
+@pytest.mark.parametrize(
+    ("judges", "baselines", "expected"),
+    [
+        ({"direct": judge(A)}, (), ["judges_alone", "judge_prefers", "rate_pairs"]),
+        ({"direct": judge(None)}, (), ["judges_alone", "judge_silent", "rate_pairs"]),
+        ({"direct": []}, (), ["judges_alone", "judge_pending", "rate_pairs"]),
+        ({"direct": [A, B, A, B]}, (), ["judges_alone", "judge_few", "rate_pairs"]),
+        ({"longer": judge(A)}, ("longer",), ["judges_alone", "judge_prefers", "let_model_judge"]),
+        (
+            {"longer": judge(A), "coin": judge(A)},
+            ("coin", "longer"),
+            ["judges_alone", "judge_prefers", "judge_prefers", "judges_agree", "let_model_judge"],
+        ),
+        (
+            {"direct": judge(A, None), "strict": judge(None, B)},
+            (),
+            ["judges_alone", "judge_prefers", "judge_prefers", "judges_apart", "rate_pairs"],
+        ),
+    ],
+)
+def test_each_state_of_judges_has_its_sentences(
+    judges: dict[str, Verdicts], baselines: tuple[str, ...], expected: list[str]
+) -> None:
+    found = found_in(configuration(judges), baselines=baselines)
+    assert rules(found) == expected
+    assert found["baselines"] == sorted(baselines)
+    named = [sentence["values"] for sentence in found["answer"] if "judge" in sentence["values"]]
+    assert all(values.get("baseline", False) == (values["judge"] in baselines) for values in named)
+    assert all("{" not in sentence["text"] for sentence in found["answer"])
+    assert as_text(found)
+    assert page_sections(found)["judges"]["has_people"] is False
+
+
+def test_models_come_before_baselines_and_of_many_judges_some_are_named() -> None:
+    names = [f"judge-{number}" for number in range(MOST_JUDGES + 2)]
+    found = found_in(configuration({"coin": judge(A), **{name: judge(A) for name in names}}), baselines=("coin",))
+    named = [sentence["values"]["judge"] for sentence in found["answer"] if "judge" in sentence["values"]]
+    assert named == names[:MOST_JUDGES]
+    [more] = [sentence["values"] for sentence in found["answer"] if sentence["rule"] == "judges_more"]
+    assert more["number"] == 3
+
+
+def test_several_systems_are_ranked_by_judge() -> None:
+    rng = np.random.default_rng(5)
+    meetings = [("heron", "magpie"), ("heron", "wren"), ("magpie", "wren")]
+    chances = {meeting: rng.random(len(CELLS)) for meeting in meetings}
+    configurations = [
+        configuration(
+            {"direct": [A if drawn < 0.8 else B for drawn in chances[meeting]], "coin": judge(A, B)}, None, meeting
+        )
+        for meeting in meetings
+    ]
+    # Of 12 instances each system's strength has no test; of 24 in two data sets it has.
+    more = [replace(one, configuration=replace(one.configuration, dataset="more")) for one in configurations]
+    found = found_in(*configurations, *more)
+    by_judge = {sentence["values"].get("judge"): sentence for sentence in found["answer"]}
+    assert by_judge["direct"]["rule"] == "judge_first"
+    assert by_judge["direct"]["values"]["first"] == "heron"
+    assert by_judge["direct"]["values"]["systems"] == 3
+    assert by_judge["direct"]["values"]["rate_low"] > 0.5
+    assert by_judge["coin"]["rule"] == "judge_unranked"
+    rankings = page_sections(found)["rankings"]
+    assert [(one["rater"], one["is_people"]) for one in rankings["raters"]] == [
+        ("judge:direct", False),
+        ("judge:coin", False),
+    ]
+    assert "no system has been compared" not in rankings["line"]
+
+
+def test_a_ranking_of_people_without_comparisons_stands_only_where_nobody_rated() -> None:
+    alone = page_sections(found_in(configuration({"direct": judge(A)})))["rankings"]
+    assert [one["rater"] for one in alone["raters"]] == ["judge:direct"]
+    assert "direct" in alone["line"]
+    text = as_text(found_in(configuration({"direct": judge(A)})))
+    assert "people, win rate" not in text
+    assert "direct, win rate" in text
+    nobody = page_sections(found_in(configuration({"direct": judge(None)})))["rankings"]
+    assert [one["is_people"] for one in nobody["raters"]] == [True, False]
+
+
+def test_no_judge_is_named_nearest_where_none_has_two_people_beside_it() -> None:
+    # Each person rated pairs of their own.
+    people = [(instance, pair, ("ann", "bob")[pair], A) for instance, pair in CELLS]
+    found = found_in(configuration({"direct": judge(A), "strict": judge(B)}, people))
+    [sentence] = [one for one in found["answer"] if one["evidence"] == ["replacement"]]
+    assert (sentence["rule"], sentence["values"]) == ("judges_untested", {"judges": 2, "available": 0, "needed": 5})
+    assert page_sections(found)["judges"]["line"] == ""
+    # Four instances with votes of two people are too few as well; of five a judge is tested.
+    for shared, rule in ((4, "judges_untested"), (5, "no_judge_may")):
+        both = [*people, *((instance, 0, "bob", A) for instance in range(shared))]
+        assert rule in rules(found_in(configuration({"direct": judge(A), "strict": judge(B)}, both)))
