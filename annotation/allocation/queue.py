@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 
 from annotation.allocation import limits
+from annotation.annotators.participants import channel_of
 from annotation.core.database.prepared import Prepared
 from annotation.hits import slot_arms
 from annotation.models import Annotator, Assignment, Batch, Hit, Slot, Study
@@ -48,7 +49,7 @@ def for_rating(annotator: Annotator, batches: Sequence[Batch], claim: ClaimKind 
     rating = [batch for batch in batches if batch.purpose == Batch.Purpose.RATING]
     if not rating:
         return []
-    channel = annotator.channel
+    channel = channel_of(annotator)
     if limits.is_reached(annotator, channel, claim):
         return []
     if channel is not None and channel.batch_id is not None:

@@ -6,11 +6,14 @@ from datetime import datetime
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
+from annotation.core.database.prepared import Prepared
 from annotation.core.errors import ClaimRefused
-from annotation.models import Annotator, Channel, Participant, RoleGrant, Study, Submission
+from annotation.models import Annotator, Channel, Invitation, Participant, RoleGrant, Study, Submission
 from annotation.models.members import Role
 
 KINDS: dict[str, Annotator.Kind] = {
@@ -20,7 +23,26 @@ KINDS: dict[str, Annotator.Kind] = {
     Channel.Kind.MTURK: Annotator.Kind.MTURK,
 }
 
+BY_CHANNEL = frozenset(KINDS.values())
 ERASED = "erased-"  # no platform's ids contain a dash
+
+
+def channel_of(annotator: Annotator) -> Channel | None:
+    """Return the channel that an annotator came through, or None; the database is asked once for each object."""
+    if annotator.came_by is None and annotator.kind in BY_CHANNEL:
+        annotator.came_by = _CHANNEL.first(annotator=annotator.pk)
+    return annotator.came_by
+
+
+def _channel(annotator: int) -> QuerySet[Channel]:
+    came_by = [
+        rows.filter(annotator=annotator).order_by().values("channel")
+        for rows in (Participant.objects.all(), Invitation.objects.all())
+    ]
+    return Channel.objects.select_related("study").filter(pk=Coalesce(*map(Subquery, came_by))).order_by()
+
+
+_CHANNEL = Prepared(_channel)
 
 
 def pseudonym(study: Study, external_id: str) -> str:

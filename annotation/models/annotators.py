@@ -2,16 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from django.apps import apps
 from django.conf import settings
 from django.db import models
-from django.db.models import Q, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Q
 from django.utils import timezone
-from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.database.prepared import Prepared
 from annotation.models.studies import Study
 
 if TYPE_CHECKING:
@@ -59,6 +55,8 @@ class Annotator(models.Model):
     blocked_at = models.DateTimeField(null=True, blank=True, help_text="Fell below a threshold that ends the work.")
     block_reason = models.CharField(max_length=300, blank=True)
 
+    came_by: "Channel | None" = None  # as `channel_of` found it
+
     objects = AnnotatorQuerySet.as_manager()
 
     class Meta:
@@ -72,27 +70,6 @@ class Annotator(models.Model):
 
     def __str__(self) -> str:
         return self.code
-
-    @cached_property
-    def channel(self) -> "Channel | None":
-        """The channel that the annotator came through; none for accounts, imported ratings and programs."""
-        return _CHANNEL.first(annotator=self.pk) if self.kind in BY_CHANNEL else None
-
-
-BY_CHANNEL = frozenset(
-    {Annotator.Kind.INVITED, Annotator.Kind.ANONYMOUS, Annotator.Kind.PROLIFIC, Annotator.Kind.MTURK}
-)
-
-
-def _channel(annotator: int) -> "models.QuerySet[Channel]":
-    participants, invitations, channels = (
-        apps.get_model("annotation", name).objects.order_by() for name in ("Participant", "Invitation", "Channel")
-    )
-    came_by = [rows.filter(annotator=annotator).values("channel") for rows in (participants, invitations)]
-    return channels.select_related("study").filter(pk=Coalesce(*map(Subquery, came_by)))
-
-
-_CHANNEL = Prepared(_channel)
 
 
 class Consent(models.Model):

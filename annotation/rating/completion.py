@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from annotation.annotators.consent import latest_consent
+from annotation.annotators.participants import channel_of
 from annotation.models import Annotator, Assignment
 from annotation.quality.qualification import qualification_status
 from annotation.rating.votes import IS_COUNTED
@@ -13,7 +14,7 @@ from annotation.recruitment.base import CompletionMessage, WorkOutcome, adapter_
 
 def completion_message_of(*, annotator: Annotator, at: datetime) -> CompletionMessage | None:
     """Return the completion message of an annotator's channel; None without a channel."""
-    channel = annotator.channel
+    channel = channel_of(annotator)
     if channel is None:
         return None
     adapter = adapter_of(channel)

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.allocation.claims import claim_hit, return_hit
 from annotation.annotators.consent import answer_consent
+from annotation.annotators.participants import channel_of
 from annotation.models import Annotator, Assignment, Display, Rating, Slot, Study
 from annotation.recruitment.channels import invitation_channel
 from annotation.recruitment.invitations import invite
@@ -256,5 +257,5 @@ def test_the_channel_of_an_invited_rater_is_asked_for_once(study: Study) -> None
     with CaptureQueriesContext(connection) as captured:
         assert submit(browser, done).status_code == 200
     assert len([query for query in captured if "annotation_channel" in query["sql"]]) == 1
-    assert Annotator.objects.get(pk=annotator.pk).channel == channel
-    assert make_annotator(study, "ann-2").channel is None
+    assert channel_of(Annotator.objects.get(pk=annotator.pk)) == channel
+    assert channel_of(make_annotator(study, "ann-2")) is None
