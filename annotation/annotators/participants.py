@@ -31,7 +31,8 @@ def channel_of(annotator: Annotator) -> Channel | None:
     """Return the channel that an annotator came through, or None; the database is asked once for each object."""
     if annotator.came_by is None and annotator.kind in BY_CHANNEL:
         annotator.came_by = _CHANNEL.first(annotator=annotator.pk)
-    return annotator.came_by
+    channel: Channel | None = annotator.came_by
+    return channel
 
 
 def _channel(annotator: int) -> QuerySet[Channel]:

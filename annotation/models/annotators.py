@@ -1,6 +1,6 @@
 """Annotators of a study, their consent, and messages to them."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -9,9 +9,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.studies import Study
-
-if TYPE_CHECKING:
-    from annotation.models.recruitment import Channel
 
 
 class AnnotatorQuerySet(models.QuerySet["Annotator"]):
@@ -55,7 +52,7 @@ class Annotator(models.Model):
     blocked_at = models.DateTimeField(null=True, blank=True, help_text="Fell below a threshold that ends the work.")
     block_reason = models.CharField(max_length=300, blank=True)
 
-    came_by: "Channel | None" = None  # as `channel_of` found it
+    came_by: Any = None  # the channel that `channel_of` found
 
     objects = AnnotatorQuerySet.as_manager()
 
