@@ -36,11 +36,10 @@ def channel_of(annotator: Annotator) -> Channel | None:
 
 
 def _channel(annotator: int) -> QuerySet[Channel]:
-    came_by = [
-        rows.filter(annotator=annotator).order_by().values("channel")
-        for rows in (Participant.objects.all(), Invitation.objects.all())
-    ]
-    return Channel.objects.select_related("study").filter(pk=Coalesce(*map(Subquery, came_by))).order_by()
+    participants = Participant.objects.filter(annotator=annotator).order_by().values("channel")
+    invitations = Invitation.objects.filter(annotator=annotator).order_by().values("channel")
+    came_by = Coalesce(Subquery(participants), Subquery(invitations))
+    return Channel.objects.select_related("study").filter(pk=came_by).order_by()
 
 
 _CHANNEL = Prepared(_channel)

@@ -19,7 +19,7 @@ class SignInLimit(AxesDatabaseHandler):  # type: ignore[misc]  # without types
     Successful sign-ins don't count, so that many people may share an address.
     """
 
-    def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
+    def is_locked(self, request: Any, credentials: dict[str, Any] | None = None) -> bool:
         """Tell whether sign-ins are locked for these credentials, this address or this name."""
         return (
             super().is_locked(request, credentials)

@@ -69,7 +69,15 @@ def as_json_lines(path: Path, name: str, *, most: int, bound: Bound) -> bytes:
     Raises: BadFile if it can't be read, or holds more.
     """
     _pyarrow()
-    command = [sys.executable, "-P", arrow_rows.__file__, path, FORMS[path.suffix.lower()], str(most), str(bound.most)]
+    command = [
+        sys.executable,
+        "-P",
+        arrow_rows.__file__,
+        str(path),
+        FORMS[path.suffix.lower()],
+        str(most),
+        str(bound.most),
+    ]
     program = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if program.returncode == 0:
         return program.stdout
