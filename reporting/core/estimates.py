@@ -23,6 +23,7 @@ from analysis.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
 from analysis.types import FloatArray, code_array
 
 Estimate = dict[str, Any]
+UNEVEN = 0.5  # of the instances: where few have most of the units, fewer of equal size would tell as much
 NOTHING_TO_MEASURE = "nothing to measure yet"
 TOO_FEW = "no interval: fewer than {least} {of}"
 NO_SPREAD = "no interval: all instances are alike, or without one of them there is no value"
@@ -245,7 +246,8 @@ def _estimate(value: float, basis: Basis, settings: IntervalSettings, instances:
 def _of_spread(spread: Spread, bounds: Bounds, basis: Basis, settings: IntervalSettings) -> Estimate:
     found = estimate_with_bounds(spread.value, bounds, basis, settings, spread.instances, least=MIN_CLUSTERS)
     if spread.raters is None:
-        return found
+        is_uneven = found["low"] is not None and spread.effective < UNEVEN * spread.instances
+        return {**found, "effective_n": round(spread.effective, 1)} if is_uneven else found
     found |= {"over": ["instances", "raters"], "n_raters": spread.raters}
     if found["value"] is not None and spread.instances >= MIN_CLUSTERS > spread.raters:
         found["why"] = too_few("raters", MIN_CLUSTERS)

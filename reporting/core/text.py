@@ -30,6 +30,8 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str
     own = f"n = {counted_in_english(estimate['n'], estimate['of'])}"
     if estimate.get("n_instances") is not None and estimate["of"] != "instances":
         own += f", {counted_in_english(estimate['n_instances'], 'instances')}"
+    if "effective_n" in estimate:
+        own += f", as good as {estimate['effective_n']:.1f} of equal size"
     n = n or own
     if estimate.get("coin") is not None:
         n += f"; a coin has {fixed(estimate['coin'], digits)}"

@@ -5,8 +5,9 @@ from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
-from reporting.core.text import UNDEFINED, fixed, level_text
+from reporting.core.text import UNDEFINED, fixed, level_text, localised
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.sections.data_table import DataTable
@@ -86,6 +87,8 @@ def _estimate_cell(found: dict[str, Any], digits: int) -> str:
     about = [found["about"] if "about" in found else f"n = {counted(found['n'], found['of'])}"]
     if "about" not in found and found.get("n_instances") is not None and found["of"] != "instances":
         about.append(counted(found["n_instances"], "instances"))
+    if "effective_n" in found and "about" not in found:
+        about.append(_("as good as %(number)s of equal size") % {"number": localised(found["effective_n"], 1)})
     if found["low"] is None:
         about.append(said(found["why"]))
     else:

@@ -9,7 +9,7 @@ from analysis.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.degrees import degree
-from reporting.findings.answer.judges_alone import LEAST_INSTANCES, judges_alone
+from reporting.findings.answer.judges_alone import LEAST_INSTANCES, counts_of, judges_alone, uneven
 from reporting.findings.answer.lengths import length_rule
 from reporting.findings.configurations.rater_findings import has_one_pair, sets_by_consistency
 from reporting.findings.data.separability_bins import lacks_separability
@@ -84,6 +84,10 @@ def _preference(found: Findings) -> Iterator[Sentence]:
         yield _sentence("no_people", ["configurations.raters"])
         return
     compared = [one for one in rates["systems"] if one["value"] is not None]
+    counts = counts_of(found, PEOPLE)
+    if counts["tie"] and not counts["a"] + counts["b"]:
+        yield _sentence("all_ties", ["configurations.raters"], ratings=counts["tie"])
+        return
     if len(rates["systems"]) > 2:
         yield from _first_of_many(found, rates)
     elif len(compared) == 2:
@@ -106,6 +110,7 @@ def _of_two(first: Findings, second: Findings, chosen: int) -> Sentence:
         high=first["high"],
         level=first["level"],
         instances=instances,
+        **uneven(first),
     )
 
 

@@ -1,6 +1,7 @@
 """The sentences of the answer: a text for each rule, and how its values are written."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from django.utils import translation
@@ -55,6 +56,7 @@ TEXTS = {
     "judge_few": gettext_noop(
         "“{judge}” has too few verdicts: on {instances}. Below {needed} nothing is claimed.{baseline}"
     ),
+    "judge_all_ties": gettext_noop("“{judge}” gave only ties ({verdicts}), so that no preference is shown.{baseline}"),
     "judge_silent": gettext_noop("“{judge}” gave no readable verdict in {asked}.{baseline}"),
     "judge_pending": gettext_noop("“{judge}” has not judged yet.{baseline}"),
     "judges_more": gettext_noop("Verdicts of further judges are under Rankings: {number} more."),
@@ -70,6 +72,7 @@ TEXTS = {
     "rate_pairs": gettext_noop("Next: let people rate some of these pairs, to see whether judges can be believed."),
     "let_model_judge": gettext_noop("Next: let a language model judge these pairs, and people rate some of them."),
     "too_few": gettext_noop("Too little data: people rated {instances}, and below {needed} nothing is claimed."),
+    "all_ties": gettext_noop("All {ratings} of people are ties, so that no preference is shown."),
     "preferred": gettext_noop(
         "People prefer {first} to {second}: it wins {rate} of ratings, a tie counting as half "
         "({level} interval {low} to {high}, {instances})."
@@ -194,7 +197,8 @@ Formatter = Callable[[Any], str]
 def english(rule: str, values: Mapping[str, Any]) -> str:
     """Return the sentence in English as plain text."""
     with translation.override("en"):
-        return TEXTS[rule].format(**{name: printable(text) for name, text in _texts(values).items()})
+        sentence = TEXTS[rule].format(**{name: printable(text) for name, text in _texts(values).items()})
+        return sentence + _uneven(values)
 
 
 def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
@@ -203,7 +207,8 @@ def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
         name: format_html("<bdi>{}</bdi>", text) if isinstance(values.get(name), str) else text
         for name, text in _texts(values).items()
     }
-    return format_html(_(TEXTS[rule]), **shown) if shown else escape(_(TEXTS[rule]))
+    sentence = format_html(_(TEXTS[rule]), **shown) if shown else escape(_(TEXTS[rule]))
+    return format_html("{}{}", sentence, _uneven(values))
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
@@ -222,8 +227,20 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     return shown
 
 
+def _uneven(values: Mapping[str, Any]) -> str:
+    """Say why an interval is long for so many instances, as a further sentence."""
+    if (number := values.get("effective_n")) is None:
+        return ""
+    text = _("Few instances have most of the verdicts: the interval is as long as with {number} of equal size.")
+    return f" {text.format(number=localised(number, 1))}"
+
+
 def _plain(value: Any) -> str:
     return number_format(value) if isinstance(value, int) else str(value)
+
+
+def _counted(of: str, number: int) -> str:
+    return counted(number, of)
 
 
 def _decimal(value: float) -> str:
@@ -288,6 +305,7 @@ WRITTEN: dict[str, Formatter] = {
     "inferred": _inferred,
     "position": _position,
     "baseline": _baseline,
+    **{name: partial(_counted, name) for name in ("ratings", "verdicts")},
     "asked": lambda number: counted(number, "presentations"),
     "chance": lambda value: percent(value, 0),
     "instances": _instances,

@@ -1,5 +1,6 @@
 """The answer of a study that only judges rated: what each of them says, how far they agree, and what to do next."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -49,6 +50,9 @@ def _of_judge(found: Findings, judge: str) -> Said:
             if rater["rater"] == judge
         )
         return ("judge_silent" if asked else "judge_pending"), ["configurations.raters"], {"asked": asked}
+    counts = counts_of(found, judge)
+    if not counts["a"] + counts["b"]:
+        return "judge_all_ties", ["configurations.raters"], {"verdicts": counts["tie"]}
     ranking = ranked.get("bradley_terry", rates)
     first = ranking["first"]
     leader = next((row for row in compared if row["system"] == first["system"]), compared[0])
@@ -59,6 +63,7 @@ def _of_judge(found: Findings, judge: str) -> Said:
         "rate": leader["value"],
         **{f"rate_{key}": leader[key] for key in ("low", "high", "level")},
         "instances": leader["n_instances"],
+        **uneven(leader),
         **_position(found, judge),
     }
     evidence += ["pooled.preferred_first"] * ("position" in values)
@@ -74,6 +79,21 @@ def _of_judge(found: Findings, judge: str) -> Said:
         )
     rule = {True: "judge_first", False: "judge_leads", None: "judge_untested"}[first["by_more_than_chance"]]
     return rule, evidence, {**values, "systems": len(compared)}
+
+
+def counts_of(found: Findings, rater: str) -> Counter[str]:
+    """Count a rater's verdicts for A, for B and ties, over all configurations."""
+    counts: Counter[str] = Counter()
+    for one in found["configurations"]:
+        for own in one["raters"]:
+            if own["rater"] == rater:
+                counts.update(own["counts"])
+    return counts
+
+
+def uneven(estimate: Findings) -> dict[str, Any]:
+    """Return the effective number of instances, where few of them have most of the verdicts."""
+    return {"effective_n": estimate["effective_n"]} if "effective_n" in estimate else {}
 
 
 def _position(found: Findings, judge: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ def people(**changed: Any) -> Found:
         "ratings": 100,
         "scripted": False,
         "consistency_distribution": {"0.0": 5, "0.5": 2, "1.0": 13},
+        "counts": {"a": 60, "tie": 10, "b": 30},
         **changed,
     }
 
@@ -115,6 +116,31 @@ def test_preference_between_two(rate: float, low: float | None, high: float | No
     assert found[0]["evidence"] == ["rankings.people.win_rate"]
     if rule == "preferred":
         assert found[0]["values"]["first"] == ("heron" if rate > 0.5 else "magpie")
+
+
+def test_all_ties_are_said_to_be_ties() -> None:
+    tied = {"raters": [people(counts={"a": 0, "tie": 100, "b": 0})], "pairs": 40, "instances": 20, "separability": None}
+    for rankings in ([win_rates(0.5, 0.35, 0.65, ("heron", "magpie"))], strengths(None)):
+        found = study(rankings=rankings)
+        found["configurations"] = [tied, tied]
+        said = answer(found)
+        assert (said[0]["rule"], said[0]["values"]) == ("all_ties", {"ratings": 200})
+        assert "200 ratings" in said[0]["text"]
+        # The second configuration has a verdict for one side.
+        found["configurations"] = [tied, {**tied, "raters": [people(counts={"a": 1, "tie": 99, "b": 0})]}]
+        assert answer(found)[0]["rule"] != "all_ties"
+
+
+def test_an_interval_of_few_large_instances_is_explained() -> None:
+    even, uneven = (
+        answer(study(rankings=[win_rates(0.967, 0.114, 1.0, ("heron", "magpie"), **more)]))[0]
+        for more in ({}, {"effective_n": 2.7})
+    )
+    assert (even["rule"], uneven["rule"]) == ("no_preference", "no_preference")
+    assert uneven["values"]["effective_n"] == 2.7
+    assert uneven["text"].removeprefix(even["text"])
+    assert "2.7" in uneven["text"].removeprefix(even["text"])
+    assert "2.7" in on_page(uneven["rule"], uneven["values"])
 
 
 shares = st.floats(0, 1)

@@ -98,6 +98,7 @@ def test_judges_of_several_configurations_agree_on_their_own_pairs() -> None:
     [
         ({"direct": judge(A)}, (), ["judges_alone", "judge_prefers", "rate_pairs"]),
         ({"direct": judge(None)}, (), ["judges_alone", "judge_silent", "rate_pairs"]),
+        ({"direct": judge(TIE)}, (), ["judges_alone", "judge_all_ties", "rate_pairs"]),
         ({"direct": []}, (), ["judges_alone", "judge_pending", "rate_pairs"]),
         ({"direct": [A, B, A, B]}, (), ["judges_alone", "judge_few", "rate_pairs"]),
         ({"longer": judge(A)}, ("longer",), ["judges_alone", "judge_prefers", "let_model_judge"]),
