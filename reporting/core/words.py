@@ -147,6 +147,7 @@ PHRASES = (
     gettext_noop("the chance of {0} rated instances is not recorded, or their HITs record different ones"),
     gettext_noop("the families of systems are not given"),
     gettext_noop("several systems share the first place"),
+    gettext_noop("not all systems met the same opponents equally often, on which these scores depend"),
     gettext_noop("the family of the judge's model is not given"),
     gettext_noop("the groups were never compared, so that none of their first systems is first of all"),
     gettext_noop("the instances that people rated are no random draw"),

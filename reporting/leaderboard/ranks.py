@@ -5,6 +5,7 @@ from typing import Any
 
 from analysis.designs import settled_places
 from annotation.core.database.aggregates import grouped
+from reporting.findings.rankings.ranked import UNEQUAL
 
 MEASURES = ("bradley_terry", "sep_bradley_terry", "elo", "sep_elo", "win_rate")
 MOST_SLICES = 8  # data sets side by side: each has findings of its own, of which a study keeps 20
@@ -46,7 +47,7 @@ def by_rater(numbers: Findings) -> list[dict[str, Any]]:
 
 def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[str, Any]:
     main = named.get("bradley_terry", named["win_rate"])
-    known = {name: {row["system"]: row for row in named[name]["systems"]} for name in MEASURES if name in named}
+    known = {name: _rows(named[name]) for name in MEASURES if name in named}
     limits = [(row["rank_low"] or 0, row["rank_high"] or 0) for row in main["systems"]]
     return {
         "rater": main["rater"],
@@ -63,6 +64,12 @@ def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[st
         ],
         "cycles": cycles,
     }
+
+
+def _rows(ranking: Findings) -> dict[str, Findings]:
+    """Return the rows of a ranking by system, without ranks where the order of the scores is not a ranking."""
+    without = {"rank": None} if ranking["first"].get("why") == UNEQUAL else {}
+    return {row["system"]: {**row, **without} for row in ranking["systems"]}
 
 
 def _about(row: Findings) -> dict[str, Any]:

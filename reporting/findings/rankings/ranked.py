@@ -15,6 +15,7 @@ NEVER_COMPARED = "never compared with another system"
 TESTS_PENDING = "whether by more than chance is being computed"
 NOTHING_COMPARED = "no system has been compared"
 SEVERAL_GROUPS = "the groups were never compared, so that none of their first systems is first of all"
+UNEQUAL = "not all systems met the same opponents equally often, on which these scores depend"
 SHARED_FIRST = "several systems share the first place"
 NOT_TESTED = "no test: fewer than {least} instances of a system, one instance alone connects systems, or all are alike"
 DISCONNECTED_NOTE = (
@@ -30,12 +31,23 @@ class RankBasis:
     value     : (n_systems,) NaN for a system without a score
     component : (n_systems,) systems of unlike codes don't compare; -1 for one never compared
     tests     : of the differences between systems, for which each needs `least` instances
+    met       : (n_systems, n_systems) how often each two systems met; None for scores that do not depend on it
     """
 
     value: FloatArray
     component: IntArray
     tests: Differences
     least: int
+    met: FloatArray | IntArray | None = None
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether all systems with a score met the same opponents equally often, where scores depend on that."""
+        if self.met is None:
+            return True
+        scored = np.flatnonzero(~np.isnan(self.value))
+        met = self.met[np.ix_(scored, scored)][~np.eye(len(scored), dtype=bool)]
+        return bool((met == met[:1]).all() and met.all())
 
 
 def ranking(
@@ -49,14 +61,16 @@ def ranking(
     """Return a ranking, group by group, the best system first; those without a score last, equal ones by name.
 
     Ranks are within a system's group. A system is surely better than another if their paired difference says so by
-    Student's t, adjusted by Holm's method over all pairs of the ranking. Without intervals ranks have no range yet.
+    Student's t, adjusted by Holm's method over all pairs of the ranking. Without intervals ranks have no range yet. Nor
+    have they one, and no system is first, where the scores depend on opponents whom not all systems met equally often.
     """
     level = settings.level
     component = standing.component.tolist()
     codes = sorted(set(component) - {-1})
     several = len(codes) > 1
     rank, low, high = ranks(standing.value, standing.tests.better(len(about.names), level), standing.component)
-    columns = (rank, low, high) if settings.made else (rank, 0 * low, 0 * high)
+    fair = standing.is_fair
+    columns = (rank, low, high) if fair and settings.made else (rank, 0 * low, 0 * high)
     met, instances = opponents(about), about.instances.tolist()
     systems = [
         {
@@ -81,7 +95,7 @@ def ranking(
         "tie_rule": tie_rule,
         "systems": systems,
         "first": _first(about.names, standing, codes, settings)
-        | ({"system": None, "why": SHARED_FIRST} if not several and (rank == 1).sum() > 1 else {}),
+        | ({"system": None, "why": SHARED_FIRST} if fair and not several and (rank == 1).sum() > 1 else {}),
         "tests": {"adjustment": "Holm", "of": standing.tests.tested, "level": level},
         **({"groups": groups, "note": DISCONNECTED_NOTE} if several else {}),
     }
@@ -92,6 +106,8 @@ def _first(
 ) -> dict[str, Any]:
     if len(codes) != 1:
         return _untold(None, SEVERAL_GROUPS if codes else NOTHING_COMPARED)
+    if not standing.is_fair:
+        return _untold(None, UNEQUAL)
     best, tests = int(np.nanargmax(standing.value)), standing.tests
     if not settings.made:
         return _untold(names[best], TESTS_PENDING)

@@ -195,7 +195,7 @@ def elo_rankings(
         limits = np.where(many, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
         estimates = _estimates((value, *limits), why, matchups, "matchups", TIES["half"], about.excluded, level)
         tests = differences(value, np.cov(drawn.T), about.instances, about.component, least=MIN_FOR_BOOTSTRAP)
-        standing = RankBasis(value, about.component, tests, MIN_FOR_BOOTSTRAP)
+        standing = RankBasis(value, about.component, tests, MIN_FOR_BOOTSTRAP, met=about.met_on)
         measure, factors = ("elo", {}) if one is None else ("sep_elo", WEIGHT)
         found.append(
             {

@@ -82,7 +82,7 @@ def rate_rankings(about: RaterComparisons, filters: Filters) -> list[dict[str, A
         tests = difference_of_two(about, filters)
     else:
         tests = differences(value, _covariance(about, filters), about.instances, about.component, least=MIN_CLUSTERS)
-    standing = RankBasis(value, about.component, tests, MIN_CLUSTERS)
+    standing = RankBasis(value, about.component, tests, MIN_CLUSTERS, met=about.matrix.played)
     rankings = [
         ranking(about, name, tie_rule, _rates(about, one, filters), standing, filters.intervals)
         for one in MEASURES

@@ -13,7 +13,7 @@ from reporting.core.text import localised
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.answer.lengths import side
-from reporting.findings.rankings.ranked import TESTS_PENDING
+from reporting.findings.rankings.ranked import TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, DataTable, Row, adjusted_heading, configuration_name, p_text
 
 Findings = Mapping[str, Any]
@@ -133,7 +133,8 @@ def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> Da
 
 
 def _heading(measure: str, ranking: Findings) -> str:
-    depends = f" ({DEPENDS})" if "rate" in measure and "caution" in ranking else ""
+    is_rate_of_many = "rate" in measure and "caution" in ranking
+    depends = f" ({DEPENDS})" if is_rate_of_many or ranking["first"].get("why") == UNEQUAL else ""
     return f"{MEASURES[measure][0]}{depends}"
 
 

@@ -18,10 +18,11 @@ from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
 from reporting.findings.data.separability_bins import Separability
 from reporting.findings.pooled.study_scale import StudyScale
-from reporting.findings.rankings.ranked import SHARED_FIRST
+from reporting.findings.rankings.ranked import SHARED_FIRST, UNEQUAL
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
+from reporting.leaderboard.ranks import by_rater
 from tests.reporting.builders import GOLDEN, build_configuration, build_study, rate
 
 Vote = tuple[str, int, str, float]  # instance, pair, rater's code, verdict
@@ -47,7 +48,7 @@ def voter(votes: Sequence[Vote], instances: Sequence[str]) -> Rater:
     no_kind = np.zeros(n, dtype=np.int64)
     rated = RatedPairs(outcomes, np.ones(n, dtype=bool), people, unknown, unknown, unknown, unknown, no_kind)
     positions = Positions(outcomes.instance, outcomes.verdict)
-    return rater(PEOPLE, "person", rated, positions, {}, drop_incomplete=False)
+    return rater(PEOPLE, "person", rated, positions, {})
 
 
 def configuration(a: str, b: str, votes: Sequence[Vote], *, dataset: str = "news") -> ConfigurationData:
@@ -187,7 +188,8 @@ def test_rank_intervals_hold_the_rank_and_say_what_is_sure() -> None:
     rankings = by_measure(result)
     for measure in ("win_rate", "win_loss_rate", "bradley_terry", "elo"):
         for row in rankings[measure]["systems"]:
-            assert row["rank_low"] <= row["rank"] <= row["rank_high"]
+            if measure == "bradley_terry":
+                assert row["rank_low"] <= row["rank"] <= row["rank_high"]
             assert row["low"] <= row["value"] <= row["high"]
             assert row["n_instances"] in (50, 100)
     strengths = rankings["bradley_terry"]
@@ -338,10 +340,42 @@ def test_all_ties_are_equal_and_valid_json() -> None:
         for measure in ("win_rate", *MODELS):
             ranking = by_measure(result)[measure]
             assert set(column(ranking, "rank").values()) == {1}
-            assert set(column(ranking, "rank_high").values()) == {3}
-            assert ranking["first"]["by_more_than_chance"] is False
-            assert (ranking["first"]["system"], ranking["first"]["why"]) == (None, SHARED_FIRST)
+            depends = measure in ("win_rate", "elo", "sep_elo")  # a and c never met
+            assert set(column(ranking, "rank_high").values()) == {None if depends else 3}
+            assert ranking["first"]["by_more_than_chance"] is (None if depends else False)
+            assert (ranking["first"]["system"], ranking["first"]["why"]) == (None, UNEQUAL if depends else SHARED_FIRST)
     assert by_measure(result)["bradley_terry"]["settings"]["tie_parameter"] is None
+
+
+def test_rates_and_elo_claim_no_order_where_opponents_differ() -> None:
+    """Of the golden case the best win rate is that of the system with the weak opponent."""
+    data = case("confounded_by_opponents")
+    rankings = by_measure(found(data, scale=scale_of(data)))
+    for measure in ("win_rate", "win_loss_rate", "elo", "sep_elo"):
+        assert rankings[measure]["first"] == {"system": None, "by_more_than_chance": None, "why": UNEQUAL}
+        assert {(row["rank_low"], row["rank_high"]) for row in rankings[measure]["systems"]} == {(None, None)}
+    for measure in ("bradley_terry", "sep_bradley_terry"):
+        assert rankings[measure]["first"]["system"] == "mistral-7b"
+    board = by_rater(found(data, scale=scale_of(data)))[0]
+    assert board["measure"] == "bradley_terry"
+    assert {row["elo"]["rank"] for row in board["systems"]} == {None}
+    assert {row["bradley_terry"]["rank"] for row in board["systems"]} == {1, 2, 3, 4}
+
+
+def test_more_matchups_with_a_weak_system_are_not_a_lead() -> None:
+    data = [counted("a", "weak", 120, 0, 30, per=1), counted("b", "weak", 32, 0, 8, per=1)]
+    rankings = by_measure(found(data))
+    assert column(rankings["elo"])["a"] > column(rankings["elo"])["b"]  # by the number of matchups alone
+    assert rankings["elo"]["first"]["system"] is None
+
+
+def test_rates_and_elo_of_systems_that_met_equally_often_have_a_first() -> None:
+    data = [counted("a", "b", 45, 0, 5, per=1), counted("b", "c", 45, 0, 5, per=1), counted("a", "c", 48, 0, 2, per=1)]
+    rankings = by_measure(found(data))
+    for measure in ("win_rate", "win_loss_rate", "elo"):
+        assert rankings[measure]["first"] | {"system": "a", "by_more_than_chance": True} == rankings[measure]["first"]
+    of_two = by_measure(found(data[:1]))["win_rate"]
+    assert of_two["first"]["system"] == "a"
 
 
 def test_few_instances_have_ranks_and_no_intervals() -> None:
@@ -351,9 +385,9 @@ def test_few_instances_have_ranks_and_no_intervals() -> None:
         for row in rankings[measure]["systems"]:
             assert row["low"] is None
             assert f"fewer than {least}" in row["why"]
-            assert (row["rank_low"], row["rank_high"]) == (1, 3)
+            assert (row["rank_low"], row["rank_high"]) == ((1, 3) if measure == "bradley_terry" else (None, None))
         assert rankings[measure]["first"]["by_more_than_chance"] is None
-        assert rankings[measure]["first"]["system"] == "a"
+        assert rankings[measure]["first"]["system"] == ("a" if measure == "bradley_terry" else None)
 
 
 def test_instance_that_alone_connects_systems_leaves_no_interval() -> None:
