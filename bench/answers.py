@@ -194,7 +194,7 @@ def _rater(name: str, kind: str, votes: Votes, codes: tuple[str, ...]) -> Rater:
     zeros, unknown = np.zeros(votes.size, dtype=np.int64), np.full(votes.size, np.nan)
     outcomes = Outcomes(instance, pair, zeros, zeros + 1, votes.ravel(), who)
     rated = RatedPairs(outcomes, zeros == 0, codes, unknown, unknown, unknown, unknown, zeros)
-    return rater(name, kind, rated, Positions(instance, outcomes.verdict, who), {}, drop_incomplete=False)
+    return rater(name, kind, rated, Positions(instance, outcomes.verdict, who), {})
 
 
 def claimed(place: tuple[int, int]) -> tuple[int, int, float]:

@@ -41,6 +41,10 @@ class Selection:
         """Primary keys of the selected pairs."""
         return frozenset(self.pair[self.instance >= 0].tolist())
 
+    def pairs_by_instance(self) -> IntArray:
+        """(n_instances,) number of the selected pairs."""
+        return np.bincount(self.instance[self.instance >= 0], minlength=len(self.instance_ids))
+
 
 def select(configuration: Configuration, batches: Iterable[Batch] | None = None) -> Selection:
     """Select the pairs on the HITs of `batches`; without any batch, every pair that doesn't serve checks only.

@@ -52,7 +52,7 @@ FINDINGS_PARAMETERS = [
     OpenApiParameter("stage", str, enum=Rating.Stage.values, description="People's votes of this stage."),
     OpenApiParameter("arm", str, many=True, description="Only people's HITs of these arms."),
     OpenApiParameter("with_excluded", bool, description="Count people's ratings that were excluded manually too."),
-    OpenApiParameter("drop_incomplete", bool, description="Leave out rating sets that lack a rating."),
+    OpenApiParameter("with_incomplete", bool, description="Count rating sets that lack a rating too."),
     OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
     OpenApiParameter(
         "two_way", bool, description="Intervals over instances and raters, where a number has several raters."

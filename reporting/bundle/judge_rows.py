@@ -40,7 +40,8 @@ class JudgeRows:
         ordered = asked if self.settings["method"] != JURY else asked[:, :0]  # a jury's verdicts are on pairs
         shown = one.instance[integers(ordered[1])]
         positions = Positions(shown, by_position(ordered[4], ordered[2] > 0))
-        found = rater(self.name, "judge", self.verdicts_on(one, structure), positions, {}, drop_incomplete=False)
+        pairs = np.bincount(one.instance[one.instance >= 0], minlength=len(one.matchup))
+        found = rater(self.name, "judge", self.verdicts_on(one, structure), positions, {}, pairs=pairs)
         by_name = dict(zip(STATUSES.values(), counts, strict=True))
         pending = by_name.pop("pending")
         return JudgeRater(found, {"asked": asked.shape[1], **by_name, "pending": pending}, self.settings["family"])

@@ -150,7 +150,7 @@ class BundledStudy:
         answers = self.ratings.rows(filters.question_number, revised=filters.stage != "first")
         of_here = answers[one.of_here[self.ratings.pair[answers]]]
         left_out = self.work.left_out(self.ratings.assignment[of_here])
-        return rater(PEOPLE, "person", rated, positions, left_out, drop_incomplete=False)
+        return rater(PEOPLE, "person", rated, positions, left_out)
 
     def _rated(self, one: SelectedRows, filters: Filters) -> RatedPairs:
         """Return people's counted answers: a row for each pair of an answered HIT, in the order of the assignments."""

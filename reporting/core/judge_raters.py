@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from analysis.types import IntArray
 from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Selection
 from judging.models import Judge, JudgeRun
@@ -10,27 +11,28 @@ from reporting.core.raters import JudgeRater, Positions, rater
 from reporting.core.votes import by_position
 
 
-def judge_raters(
-    selection: Selection, runs: Sequence[JudgeRun], *, drop_incomplete: bool, question: int = MAIN
-) -> tuple[JudgeRater, ...]:
+def judge_raters(selection: Selection, runs: Sequence[JudgeRun], *, question: int = MAIN) -> tuple[JudgeRater, ...]:
     """Read the answers of each run's judge to a question on a selection; a pair whose calls failed has none.
 
     A judge that was asked the question on none of these pairs is left out.
     """
     found = ((run.judge, judgments(selection, run, question=question)) for run in runs)
-    return raters_of_judges(found, drop_incomplete=drop_incomplete)
+    return raters_of_judges(selection, found)
 
 
-def raters_of_judges(found: Iterable[tuple[Judge, Judged]], *, drop_incomplete: bool) -> tuple[JudgeRater, ...]:
-    """Return judges as raters, without those that were asked nothing."""
+def raters_of_judges(
+    selection: Selection, found: Iterable[tuple[Judge, Judged]], *, with_incomplete: bool = False
+) -> tuple[JudgeRater, ...]:
+    """Return judges as raters of a selection, without those that were asked nothing."""
+    pairs = selection.pairs_by_instance()
     return tuple(
-        _judge_rater(judge, judged, drop_incomplete=drop_incomplete)
+        _judge_rater(judge, judged, pairs, with_incomplete=with_incomplete)
         for judge, judged in found
         if judged.counts["asked"] or judged.counts["pending"]
     )
 
 
-def _judge_rater(judge: Judge, judged: Judged, *, drop_incomplete: bool) -> JudgeRater:
+def _judge_rater(judge: Judge, judged: Judged, pairs: IntArray, *, with_incomplete: bool) -> JudgeRater:
     # By presentation, not by pair: a judge asked in both orders that always prefers the first text has only ties by pair.
     # A jury's verdicts are on pairs, which have no order.
     shown, ordered = judged.shown, not judge.is_jury
@@ -38,5 +40,6 @@ def _judge_rater(judge: Judge, judged: Judged, *, drop_incomplete: bool) -> Judg
         shown.outcomes.instance[: None if ordered else 0],
         by_position(shown.outcomes.verdict, shown.first_is_a)[: None if ordered else 0],
     )
-    found = rater(f"judge:{judge.name}", "judge", judged.rated, positions, {}, drop_incomplete=drop_incomplete)
+    name = f"judge:{judge.name}"
+    found = rater(name, "judge", judged.rated, positions, {}, with_incomplete=with_incomplete, pairs=pairs)
     return JudgeRater(found, judged.counts, judge.family)

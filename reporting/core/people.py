@@ -17,18 +17,17 @@ def people_rater(
     *,
     stage: str = "first",
     question: int = MAIN,
-    drop_incomplete: bool = False,
 ) -> Rater:
     """Read people's counted answers to a question on a selection."""
     found = human_answers(selection, batches, stage=stage, question=question)
-    return rater_of_people(found, drop_incomplete=drop_incomplete)
+    return rater_of_people(found)
 
 
-def rater_of_people(found: Answers, *, drop_incomplete: bool) -> Rater:
+def rater_of_people(found: Answers, *, with_incomplete: bool = False) -> Rater:
     """Return people as a rater, from their answers on a selection."""
     outcomes = found.rated.outcomes
     positions = Positions(outcomes.instance, by_position(outcomes.verdict, found.rated.first_is_a), outcomes.rater)
-    return rater(PEOPLE, "person", found.rated, positions, found.exclusions, drop_incomplete=drop_incomplete)
+    return rater(PEOPLE, "person", found.rated, positions, found.exclusions, with_incomplete=with_incomplete)
 
 
 def count_exclusions(ratings: QuerySet[Rating], batches: Iterable[Batch] | None) -> dict[str, int]:

@@ -1,12 +1,12 @@
 """A rater of one configuration: verdicts and rating sets, in one form for people and judges."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from analysis.consistency import RatingSets, consistency_and_strength, rating_sets
 from analysis.errors import DuplicateRating
-from analysis.types import FloatArray, IntArray
+from analysis.types import BoolArray, FloatArray, IntArray
 from analysis.weighting import set_probabilities
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.votes import drop_repeats
@@ -33,13 +33,12 @@ class Rater:
     """People together, or one judge, on one configuration.
 
     rated        : their verdicts; `rated.raters` are the persons, or the judge itself
-    sets         : the rating sets in use: those with a rating, and without the incomplete ones if those are dropped
-    consistency, strength : one value per set
-    chance       : per set, the inclusion probability of its instance; NaN where unknown or ambiguous
+    sets         : the rating sets in use: complete ones, and with them incomplete ones of two ratings or more if asked for
+    consistency, strength : one value per set in use
+    every, chance : all rating sets, and the inclusion probability of each one's instance; NaN where unknown or ambiguous
+    in_use       : per rating set
     sizes        : numbers of ratings that a set can hold, for the list of possible values
     incomplete   : rating sets that lack a rating, in use or not
-    left_out     : rating sets that are not in use
-    dropped      : those of them that hold ratings and were dropped as incomplete
     exclusions   : verdicts that were excluded, by reason
     """
 
@@ -50,12 +49,17 @@ class Rater:
     sets: RatingSets
     consistency: FloatArray
     strength: FloatArray
+    every: RatingSets
     chance: FloatArray
+    in_use: BoolArray
     sizes: tuple[int, ...]
     incomplete: int
-    left_out: int
-    dropped: int
     exclusions: dict[str, int]
+
+    @property
+    def left_out(self) -> int:
+        """Rating sets that are not in use."""
+        return int((~self.in_use).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +81,14 @@ def rater(
     positions: Positions,
     exclusions: dict[str, int],
     *,
-    drop_incomplete: bool,
+    with_incomplete: bool = False,
+    pairs: IntArray | None = None,
 ) -> Rater:
-    """Group a rater's verdicts into rating sets; repeated verdicts of a person on a pair are dropped."""
+    """Group a rater's verdicts into rating sets; repeated verdicts of a person on a pair are dropped.
+
+    with_incomplete : whether incomplete sets are in use too; one of a single rating never is, as it can't be inconsistent
+    pairs           : (n_instances,) pairs of a complete set on each instance; those that the rater was asked about when left out
+    """
     repeated = 0
     try:
         found = rating_sets(rated.outcomes)
@@ -89,10 +98,13 @@ def rater(
     chance = np.full(len(found), np.nan)
     if not np.isnan(rated.chance).all():
         chance = set_probabilities(rated.outcomes, rated.chance)
-    kept = found.present > 0
-    if drop_incomplete:
-        kept &= ~found.incomplete
-    sets = RatingSets(**{field.name: getattr(found, field.name)[kept] for field in fields(RatingSets)})
+    if pairs is not None:
+        found = replace(found, n_pairs=pairs[found.instance])
+    most_pairs = int(found.n_pairs.max(initial=0))
+    in_use = (found.present > 1) | ((found.present == 1) & (most_pairs == 1))
+    if not with_incomplete:
+        in_use &= ~found.incomplete
+    sets = RatingSets(**{field.name: getattr(found, field.name)[in_use] for field in fields(RatingSets)})
     steadiness, strength = consistency_and_strength(sets.ratings)
     return Rater(
         name=name,
@@ -102,10 +114,10 @@ def rater(
         sets=sets,
         consistency=steadiness,
         strength=strength,
-        chance=chance[kept],
+        every=found,
+        chance=chance,
+        in_use=in_use,
         sizes=tuple(np.unique(np.concatenate([sets.present, sets.n_pairs])).tolist()),
         incomplete=int(found.incomplete.sum()),
-        left_out=int((~kept).sum()),
-        dropped=int(((found.present > 0) & ~kept).sum()),
         exclusions={**exclusions, "repeated": repeated},
     )

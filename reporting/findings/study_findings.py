@@ -17,7 +17,7 @@ def findings(
     similarity: str | None = None,
     batches: Iterable[Batch] | None = None,
     bins: int = 4,
-    drop_incomplete: bool = False,
+    with_incomplete: bool = False,
     rounds: int = 1000,
     seed: int = 0,
     judges: tuple[str, ...] | None = None,
@@ -30,7 +30,7 @@ def findings(
 
     similarity      : whose separability to bin by; the most recently computed when left out
     batches         : only these batches' pairs and votes
-    drop_incomplete : leave rating sets that lack a rating out of consistency and preference strength
+    with_incomplete : count rating sets that lack a rating too, in consistency and preference strength
     rounds, seed    : of the bootstrap; the same seed gives the same intervals
     judges          : names of the judges to show; all when left out
     question        : the key of the question that they are about; the main one when left out
@@ -44,7 +44,7 @@ def findings(
         similarity,
         chosen,
         bins,
-        drop_incomplete,
+        with_incomplete,
         rounds,
         seed,
         judges=judges,

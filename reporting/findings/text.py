@@ -77,7 +77,7 @@ def _named(one: dict[str, Any]) -> str:
 def _rater(rater: dict[str, Any], system_b: str, *, consistent: bool) -> list[str]:
     counts, positions = rater["counts"], rater["shown_first"]
     lines = [
-        f"{printable(rater['rater'])}: {count(rater['raters'], 'raters')}, {count(rater['rating_sets'], 'rating sets')} "
+        f"{printable(rater['rater'])}: {count(rater['raters'], 'raters')}, {count(rater['rating_sets'], 'rating sets')} in use "
         f"({rater['incomplete_rating_sets']} incomplete), {count(rater['ratings'], 'ratings')}",
         f"  A {counts['a']}, tie {counts['tie']}, B {counts['b']}; "
         f"shown first {positions['first']}, second {positions['second']}",
@@ -175,7 +175,7 @@ def _rank(row: dict[str, Any]) -> str:
     """Return the rank and its range, as `2 (1-3)`."""
     if row["rank"] is None:
         return ""
-    return f"{row['rank']} ({row['rank_low']}-{row['rank_high']})"
+    return f"{row['rank']} ({row['rank_low']}-{row['rank_high']})" if row["rank_low"] else str(row["rank"])
 
 
 def _matrix(one: dict[str, Any]) -> list[str]:

@@ -95,7 +95,7 @@ def read_ratings(study: Study, chosen: Sequence[Configuration], question: int = 
 def _ratings_on(one: Configuration, judge_runs: Sequence[JudgeRun], question: int) -> ConfigurationRatings:
     selection = select(one)
     people = people_rater(selection, None, question=question)
-    judges = judge_raters(selection, judge_runs, drop_incomplete=False, question=question)
+    judges = judge_raters(selection, judge_runs, question=question)
     chosen = selection_rows(batches_for_rating(one))
     return ConfigurationRatings(selection.instance_ids, chosen, (people, *(judge.rater for judge in judges)))
 

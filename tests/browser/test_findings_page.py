@@ -109,9 +109,9 @@ def test_without_scripts_on_a_phone_all_can_be_read(study: Study, open_as: OpenA
     assert box
     assert box["x"] + box["width"] <= PHONE[0]
     page.get_by_text("What to look at").first.click()
-    page.get_by_label("Leave out rating sets that lack a rating").check()
+    page.get_by_label("Count rating sets that lack a rating too").check()
     page.get_by_role("button", name="Show", exact=True).click()
-    expect(page).to_have_url(re.compile("drop_incomplete=1$"))
+    expect(page).to_have_url(re.compile("with_incomplete=1$"))
     expect(page.locator(".answer li").nth(3)).to_be_visible()
 
 

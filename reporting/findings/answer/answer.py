@@ -46,7 +46,9 @@ def answer(found: Findings) -> list[Sentence]:
         *_changes(found, preference),
     ]
     if len(sentences) < MOST_SENTENCES:
-        after = next((at for at, one in enumerate(sentences) if one["rule"] == "consistency"), len(sentences) - 1)
+        after = next(
+            (at for at, one in enumerate(sentences) if one["rule"].startswith("consistency")), len(sentences) - 1
+        )
         sentences[after + 1 : after + 1] = _separability(found)
     said = [*_scripted(found), *sentences[:MOST_SENTENCES]]
     return [{**one, "text": english(one["rule"], one["values"])} for one in said]
@@ -180,13 +182,22 @@ def _information(found: Findings) -> Iterator[Sentence]:
     if has_one_pair(found["configurations"]):
         yield _sentence("one_pair", evidence)
         return
+    people = _people({"configurations": [one for one in found["configurations"] if not has_one_pair([one])]})
+    incomplete = sum(one.get("incomplete_rating_sets", 0) for one in people)
     full, part, none = sets_by_consistency(one["consistency_distribution"] for one in people)
+    if not full + part + none and incomplete:
+        yield _sentence("all_incomplete", evidence, rating_sets=incomplete)
     if sets := full + part + none:
         shares = {"none": none / sets, "part": part / sets, "full": full / sets}
         counts = {"none_sets": none, "part_sets": part, "full_sets": full, "rating_sets": sets}
         uninformative = next(one for one in found["pooled"]["uninformative"] if one["rater"] == PEOPLE)
         counts |= {"silent": uninformative["count"], "instances": uninformative["instances"]}
-        yield _sentence("consistency", evidence, **shares, **counts)
+        if not incomplete:
+            yield _sentence("consistency", evidence, **shares, **counts)
+        elif found.get("filters", {}).get("with_incomplete"):
+            yield _sentence("consistency_with_incomplete", evidence, **shares, **counts, incomplete_sets=incomplete)
+        else:
+            yield _sentence("consistency", evidence, **shares, **counts, incomplete=incomplete)
 
 
 def _separability(found: Findings) -> Iterator[Sentence]:

@@ -123,10 +123,19 @@ TEXTS = {
         "on {dataset}, would win {rate} of ratings, and not {plain} as it does."
     ),
     "consistency": gettext_noop(
-        "A rating set is what one person said of all pairs of one instance. Of {rating_sets}: fully consistent, for the same "
-        "system on every pair, {full_sets} ({full}); partly so, for one system on some pairs and with ties on the others, "
-        "{part_sets} ({part}); mixed, for the one system on some pairs and for the other on others, be it for one of them "
-        "more often, or for neither on any, {none_sets} ({none}). On {silent} of {instances} all sets are of this last kind."
+        "A rating set is what one person said of all pairs of one instance. Of {rating_sets}, {full_sets} ({full}) are fully "
+        "consistent: the same system on every pair. {part_sets} ({part}) are partly so: one system on some pairs, ties on the "
+        "others. {none_sets} ({none}) are mixed: both systems, or ties alone. On {silent} of {instances} all sets are mixed."
+        "{incomplete}"
+    ),
+    "consistency_with_incomplete": gettext_noop(
+        "A rating set is what one person said of one instance; {incomplete_sets} that lack a rating may count here. Of "
+        "{rating_sets}, {full_sets} ({full}) have the same system wherever there is a rating. {part_sets} ({part}) have one "
+        "system and ties. {none_sets} ({none}) have both systems, or ties alone. On {silent} of {instances} all sets are of "
+        "this last kind."
+    ),
+    "all_incomplete": gettext_noop(
+        "Consistency cannot be told: each of {rating_sets} lacks a rating, and only complete ones count."
     ),
     "one_pair": gettext_noop(
         "Each input has only one pair of outputs, so that it cannot be told whether raters would prefer the same "
@@ -214,7 +223,7 @@ def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Write the values of a sentence in the current language; missing ones are left out."""
     shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
-    for name in ("inferred", "position", "baseline"):
+    for name in ("inferred", "incomplete", "position", "baseline"):
         shown.setdefault(name, "")
     for name in ("instances", "silent", "degree", *BINS):
         shown.setdefault(name, "—")  # findings that were kept earlier may lack it
@@ -257,6 +266,14 @@ def _raters(number: int) -> str:
 
 def _rating_sets(number: int) -> str:
     return ngettext("{number} rating set", "{number} rating sets", number).format(number=number_format(number))
+
+
+def _incomplete(number: int) -> str:
+    """Say how many rating sets are left out, as a further sentence."""
+    text = ngettext(
+        "{number} more lacks a rating and is left out.", "{number} more lack a rating and are left out.", number
+    )
+    return f" {text.format(number=number_format(number))}"
 
 
 def _inferred(inferred: Mapping[str, Any]) -> str:
@@ -307,6 +324,7 @@ WRITTEN: dict[str, Formatter] = {
     "baseline": _baseline,
     **{name: partial(_counted, name) for name in ("ratings", "verdicts")},
     "asked": lambda number: counted(number, "presentations"),
+    "incomplete": _incomplete,
     "chance": lambda value: percent(value, 0),
     "instances": _instances,
     "needed": _instances,

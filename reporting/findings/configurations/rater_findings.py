@@ -35,14 +35,14 @@ FEW_RATERS = (
     "{few} people gave {share:.0%} of the ratings: intervals over instances alone say nothing of other people, those over "
     "instances and raters do"
 )
-ALL_DROPPED = "every rating set lacks a rating, and such sets are left out here"
+ALL_INCOMPLETE = "every rating set lacks a rating, and such sets are left out here"
 
 
 def rater_findings(rater: Rater, bins: Bins | None, settings: IntervalSettings) -> dict[str, Any]:
     """Return the measures of any rater."""
     verdict = rater.rated.outcomes.verdict
     all_sets = np.ones(len(rater.sets), dtype=bool)
-    why = ALL_DROPPED if rater.dropped else NO_RATING_SETS
+    why = ALL_INCOMPLETE if rater.incomplete else NO_RATING_SETS
     return {
         "rater": rater.name,
         "kind": rater.kind,

@@ -24,18 +24,19 @@ WHY_LEFT_OUT = "the chance of their instance is not recorded, or their HITs reco
 def weighted_findings(rater: Rater, settings: IntervalSettings) -> dict[str, Any]:
     """Return `weighted`: ratio estimates, each with its unweighted value `as_drawn`; empty where no probability is known.
 
-    Both are over the rating sets whose probability is known. An instance's weight is the mean of the weights of its
-    sets.
+    Both are over the rating sets with a rating whose probability is known; means over sets are over those in use. An
+    instance's weight is the mean of the weights of its sets.
     """
-    known = ~np.isnan(rater.chance)
+    rated = rater.every.present > 0
+    known = rated & ~np.isnan(rater.chance)
     if not known.any():
         return {}
-    chances, instance = rater.chance[known], rater.sets.instance[known]
+    chances, instance = rater.chance[known], rater.every.instance[known]
     of_instance = ratio(mean_sums(1 / chances, instance))
-    left_out = int((~known).sum())
+    left_out = int((rated & ~known).sum())
     return {
         "weighted": {
-            "rating_sets": len(chances),
+            "rating_sets": int((known & rater.in_use).sum()),
             "instances": len(of_instance),
             "rating_sets_left_out": left_out,
             **({"why": WHY_LEFT_OUT} if left_out else {}),
@@ -48,7 +49,7 @@ def weighted_findings(rater: Rater, settings: IntervalSettings) -> dict[str, Any
 
 
 def _estimates(rater: Rater, known: BoolArray, settings: IntervalSettings) -> dict[str, Any]:
-    sums, instance, who = _sums(rater)[known], rater.sets.instance[known], rater.sets.rater[known]
+    sums, instance, who = _sums(rater)[known], rater.every.instance[known], rater.every.rater[known]
     drawn = ratio(sums.sum(axis=0))
     weighted = inverse_probability_weighted(sums, rater.chance[known])
     consistency, strength, a, tie, b, wins = (
@@ -69,17 +70,20 @@ def _estimates(rater: Rater, known: BoolArray, settings: IntervalSettings) -> di
 
 def _sums(rater: Rater) -> FloatArray:
     """Return (n_sets, 6, 2): numerators and denominators of two means over sets and four over verdicts."""
-    ratings, one = rater.sets.ratings, np.ones(len(rater.sets))
+    ratings, in_use = rater.every.ratings, rater.in_use.astype(np.float64)
     a, tie, b = ((ratings == verdict).sum(axis=1) for verdict in (-1, 0, 1))
-    verdicts = rater.sets.present
-    columns = [(rater.consistency, one), (rater.strength, one)]
+    verdicts = rater.every.present
+    of_sets = np.zeros((2, len(rater.every)))
+    of_sets[:, rater.in_use] = rater.consistency, rater.strength
+    columns = [(values, in_use) for values in of_sets]
     columns += [(counted.astype(np.float64), verdicts.astype(np.float64)) for counted in (a, tie, b, a + tie / 2)]
     return np.stack([np.stack(column, axis=1) for column in columns], axis=1)
 
 
 def _bases(rater: Rater, known: BoolArray) -> list[Basis]:
-    sets, verdicts = int(known.sum()), int(rater.sets.present[known].sum())
-    sets_out, verdicts_out = int((~known).sum()), int(rater.sets.present[~known].sum())
+    present = rater.every.present
+    sets, verdicts = int((known & rater.in_use).sum()), int(present[known].sum())
+    sets_out, verdicts_out = int((~known & rater.in_use).sum()), int(present[~known].sum())
     of_sets = [Basis(sets, "rating sets", rule, sets_out) for rule in (TIE_IN_CONSISTENCY, TIE_IN_STRENGTH)]
     rules = (TIE_IS_A_SHARE, TIE_IS_A_SHARE, TIE_IS_A_SHARE, TIE_IS_HALF)
     return of_sets + [Basis(verdicts, "verdicts", rule, verdicts_out) for rule in rules]

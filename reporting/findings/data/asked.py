@@ -175,7 +175,7 @@ SEVERAL = {
     "arm": "arms",
     "judge": "judges",
 }
-SWITCHES = ("drop_incomplete", "two_way", "with_excluded")
+SWITCHES = ("two_way", "with_excluded", "with_incomplete")
 
 
 def filters_of(study: Study, query: QueryDict) -> Filters:

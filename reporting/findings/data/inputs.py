@@ -22,6 +22,7 @@ class Filters:
     systems : one name: configurations with that system; two: those of the two
     stage   : of people's votes: `first`, or `revised` after a comparison table
     raters, arms : codes of people, and names of the arms of their HITs
+    with_incomplete : whether rating sets that lack a rating count too, in consistency and preference strength
     with_excluded : whether people's ratings that were excluded manually count too
     epsilon : how much less than a person a judge may agree with people and still replace one
     two_way : whether intervals are over instances and raters, where a number has several raters
@@ -31,7 +32,7 @@ class Filters:
     similarity: str | None = None
     batches: tuple[str, ...] | None = None
     bins: int = 4
-    drop_incomplete: bool = False
+    with_incomplete: bool = False
     rounds: int = 1000
     seed: int = 0
     stage: str = "first"
@@ -65,7 +66,7 @@ class Filters:
             **{name: None if (given := getattr(self, name)) is None else list(given) for name in names},
             "with_excluded": self.with_excluded,
             "bins": self.bins,
-            "drop_incomplete": self.drop_incomplete,
+            "with_incomplete": self.with_incomplete,
             "stage": self.stage,
             "ties": self.ties,
             **({} if self.question is None else {"question": self.question.key}),

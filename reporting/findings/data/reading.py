@@ -132,7 +132,7 @@ def _people(
         whose=whose,
         timed=not filters.estimates_only,
     )
-    return [rater_of_people(one, drop_incomplete=filters.drop_incomplete) for one in found]
+    return [rater_of_people(one, with_incomplete=filters.with_incomplete) for one in found]
 
 
 def _chosen_judges(study: Study, batches: Sequence[Batch] | None, filters: Filters) -> list[Judge]:
@@ -153,10 +153,11 @@ def _judges(
     found = judgments_on_each(study, [*unplaced, *selections], judges, question=filters.question_number)
     raters = [
         raters_of_judges(
+            selection,
             ((judge, each[place]) for judge, each in zip(judges, found, strict=True)),
-            drop_incomplete=filters.drop_incomplete,
+            with_incomplete=filters.with_incomplete,
         )
-        for place in range(len(unplaced), len(unplaced) + len(selections))
+        for place, selection in enumerate(selections, start=len(unplaced))
     ]
     return raters, {
         one.configuration.key: {

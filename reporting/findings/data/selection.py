@@ -34,8 +34,8 @@ def selection_of(filters: Mapping[str, Any]) -> list[str]:
         said.append(_("People’s second ratings, after the comparison table"))
     if filters["with_excluded"]:
         said.append(_("People’s ratings that were excluded manually count too"))
-    if filters["drop_incomplete"]:
-        said.append(_("Rating sets that lack a rating are left out"))
+    if filters["with_incomplete"]:
+        said.append(_("Incomplete rating sets count too: those look more consistent that lack more ratings"))
     return said
 
 

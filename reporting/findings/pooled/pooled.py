@@ -35,6 +35,7 @@ class PooledSets:
 
     instance, matchup, rater : study-wide codes; configurations may share instances, never matchups
     sizes             : numbers of ratings that a set can hold
+    left_out          : rating sets that are not in use
     """
 
     name: str
@@ -46,6 +47,7 @@ class PooledSets:
     rater: IntArray
     bin: IntArray
     sizes: tuple[int, ...]
+    left_out: int
 
 
 def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters) -> dict[str, Any]:
@@ -56,7 +58,7 @@ def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, 
         {
             "rater": one.name,
             "kind": one.kind,
-            **fully_consistent(one.consistency, one.instance, one.rater, filters.intervals),
+            **fully_consistent(one.consistency, one.instance, one.rater, filters.intervals, left_out=one.left_out),
         }
         for one in sets
     ]
@@ -122,8 +124,13 @@ def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tu
 def _sets(everything: Sequence[ConfigurationData], bins: Bins | None) -> list[PooledSets]:
     starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
     codes = instance_codes(everything)
+    several = [len(data.selection.pairs) > len(data.selection.instance_ids) for data in everything]
     found = []
-    for name, parts in raters_by_name(everything).items():
+    for name, every in raters_by_name(everything).items():
+        # Sets of one rating are not comparable with others: they count where the study has no others.
+        parts = [part for part in every if several[part[0]]] if any(several) else every
+        if not parts:
+            continue
         matchup = np.concatenate([starts[place] + rater.sets.instance for place, rater in parts])
         found.append(
             PooledSets(
@@ -136,6 +143,7 @@ def _sets(everything: Sequence[ConfigurationData], bins: Bins | None) -> list[Po
                 rater=_persons([rater for _, rater in parts]),
                 bin=np.full(len(matchup), -1) if bins is None else bins.of_instance[matchup],
                 sizes=tuple(sorted({size for _, rater in parts for size in rater.sizes})),
+                left_out=sum(rater.left_out for _, rater in parts),
             )
         )
     return found

@@ -34,7 +34,7 @@ def raters_table(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[
         if not len(rows):
             continue
         code = votes.people[person]
-        n_sets, consistency = sets[person]
+        n_sets, incomplete, consistency = sets[person]
         agreement = _agreement(agreeing[rows], votes.instance[rows], filters)
         speed = _speed(votes.seconds[rows], votes.characters[rows])
         sided = rows[~np.isnan(votes.on_left[rows])]  # the others' sides are not known
@@ -56,6 +56,7 @@ def raters_table(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[
                 "scripted": code in data.scripted,
                 "ratings": len(rows),
                 "rating_sets": n_sets,
+                "incomplete_rating_sets": incomplete,
                 "consistency": consistency,
                 "agreement": {**agreement, "by_chance": number(judged.chance)},
                 "sides": {name: int((on_left == side).sum()) for name, side in SIDES.items()},
@@ -129,26 +130,31 @@ def _checks(checks: Checks | None) -> dict[str, Any]:
     }
 
 
-def _consistencies(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[tuple[int, Estimate]]:
-    """Return each person's number of rating sets and their mean consistency."""
+def _consistencies(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[tuple[int, int, Estimate]]:
+    """Return each person's number of rating sets in use, of incomplete ones, and the mean consistency of those in use."""
     number_of = {code: place for place, code in enumerate(votes.people)}
     people, instances = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     values = [np.zeros(0)]
+    incomplete, left_out = (np.zeros(len(votes.people), dtype=np.int64) for _ in range(2))
     for one, codes in zip(data.configurations, instance_codes(data.configurations), strict=True):
         of_study = np.array([number_of[code] for code in one.people.rated.raters], dtype=np.int64)
+        every = of_study[one.people.every.rater]
+        incomplete += np.bincount(every[one.people.every.incomplete], minlength=len(incomplete))
+        left_out += np.bincount(every[~one.people.in_use], minlength=len(left_out))
         people.append(of_study[one.people.sets.rater])
         instances.append(codes[one.people.sets.instance])
         values.append(one.people.consistency)
-    person, instance, value = np.concatenate(people), np.concatenate(instances), np.concatenate(values)
+    of_person, instance, value = np.concatenate(people), np.concatenate(instances), np.concatenate(values)
     return [
         (
             len(rows),
+            int(incomplete[person]),
             mean_estimate(
                 mean_rows(value[rows]),
                 instance[rows],
-                Basis(len(rows), "rating sets", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
+                Basis(len(rows), "rating sets", TIE_IN_CONSISTENCY, int(left_out[person]), NO_RATING_SETS),
                 filters.intervals,
             ),
         )
-        for rows in rows_by_code(person, len(votes.people))
+        for person, rows in enumerate(rows_by_code(of_person, len(votes.people)))
     ]

@@ -80,7 +80,7 @@ def _sets(rater: Findings) -> str:
     incomplete = rater["incomplete_rating_sets"]
     if not incomplete:
         return str(rater["rating_sets"])
-    return _("%(sets)s (%(number)s incomplete)") % {"sets": rater["rating_sets"], "number": incomplete}
+    return _("%(sets)s in use, %(number)s incomplete") % {"sets": rater["rating_sets"], "number": incomplete}
 
 
 def _bins(one: Findings, at: int) -> list[DataTable]:

@@ -59,6 +59,7 @@ def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTa
         parts = sets_by_consistency(
             rater["consistency_distribution"]
             for configuration in configurations
+            if not has_one_pair([configuration])
             for rater in configuration["raters"]
             if rater["rater"] == one["rater"]
         )

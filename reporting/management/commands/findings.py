@@ -31,7 +31,7 @@ class Command(TandemCommand):
         argument("--arm", action="append", default=[], help="only people's HITs of this arm; may be repeated"),
         argument("--with-excluded", action="store_true", help="count people's ratings that were excluded manually too"),
         argument("--question", default="", metavar="KEY", help="of several questions, the one that they are about"),
-        argument("--drop-incomplete", action="store_true", help="leave out rating sets that lack a rating"),
+        argument("--with-incomplete", action="store_true", help="count rating sets that lack a rating too"),
         argument(
             "--epsilon",
             default="",

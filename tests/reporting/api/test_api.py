@@ -175,9 +175,9 @@ def test_purposes_and_settings_are_shown(reader: APIClient, mine: Built) -> None
 
 def test_findings_are_those_of_the_command(reader: APIClient, other: Built, mine: Built) -> None:
     assert reader.get("/api/v1/studies/mine/findings/").json() == findings(mine.study)
-    filtered = reader.get("/api/v1/studies/mine/findings/", {"batch": "news-batch", "drop_incomplete": "true"}).json()
+    filtered = reader.get("/api/v1/studies/mine/findings/", {"batch": "news-batch", "with_incomplete": "true"}).json()
     assert filtered["filters"]["batches"] == ["news-batch"]
-    assert filtered["filters"]["drop_incomplete"] is True
+    assert filtered["filters"]["with_incomplete"] is True
     assert reader.get("/api/v1/studies/mine/findings/", {"batch": "nope"}).status_code == 404
     assert reader.get("/api/v1/studies/other/findings/").status_code == 404
 
@@ -260,7 +260,7 @@ def test_findings_that_a_client_has_are_not_sent_again(reader: APIClient, mine: 
         tag = first.headers["ETag"]
         again = reader.get(f"/api/v1/studies/mine/{name}/", headers={"if-none-match": tag})
         assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
-        other = reader.get(f"/api/v1/studies/mine/{name}/", {"drop_incomplete": "1"}, headers={"if-none-match": tag})
+        other = reader.get(f"/api/v1/studies/mine/{name}/", {"with_incomplete": "1"}, headers={"if-none-match": tag})
         assert other.status_code == 200
     rate(mine, 1, "ann", [1, 1])
     assert reader.get("/api/v1/studies/mine/findings/", headers={"if-none-match": tag}).status_code == 200

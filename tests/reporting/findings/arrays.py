@@ -14,7 +14,14 @@ from reporting.findings.data.separability_bins import Separability
 Row = tuple[int, int, str, float | None]  # instance, pair, rater, verdict
 
 
-def rater_of(name: str, kind: str, rows: Sequence[Row], chance: Mapping[int, float] | None = None) -> Rater:
+def rater_of(
+    name: str,
+    kind: str,
+    rows: Sequence[Row],
+    chance: Mapping[int, float] | None = None,
+    *,
+    with_incomplete: bool = False,
+) -> Rater:
     """Make a rater from (instance, pair, rater's code, verdict)."""
     codes = tuple(sorted({row[2] for row in rows}))
     column = [np.array([row[n] for row in rows], dtype=np.int64) for n in (0, 1)]
@@ -32,7 +39,9 @@ def rater_of(name: str, kind: str, rows: Sequence[Row], chance: Mapping[int, flo
     rated = RatedPairs(
         outcomes, first_is_a, codes, known, unknown, unknown, unknown, np.zeros(len(rows), dtype=np.int64)
     )
-    return rater(name, kind, rated, Positions(column[0], outcomes.verdict, outcomes.rater), {}, drop_incomplete=False)
+    return rater(
+        name, kind, rated, Positions(column[0], outcomes.verdict, outcomes.rater), {}, with_incomplete=with_incomplete
+    )
 
 
 def configuration_data(

@@ -225,16 +225,31 @@ def test_second_vote_of_a_person_on_a_pair_in_another_batch_is_left_out(built: B
     assert only_again["counts"] == {"a": 2, "tie": 0, "b": 0}
 
 
-def test_incomplete_sets_are_flagged_and_dropped_on_request(built: Built) -> None:
-    rate(built, 0, "ann", [1, None])
-    rate(built, 0, "bob", [1, -1])
-    people = only(built.study)["raters"][0]
-    assert (people["rating_sets"], people["incomplete_rating_sets"]) == (2, 1)
-    assert people["mean_consistency"]["value"] == 0.5
-    dropped = only(built.study, drop_incomplete=True)["raters"][0]
-    assert (dropped["rating_sets"], dropped["incomplete_rating_sets"]) == (1, 1)
-    assert dropped["mean_consistency"]["value"] == 0.0
-    assert dropped["mean_consistency"]["excluded"] == 1
+def test_incomplete_sets_are_left_out_and_counted() -> None:
+    built = build_configuration(build_study("gaps"), instances=1, pairs=3)
+    rate(built, 0, "ann", [1, None, None])
+    rate(built, 0, "bob", [1, -1, 1])
+    rate(built, 0, "eve", [1, 1, None])
+    complete, all_sets = (only(built.study, with_incomplete=too)["raters"][0] for too in (False, True))
+    assert (complete["rating_sets"], complete["incomplete_rating_sets"]) == (1, 2)
+    assert (complete["mean_consistency"]["value"], complete["mean_consistency"]["excluded"]) == (0, 2)
+    # A set of one rating never counts.
+    assert (all_sets["rating_sets"], all_sets["incomplete_rating_sets"]) == (2, 2)
+    assert (all_sets["mean_consistency"]["value"], all_sets["mean_consistency"]["excluded"]) == (0.5, 1)
+    rules = {
+        too: [one["rule"] for one in findings(built.study, rounds=1, with_incomplete=too)["answer"]]
+        for too in (False, True)
+    }
+    assert "consistency" in rules[False]
+    assert "consistency_with_incomplete" in rules[True]
+
+
+def test_a_judge_asked_about_some_pairs_only_has_no_complete_set() -> None:
+    built = build_configuration(build_study("few"), instances=1, pairs=3)
+    rate(built, 0, "ann", [1, 1, 1])
+    judge(built, "some", [(0, 0, "ab", 1), (0, 1, "ab", 1)])
+    found = only(built.study)["raters"][1]
+    assert (found["rating_sets"], found["incomplete_rating_sets"]) == (0, 1)
 
 
 def test_batch_of_another_configuration_hides_this_one(built: Built) -> None:
@@ -275,7 +290,7 @@ def test_judge_agreement_by_hand(built: Built) -> None:
     # -1 shown ab is the first place, 1 shown ba too.
     assert found["shown_first"] == {"first": 2, "tie": 1, "second": 0}
     assert found["counts"] == {"a": 1, "tie": 1, "b": 1}
-    assert (found["rating_sets"], found["incomplete_rating_sets"]) == (2, 1)
+    assert (found["rating_sets"], found["incomplete_rating_sets"]) == (1, 1)
 
 
 def test_judge_that_always_prefers_the_first_text_has_ties_but_shows_its_bias(built: Built) -> None:

@@ -29,7 +29,7 @@ def slug(db: None) -> str:
 
 @pytest.mark.slow
 def test_json_is_all_that_is_printed(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("findings", slug, "--format", "json", "--seed", "7", "--batch", "news-batch", "--drop-incomplete")
+    call_command("findings", slug, "--format", "json", "--seed", "7", "--batch", "news-batch", "--with-incomplete")
     found = json.loads(capsys.readouterr().out)
     older = ["study", "version", "filters", "configurations", "pooled", "rankings", "amendments"]
     assert [key for key in found if key in older] == older
@@ -37,7 +37,7 @@ def test_json_is_all_that_is_printed(slug: str, capsys: pytest.CaptureFixture[st
     assert (found["study"], found["version"]) == ("shown", VERSION)
     assert found["filters"]["seed"] == 7
     assert found["filters"]["batches"] == ["news-batch"]
-    assert found["filters"]["drop_incomplete"] is True
+    assert found["filters"]["with_incomplete"] is True
 
 
 @pytest.mark.slow
@@ -56,7 +56,7 @@ def test_text_holds_numbers_and_no_control_characters(slug: str, capsys: pytest.
     said = capsys.readouterr().out
     assert "judge:direct" in said
     assert "mean consistency          0.000, n = 1 rating set, 1 instance (" in said
-    assert "people: 1 rater, 1 rating set (0 incomplete), " in said
+    assert "people: 1 rater, 1 rating set in use (0 incomplete), " in said
     assert "\x1b" not in said
 
 

@@ -223,8 +223,8 @@ def test_scripted_raters_are_labelled_on_the_page(built: Built, shown: Any) -> N
 
 def test_filters_reach_numbers_and_pictures(built: Built) -> None:
     client = signed_in(study=built.study)
-    page = body(client.get("/studies/shown/findings/", {"batch": "news-batch", "drop_incomplete": "1"}))
-    assert "batch=news-batch&amp;drop_incomplete=1" in page
+    page = body(client.get("/studies/shown/findings/", {"batch": "news-batch", "with_incomplete": "1"}))
+    assert "batch=news-batch&amp;with_incomplete=1" in page
     found = client.get("/studies/shown/findings.json", {"batch": "news-batch", "similarity": "rouge1-length"}).json()
     assert found["filters"]["batches"] == ["news-batch"]
     assert found["configurations"][0]["separability"] is None

@@ -86,7 +86,7 @@ def test_command_takes_the_question_and_lists_those_there_are(built: Built, caps
 
 
 def test_advice_is_about_the_ratings_of_the_question(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
-    for question, sets in (("fluency", {"people": 3, "judge:direct": 1}), ("detail", {"people": 0})):
+    for question, sets in (("fluency", {"people": 2, "judge:direct": 0}), ("detail", {"people": 0})):
         call_command("separability_advice", "asked", "--question", question, "--format", "json")
         found = json.loads(capsys.readouterr().out)
         assert found["filters"]["question"] == question
@@ -96,15 +96,15 @@ def test_advice_is_about_the_ratings_of_the_question(built: Built, capsys: pytes
 
 def test_page_is_about_one_question_and_links_the_others(built: Built, client: Client) -> None:
     client.force_login(build_user("reader", "researcher"))
-    shown = client.get("/studies/asked/findings/", {"question": "fluency", "drop_incomplete": "1"}).content.decode()
+    shown = client.get("/studies/asked/findings/", {"question": "fluency", "with_incomplete": "1"}).content.decode()
     assert "Which one has more fluency?" in shown
-    assert '<a href="?drop_incomplete=1">overall</a>' in shown
-    assert '<a href="?drop_incomplete=1&amp;question=fluency" aria-current="page">fluency</a>' in shown
+    assert '<a href="?with_incomplete=1">overall</a>' in shown
+    assert '<a href="?with_incomplete=1&amp;question=fluency" aria-current="page">fluency</a>' in shown
     assert '<input type="hidden" name="question" value="fluency">' in shown
-    assert "findings.json?drop_incomplete=1&amp;question=fluency" in shown
+    assert "findings.json?with_incomplete=1&amp;question=fluency" in shown
     assert "mean-consistency.svg?" in shown
     assert (
-        shown.count("&amp;question=fluency&amp;theme") + shown.count("&amp;drop_incomplete=1&amp;question=fluency") > 5
+        shown.count("&amp;question=fluency&amp;theme") + shown.count("&amp;with_incomplete=1&amp;question=fluency") > 5
     )
     linked = client.get("/studies/asked/findings.json", {"question": "fluency"}).json()
     assert people(linked)["counts"]["b"] == 4

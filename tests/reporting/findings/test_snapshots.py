@@ -125,11 +125,11 @@ def test_filters_have_snapshots_of_their_own_of_which_the_newest_are_kept(
     built: Built, computed: list[Filters], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "MOST_KEPT", 2)
-    every = [FILTERS, Filters(two_way=True), Filters(drop_incomplete=True)]
+    every = [FILTERS, Filters(two_way=True), Filters(with_incomplete=True)]
     for filters in every:
         assert snapshot_of(built.study, filters).numbers["filters"] == filters.as_json()  # type: ignore[index]
     kept = FindingsSnapshot.objects.order_by("read_at").values_list("query", flat=True)
-    assert list(kept) == ["two_way=1", "drop_incomplete=1"]
+    assert list(kept) == ["two_way=1", "with_incomplete=1"]
     snapshot_of(built.study, every[2])
     assert computed == every
 

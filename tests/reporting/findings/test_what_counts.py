@@ -49,7 +49,7 @@ def test_a_set_is_complete_when_its_own_hit_is_answered() -> None:
     rate(study, "r1", {0: 1, 1: 1, 2: 1}, batch="b1")
     rate(study, "r2", {2: 1, 3: 0, 4: 1}, batch="b2")
 
-    found = people(study, drop_incomplete=True)
+    found = people(study)
 
     assert (found["rating_sets"], found["incomplete_rating_sets"]) == (2, 0)
     assert list(found["consistency_distribution"]) == ["0.0", "0.333333", "0.666667", "1.0"]  # thirds only
@@ -78,10 +78,13 @@ def test_excluding_one_rater_makes_no_other_set_complete() -> None:
 
     Annotator.objects.filter(code="bad").update(excluded=True)
 
-    found = people(study, drop_incomplete=True)
+    found = people(study)
     assert (found["rating_sets"], found["incomplete_rating_sets"]) == (0, 1)
     assert found["mean_consistency"]["value"] is None
     assert "left out" in found["mean_consistency"]["why"]
+    assert people(study, with_incomplete=True)["mean_consistency"]["value"] == 1
+    (sentence,) = [one for one in findings(study, rounds=20)["answer"] if "incomplete" in one["rule"]]
+    assert (sentence["rule"], sentence["values"]) == ("all_incomplete", {"rating_sets": 1})
 
 
 @pytest.mark.slow

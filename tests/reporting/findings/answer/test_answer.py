@@ -301,11 +301,19 @@ def test_share_of_rating_sets_that_tell_nothing() -> None:
     assert [values[name] for name in ("full", "part", "none")] == [0.65, 0.1, 0.25]
     assert values["full_sets"] + values["part_sets"] + values["none_sets"] == values["rating_sets"] == 20
     assert told["text"] == (
-        "A rating set is what one person said of all pairs of one instance. Of 20 rating sets: fully consistent, for the same "
-        "system on every pair, 13 (65.0%); partly so, for one system on some pairs and with ties on the others, 2 (10.0%); mixed, "
-        "for the one system on some pairs and for the other on others, be it for one of them more often, or for neither on any, "
-        "5 (25.0%). On 2 of 12 instances all sets are of this last kind."
+        "A rating set is what one person said of all pairs of one instance. Of 20 rating sets, 13 (65.0%) are fully consistent: "
+        "the same system on every pair. 2 (10.0%) are partly so: one system on some pairs, ties on the others. 5 (25.0%) are "
+        "mixed: both systems, or ties alone. On 2 of 12 instances all sets are mixed."
     )
+
+
+def test_incomplete_rating_sets_are_left_out_and_said() -> None:
+    some = study(raters=[people(incomplete_rating_sets=3), judge("j")])
+    (left_out,) = [one for one in answer(some) if one["rule"] == "consistency"]
+    assert left_out["values"]["incomplete"] == 3
+    (counted,) = [one for one in answer({**some, "filters": {"with_incomplete": True}}) if "consist" in one["rule"]]
+    assert counted["rule"] == "consistency_with_incomplete"
+    assert "every pair" not in counted["text"]
 
 
 def test_one_pair_an_instance_has_no_consistency() -> None:

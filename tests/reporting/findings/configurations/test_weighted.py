@@ -168,16 +168,19 @@ def test_rating_set_on_hits_of_two_chances_is_left_out(twice: tuple[Built, Built
     assert found["win_rate_a"]["value"] == found["win_rate_a"]["as_drawn"] == 0.25
 
 
-def test_incomplete_sets_stay_dropped(twice: tuple[Built, Built]) -> None:
+def test_votes_of_incomplete_sets_count_and_their_consistency_does_not(twice: tuple[Built, Built]) -> None:
     first, _ = twice
     Hit.objects.filter(matchup=first.matchups[1]).update(inclusion_probability=0.1)
     rate(first, 0, "ann", [1, None])
     rate(first, 1, "ann", [0, 1])
 
-    found = rater_of(first.study, drop_incomplete=True)["weighted"]
+    found = rater_of(first.study)["weighted"]
 
     assert (found["rating_sets"], found["mean_consistency"]["value"]) == (1, 0.5)
-    assert found["smallest_weight"] == found["largest_weight"] == 10
+    assert (found["smallest_weight"], found["largest_weight"]) == (2, 10)
+    assert found["win_rate_a"]["n"] == 3
+    # One vote for B with weight 2; a tie and a vote for B with weight 10: 5 of 22 points.
+    assert found["win_rate_a"]["value"] == pytest.approx(5 / 22)
 
 
 def test_pairs_rated_again_count_with_the_chance_of_the_first_hit(twice: tuple[Built, Built]) -> None:

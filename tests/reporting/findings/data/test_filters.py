@@ -21,7 +21,7 @@ from tests.reporting.builders import Built, build_configuration, build_study, ju
 pytestmark = pytest.mark.django_db
 EVERYTHING = (
     "batch=talk-batch&dataset=talk&system=alpha&system=gamma&rater=ann&rater=bob&arm=none&judge=direct"
-    "&drop_incomplete=1&two_way=1&with_excluded=1&stage=revised&ties=davidson&epsilon=0.2"
+    "&with_incomplete=1&two_way=1&with_excluded=1&stage=revised&ties=davidson&epsilon=0.2"
 )
 
 

@@ -67,7 +67,6 @@ def configuration_of(
             rated,
             Positions(codes, by_position(verdict, first_is_a), outcomes.rater),
             {},
-            drop_incomplete=False,
         ),
         judges=(),
         chosen=[],

@@ -64,10 +64,10 @@ def test_people_to_look_at_come_first_and_link_to_their_page(built: Built) -> No
 
 @pytest.mark.slow
 def test_columns_sort_by_the_address(built: Built) -> None:
-    rows = rows_of(page_of(built, "?drop_incomplete=1&raters_by=seconds"))
+    rows = rows_of(page_of(built, "?with_incomplete=1&raters_by=seconds"))
     assert [name in row for name, row in zip(("ann", "eve", "bob"), rows, strict=True)] == [True] * 3
-    page = page_of(built, "?drop_incomplete=1&raters_by=none-such")
-    assert 'href="?drop_incomplete=1&amp;raters_by=left#raters"' in page
+    page = page_of(built, "?with_incomplete=1&raters_by=none-such")
+    assert 'href="?with_incomplete=1&amp;raters_by=left#raters"' in page
     assert "raters_by=gold#raters" not in page  # no rater has answered a check
     assert "eve" in rows_of(page)[0]
 
