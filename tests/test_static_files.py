@@ -57,17 +57,6 @@ def test_modules_import_each_other_under_hashed_names() -> None:
     assert re.search(r"outbox\.[0-9a-f]{12}\.js", body.decode())
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_scripts_are_sent_without_comments_and_otherwise_as_they_are(path: Path) -> None:
-    source, sent = path.read_text(encoding="utf-8"), ask(f"js/{path.name}")[1].decode()
-    assert not re.search(r"^\s|(^| )//|/\*\*", sent, re.MULTILINE)
-    assert sum(line.count("`") % 2 for line in sent.split("\n")) == 0  # no text of several lines
-    code = [re.sub(r'"./[^"]*"', "", line) for line in sent.split("\n") if line]
-    lines = iter(re.sub(r'"./[^"]*"', "", line).strip() for line in source.split("\n"))
-    assert len(code) > len(source.split("\n")) / 2
-    assert all(any(line.startswith(part) and '"' not in line[len(part) :] for line in lines) for part in code)
-
-
 def test_every_file_that_a_page_loads_is_there() -> None:
     page = Client().get("/login/").text
     paths = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
