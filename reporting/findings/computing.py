@@ -61,7 +61,9 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "raters": raters_table(data, votes, filters),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
         **judge_findings(data.configurations, judged, bins, filters),
-        "judge_agreement": judge_agreement(data.configurations, {jury.name for jury in data.juries}, filters.intervals),
+        "judge_agreement": judge_agreement(
+            data.configurations, {jury.name for jury in data.juries}, data.baselines, filters.intervals
+        ),
         "juries": jury_findings(data.juries, judged, filters),
         "tuned_judges": [
             {"judge": name, "instances_left_out": left_out, "note": TUNED_NOTE} for name, left_out in data.tuned.items()

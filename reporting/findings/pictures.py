@@ -74,7 +74,7 @@ OF_STUDY = {
             "Table of coloured cells: the share of verdicts that each system won against each other one, in percent. "
             "The numbers are in the CSV."
         ),
-        gettext_lazy("Which system wins against which. Systems are in the order of people’s ratings."),
+        gettext_lazy("Which system wins against which. Systems are in the order of the first rater’s ranking."),
         bars=False,
     ),
     "length-adjusted": PictureKind(
@@ -294,15 +294,16 @@ def figure(
     pooled = [one for one in found["pooled"]["fully_consistent"] if one["rater"] == PEOPLE]
     sets = pooled if name in OF_STUDY else [one["mean_consistency"] for one in people]
     bars = kind.bars and not (name == "preferences" and rankings.is_without_intervals(found))
+    ratings = sum(one["ratings"] for one in people)
+    of_people = _("People: n = %(ratings)s on %(instances)s.") % {
+        "ratings": counted(ratings, "ratings"),
+        "instances": counted(sum(one.get("n_instances") or 0 for one in sets), "instances"),
+    }
     left_out = sum(number for one in people for number in one["exclusions"].values())
     parts = [
         str(kind.caption),
         *([_capitalized(interval_note(found))] if bars else []),
-        _("People: n = %(ratings)s on %(instances)s.")
-        % {
-            "ratings": counted(sum(one["ratings"] for one in people), "ratings"),
-            "instances": counted(sum(one.get("n_instances") or 0 for one in sets), "instances"),
-        },
+        *([of_people] if ratings else []),
         *([_("Left out: %(ratings)s.") % {"ratings": counted(left_out, "ratings")}] if left_out else []),
         *([_("Includes ratings by scripted raters.")] if any(one.get("scripted") for one in people) else []),
     ]

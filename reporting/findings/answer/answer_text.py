@@ -60,10 +60,10 @@ TEXTS = {
     "judge_silent": gettext_noop("“{judge}” gave no readable verdict in {asked}.{baseline}"),
     "judge_pending": gettext_noop("“{judge}” has not judged yet.{baseline}"),
     "judges_more": gettext_noop("Verdicts of further judges are under Rankings: {number} more."),
-    "judges_agree": gettext_noop("Two judges give the same verdict on {rate} of pairs ({instances})."),
+    "judges_agree": gettext_noop("Two judges give the same verdict on {rate} of pairs ({instances}).{models_alone}"),
     "judges_agree_alpha": gettext_noop(
         "Two judges give the same verdict on {rate} of pairs ({instances}; Krippendorff’s α, ordinal: {alpha}, where 0 "
-        "is chance)."
+        "is chance).{models_alone}"
     ),
     "judges_apart": gettext_noop("How far judges agree cannot be told: no pair has verdicts of two judges."),
     "rate_differing_pairs": gettext_noop(
@@ -223,7 +223,7 @@ def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Write the values of a sentence in the current language; missing ones are left out."""
     shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
-    for name in ("inferred", "incomplete", "position", "baseline"):
+    for name in ("inferred", "incomplete", "position", "baseline", "models_alone"):
         shown.setdefault(name, "")
     for name in ("instances", "silent", "degree", *BINS):
         shown.setdefault(name, "—")  # findings that were kept earlier may lack it
@@ -294,14 +294,16 @@ def _position(share: Mapping[str, Any]) -> str:
         if share["low"] <= 0.5 <= share["high"]
         else _("It prefers the text shown first in {share} of verdicts without ties: a position bias.")
     )
-    level, low, high = level_text(share["level"]), percent(share["low"]), percent(share["high"])
-    interval = _("{level} interval {low} to {high}").format(level=level, low=low, high=high)
-    written = text.format(share=f"{percent(share['value'])} [{interval}]")
+    written = text.format(share=f"{percent(share['value'])} [{percent(share['low'])}, {percent(share['high'])}]")
     return f" {written}"
 
 
 def _baseline(_is_one: bool) -> str:
     return f" {_('It is a baseline: a rule without a model.')}"
+
+
+def _models_alone(_is_so: bool) -> str:
+    return f" {_('Baselines are left out.')}"
 
 
 def _verdict(verdict: Mapping[str, Any]) -> str:
@@ -322,6 +324,7 @@ WRITTEN: dict[str, Formatter] = {
     "inferred": _inferred,
     "position": _position,
     "baseline": _baseline,
+    "models_alone": _models_alone,
     **{name: partial(_counted, name) for name in ("ratings", "verdicts")},
     "asked": lambda number: counted(number, "presentations"),
     "incomplete": _incomplete,

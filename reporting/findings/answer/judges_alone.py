@@ -32,8 +32,8 @@ def judges_alone(found: Findings) -> Iterator[Said]:
         yield rule, evidence, {"judge": name, **values, **({"baseline": True} if name in baselines else {})}
     if more := len(judges[MOST_JUDGES:]):
         yield "judges_more", ["rankings"], {"number": more}
-    if len(judges) > 1:
-        yield from _agreement(found)
+    if len(found["judge_agreement"]["together"]) > 1:
+        yield from _agreement(found, baselines)
     yield _next(found, are_baselines=all(judge.removeprefix(PREFIX) in baselines for judge in judges))
 
 
@@ -100,10 +100,10 @@ def _position(found: Findings, judge: str) -> dict[str, Any]:
     share = next((one for one in found["pooled"]["preferred_first"] if one["rater"] == judge), None)
     if share is None or share["low"] is None:
         return {}
-    return {"position": {key: share[key] for key in ("value", "low", "high", "level")}}
+    return {"position": {key: share[key] for key in ("value", "low", "high")}}
 
 
-def _agreement(found: Findings) -> Iterator[Said]:
+def _agreement(found: Findings, baselines: set[str]) -> Iterator[Said]:
     agreement = found["judge_agreement"]
     raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
     if raw["value"] is None:
@@ -111,6 +111,8 @@ def _agreement(found: Findings) -> Iterator[Said]:
         return
     values = {"rate": raw["value"], **{f"rate_{key}": raw[key] for key in ("low", "high", "level")}}
     values["instances"] = raw["n_instances"]
+    if baselines.difference(agreement["together"]):
+        values["models_alone"] = True
     if alpha["value"] is None:
         yield "judges_agree", ["judge_agreement"], values
         return

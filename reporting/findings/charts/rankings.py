@@ -111,10 +111,9 @@ def win_matrix(found: Findings, theme: str) -> Spec:
     matrices = [one for one in found["win_matrices"] if any(map(any, one["comparisons"]))]
     if not matrices:
         return nothing(title, _("no comparison yet"), theme)
-    ranked = [
-        row["system"]
-        for row in _of(found, "bradley_terry" if _of(found, "bradley_terry") else "win_rate")[0]["systems"]
-    ]
+    rankings = _of(found, "bradley_terry") or _of(found, "win_rate")
+    main = next((one for one in rankings if any(row["value"] is not None for row in one["systems"])), rankings[0])
+    ranked = [row["system"] for row in main["systems"]]
     few = len(ranked) <= FEW_SYSTEMS
     raters, more = first_of([one["rater"] for one in matrices], MAX_PANELS if few else 1)
     systems, more_systems = first_of(ranked, MAX_SYSTEMS)

@@ -18,26 +18,33 @@ NOT_BOTH = "no pair has verdicts of both judges"
 
 
 def judge_agreement(
-    everything: Sequence[ConfigurationData], juries: Collection[str], settings: IntervalSettings
+    everything: Sequence[ConfigurationData],
+    juries: Collection[str],
+    baselines: Collection[str],
+    settings: IntervalSettings,
 ) -> dict[str, Any]:
-    """Return raw agreement and Krippendorff's alpha of all judges, with or without people, and the share of every two.
+    """Return raw agreement and Krippendorff's alpha of judges `together`, with or without people, and the share of every two.
 
-    Juries, whose verdicts are made of other judges', are left out. `pairs` have verdicts of two judges or more, and on
-    `different` of them these differ.
+    Juries, whose verdicts are made of other judges', are left out; baselines too of those together, where there are models.
+    `pairs` have verdicts of two or more of these, and on `different` of them they differ.
     """
     instance, verdicts = judge_verdicts(everything)
-    names = [name for name in verdicts if name.removeprefix("judge:") not in juries]
-    table = np.array([verdicts[name] for name in names]).reshape(len(names), len(instance)).T
-    counts = np.stack([(table == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(np.float64)
+    named = {name.removeprefix("judge:"): own for name, own in verdicts.items()}
+    names = [name for name in named if name not in juries]
+    table = np.array([named[name] for name in names]).reshape(len(names), len(instance)).T
+    models = [name for name in names if name not in baselines]
+    together = table[:, [names.index(name) for name in models or names]]
+    counts = np.stack([(together == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(np.float64)
     shared = counts.sum(axis=1) > 1
     return {
         **agreement_of_counts(counts, instance, settings, of="pairs of verdicts", why=NO_TWO_JUDGES),
+        "together": models or names,
         "pairs": int(shared.sum()),
         "different": int((shared & (counts.max(axis=1) < counts.sum(axis=1))).sum()),
         "judges": [
             {
-                "judge_a": names[one].removeprefix("judge:"),
-                "judge_b": names[other].removeprefix("judge:"),
+                "judge_a": names[one],
+                "judge_b": names[other],
                 "agreement": _of_two(table[:, one], table[:, other], instance, settings),
             }
             for one, other in combinations(range(len(names)), 2)

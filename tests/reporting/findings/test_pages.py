@@ -135,6 +135,7 @@ def test_a_study_that_judges_alone_rated_shows_what_each_of_them_says() -> None:
     assert "may replace" not in judges
     assert 'id="table-judges-overall"' not in page
     assert 'id="table-judge-agreement"' in page
+    assert "People: n" not in page
     rankings = page[page.index('<div id="rankings">') : page.index('<div id="judges">')]
     assert "With people" not in rankings
 

@@ -86,6 +86,19 @@ def test_json_has_the_agreement_of_every_two_judges_and_juries_are_left_out() ->
     assert (everything["pairs"], everything["different"]) == (24, 6)
 
 
+def test_agreement_is_of_models_where_there_are_any() -> None:
+    judges = {"direct": judge(A), "strict": judge(A), "coin": judge(B), "longer": judge(B)}
+    found = found_in(configuration(judges), baselines=("coin", "longer"))
+    agreement = found["judge_agreement"]
+    assert (agreement["together"], agreement["raw_agreement"]["value"]) == (["direct", "strict"], 1.0)
+    assert (len(agreement["judges"]), agreement["different"]) == (6, 0)
+    [sentence] = [one for one in found["answer"] if one["rule"] == "judges_agree"]
+    assert sentence["values"]["models_alone"]
+    alone = found_in(configuration({"direct": judge(A), "coin": judge(B)}), baselines=("coin",))
+    assert rules(alone) == ["judges_alone", "judge_prefers", "judge_prefers", "rate_pairs"]
+    assert alone["judge_agreement"]["raw_agreement"]["value"] is None
+
+
 def test_judges_of_several_configurations_agree_on_their_own_pairs() -> None:
     first = configuration({"direct": judge(A), "strict": judge(A)})
     second = configuration({"direct": judge(A), "strict": judge(B)}, systems=("heron", "wren"))
