@@ -206,6 +206,7 @@ class RatingPlaces:
             excluded=row.excluded,
             exclusion_reason=row.exclusion_reason,
             software_version=row.software_version,
+            translated=row.translated,
             question=self.asked.question(row).number,
             strength=row.strength,
             tie_kind=row.tie_kind,

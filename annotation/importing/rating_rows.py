@@ -34,6 +34,7 @@ class RatingRow:
     excluded: bool = False
     exclusion_reason: str = ""
     software_version: str = ""
+    translated: bool | None = None
     question: int = MAIN
     strength: int | None = None
     tie_kind: str = ""

@@ -278,4 +278,5 @@ def _rating(row: RatingRow, verdict: int, display_id: int) -> Rating:
         rated_at=row.rated_at,
         late=row.late,
         software_version=row.software_version,
+        translated=row.translated,
     )

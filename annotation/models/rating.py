@@ -203,6 +203,9 @@ class Rating(Answered):
     wall_seconds = models.FloatField(null=True, blank=True)
     rated_at = models.DateTimeField(null=True, blank=True)
     late = models.BooleanField(default=False)
+    translated = models.BooleanField(
+        null=True, blank=True, help_text="Whether the browser had translated the page; empty where not reported."
+    )
     software_version = models.CharField(max_length=40, blank=True)
 
     objects = AnswerManager["Rating"]("display__assignment__hit__batch__study")

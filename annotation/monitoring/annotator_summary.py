@@ -17,12 +17,16 @@ MOST_EVENTS = 50
 
 @dataclass(frozen=True)
 class RaterSummary:
-    """An annotator's sums over a study, the decisions about them, and the messages to them."""
+    """An annotator's sums over a study, the decisions about them, and the messages to them.
+
+    translated : choices made on a page that the browser had translated
+    """
 
     submitted: int
     counted: int
     pay: Decimal | None
     checks: CheckScores
+    translated: int
     events: list[Event]
     messages: list[Message]
 
@@ -55,7 +59,7 @@ def _of_votes(figure: Aggregate) -> Subquery:
 
 
 def summary_of(annotator: Annotator) -> RaterSummary:
-    """Sum up an annotator's work, in six queries."""
+    """Sum up an annotator's work, in seven queries."""
     own = Q(state=SUBMITTED) & ~Q(purpose=Assignment.Purpose.QUALIFICATION)
     filled = Q(slot__isnull=False, excluded=False, annotator__excluded=False)
     sums = annotator.assignments.order_by().aggregate(
@@ -67,6 +71,9 @@ def summary_of(annotator: Annotator) -> RaterSummary:
         counted=sums["counted"],
         pay=to_cents(sums["pay"]),
         checks=scores_of([annotator.pk])[annotator.pk],
+        translated=Rating.objects.of_question(MAIN)
+        .filter(display__assignment__annotator=annotator, stage=Rating.Stage.FIRST, translated=True)
+        .count(),
         events=list(events[:MOST_EVENTS]),
         messages=list(annotator.messages.order_by("-sent_at", "-pk")[:MOST_EVENTS]),
     )

@@ -38,7 +38,11 @@ class OpenClaim:
 
 @dataclass(frozen=True)
 class VoteCounts:
-    """A rater's first votes in a batch; `timed` of them have active seconds, which are summed over both stages."""
+    """A rater's first votes in a batch.
+
+    timed      : of them have active seconds, which are summed over both stages
+    translated : of them were made on a page that the browser had translated
+    """
 
     votes: int = 0
     ties: int = 0
@@ -46,6 +50,7 @@ class VoteCounts:
     right: int = 0
     timed: int = 0
     seconds: float = 0.0
+    translated: int = 0
 
     @property
     def preferences(self) -> int:
@@ -99,6 +104,7 @@ class RaterRow:
             "left_share": self.votes.left_share,
             "left_share_n": self.votes.preferences,
             "tie_share": self.votes.tie_share,
+            "translated": self.votes.translated,
             "gold_share": self.checks.gold_share,
             "gold_n": self.checks.gold_asked,
             "repeat_share": self.checks.repeat_share,
@@ -261,11 +267,18 @@ def _votes(batch: Batch) -> dict[int, VoteCounts]:
             right=Count("pk", filter=first & right),
             timed=Count("pk", filter=first & Q(active_seconds__isnull=False)),
             seconds=Sum("active_seconds"),
+            translated=Count("pk", filter=first & Q(translated=True)),
         )
     )
     return {
         row["display__assignment__annotator"]: VoteCounts(
-            row["votes"], row["ties"], row["left"], row["right"], row["timed"], row["seconds"] or 0.0
+            row["votes"],
+            row["ties"],
+            row["left"],
+            row["right"],
+            row["timed"],
+            row["seconds"] or 0.0,
+            row["translated"],
         )
         for row in rows
     }

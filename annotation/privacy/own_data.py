@@ -148,7 +148,7 @@ def _pair(place: int, display: Display, questions: Sequence[Question]) -> Json:
         "shown_at": _time(display.shown_at),
         "second_shown_at": _time(display.second_shown_at),
         "choices": [
-            {**_choice(one, display, questions), "at": _time(one.rated_at)}
+            {**_choice(one, display, questions), "at": _time(one.rated_at), "translated": one.translated}
             for _key, one in sorted(display.votes.items())
         ],
         "history": [

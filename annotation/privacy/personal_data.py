@@ -172,7 +172,8 @@ PERSONAL = (
     ),
     Entry(
         "annotation.Rating",
-        "display stage question verdict strength tie_kind reason table arm active_seconds wall_seconds rated_at late software_version",
+        "display stage question verdict strength tie_kind reason table arm active_seconds wall_seconds rated_at late translated "
+        "software_version",
         "the votes, with reasons in a rater's own words",
         Fate.WITH_RATINGS,
     ),

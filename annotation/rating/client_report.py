@@ -18,6 +18,7 @@ class ClientReport:
     active_seconds : while this pair was the current one, with the page visible and input in the last 30 s
     wall_seconds   : while this pair was the current one, pauses included
     source_opened  : whether the source was open on a page of this HIT before the choice
+    translated     : whether the browser had translated the page
 
     Times are per pair and stage, summed over visits, reloads and tabs. One pair is current at a time, so the pairs'
     times sum to their HIT's.
@@ -29,6 +30,7 @@ class ClientReport:
     active_seconds: float | None = None
     wall_seconds: float | None = None
     source_opened: bool | None = None
+    translated: bool | None = None
 
     def moment(self, *, earliest: datetime, received_at: datetime) -> datetime | None:
         """When the choice was made; None for an impossible time."""

@@ -44,6 +44,7 @@ _REPORT_FIELDS = {
     "active_seconds": forms.FloatField(required=False, min_value=0),
     "wall_seconds": forms.FloatField(required=False, min_value=0),
     "source_opened": forms.NullBooleanField(required=False),
+    "translated": forms.NullBooleanField(required=False),
 }
 
 

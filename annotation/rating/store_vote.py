@@ -117,7 +117,8 @@ def record_vote(
         "wall_seconds": wall,
     }
     _add_change(display, stage, report, earliest, at, values)
-    return _store(rating or Rating(stage=stage), display, {**values, "rated_at": at, "arm": arm})
+    values |= {"rated_at": at, "arm": arm, "translated": report.translated}
+    return _store(rating or Rating(stage=stage), display, values)
 
 
 def _offered_answer(assignment: Assignment, display: Display, question: int, choice: str) -> Answer:

@@ -158,7 +158,16 @@ class RatingSerializer(AnswerSerializer):
         model = Rating
         fields = [
             *("id", "study", "assignment", "rater", "pair", "a_shown_first", "stage", "verdict", "reason", "table"),
-            *("shown_table", "arm", "active_seconds", "wall_seconds", "rated_at", "late", "software_version"),
+            *(
+                "shown_table",
+                "arm",
+                "active_seconds",
+                "wall_seconds",
+                "rated_at",
+                "late",
+                "translated",
+                "software_version",
+            ),
             *ANSWER_COLUMNS,
         ]
 

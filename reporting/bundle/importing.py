@@ -153,14 +153,18 @@ class Made:
         Raises: BadBundle for a row that doesn't fit; AnnotationError for a shared one that is there with other settings.
         """
         keys = self.keys[table.model] = Keys()
-        readers = {field.name: self._reader(table, field) for field in self._fields(table)}
+        fields = self._fields(table)
+        readers = {field.name: self._reader(table, field) for field in fields}
+        # A bundle of an earlier version lacks the fields that were added since.
+        defaults = {field.name: field.get_default() for field in fields if field.null or field.has_default()}
         number = 0
         for chunk in _chunks(table, rows):
             old, new = [], []
             for row in chunk:
                 number += 1
                 try:
-                    values = {name: read(row[name]) for name, read in readers.items()}
+                    present = {name: read for name, read in readers.items() if name in row or name not in defaults}
+                    values = {**defaults, **{name: read(row[name]) for name, read in present.items()}}
                     old.append(int(row["id"]))
                 except (KeyError, TypeError, ValueError) as error:
                     raise BadBundle(f"{row_file(table.name)}: row {number}: {error!r}") from None

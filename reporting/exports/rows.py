@@ -60,7 +60,7 @@ RATING_FIELDS = {
     "rating": "verdict",
     "table_variant": "table__variant",
     **{name: name for name in ("stage", "arm", "reason", "active_seconds", "wall_seconds", "rated_at", "late")},
-    **{name: name for name in ("question", "strength", "tie_kind", "software_version")},
+    **{name: name for name in ("question", "strength", "tie_kind", "software_version", "translated")},
 }
 # Primary keys, and the place on the page, by which a bundle's rows name their records.
 RATING_IDS = {
@@ -117,7 +117,7 @@ RETURN_FIELDS = {
 
 def rating_columns(study: Study) -> tuple[str, ...]:
     """Return the columns of a study's ratings."""
-    return (*RATING_COLUMNS, *answer_columns(study.questions))
+    return (*RATING_COLUMNS, "translated", *answer_columns(study.questions))
 
 
 def history_columns(study: Study) -> tuple[str, ...]:

@@ -14,6 +14,11 @@ function localize() {
   }
 }
 
+// Texts say `translate="no"`; a page that was translated all the same, or around them, is noted with each choice
+const { documentElement: root } = document;
+const writtenIn = root.lang;
+const isTranslated = () => root.lang !== writtenIn || root.matches(".translated-ltr, .translated-rtl");
+
 const byId = (id) => document.getElementById(id);
 const words = byId("words")?.dataset;
 let hit; // the HIT in view; on other pages there are only times
@@ -186,6 +191,7 @@ function noteSource() {
 }
 document.addEventListener("noted", ({ detail }) => {
   detail.source_opened = remembered(openedName(), "sessionStorage") ?? "false";
+  detail.translated = isTranslated();
 });
 
 /** Open or close a part as it was left. */

@@ -48,6 +48,7 @@ class LongRow(Place):
     excluded: bool
     exclusion_reason: str
     software_version: str
+    translated: bool | None
     question: str
     strength: int | None
     tie_kind: str
@@ -109,6 +110,7 @@ def read_rating(number: int, cells: RecordFields) -> LongRow:
         excluded=bool(cells.flag("excluded")),
         exclusion_reason=cells.text("exclusion_reason"),
         software_version=cells.text("software_version", longest=LONGEST["software_version"]),
+        translated=cells.flag("translated"),
         question=cells.name("question"),
         strength=_strength(cells),
         tie_kind=cells.one_of("tie_kind", ("good", "bad", "")),

@@ -121,6 +121,13 @@ def test_a_row_with_a_and_b_the_other_way_round_is_turned(
     assert (stored.verdict, stored.display.a_is_left, stored.display.pair_id) == (verdict, a_is_left, pair.pk)
 
 
+@pytest.mark.parametrize(("cell", "stored"), [("true", True), ("false", False), ("", None), (None, None)])
+def test_whether_the_page_was_translated_is_read(cell: str | None, stored: bool | None) -> None:
+    add_instances(make_study(instances=0), instances=1)
+    load(line(translated=cell))
+    assert Rating.objects.of_every_question().get().translated is stored
+
+
 def test_generation_indexes_do_instead_of_a_pair_index() -> None:
     make_study()
 

@@ -7,7 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.annotators.consent import withdraw
-from annotation.models import Annotator, Assignment, Event, Message, Study
+from annotation.models import Annotator, Assignment, Event, Message, Rating, Study
+from annotation.monitoring.annotator_summary import summary_of
+from annotation.monitoring.batch_annotators import raters_of
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -48,6 +50,17 @@ def decide(client: Client, rater: Annotator, action: str, assignment: Assignment
     response = client.post(at(rater), {**sent, **({"assignment": assignment.key} if assignment else {})}, follow=True)
     assert response.redirect_chain == [(at(rater), 302)]
     return response.text
+
+
+def test_choices_on_translated_pages_are_counted_for_the_researcher(study: Study, rater: Annotator) -> None:
+    latest = Rating.objects.of_every_question().latest("pk")
+    Rating.objects.of_every_question().filter(pk=latest.pk).update(translated=True)
+    assert summary_of(rater).translated == 1
+    [row] = raters_of(study.batches.get(), timezone.now())
+    assert (row.votes.translated, row.as_json()["translated"]) == (1, 1)
+    reader = client_of(study, "researcher")
+    for page in (at(rater), f"/studies/study/batches/{study.batches.get().pk}/"):
+        assert "translated" in reader.get(page).text
 
 
 def test_the_page_shows_a_raters_work_and_no_name(study: Study, rater: Annotator) -> None:

@@ -228,6 +228,24 @@ def test_no_choice_is_lost_to_what_a_page_reports_beside_it(study: Study) -> Non
         assert (change.chosen_at, change.active_seconds, change.page, change.source_opened) == (None, None, "", None)
 
 
+def test_a_choice_on_a_translated_page_is_noted_with_the_rating(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key = next(iter(Forms(client.get(address).text).pairs))
+    told = {"left": "true", "right": "false", "none": "perhaps"}
+    stored = []
+    for choice, translated in told.items():
+        send(client, address, "vote", pair_key=key, choice=choice, translated=translated)
+        stored.append(Rating.objects.of_every_question().get().translated)
+    assert stored == [True, False, None]
+
+
+def test_texts_ask_browsers_not_to_translate_them(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    parts = re.findall(r'<div class="text[^>]*>', client.get(address).text)
+    assert len(parts) == 1 + 2 * 2  # the source, and both texts of each pair
+    assert all('translate="no"' in part for part in parts)
+
+
 def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
     client, address, assignment = at_hit(study)
     first, second = Forms(client.get(address).text).pairs

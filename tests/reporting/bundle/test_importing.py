@@ -11,7 +11,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.errors import AnnotationError
-from annotation.models import Study
+from annotation.models import Rating, Study
+from annotation.rating.client_report import ClientReport
+from annotation.rating.votes import save_vote, submit_assignment
 from judging.models import Judge, Judgment, RationaleMark
 from judging.outcomes.judgment_rows import judgment_rows
 from judging.review.replaying import replay
@@ -22,7 +24,9 @@ from reporting.bundle.numbers import PAGES
 from reporting.bundle.opening import open_bundle
 from reporting.bundle.records import TABLES
 from reporting.bundle.verifying import verify_bundle
+from reporting.exports.rows import rating_rows
 from reporting.findings.study_findings import findings
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study
 from tests.reporting.bundle.test_verifying import in_every_row, in_row, rewrite, stated
 from tests.whole_study import build_whole_study
 
@@ -64,6 +68,29 @@ def test_a_bundle_of_the_first_format_is_read_as_it_was(acme: Path, tmp_path: Pa
 
     assert verify_bundle(folder).reworded == 0
     assert import_bundle(folder, slug="copy").slug == "copy"
+
+
+def test_a_bundle_made_before_a_field_was_added_is_read_with_its_default(acme: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(acme, tmp_path / "copy")
+    for name in ("records/rating.jsonl.gz", "ratings.jsonl.gz"):
+        rewrite(
+            folder, name, in_every_row(lambda row: {name: one for name, one in row.items() if name != "translated"})
+        )
+    copy = import_bundle(folder, slug="copy")
+    ratings = Rating.objects.of_every_question().filter(display__assignment__hit__batch__study=copy)
+    assert set(ratings.values_list("translated", flat=True)) == {None}
+
+
+def test_a_bundle_keeps_whether_a_page_was_translated(tmp_path: Path) -> None:
+    study = make_study(instances=2)
+    make_batch(study, pairs=1, raters=1)
+    hit = claim(make_annotator(study))
+    [key] = hit.displays.values_list("pair__key", flat=True)
+    save_vote(assignment=hit, pair_key=key, choice="left", at=NOON, report=ClientReport(translated=True))
+    submit_assignment(assignment=hit, at=NOON)
+    export_bundle(study, tmp_path / "bundle")
+    copy = import_bundle(tmp_path / "bundle", slug="copy")
+    assert [row["translated"] for row in rating_rows(copy)] == [True]
 
 
 def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_columns_are_those_of_the_format() -> None:
 def test_csv_and_json_lines_hold_the_same_rows(built: Built, tmp_path: Path) -> None:
     export(built, tmp_path, "csv")
     export(built, tmp_path, "jsonl")
-    for kind, columns in (("ratings", RATING_COLUMNS), ("judgments", JUDGMENT_COLUMNS)):
+    for kind, columns in (("ratings", (*RATING_COLUMNS, "translated")), ("judgments", JUDGMENT_COLUMNS)):
         lines = (tmp_path / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
         objects = [json.loads(line) for line in lines]
         rows = read_csv(tmp_path / f"{kind}.csv")

@@ -76,7 +76,7 @@ def test_columns_are_there_only_where_they_are_asked_for(
     VoteChange.objects.create(display=display, stage="first", verdict=-1, received_at=timezone.now())
     for form in ("csv", "jsonl"):
         call_command("export_study", "asked", "--format", form, "--out", str(tmp_path))
-    for kind, last in (("ratings", "software_version"), ("history", HISTORY_COLUMNS[-1])):
+    for kind, last in (("ratings", "translated"), ("history", HISTORY_COLUMNS[-1])):
         with (tmp_path / f"{kind}.csv").open(newline="") as file:
             header = next(csv.reader(file))
         assert header[header.index(last) + 1 :] == added
