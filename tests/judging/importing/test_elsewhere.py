@@ -231,3 +231,18 @@ def test_what_is_wrong_with_outputs_is_said_by_file_and_line(texts: list[str], n
     upload = take_in(study=study, kind="outputs", files=files, options={"dataset": "", "system_1": "", "system_2": ""})
     assert upload.bad_lines == [[number, reason]]
     assert study.instances.count() == 0
+
+
+def test_the_longest_code_of_a_rater_comes_back_from_every_form(tmp_path: Path) -> None:
+    code = "r" * 200
+    files = {
+        "import_battles": [battle(judge=code, instance_id="a")],
+        "import_alpacaeval": [annotation(annotator=code, rater_kind="person")],
+        "import_label_studio": [task({"rater": code, "result": region(selected="left")})],
+    }
+    for place, (command, records) in enumerate(files.items()):
+        file = tmp_path / f"{place}.json"
+        file.write_text(json.dumps(records))
+        sides = ["--left", "text1", "--right", "text2"] * (command == "import_label_studio")
+        call_command(command, str(file), "--study", f"s{place}", *sides)
+        assert list(Study.objects.get(slug=f"s{place}").annotators.values_list("code", flat=True)) == [code]
