@@ -12,7 +12,7 @@ from judging.models import Judgment
 MAX_SAMPLES = 3
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")  # of DeepSeek and llama.cpp; of vLLM, OpenRouter and Ollama
 THOUGHT_PARTS = frozenset({"thinking", "reasoning"})
-LONGEST_ANSWER = 100_000  # characters; some patterns are slow on longer texts
+LONGEST_ANSWER = 200_000  # characters
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from annotation.core.files.lines import text_problem
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
-from judging.methods.answers import THINKING
+from judging.methods.response_parts import split_response
 
 SHOWN = 200  # characters of an answer that a reason quotes
 # Narrower than a judge's refusals, since "I can't stand it" may be a system's text: it must decline a typical request.
@@ -29,11 +29,11 @@ class SampledText:
 
 
 def read_text(reply: Reply, *, keep_refusals: bool = False) -> SampledText:
-    """Read a reply as a text, stripped, without reasoning at its start.
+    """Read a reply as a text, stripped, without thoughts at its start and tokens at its end.
 
     Raises: UnparsedVerdict with the reason if it is none.
     """
-    text = THINKING.sub("", reply.text).strip()
+    text = split_response(reply.text, leading_only=True).answer.strip()
     if not text:
         cut = " (cut off at the length limit)" if reply.is_cut_off else ""
         raise UnparsedVerdict(f"{'nothing but thoughts' if reply.text.strip() else 'empty'}{cut}")

@@ -11,12 +11,12 @@ from judging.methods.answers import (
     CITING,
     MARKUP,
     REASON_WORDS,
-    VerdictForm,
     answers_in,
     any_of,
     has_words,
     is_quotation,
 )
+from judging.methods.verdict_forms import VerdictForm
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_]*+\s++")
 _EDGE = rf"[\s{re.escape(MARKUP)}]*+"

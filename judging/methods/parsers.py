@@ -18,15 +18,20 @@ from judging.methods.answers import (
     MARKUP,
     QUOTES,
     FoundVerdict,
-    VerdictForm,
     answer_lines,
+    is_cut,
+    is_introduction,
     is_quotation,
+    lines_of,
     no_verdict,
-    strip_reasoning,
+    readable,
+    refuse_cut,
+    visible_answer,
     whole,
 )
 from judging.methods.base import Reply
 from judging.methods.conclusions import Conclusion
+from judging.methods.verdict_forms import VerdictForm
 
 VERSION = "answers.10"  # of all of them: another one has stored answers read again, which costs no call
 # Nouns before a letter: those of the tasks, and general ones that models use.
@@ -142,13 +147,16 @@ def verdict_line(reply: Reply, offer: Offer) -> ParsedAnswer:
 
     A conclusion is a last line `Final answer: B` or a last sentence; earlier ones may be quoted from the texts.
     """
+    if is_json(reply.text):
+        return json_object(reply, offer)
     if found := offer.form.find(reply.text):
         return ParsedAnswer(whole(found, reply).letter, found.rationale)
-    lines = answer_lines(CODE.sub("", reply.text))
-    if lines and (found := offer.neutral_form.find(lines[-1])):
-        return ParsedAnswer(whole(found, reply).letter, "\n".join(lines[:-1]).strip())
-    if lines and (concluded := offer.conclusion.letter_in(lines[-1])):
-        return ParsedAnswer(concluded, "\n".join(lines).strip())
+    lines = lines_of(CODE.sub("", readable(reply.text)))
+    if lines and not (len(lines) > 1 and is_introduction(lines[-2])):
+        if found := offer.neutral_form.find(lines[-1]):
+            return ParsedAnswer(whole(found, reply).letter, "\n".join(lines[:-1]).strip())
+        if (concluded := offer.conclusion.letter_in(lines[-1])) and not is_cut(reply):
+            return ParsedAnswer(concluded, "\n".join(lines).strip())
     raise no_verdict(reply.text)
 
 
@@ -173,7 +181,11 @@ def sentence(reply: Reply, offer: Offer) -> ParsedAnswer:
     lines = answer_lines(reply.text)
     for place in range(len(lines) - 1, -1, -1):
         if not is_quotation(lines[place]) and (found := offer.sentence.match(lines[place])):
-            return ParsedAnswer(found["letter"].upper(), "\n".join(lines[:place]).strip())
+            letter, after = found["letter"].upper(), "\n".join(lines[place + 1 :])
+            refuse_cut(reply, after or ("" if found[0].rstrip(f"{MARKUP}{QUOTES} ").endswith((".", "!")) else letter))
+            if is_contradicted(letter, after, offer):
+                break
+            return ParsedAnswer(letter, "\n".join(lines[:place]).strip())
     raise no_verdict(reply.text)
 
 
@@ -181,14 +193,15 @@ def sentence(reply: Reply, offer: Offer) -> ParsedAnswer:
 def json_object(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last JSON object with the verdict under `verdict`, `choice`, or the verdict line's label."""
     names = {"verdict", "choice", *offer.labels}
-    for value in reversed(objects_in(reply.text)):
+    for value, after in reversed(objects_in(reply.text)):
         said = {str(entry).strip().upper() for name, entry in value.items() if name.lower().replace("_", " ") in names}
         if not said:
             continue
         letter = said.pop()
         letter = TIE if letter == "TIE" else letter
-        if said or letter not in offer.letters:
+        if said or letter not in offer.letters or is_contradicted(letter, after, offer):
             break
+        refuse_cut(reply, after)
         return ParsedAnswer(letter, rationale_in(value))
     raise no_verdict(reply.text)
 
@@ -196,11 +209,16 @@ def json_object(reply: Reply, offer: Offer) -> ParsedAnswer:
 @parser("ranked-list")
 def ranked_list(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last list with ranks, which must give `text_1` and `text_2` the ranks 1 and 2."""
-    lists = [value for value in lists_in(reply.text) if isinstance(value, list)]
-    ranked = [value for value in lists if any(isinstance(entry, dict) and "rank" in entry for entry in value)]
+    lists = [(value, after) for value, after in lists_in(reply.text) if isinstance(value, list)]
+    ranked = [one for one in lists if any(isinstance(entry, dict) and "rank" in entry for entry in one[0])]
     if not ranked:
         raise no_verdict(reply.text)
-    return ParsedAnswer(first_ranked(ranked[-1]))
+    value, after = ranked[-1]
+    letter = first_ranked(value)
+    if is_contradicted(letter, after, offer):
+        raise no_verdict(reply.text)
+    refuse_cut(reply, after)
+    return ParsedAnswer(letter)
 
 
 @parser("model-letter")
@@ -216,7 +234,8 @@ def model_letter(reply: Reply, offer: Offer) -> ParsedAnswer:
 @parser("function")
 def function_call(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The arguments of the last call of the function, or the same as JSON in the text."""
-    ranked = [value for value in [*objects_in(reply.text), *arguments_in(reply.response)] if value is not None]
+    written = [value for value, _ in objects_in(reply.text)] if reply.text.strip() else []
+    ranked = [value for value in [*written, *arguments_in(reply.response)] if value is not None]
     ranked = [value for value in map(unwrap_arguments, ranked) if isinstance(value, dict) and "ranking" in value]
     if not ranked:
         raise no_verdict(reply.text)
@@ -263,10 +282,25 @@ def arguments_in(response: Mapping[str, Any]) -> Iterator[Any]:
             yield parse_arguments(call.get("arguments"))
 
 
-def objects_in(text: str) -> list[dict[str, Any]]:
-    """Return the outermost JSON objects in a text, without quoted ones."""
+def is_contradicted(letter: str, after: str, offer: Offer) -> bool:
+    """Tell whether the text after a verdict in another form takes it back, or has another one."""
+    try:
+        found = offer.form.find(after)
+    except UnparsedVerdict:
+        return True
+    return (found is not None and found.letter != letter) or offer.form.is_taken_back(letter, f"\n{after}")
+
+
+def is_json(completion: str) -> bool:
+    """Tell whether an answer is a JSON object, perhaps in a block of code."""
+    bare = re.sub(r"\A```(?:json)?\s*+|```\Z", "", visible_answer(completion).strip()).strip()
+    return bare.startswith("{") and bare.endswith("}") and '"' in bare
+
+
+def objects_in(text: str) -> list[tuple[dict[str, Any], str]]:
+    """Return the outermost JSON objects in a text, each with the text up to the next one, without quoted ones."""
     text = strip_quotes(text)
-    found = []
+    found: list[tuple[dict[str, Any], int, int]] = []
     end = 0
     for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
         if place < end or is_quoted_at(text, place):
@@ -275,20 +309,26 @@ def objects_in(text: str) -> list[dict[str, Any]]:
             value, end = DECODER.raw_decode(text, place)
         except (ValueError, RecursionError):
             continue
-        found.append(value)
-    return found
+        found.append((value, place, end))
+    return _with_text_after(found, text)
 
 
-def lists_in(text: str) -> list[Any]:
-    """Return the flat lists in a text, in JSON or Python syntax."""
+def lists_in(text: str) -> list[tuple[Any, str]]:
+    """Return the flat lists in a text, in JSON or Python syntax, each with the text up to the next one."""
     text = strip_quotes(text)
-    found = [match for match in re.finditer(r"\[[^][]*+\]", text) if not is_quoted_at(text, match.start())]
-    return [value for value in map(literal, (match[0] for match in found)) if value is not None]
+    matches = [match for match in re.finditer(r"\[[^][]*+\]", text) if not is_quoted_at(text, match.start())]
+    found = [(literal(match[0]), match.start(), match.end()) for match in matches]
+    return _with_text_after([one for one in found if one[0] is not None], text)
+
+
+def _with_text_after(found: list[tuple[Any, int, int]], text: str) -> list[tuple[Any, str]]:
+    starts = [start for _, start, _ in found]
+    return [(value, text[end:start]) for (value, _, end), start in zip(found, [*starts[1:], len(text)], strict=False)]
 
 
 def strip_quotes(text: str) -> str:
-    """Return an answer without reasoning and block quotes."""
-    return "\n".join(line for line in strip_reasoning(text).splitlines() if not line.lstrip().startswith(">"))
+    """Return the answer within a response, without block quotes."""
+    return "\n".join(line for line in visible_answer(text).splitlines() if not line.lstrip().startswith(">"))
 
 
 def is_quoted_at(text: str, place: int) -> bool:

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import THINKING, FoundVerdict, VerdictForm, is_refusal
+from judging.methods.answers import FoundVerdict, is_refusal
 from judging.methods.base import Reply
 from judging.methods.logprobs import Shares, bare, shares_at, tokens_in
+from judging.methods.response_parts import split_response
+from judging.methods.verdict_forms import VerdictForm
 
 SCORES = ("1", "2", "3", "4", "5")
 FORM = VerdictForm(
@@ -14,13 +16,14 @@ FORM = VerdictForm(
 
 
 def read_text(reply: Reply) -> str:
-    """Return a reply's text without reasoning at its start.
+    """Return the answer within a reply.
 
     Raises: UnparsedVerdict if it is empty.
     """
-    text = THINKING.sub("", reply.text).strip()
+    parts = split_response(reply.text)
+    text = parts.answer.strip()
     if not text:
-        raise UnparsedVerdict("an empty answer")
+        raise UnparsedVerdict("nothing but thoughts" if parts.is_thinking else "an empty answer")
     return text
 
 

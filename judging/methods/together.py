@@ -5,10 +5,11 @@ from functools import cache
 from typing import Any
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import VerdictForm, no_verdict, strip_reasoning, whole
+from judging.methods.answers import no_verdict, visible_answer, whole
 from judging.methods.base import Asked, Presentation, Reply
 from judging.methods.parsers import NOUNS, TIE, ParsedAnswer
 from judging.methods.task_files import find_task
+from judging.methods.verdict_forms import VerdictForm
 from judging.methods.verdict_schema import REASONS, object_of, parse_once, reasons_in
 
 Answers = Mapping[int, ParsedAnswer]  # by place; without the questions whose verdict can't be read
@@ -69,7 +70,7 @@ def reader_together(shown: Presentation, letters: tuple[str, ...]) -> Callable[[
         return {place: ParsedAnswer(one, reasons_in(said)) for place, one in given.items() if one in letters}
 
     def read(reply: Reply) -> Answers:
-        text = strip_reasoning(reply.text).strip()
+        text = visible_answer(reply.text).strip()
         found = in_json(text) if text.startswith("{") else in_words(reply)
         if not found:
             raise no_verdict(reply.text)

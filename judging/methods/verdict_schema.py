@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from judging.methods.answers import no_verdict, strip_reasoning
+from judging.methods.answers import no_verdict, visible_answer
 from judging.methods.base import SCHEMA_PARAM, Call, Reply
 from judging.methods.parsers import Offer, ParsedAnswer, Parser, json_object
 from judging.methods.prompts import load_prompt
@@ -57,7 +57,7 @@ def schema_reader(otherwise: Parser) -> Callable[[Reply, Offer], ParsedAnswer]:
     """Return a reader of such objects; a text, of an endpoint that knows no schema, is read by the method's parser."""
 
     def read(reply: Reply, offer: Offer) -> ParsedAnswer:
-        text = strip_reasoning(reply.text).strip()
+        text = visible_answer(reply.text).strip()
         if text.startswith("```"):
             return json_object(reply, offer)
         if not text.startswith("{"):

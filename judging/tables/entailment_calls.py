@@ -16,7 +16,7 @@ from judging.calls.adhoc import AdhocRequests, estimate_procedure
 from judging.calls.dry_run import CallsEstimate
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Call, Reply
-from judging.methods.answers import strip_reasoning
+from judging.methods.answers import answer_lines
 from judging.methods.prompts import load_prompt
 from judging.models import Endpoint, TableCheck
 from judging.tables.checked_tables import rows_of, with_texts
@@ -97,7 +97,7 @@ def read_lines(reply: Reply, *, lines: int) -> list[float]:
     """
     told = {
         (int(match["number"]), _score(match["score"]))
-        for line in strip_reasoning(reply.text).splitlines()
+        for line in answer_lines(reply.text)
         if (match := LINE.match(line)) and len(match["number"]) < len(str(lines)) + 1
     }
     scores = [score for _, score in sorted(told)]

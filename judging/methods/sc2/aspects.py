@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judging.methods.answers import THINKING
 from judging.methods.base import Call, Presentation, Reply, Setting
 from judging.methods.direct import read_aspects
 from judging.methods.prompted import plain_call
+from judging.methods.scores import read_text
 
 PROMPT = "sc2-aspects.v1.txt"
 MOST = 8  # aspects of a generated list
@@ -41,7 +41,7 @@ def read_list(reply: Reply) -> list[str]:
 
     Raises: UnparsedVerdict if there is none.
     """
-    text = THINKING.sub("", reply.text)
+    text = read_text(reply)
     marks = list(MARKER.finditer(text))
     found = read_aspects(replace(reply, text=text[marks[-1].end() :] if marks else text))
     once: dict[str, str] = {}

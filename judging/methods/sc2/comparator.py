@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import THINKING, VerdictForm
+from judging.methods.answers import readable, whole
 from judging.methods.base import Call, Presentation, Reply, Setting
 from judging.methods.prompts import load_prompt
 from judging.methods.sc2.bracket import Decision
 from judging.methods.sc2.record import TableRow, format_table
 from judging.methods.task_files import Example, words_for
+from judging.methods.verdict_forms import VerdictForm
 
 PROMPT, FEW_SHOT = "sc2-comparator.v1.txt", "sc2-comparator-few-shot.v1.txt"
 EXAMPLE = "example-comparator.v1.txt"
@@ -103,9 +104,10 @@ def read_choice(reply: Reply) -> Decision:
     Raises: UnparsedVerdict if there is none
     """
     if (found := FORM.find(reply.text)) is not None:
-        return _decision(found.letter, found.after)
-    text = THINKING.sub("", reply.text).strip()
-    if (first := _said_first(text)) is None:
+        return _decision(whole(found, reply).letter, found.after)
+    text = readable(reply.text).strip()
+    first = _said_first(text)
+    if first is None or FORM.is_taken_back(first["number"], text[first.end() :]):
         raise UnparsedVerdict(f"no choice of a table in: …{text[-200:]}" if text else "an empty answer")
     return _decision(first["number"], text[first.end() :])
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import strip_reasoning
+from judging.methods.answers import visible_answer
 from judging.methods.base import Call, Reply
 from judging.methods.direct import LONGEST_ASPECT, read_aspects
 from judging.methods.options import MOST_ASPECTS
@@ -144,7 +144,7 @@ def read_list(reply: Reply) -> list[str]:
 
     Raises: UnparsedVerdict if there is none.
     """
-    tidied = filter(None, map(tidy, _texts_in_json(strip_reasoning(reply.text)) or read_aspects(reply)))
+    tidied = filter(None, map(tidy, _texts_in_json(visible_answer(reply.text)) or read_aspects(reply)))
     found = list(distinct(tidied))[:MOST_ASPECTS]
     if not found:
         raise UnparsedVerdict(f"no list of aspects in: …{reply.text[-200:]}")

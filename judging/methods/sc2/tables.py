@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import THINKING
 from judging.methods.base import SCHEMA_PARAM, Call, Presentation, Reply, Setting
 from judging.methods.options import LONGEST_CELL
 from judging.methods.prompted import plain_call
 from judging.methods.sc2.aspects import SAMPLED
 from judging.methods.sc2.record import TableRow
+from judging.methods.scores import read_text
 from judging.methods.task_files import CRITERION
 from judging.methods.verdict_schema import object_of, response_format
 
@@ -103,10 +103,10 @@ def read_table(reply: Reply, aspects: Sequence[str]) -> list[TableRow]:
 
     Raises: UnparsedVerdict with the problem.
     """
-    text = THINKING.sub("", reply.text).strip()
+    text = read_text(reply)
     found = [rows for rows in (*_in_json(text), _in_bars(text)) if rows]
     if not found:
-        raise UnparsedVerdict(f"no table in: …{text[-200:]}" if text else "an empty answer")
+        raise UnparsedVerdict(f"no table in: …{text[-200:]}")
     placed = _in_order(next(filter(_is_filled, found), found[0]), aspects)  # the blank form may come first
     if not _is_filled(placed):
         raise UnparsedVerdict("a table whose cells are all empty")

@@ -348,7 +348,7 @@ def test_answer_that_is_no_text_says_why(answer: str, why: str) -> None:
         pytest.param("", "empty", id="empty"),
         pytest.param(chat_completion(None, refusal="No."), "refused: No.", id="refused by the API"),
         pytest.param(chat_completion("x", finish_reason="content_filter"), "refused: stopped by", id="filtered"),
-        pytest.param("x" * 100_001, "an answer of 100,001 characters", id="far too long"),
+        pytest.param("x" * 200_001, "an answer of 200,001 characters", id="far too long"),
         pytest.param(RejectedCall("HTTP 400: too long"), "rejected: HTTP 400: too long", id="rejected"),
     ],
 )
