@@ -43,7 +43,7 @@ HEDGE = re.compile(
 HEDGED = 3  # letters, at most: words such as "or" beside a number say nothing about it
 # A line with which a model goes on behind its turn: another role, or the material of another question.
 ROLE_LINE = re.compile(
-    r"[\s#*<\[(]*+(?:(?:human|user|assistant|system|instruction|input|q|(?:example|pair|question|task|case|item)\s?#?\d{1,4})"
+    r"[\s#*<\[(]*+(?:(?:human|user|assistant|system|instruction|input|q|(?:example|pair|task|case|item)\s?#?\d{1,4})"
     r"\b[\s*\])>]*+(?::|$)|(?:now,? |and |here(?:['’]s| is) |on to |for )?(?:the |a )?(?:next|another|new|second)"
     r" (?:pair|example|question|task|text|case)\b)",
     re.IGNORECASE,

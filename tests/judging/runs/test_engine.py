@@ -123,7 +123,7 @@ def test_answer_that_stays_unreadable_is_stored_as_unparsed() -> None:
     ("answer", "status", "reason"),
     [
         pytest.param(chat_completion("Comparison: A is", finish_reason="length"), "unparsed", "cut off", id="cut off"),
-        pytest.param(chat_completion("Preferred: A", finish_reason="length"), "parsed", "", id="cut off after it"),
+        pytest.param(chat_completion("Preferred: A\n", finish_reason="length"), "parsed", "", id="cut off after it"),
         pytest.param(
             chat_completion("Comparison: alike.\nPreferred: A", finish_reason="length"),
             "unparsed",
