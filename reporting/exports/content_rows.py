@@ -3,17 +3,18 @@
 import json
 from collections.abc import Iterator, Mapping
 from itertools import groupby
+from math import comb
 from operator import itemgetter
 from typing import Any
 
 from annotation.importing.formats import separability
 from annotation.importing.formats.long_form import RATER_COLUMNS
-from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Study
+from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Matchup, Study
 from annotation.studies.data_sets import data_sets
 from annotation.studies.instance_tags import tags_of
 from reporting.exports.rows import CHUNK, Row, read_rows
 
-TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "metadata")
+TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "metadata", "matchups")
 
 
 def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
@@ -46,6 +47,25 @@ def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
             "gold": gold,
             "metadata": instance.metadata if texts else _tags_alone(instance.metadata),
         }
+
+
+def study_file_rows(study: Study) -> Iterator[Row]:
+    """Yield the instances as in a study file, with their `matchups` where not all systems are compared with each other."""
+    compared = groupby(
+        Matchup.objects.filter(instance__study=study)
+        .order_by("instance__position", "system_a__position", "system_b__position")
+        .values_list("instance__instance_id", "system_a__name", "system_b__name")
+        .iterator(chunk_size=CHUNK),
+        key=itemgetter(0),
+    )
+    of, found = next(compared, (None, iter(())))
+    for row in text_rows(study):
+        matchups: list[list[str]] = []
+        if of == row["instance_id"]:
+            matchups = [[a, b] for _, a, b in found]
+            of, found = next(compared, (None, iter(())))
+        is_complete = len(matchups) == comb(len(row["generations"]), 2)
+        yield {**row, "matchups": None if is_complete else matchups}
 
 
 def _tags_alone(metadata: dict[str, Any]) -> dict[str, Any]:

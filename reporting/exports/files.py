@@ -22,8 +22,8 @@ from reporting.exports.content_rows import (
     rater_rows,
     separability_rows,
     setting_rows,
+    study_file_rows,
     table_rows,
-    text_rows,
 )
 from reporting.exports.rows import (
     Row,
@@ -51,7 +51,7 @@ KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Seque
     "judgments": (judgment_rows, judgment_columns),
     "history": (history_rows, history_columns),
     "flags": (flag_rows, lambda _study: FLAG_COLUMNS),
-    "texts": (text_rows, lambda _study: TEXT_COLUMNS),
+    "texts": (study_file_rows, lambda _study: TEXT_COLUMNS),
     "tables": (table_rows, lambda _study: tuple(TABLE_FIELDS)),
     "separability": (separability_rows, lambda _study: SEPARABILITY_COLUMNS),
     "raters": (rater_rows, lambda _study: RATER_COLUMNS),
@@ -80,7 +80,7 @@ TYPES = {
     "token_mass": NUMBER,
     **dict.fromkeys(("margin", "low", "high", "self_a", "self_b", "cross", "separability"), NUMBER),
     **dict.fromkeys(("late", "excluded", "negated", "source_opened", "translated"), BOOLEAN),
-    **dict.fromkeys(("params", "completion_keys", "generations", "gold", "metadata"), JSON),
+    **dict.fromkeys(("params", "completion_keys", "generations", "gold", "metadata", "matchups"), JSON),
     **dict.fromkeys(("aspects", "rows", "made_by"), JSON),
 }
 

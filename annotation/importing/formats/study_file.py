@@ -1,5 +1,6 @@
 """Study files: one instance a line, as JSON Lines or wide CSV."""
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -22,7 +23,8 @@ LONGEST_WHY = 2000  # characters; shown to raters
 MOST_PROBLEMS = 50  # of one line
 MOST_TEXTS = 1000  # of one system on one instance: similarity compares all of them
 MOST_SYSTEMS = 500  # on one instance; their matchups have a bound of their own
-_KNOWN = {"instance_id", "dataset", "source", "generations", "gold", "metadata"}
+_EXPORTED = {"instance_id", "dataset", "source", "generations", "gold", "metadata"}
+_KNOWN = _EXPORTED | {"matchups"}
 _CHECKED = {"instance_id", "dataset", "source", "generations"}  # texts with a check of their own
 _SYSTEM_COLUMN = re.compile(r"(?P<system>.+)/(?P<index>[1-9][0-9]{0,3})")
 
@@ -83,7 +85,8 @@ def parse_study_file(
             bound.refuse_more(name, texts, "texts")
             values += count_values(rows[-1].metadata)
             bound.refuse_metadata(name, values)
-            matchups += comb(len(rows[-1].generations), 2)
+            compared = rows[-1].matchups
+            matchups += comb(len(rows[-1].generations), 2) if compared is None else len(compared)
             bound.refuse_matchups(name, matchups)
     if not rows and not bad:
         bad.append(BadLine(1, "the file holds no instance"))
@@ -97,7 +100,7 @@ def _records(data: bytes, name: str, *, sources_only: bool) -> tuple[Iterator[Re
         return lines.read_json_lines(data)
     header, wide, bad = lines.read_csv(data)
     if not bad and "generations" in header:  # as it is exported
-        return lines.with_json_cells(wide, ("generations", "gold", "metadata"), bad), bad
+        return lines.with_json_cells(wide, ("generations", "gold", "metadata", "matchups"), bad), bad
     records, header_problems = _from_wide(header, wide, sources_only=sources_only)
     lines.refuse(name, bad or header_problems)
     return records, bad
@@ -117,6 +120,11 @@ def _with_trimmed_names(record: dict[str, Any]) -> dict[str, Any]:
         more["gold"] = {**gold, "better": trim(gold["better"])}
     elif isinstance(gold, dict) and isinstance(gold.get("scores"), dict):
         more["gold"] = {**gold, "scores": {trim(system): score for system, score in gold["scores"].items()}}
+    if isinstance(matchups := record.get("matchups"), list):
+        more["matchups"] = [
+            [trim(system) if isinstance(system, str) else system for system in pair] if isinstance(pair, list) else pair
+            for pair in matchups
+        ]
     return record | trimmed | more
 
 
@@ -130,6 +138,7 @@ def _row(number: int, record: dict[str, Any], dataset: str) -> InstanceRow:
         generations=record.get("generations") or {},
         gold=record.get("gold"),
         metadata={**extra, **(record.get("metadata") or {})},
+        matchups=None if record.get("matchups") is None else tuple((a, b) for a, b in record["matchups"]),
     )
 
 
@@ -154,9 +163,27 @@ def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[str
         ]
     if "generations" not in record:
         return [*found, "generations is missing"]
-    is_exported = record.keys() >= _KNOWN  # also while systems are still being sampled
-    problems = _generation_problems(record["generations"], least=0 if is_exported else 2)
-    return found + problems + ([] if problems else _gold_problems(record.get("gold"), set(record["generations"])))
+    is_exported = record.keys() >= _EXPORTED  # also while systems are still being sampled
+    if problems := _generation_problems(record["generations"], least=0 if is_exported else 2):
+        return found + problems
+    systems = set(record["generations"])
+    return found + _gold_problems(record.get("gold"), systems) + _matchup_problems(record.get("matchups"), systems)
+
+
+def _matchup_problems(matchups: object, systems: set[str]) -> list[str]:
+    if matchups is None:
+        return []
+    if not isinstance(matchups, list):
+        return ["matchups is not a list of pairs of systems"]
+    compared: set[frozenset[str]] = set()
+    for pair in matchups:
+        names = set(pair) if isinstance(pair, list) and all(isinstance(name, str) for name in pair) else set()
+        if len(names) != 2 or not names <= systems:
+            return [f"matchups has {json.dumps(pair)[:LONGEST_SYSTEM]}, which is not two systems of this line"]
+        if names in compared:
+            return [f"matchups has {json.dumps(pair)[:LONGEST_SYSTEM]} twice"]
+        compared.add(frozenset(names))
+    return []
 
 
 def _generation_problems(generations: object, *, least: int) -> list[str]:

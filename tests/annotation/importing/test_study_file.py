@@ -74,6 +74,26 @@ def test_gold_is_taken(gold: dict[str, object]) -> None:
     assert parse(json.dumps(study_line(gold=gold)))[0].gold == gold
 
 
+@pytest.mark.parametrize("matchups", [None, [], [["beta", "alpha"]], [["alpha ", " beta"]]])
+def test_matchups_are_taken_in_their_order(matchups: list[list[str]] | None) -> None:
+    [row] = parse_study_file(json_lines([{**study_line(), "matchups": matchups}]), "f.jsonl")
+    assert row.matchups == (None if matchups is None else tuple((a.strip(), b.strip()) for a, b in matchups))
+    assert row.metadata == {}
+
+
+@pytest.mark.parametrize(
+    "matchups",
+    [
+        *("alpha", {"alpha": "beta"}, ["alpha", "beta"], [["alpha"]], [["alpha", "alpha"]], [["alpha", "gamma"]]),
+        *([["alpha", 1]], [[["alpha"], "beta"]], [["alpha", "beta"], ["beta", "alpha"]], [None]),
+    ],
+)
+def test_matchups_that_name_no_two_systems_of_the_line_are_refused(matchups: object) -> None:
+    [(number, reason)] = reasons(json_lines([study_line(), study_line("second", matchups=matchups)]))
+    assert number == 2
+    assert reason.startswith("matchups ")
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
