@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import no_verdict, visible_answer, whole
+from judging.methods.answers import has_words, no_verdict, visible_answer, whole
 from judging.methods.base import Asked, Presentation, Reply
 from judging.methods.parsers import NOUNS, TIE, ParsedAnswer
 from judging.methods.task_files import find_task
@@ -57,7 +57,9 @@ def reader_together(shown: Presentation, letters: tuple[str, ...]) -> Callable[[
             try:
                 said = _form(place, letters, not shown.negated).find(reply.text)
                 if said is not None:
-                    found[place] = ParsedAnswer(whole(said, reply).letter, said.rationale)
+                    # The lines behind it answer other questions.
+                    letter = said.letter if has_words(said.after) else whole(said, reply).letter
+                    found[place] = ParsedAnswer(letter, said.rationale)
             except UnparsedVerdict:
                 continue  # this verdict alone is doubtful
         # The reasons stand before the first verdict.
