@@ -10,11 +10,11 @@ from judging.calls.adhoc import AdhocProcedure, AdhocRequests, T
 from judging.calls.budget import CallSizes
 from judging.calls.cases import Case, Cell, StoredAnswer, Usage
 from judging.calls.engine import carry_out
+from judging.calls.failures import FailedCall
 from judging.calls.procedure_pool import ProcedurePool
 from judging.calls.requests import Request, Requests
-from judging.calls.session import FailedCall, Session
+from judging.calls.session import Session
 from judging.calls.store import REPLY_FIELDS, USAGE_FIELDS, PendingWrites, cached_rows, write_answers
-from judging.core.constants import FAILURES_IN_A_ROW
 from judging.core.errors import Interrupted, RunStopped, UnparsedVerdict
 from judging.core.pricing import check_cap
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client
@@ -143,18 +143,15 @@ class AdhocSession(Session):
         self.max_cost = max_cost
         self.spent_before = spent_before
         self.usage = pool.usage
-        self._failed_in_a_row = 0
         self._calls_stored = 0
 
     def learn_sizes(self, sizes: CallSizes) -> None:
         """Nothing is known beforehand."""
 
-    def note_failure(self, failed: FailedCall) -> RunStopped | None:
-        """Stop unless the request alone was rejected, and at too many failures in a row."""
+    def note_failure(self, failed: FailedCall) -> Exception | None:
+        """Stop unless the request alone was rejected."""
         self.usage.failed += 1
-        self._failed_in_a_row += 1
-        needed = not failed.rejected or self._failed_in_a_row >= FAILURES_IN_A_ROW
-        return no_answer(failed.reason) if needed else None
+        return super().note_failure(failed) if failed.rejected else no_answer(failed.reason)
 
     def store(self, writes: PendingWrites) -> Exception | None:
         """Store answers, and count what they took."""
@@ -162,7 +159,6 @@ class AdhocSession(Session):
         self.pool.counted.update(stored.pk for stored in writes.answers)
         for stored in writes.answers:
             self.usage.add_call(stored.usage)
-            self._failed_in_a_row = 0
         self._calls_stored += len(writes.answers)
         if self._calls_stored < self.usage.calls:  # paid before, and found in the cache: the budget is smaller
             self._calls_stored, self._next_heartbeat = self.usage.calls, 0.0

@@ -6,7 +6,16 @@ from decimal import Decimal
 from typing import Any
 
 from judging.calls.requests import Request
-from judging.calls.results import MAX_SAMPLES, Reading, marked_refusal, parsed, read_reply, unparsed, worded_refusal
+from judging.calls.results import (
+    MAX_SAMPLES,
+    Reading,
+    marked_refusal,
+    parsed,
+    read_reply,
+    recurs,
+    unparsed,
+    worded_refusal,
+)
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Call, Presentation, Reply
 from judging.models import Judgment
@@ -77,7 +86,9 @@ class CallState:
     """A call of a case's present round.
 
     lost, declined, unread : why it got no answer; the text of a refusal; why its last answer can't be read
+    cause     : of a refusal that came in place of an answer
     fell_back : it is sent without its JSON schema
+    last_resort : result if no further attempt is stored already: asking again would end the same way
     """
 
     call: Call
@@ -88,7 +99,9 @@ class CallState:
     lost: str = ""
     declined: str = ""
     unread: str = ""
+    cause: str = ""
     fell_back: bool = False
+    last_resort: Reading | None = None
 
     def fall_back(self) -> None:
         """Send the call without its JSON schema from now on."""
@@ -114,7 +127,7 @@ class Case:
         self.fell_back = False  # a verdict was asked for without its JSON schema
         self.reading: Reading | None = None
         self._answered: set[str] = set()  # kinds of calls with at least one answer
-        self._last_failure = ""  # of the last call without an answer
+        self._last_failure: Reading | None = None  # of the last call without an answer
         self._procedure = procedure
         self._resume(None)
 
@@ -154,18 +167,34 @@ class Case:
         self.usage.add(stored.usage)
         self.fetched += 1
 
-    def skip_call(self, state: CallState, reason: str) -> None:
+    def skip_call(self, state: CallState, reason: str, cause: str) -> None:
         """Continue without the answer to an optional call, if others of its kind get one."""
         if not self.ended:
             state.done, state.lost = True, reason
-            self._last_failure = reason
+            self._last_failure = Reading(Judgment.Status.ERROR, failure=reason, cause=cause)
             self._advance()
+
+    def refuse(self, state: CallState, declined: str, *, cause: str) -> None:
+        """Take a refusal that came in place of an answer."""
+        if not self.ended:
+            self._refuse(state, declined, cause)
+            self._advance()
+
+    def give_up(self, state: CallState) -> None:
+        """Take the last resort of a call."""
+        if self.ended or state.last_resort is None:
+            return
+        if state.call.optional:
+            state.done, state.unread = True, state.last_resort.failure
+            self._advance()
+        else:
+            self.end(state.last_resort)
 
     def _advance(self) -> None:
         if self.ended or not all(one.done for one in self.call_states):
             return
         if unanswered(self.call_states, self._answered):
-            self.end(Reading(Judgment.Status.ERROR, failure=self._last_failure))
+            self.end(self._last_failure or Reading(Judgment.Status.ERROR))
         else:
             self._resume([one.value for one in self.call_states])
 
@@ -178,28 +207,31 @@ class Case:
     def _read(self, state: CallState, stored: StoredAnswer) -> None:
         reply = stored.reply
         if declined := marked_refusal(reply):
-            self._refuse(state, stored, declined)
+            stored.refused = True
+            self._refuse(state, declined)
             return
         try:
             state.value = read_reply(state.call, reply)
         except UnparsedVerdict as error:
+            unread = replace(unparsed(reply, str(error)), token_mass=error.token_mass)
             if declined := worded_refusal(reply):
-                self._refuse(state, stored, declined)
+                stored.refused = True
+                self._refuse(state, declined)
             elif state.attempt + 1 < (state.call.attempts or MAX_SAMPLES):
                 state.attempt += 1
+                state.last_resort = unread if recurs(reply) else None
             elif state.call.optional:
                 state.done, state.unread = True, str(error)
             else:
-                self.end(replace(unparsed(reply, str(error)), token_mass=error.token_mass))
+                self.end(unread)
         else:
             state.done = True
 
-    def _refuse(self, state: CallState, stored: StoredAnswer, declined: str) -> None:
-        stored.refused = True
+    def _refuse(self, state: CallState, declined: str, cause: str = "") -> None:
         if state.call.optional:
-            state.done, state.declined = True, declined
+            state.done, state.declined, state.cause = True, declined, cause
         else:
-            self.end(Reading(Judgment.Status.REFUSED, failure=declined))
+            self.end(Reading(Judgment.Status.REFUSED, failure=declined, cause=cause))
 
     def _resume(self, values: list[Any] | None) -> None:
         try:
@@ -210,8 +242,7 @@ class Case:
             self.reading = parsed(stop.value)
         except UnparsedVerdict as error:
             # The missing answer might give a verdict: as an error, the cell will be asked again.
-            lost = Reading(Judgment.Status.ERROR, failure=self._last_failure) if self._last_failure else None
-            self.end(lost or most_declined(self.call_states) or unparsed(None, str(error)))
+            self.end(self._last_failure or most_declined(self.call_states) or unparsed(None, str(error)))
         else:
             self.call_states = [CallState(call) for call in calls]
             self.asked += len(calls)
@@ -219,11 +250,13 @@ class Case:
 
 def most_declined(call_states: Sequence[CallState]) -> Reading | None:
     """Return a refusal if the model declined at least half of a round's calls."""
-    declined = [state.declined for state in call_states if state.declined]
+    declined = [state for state in call_states if state.declined]
     if not declined or 2 * len(declined) < len(call_states):
         return None
     return Reading(
-        Judgment.Status.REFUSED, failure=f"{len(declined)} of {len(call_states)} samples declined: {declined[-1]}"
+        Judgment.Status.REFUSED,
+        failure=f"{len(declined)} of {len(call_states)} samples declined: {declined[-1].declined}",
+        cause=declined[-1].cause,
     )
 
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from judging.calls.cases import Case, StoredAnswer
+from judging.calls.failures import FailedCall
 from judging.calls.procedure_pool import ProcedurePool
 from judging.calls.requests import Request, Requests
 from judging.calls.results import read_reply
@@ -80,7 +81,7 @@ class DryPool(ProcedurePool):
         self.found.setdefault(request.key, measure_call(request.kind, request.body, guessed=guessed))
         self._guessing.update(case for case, _ in waiting)
         if (reply := filler_for(waiting[0][1].call, self.lengths)) is None:
-            return self.fail(request.key, "", rejected=True)  # the calls after it depend on a real answer
+            return self.fail(FailedCall(request.key, "", rejected=True))  # the calls after it depend on a real answer
         return self.answer(StoredAnswer(request.key, reply))
 
     def cached(self, requests: Sequence[Request]) -> Iterator[StoredAnswer]:

@@ -13,8 +13,9 @@ from contextlib import suppress
 from asgiref.sync import async_to_sync, sync_to_async
 
 from judging.calls.cases import StoredAnswer
+from judging.calls.failures import FailedCall
 from judging.calls.requests import Request
-from judging.calls.session import FailedCall, Session, StepResult
+from judging.calls.session import Session, StepResult
 from judging.calls.transport import Transport
 from judging.core.errors import CallFailed, StatusChanged
 from judging.endpoints.chat_answers import ChatAnswer

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from judging.calls.cases import CallState, Case, Cell, StoredAnswer
+from judging.calls.failures import FailedCall
 from judging.calls.presentations import prompt_version
 from judging.calls.requests import Request, Requests
 from judging.calls.results import MAX_SAMPLES, Reading
 from judging.calls.store import REPLY_FIELDS, PendingWrites, Result, cached_rows, stored_answers
+from judging.core.constants import FILTERED
 from judging.methods import AskingMethod, Reply, Setting
 from judging.models import Completion, Judgment
 
@@ -81,20 +83,22 @@ class ProcedurePool:
         _, waiting = self._asking.get(key, (None, []))
         return any(state.call.plain is not None for _, state in waiting)
 
-    def fail(self, key: str, reason: str, *, rejected: bool = False) -> list[Case]:
+    def fail(self, failed: FailedCall) -> list[Case]:
         """End the cells that wait for a failed call.
 
         Those whose rejected call had a JSON schema ask without it; those for which it is optional continue.
         """
-        _, waiting = self._asking.pop(key, (None, []))
+        _, waiting = self._asking.pop(failed.key, (None, []))
         for case, state in waiting:
             state.waiting = False
-            if rejected and state.call.plain is not None:
+            if failed.cause == FILTERED:
+                case.refuse(state, failed.reason, cause=FILTERED)
+            elif failed.rejected and state.call.plain is not None:
                 state.fall_back()
-            elif rejected and state.call.optional:
-                case.skip_call(state, reason)
+            elif failed.rejected and state.call.optional:
+                case.skip_call(state, failed.reason, failed.cause)
             elif not case.ended:
-                case.end(Reading(Judgment.Status.ERROR, failure=reason))
+                case.end(Reading(Judgment.Status.ERROR, failure=failed.reason, cause=failed.cause))
         return [case for case, _ in waiting]
 
     def advance(self, cases: Iterable[Case]) -> list[Request]:
@@ -112,6 +116,9 @@ class ProcedurePool:
             for case, state, request in asked:
                 if (stored := found.get(request.key)) is not None:
                     case.take(state, stored, paid=False)
+                    advanced[id(case)] = case
+                elif state.last_resort is not None:
+                    case.give_up(state)
                     advanced[id(case)] = case
                 elif self._wait_for(case, state, request):
                     wanted.append(request)

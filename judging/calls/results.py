@@ -19,8 +19,9 @@ LONGEST_ANSWER = 200_000  # characters
 class Reading:
     """How a cell ended. The outcome (of a judgment an `Outcome`, in screen order) is present for parsed cells only.
 
-    made : the record of a table that was made, in screen order, whatever the outcome
+    made       : the record of a table that was made, in screen order, whatever the outcome
     token_mass : see `Outcome`; of an unparsed cell, the mass that is too small
+    cause      : of a failed call that this is the result of
     """
 
     status: str
@@ -28,6 +29,7 @@ class Reading:
     failure: str = ""
     made: Mapping[str, Any] | None = None
     token_mass: float | None = None
+    cause: str = ""
 
 
 def parsed(outcome: Any) -> Reading:
@@ -49,6 +51,11 @@ def read_reply(call: Call, reply: Reply) -> Any:
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         # The answer is stored: any other error would stop the run each time that it is resumed.
         raise UnparsedVerdict(f"an answer of a form that can't be read ({type(error).__name__})") from error
+
+
+def recurs(reply: Reply) -> bool:
+    """Tell whether asking again would probably end the same way: the answer is cut off, or too long to be read."""
+    return reply.is_cut_off or len(reply.text) > LONGEST_ANSWER
 
 
 def unparsed(reply: Reply | None, reason: str) -> Reading:

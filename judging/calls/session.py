@@ -12,9 +12,11 @@ from decimal import Decimal
 
 from judging.calls.budget import CallSizes
 from judging.calls.cases import Case, StoredAnswer
+from judging.calls.failures import FailedCall, FailureRate
 from judging.calls.procedure_pool import ProcedurePool
 from judging.calls.requests import Request
 from judging.calls.store import PendingWrites
+from judging.core.constants import FILTERED
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import OnProgress, Progress
@@ -23,21 +25,6 @@ from judging.jobs.stopping import StopFlag
 MIN_START, MAX_START = 16, 512  # cases started at a time: few, so that workers finish together
 MAX_START_TO_ASK = 64  # cases that need calls; answers wait while they are prepared
 MAX_OPEN = 2048  # cases in memory: thousands may wait for one shared answer
-
-
-@dataclass(frozen=True)
-class FailedCall:
-    """A call without an answer, after all retries.
-
-    rejected : the endpoint rejects this request, but may accept others
-    charged  : unusable answer that has to be paid; `again`: the request may be sent again
-    """
-
-    key: str
-    reason: str
-    rejected: bool = False
-    charged: StoredAnswer | None = None
-    again: bool = False
 
 
 @dataclass
@@ -80,6 +67,7 @@ class Session(ABC):
         self.progress = progress
         self.on_progress = on_progress
         self.exhausted = False
+        self.failure_rate = FailureRate()
         self._start_size = MIN_START
         self._next_heartbeat = 0.0
 
@@ -127,17 +115,18 @@ class Session(ABC):
                 if request and answer.again:
                     result.follow_up.append(request)
                     continue
-                if not (answer.rejected and self.pool.falls_back(answer.key)):
+                if not (answer.rejected and answer.cause != FILTERED and self.pool.falls_back(answer.key)):
                     result.halt = self.note_failure(answer) or result.halt
-                advanced += self.pool.fail(answer.key, answer.reason, rejected=answer.rejected)
+                advanced += self.pool.fail(answer)
             else:
                 result.stored.append(answer.key)
+                self.failure_rate.note_answer()
                 advanced += self.pool.answer(answer)
         return advanced
 
     def note_failure(self, failed: FailedCall) -> Exception | None:
-        """Return why the work can't continue after a failed call; by default it can."""
-        return None
+        """Return why the work can't continue after a failed call, if it can't."""
+        return self.failure_rate.note_failure(failed)
 
     def release_cases(self) -> None:
         """Release the open cases for other workers: this one's share of calls is 0."""

@@ -31,7 +31,7 @@ READING = ("status", "verdict", "p_b", "score_a", "score_b", "token_mass", "rati
 RESULT = (
     *(*READING, "calls", "cached"),
     *USAGE_FIELDS,
-    *("prompt_version", "parser_version", "judged_at", "worker"),
+    *("cause", "prompt_version", "parser_version", "judged_at", "worker"),
 )
 
 
@@ -166,7 +166,7 @@ def result_row(result: Result, stamp: Stamp, now: datetime) -> list[Any]:
     """Return the values of a result, in the order of `RESULT`."""
     return [
         *(*result_values(result), result.calls, result.cached, *usage_row(result.usage)),
-        *(result.prompt_version, stamp.parser_version, now, None),
+        *(result.reading.cause, result.prompt_version, stamp.parser_version, now, None),
     ]
 
 

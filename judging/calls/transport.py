@@ -2,8 +2,10 @@
 
 from judging.calls.budget import Budget, CallSizes
 from judging.calls.cases import StoredAnswer, Usage
+from judging.calls.failures import FailedCall
 from judging.calls.requests import Request
-from judging.calls.session import FailedCall, Session
+from judging.calls.session import Session
+from judging.core.constants import NO_ANSWER
 from judging.core.errors import AccessDenied, CallFailed, CapReached, RejectedCall, RunStopped
 from judging.core.pricing import billed_cost, cost_of, money
 from judging.endpoints.chat_answers import ChatAnswer
@@ -64,7 +66,8 @@ class Transport:
             return None
         rejected = isinstance(error, RejectedCall) and error.request_only
         again = not isinstance(error, RejectedCall)
-        return FailedCall(request.key, reason_of(error, request), rejected, charged, again)
+        cause = error.cause if isinstance(error, RejectedCall) else NO_ANSWER
+        return FailedCall(request.key, reason_of(error, request), rejected, charged, again, cause, error.kind)
 
     def cap_reached(self) -> CapReached:
         """Return the error for a cap that allows no further call."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.core.errors import AnnotationError
+from judging.core.constants import REJECTED
 
 
 class JudgingError(AnnotationError):
@@ -92,11 +93,15 @@ class RejectedCall(CallFailed):
     """The endpoint rejects this request for good.
 
     request_only : other requests may be accepted; false where none can be, as for an unknown model
+    cause        : of `FINAL_CAUSES` where it is the request's length or a content filter
     """
 
-    def __init__(self, reason: str, *, kind: str = "no answer", request_only: bool = True) -> None:
+    def __init__(
+        self, reason: str, *, kind: str = "no answer", request_only: bool = True, cause: str = REJECTED
+    ) -> None:
         super().__init__(reason, kind=kind)
         self.request_only = request_only
+        self.cause = cause
 
 
 class AccessDenied(CallFailed):

@@ -22,8 +22,8 @@ OTHER = {
     "judging.GenerationRun": "study name endpoint base_url model template template_version system_prompt samples "
     "temperature top_p params seed keep_refusals settings_key calls cached prompt_tokens completion_tokens cost currency "
     "longest cut left_out left_out_count message created_at counted_until heartbeat_at executor ended_at software_version",
-    "judging.JudgeRun": "study judge batch pair_filter filter_key questions tables_as status way in_flight max_cost message "
-    "created_at started_at finished_at software_version",
+    "judging.JudgeRun": "study judge batch pair_filter filter_key questions tables_as status way batch_size in_flight max_cost "
+    "message created_at started_at finished_at software_version",
     "judging.JudgeAudit": "study judge kind question dataset pairs seed changes wave settings_key model calls cached prompt_tokens "
     "completion_tokens cost currency message found created_at counted_until heartbeat_at executor ended_at software_version",
     "judging.AuditAnswer": "audit pair change order side text status verdict p_b rationale failure prompt_version parser_version "
@@ -36,8 +36,8 @@ OTHER = {
     "judging.Completion": "cache_key base_url request sample kind text finish_reason response prompt_tokens "
     "completion_tokens cost latency_ms created_at",
     "judging.Judgment_completions": "judgment completion",
-    "judging.Judgment": "run pair order repeat negated question status verdict p_b score_a score_b token_mass rationale failure calls cached "
-    "prompt_tokens completion_tokens cost worker prompt_version parser_version judged_at",
+    "judging.Judgment": "run pair order repeat negated question status verdict p_b score_a score_b token_mass rationale failure cause calls "
+    "cached prompt_tokens completion_tokens cost worker prompt_version parser_version judged_at",
     "judging.RationaleMark": "judgment sound",
     "judging.TableMaking": "judgment table record",
     "judging.AspectSet": "group task version aspects made_by created_at",

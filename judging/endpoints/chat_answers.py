@@ -6,32 +6,18 @@ a body with status 200 or within a choice (OpenRouter), as plain text (Ollama) o
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
+from judging.core.errors import CallFailed, RejectedCall, TransientFailure
+from judging.endpoints.failures import ErrorDetails, details_of, failure_of, status_of
 from judging.endpoints.reported_usage import read_usage
+from judging.endpoints.waits import wait_of
 
-TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
-DENIED_STATUSES = frozenset({401, 402, 403})
-REQUEST_STATUSES = frozenset({400, 413, 415, 422, 451})  # this request is at fault: another one may be accepted
 TEXT_PARTS = frozenset({"text", "output_text"})
 UNUSABLE = "unusable"  # finish reason of stored responses that were charged for and hold no answer
-FILTERED = re.compile(r"content (?:filter|policy|management)|moderation|responsible ai|flagged")
-# An error without an HTTP status is classified by its code, type or message, in this order.
-ERROR_WORDS = (
-    (402, re.compile(r"insufficient (?:quota|credit|balance|funds)|billing|payment required|out of credits")),
-    (401, re.compile(r"api key|unauthori[sz]ed|authenticat|permission|access denied|forbidden")),
-    (429, re.compile(r"rate limit|too many requests|throttl|quota exceeded")),
-    (400, FILTERED),
-    (503, re.compile(r"overloaded|unavailable|timed? ?out|internal|server error|try again|capacity")),
-    (404, re.compile(r"not found|does not exist|no such|unknown model|invalid model")),
-    (400, re.compile(r"invalid|bad request|unsupported|not support|context length|too long|unprocessable")),
-)
-CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 Scrub = Callable[[str], str]
 
 
@@ -127,51 +113,20 @@ def error_in(body: Mapping[str, Any]) -> CallFailed | None:
         error = body
     if not error:
         return None
-    details = error if isinstance(error, dict) else {"message": error}
-    message = details.get("message") or json.dumps(details, ensure_ascii=False)
-    hints = [details.get("code"), details.get("type"), message]
-    status = next((found for hint in hints if (found := status_of_hint(hint)) is not None), None)
+    details = details_of(error)
+    status = status_of(details)
     label = "an error" if status is None else f"HTTP {status}"
-    code = f" ({details['code']})" if details.get("code") not in (None, "", status, str(status)) else ""
-    reason = f"{label} in the body of an answer: {one_line(str(message), 300)}{code[:80]}"
-    filtered = any(is_filtered(str(hint)) for hint in hints)
-    return failure_of(500 if status is None else status, reason, kind=label, filtered=filtered)
+    message = details.message or json.dumps(error, ensure_ascii=False)
+    code = error.get("code") if isinstance(error, dict) else None
+    shown = f" ({code})"[:80] if code not in (None, "", status, str(status)) else ""
+    reason = with_raw(f"{label} in the body of an answer: {one_line(message, 300)}{shown}", details)
+    status = 500 if status is None else status
+    return failure_of(status, reason, kind=label, error=details, wait=wait_of(status, {}, details))
 
 
-def status_of_hint(hint: object) -> int | None:
-    """Return the HTTP status that an error's code, type or message stands for, or `None`."""
-    if isinstance(hint, bool) or not isinstance(hint, int | str):
-        return None
-    if str(hint).isdecimal():
-        return int(hint) if len(str(hint)) == 3 and 400 <= int(hint) < 600 else None
-    return next((status for status, words in ERROR_WORDS if words.search(plain_words(hint))), None)
-
-
-def is_filtered(text: str) -> bool:
-    """Tell whether an error message is about a content filter."""
-    return bool(FILTERED.search(plain_words(text[:2000])))
-
-
-def plain_words(hint: object) -> str:
-    """Split a code such as `RateLimitError` or `rate_limit_exceeded` into lower-case words."""
-    return " ".join(re.findall(r"[a-z0-9]+", CAMEL.sub(" ", str(hint)).lower()))
-
-
-def failure_of(
-    status: int, reason: str, *, kind: str, retry_after: float | None = None, filtered: bool = False, out: bool = False
-) -> CallFailed:
-    """Return the failure for an HTTP status.
-
-    filtered : the error is about a content filter, which some endpoints report with status 403
-    out      : the account has no credit left, whatever the status
-    """
-    if filtered and status == 403:
-        return RejectedCall(reason, kind=kind)
-    if out or status in DENIED_STATUSES:
-        return AccessDenied(reason, kind=kind)
-    if status in TRANSIENT_STATUSES or status >= 500:
-        return TransientFailure(reason, retry_after=retry_after, throttled=status == 429, kind=kind)
-    return RejectedCall(reason, kind=kind, request_only=status in REQUEST_STATUSES)
+def with_raw(reason: str, error: ErrorDetails) -> str:
+    """Add what a provider behind the endpoint answered."""
+    return f"{reason}; the provider said: {one_line(error.raw, 300)}" if error.raw else reason
 
 
 def _answer(response: dict[str, Any], text: str, finish_reason: str, latency_ms: float | None) -> ChatAnswer:
@@ -186,9 +141,17 @@ def _charged(response: dict[str, Any], latency_ms: float | None) -> ChatAnswer |
     return answer if answer.prompt_tokens or answer.completion_tokens or answer.billed else None
 
 
-def not_a_completion(content: str) -> TransientFailure:
-    """Return the failure for a body that is no chat completion."""
+def not_a_completion(content: str) -> CallFailed:
+    """Return the failure for a body that is no chat completion; an event stream would come again."""
+    if content.lstrip().startswith(("data:", "event:")):
+        return a_stream()
     return TransientFailure(f"not a chat completion: {one_line(content, 200)}", kind="no completion")
+
+
+def a_stream() -> RejectedCall:
+    """Return the failure for an event stream: the endpoint streams all the same."""
+    reason = "the endpoint answers with an event stream, which was not asked for; the whole answer is lost, and costs"
+    return RejectedCall(reason, kind="a stream", request_only=False)
 
 
 def parse_json(content: str) -> Any:

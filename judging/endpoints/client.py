@@ -8,13 +8,10 @@ import asyncio
 import io
 import ipaddress
 import json
-import math
 import re
 import socket
 import time
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
 import aiohttp
@@ -31,21 +28,23 @@ from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import (
     ChatAnswer,
     Scrub,
-    failure_of,
-    is_filtered,
+    a_stream,
     one_line,
     parse_json,
     read_answer,
     scrub_json,
     storable,
+    with_raw,
 )
 from judging.endpoints.credentials import headers_of, key_of
+from judging.endpoints.failures import ErrorDetails, error_of, failure_of
 from judging.endpoints.hosts import check_addresses, split_url
+from judging.endpoints.waits import wait_of
 from judging.models import Endpoint
 
-DENIED_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 FILE_SECONDS = 600.0  # for a file of thousands of requests or answers
 MOST_ANSWER, MOST_FILE = 64 * 2**20, 1024 * 2**20  # bytes, unpacked: an endpoint may answer without an end
+EVENT_STREAM = "text/event-stream"
 UPLOAD_NAME = "requests.jsonl"
 IDLE_SECONDS = 5.0  # of a connection that is kept: many servers close theirs soon after
 PROVIDER_ID = re.compile(r"\w[\w.:-]{0,199}", re.ASCII)
@@ -83,7 +82,7 @@ class OpenAIClient:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.timeout = endpoint.timeout_seconds
-        self.base_url = endpoint.base_url.rstrip("/")
+        self.base_url, _, self.query = endpoint.base_url.partition("?")
         self.host = split_url(endpoint.base_url).hostname or ""
         key = key_of(endpoint)
         headers, secrets = headers_of(endpoint)
@@ -100,9 +99,12 @@ class OpenAIClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def complete(self, body: Mapping[str, Any]) -> ChatAnswer:
-        """Send the body unchanged, and return the first choice."""
+        """Send the body, and return the first choice.
+
+        Some proxies stream unless they are told not to. The cache keys are those of the body without that.
+        """
         started = time.monotonic()
-        content = await self._send("POST", self._chat_url, body)
+        content = await self._send("POST", self._chat_url, {**body, "stream": False})
         return read_answer(content, latency_ms=(time.monotonic() - started) * 1000, scrub=self.scrubber(content))
 
     async def embeddings(self, body: Mapping[str, Any]) -> Any:
@@ -144,7 +146,8 @@ class OpenAIClient:
         return data if isinstance(data, list) else []
 
     def _url(self, path: str) -> URL:
-        return URL(self.base_url + path)
+        """Return the address of a path; it has the query of the base URL, such as Azure's `api-version`."""
+        return URL(self.base_url.rstrip("/") + path).update_query(self.query)
 
     async def _send(
         self, method: str, url: URL, body: Mapping[str, Any] | None = None, *, data: Any = None, seconds: float = 0.0
@@ -164,6 +167,8 @@ class OpenAIClient:
             raise self.connection_failure(error, seconds) from None
         if response.status >= 300:
             raise self.status_failure(response.status, content, response.headers)
+        if response.content_type == EVENT_STREAM:
+            raise a_stream()
         return content
 
     def _connections(self) -> aiohttp.ClientSession:
@@ -210,18 +215,20 @@ class OpenAIClient:
 
     def status_failure(self, status: int, content: str, headers: Mapping[str, str]) -> CallFailed:
         """Return the failure for an HTTP error status."""
-        text, kind = self.scrub(content), f"HTTP {status}"
+        kind = f"HTTP {status}"
         if status < 400:
             reason = f"HTTP {status}: the endpoint redirects elsewhere, which is not followed"
             return RejectedCall(reason, kind=kind, request_only=False)
-        return failure_of(
-            status,
-            f"HTTP {status}: {one_line(text, 300)}".rstrip(": "),
-            kind=kind,
-            retry_after=retry_after(headers),
-            filtered=is_filtered(text),
-            out=error_code(content) in DENIED_CODES,
-        )
+        error = self.error_in(content)
+        reason = with_raw(f"HTTP {status}: {one_line(self.scrub(content), 300)}".rstrip(": "), error)
+        return failure_of(status, reason, kind=kind, error=error, wait=wait_of(status, headers, error))
+
+    def error_in(self, content: str) -> ErrorDetails:
+        """Return the error in the body of an HTTP error."""
+        try:
+            return error_of(self._read(content))
+        except RejectedCall:  # not JSON
+            return ErrorDetails(message=self.scrub(content))
 
 
 async def read_bounded(body: aiohttp.StreamReader, most: int) -> str:
@@ -291,27 +298,3 @@ def checked_provider_id(name: object) -> str:
 def compact_json(body: Any) -> str:
     """Serialise a request's body."""
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def error_code(content: str) -> str:
-    """Return the code in the body of an error; empty without one."""
-    try:
-        body = parse_json(content)
-    except (ValueError, RecursionError):
-        return ""
-    error = body.get("error", body) if isinstance(body, dict) else None
-    return str(error.get("code")) if isinstance(error, dict) else ""
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Parse Retry-After, in seconds or as a date; `None` if it is missing or invalid."""
-    value = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            at = parsedate_to_datetime(value)
-        except ValueError:
-            return None
-        seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return None if math.isnan(seconds) else max(0.0, seconds)  # "nan" is a number too

@@ -5,9 +5,10 @@ import re
 import socket
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from judging.core.errors import EndpointRefused
+from judging.endpoints.credentials import SECRET_NAME, SECRET_VALUE
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], list[Address]]
@@ -92,7 +93,7 @@ def plain(host: str) -> str:
 def split_url(base_url: str) -> SplitResult:
     """Split and validate a base URL.
 
-    Raises: EndpointRefused for anything but http(s)://host[:port][/path]
+    Raises: EndpointRefused for anything but http(s)://host[:port][/path][?query], and for a secret in the query
     """
     try:
         parts = urlsplit(base_url)
@@ -104,9 +105,13 @@ def split_url(base_url: str) -> SplitResult:
             "the base URL holds a user name or password; name the environment variable that holds the key instead"
         )
     if parts.scheme not in ("http", "https") or not has_host:
-        raise EndpointRefused(f"the base URL must be http(s)://host[:port][/path], got {base_url}")
-    if parts.query or parts.fragment or any(character.isspace() or character == "\\" for character in base_url):
-        raise EndpointRefused(f"the base URL must hold no query, fragment, space or backslash, got {base_url}")
+        raise EndpointRefused(f"the base URL must be http(s)://host[:port][/path][?query], got {base_url}")
+    if any(SECRET_NAME.search(name) or SECRET_VALUE.match(value) for name, value in parse_qsl(parts.query)):
+        raise EndpointRefused(
+            "the base URL's query looks like it holds a key; name the environment variable that holds the key instead"
+        )
+    if parts.fragment or any(character.isspace() or character == "\\" for character in base_url):
+        raise EndpointRefused(f"the base URL must hold no fragment, space or backslash, got {base_url}")
     if not NETLOC.fullmatch(parts.netloc):
         raise EndpointRefused(
             "the base URL's host must be a name in ASCII (xn--… for others), an IPv4 address or an IPv6 address in "

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 
 from django.db import transaction
-from django.db.models import Model, Q, Sum
+from django.db.models import Count, Model, Q, QuerySet, Sum
 from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 
+from annotation.core.counting import number_of
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.task_queue import QueuedTask
 from annotation.core.version import VERSION
@@ -231,10 +232,28 @@ def leave(worker: RunWorker, *, status: str, message: str = "", only_if_last: bo
 
 
 def finish(run: JudgeRun, worker: RunWorker) -> bool:
-    """Mark a run done unless cells are open; locks the run, since `start_run` may be adding cells."""
+    """End a run unless cells are open; locks the run, since `start_run` may be adding cells.
+
+    It is done, or has failed if it got nothing but errors; one that grows on demand may get others yet.
+    """
     with transaction.atomic():
         JudgeRun.objects.select_for_update().get(pk=run.pk)
-        if run.judgments.of_every_question().filter(status=Judgment.Status.PENDING).exists():
+        cells = run.judgments.of_every_question().order_by()
+        if cells.filter(status=Judgment.Status.PENDING).exists():
             return False
-        leave(worker, status=JudgeRun.Status.DONE)
+        may_grow = run.pair_filter.get("on_demand", False)
+        has_answers = may_grow or cells.exclude(status=Judgment.Status.ERROR).exists()
+        message = "" if has_answers else most_frequent_error(cells)
+        leave(worker, status=JudgeRun.Status.FAILED if message else JudgeRun.Status.DONE, message=message)
     return True
+
+
+def most_frequent_error(cells: QuerySet[Judgment]) -> str:
+    """Say why cells that are all errors got no answer; empty without cells."""
+    row = cells.values_list("failure").annotate(count=Count("pk")).order_by("-count", "failure").first()
+    if row is None:
+        return ""
+    failure, count = row
+    number = cells.count()
+    share = "" if count == number else f", {count} of them for this reason"
+    return f"no question got an answer ({number_of(number, 'error')}{share}): {failure}"

@@ -143,6 +143,9 @@ class JudgeRun(models.Model):
     )
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     way = models.CharField(max_length=10, choices=Way.choices, default=Way.CALLS)
+    batch_size = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Most requests in a provider's batch; empty: as many as it takes."
+    )
     in_flight = models.PositiveIntegerField(default=8)
     max_cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True, help_text="Hard cap.")
     message = models.TextField(blank=True, help_text="Why it stopped.")
@@ -212,6 +215,7 @@ class ProviderBatch(models.Model):
         IN_PROGRESS = "in_progress", _("In progress")
         COLLECTED = "collected", _("Collected")
         FAILED = "failed", _("Failed")
+        QUEUE_FULL = "queue_full", _("Over the queue limit")
 
     run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="provider_batches")
     input_file = models.CharField(max_length=200, blank=True, help_text="The provider's name for the uploaded file.")
@@ -279,6 +283,12 @@ class Judgment(models.Model):
         REFUSED = "refused", _("Refused")
         ERROR = "error", _("Error")
 
+    class Cause(models.TextChoices):
+        TOO_LONG = "length", _("Too long for the model")
+        FILTERED = "filter", _("Stopped by a content filter")
+        REJECTED = "rejected", _("Rejected by the endpoint")
+        NO_ANSWER = "no_answer", _("No answer")
+
     run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="judgments")
     pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="judgments")
     order = models.CharField(max_length=2, choices=Order.choices)
@@ -301,6 +311,14 @@ class Judgment(models.Model):
     )
     rationale = models.TextField(blank=True)
     failure = models.TextField(blank=True, help_text="Why there is no verdict.")
+    cause = models.CharField(
+        max_length=10,
+        choices=Cause.choices,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of a call without an answer; of an open presentation: of an earlier one.",
+    )
     calls = models.PositiveIntegerField(default=0, help_text="Answers used for this cell, new or from the cache.")
     cached = models.PositiveIntegerField(default=0, help_text="How many of these came from the cache.")
     prompt_tokens = models.PositiveIntegerField(null=True, help_text="Of the calls made for this cell.")

@@ -1,23 +1,30 @@
 """The JSONL files of a provider's Batch API: requests and answers, one per line. No network."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from judging.calls.requests import Request
 from judging.core.errors import CallFailed, TransientFailure
-from judging.endpoints.chat_answers import ChatAnswer, Scrub, failure_of, one_line, read_answer, scrub_json
+from judging.endpoints.chat_answers import ChatAnswer, Scrub, one_line, read_answer, scrub_json
+from judging.endpoints.failures import error_of, failure_of, plain_words
 
 MOST_REQUESTS = 10_000  # in one file
 MOST_BYTES = 90_000_000
+QUEUE_LIMIT = re.compile(r"token limit exceeded|enqueued tokens?|batch queue|too many (?:enqueued|queued|batch)")
 Lines = dict[str, ChatAnswer | CallFailed]  # what came back, by the requests' cache keys
 
 
 @dataclass
 class RequestFile:
-    """A file of requests being filled."""
+    """A file of requests being filled.
 
+    most : requests in it, if that is less than any file may hold
+    """
+
+    most: int = 0
     keys: list[str] = field(default_factory=list)
     lines: list[bytes] = field(default_factory=list)
     size: int = 0
@@ -25,7 +32,7 @@ class RequestFile:
     @property
     def is_full(self) -> bool:
         """Tell whether the file has reached its limits."""
-        return len(self.keys) >= MOST_REQUESTS or self.size >= MOST_BYTES
+        return len(self.keys) >= min(self.most or MOST_REQUESTS, MOST_REQUESTS) or self.size >= MOST_BYTES
 
     def add(self, request: Request) -> None:
         """Add a request."""
@@ -63,17 +70,27 @@ def read_record(record: Mapping[str, Any]) -> ChatAnswer | CallFailed:
         if status == 200:
             return read_answer(json.dumps(body), scrub=None)
         reason = f"HTTP {status}: {one_line(json.dumps(body, ensure_ascii=False), 300)}"
-        raise failure_of(status if isinstance(status, int) else 500, reason, kind=f"HTTP {status}")
+        status = status if isinstance(status, int) else 500
+        raise failure_of(status, reason, kind=f"HTTP {status}", error=error_of(body))
     except CallFailed as failure:
         return failure
 
 
 def batch_errors(record: Mapping[str, Any]) -> str:
-    """Return the errors in a provider's record of a batch."""
+    """Return the errors in a provider's record of a batch, with their codes."""
     errors = record.get("errors")
     data = errors.get("data") if isinstance(errors, dict) else None
-    messages = [str(one.get("message") or one.get("code")) for one in data or [] if isinstance(one, dict)]
+    messages = [
+        ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
+        for error in data or []
+        if isinstance(error, dict)
+    ]
     return "; ".join(messages)[:500] or "it gives no reason"
+
+
+def is_over_queue_limit(message: str) -> bool:
+    """Tell whether an error says that too much is queued at the provider."""
+    return bool(QUEUE_LIMIT.search(plain_words(message)))
 
 
 def outcome_line(status: str, keys: Sequence[str], lines: Lines) -> str:

@@ -4,18 +4,20 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from judging.core.errors import CallFailed, JudgingError, RejectedCall, RunStopped, TransientFailure
 from judging.endpoints.client import OpenAIClient, id_in
 from judging.endpoints.client_factory import checked
+from judging.endpoints.retrying import RetryPolicy
 from judging.jobs import leases
 from judging.models import Endpoint, JudgeRun, ProviderBatch
-from judging.runs.batch_files import Lines, RequestFile, batch_errors, outcome_line, read_lines
+from judging.runs.batch_files import Lines, RequestFile, batch_errors, is_over_queue_limit, outcome_line, read_lines
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -30,16 +32,51 @@ class BatchProvider:
     """One worker's access to the batches of a run.
 
     send_heartbeat : called every few seconds while the provider is asked; may raise StatusChanged
+    is_full        : the provider did not take a batch, for too much is queued, since this was reset
     """
 
     def __init__(self, run: JudgeRun, endpoint: Endpoint, send_heartbeat: Callable[[], Any]) -> None:
         self.run = run
         self.endpoint = endpoint
         self.send_heartbeat = send_heartbeat
+        self.is_full = False
 
     def open_batches(self) -> QuerySet[ProviderBatch]:
         """Return the run's batches that are not known to be finished."""
         return self.run.provider_batches.filter(status__in=OPEN)
+
+    def most_requests(self) -> int:
+        """Return how many requests the next file may hold; 0: as many as any.
+
+        A batch over the queue limit, while none of this endpoint was queued, is submitted again in halves.
+        Raises: RunStopped if not even one request is taken.
+        """
+        sizes = [self.run.batch_size] if self.run.batch_size else []
+        for batch in self.run.provider_batches.filter(status=ProviderBatch.Status.QUEUE_FULL):
+            if not self.queued_at(batch.ended_at).exists():
+                sizes.append(batch.requests // 2)
+                if not sizes[-1]:
+                    raise RunStopped(f"the provider's queue takes no batch, not even of one request: {batch.message}")
+        return min(sizes, default=0)
+
+    def queued_at(self, at: datetime | None) -> QuerySet[ProviderBatch]:
+        """Return the batches at this endpoint, of any run, that were queued at a time; `None`: now."""
+        queued = ProviderBatch.objects.filter(run__judge__endpoint=self.endpoint).exclude(provider_id="")
+        queued = queued.exclude(status__in=[ProviderBatch.Status.QUEUE_FULL, ProviderBatch.Status.FAILED])
+        if at is None:
+            return queued.filter(ended_at=None)
+        return queued.filter(Q(ended_at=None) | Q(ended_at__gt=at), created_at__lte=at)
+
+    def goes_one_by_one(self) -> bool:
+        """Tell whether a batch waits until no other of the run is queued: the provider's limit was reached before."""
+        return self.run.provider_batches.filter(status=ProviderBatch.Status.QUEUE_FULL).exists()
+
+    def note_full(self, batch: ProviderBatch, message: str) -> None:
+        """Note that the provider did not take a batch, for too much is queued; its requests are open again."""
+        self.is_full = True
+        batch.keys = []
+        batch.save(update_fields=["keys"])
+        end(batch, ProviderBatch.Status.QUEUE_FULL, message)
 
     def submit(self, file: RequestFile) -> None:
         """Upload a file and create a batch from it. The row is stored first, so that another worker can recover it.
@@ -70,6 +107,9 @@ class BatchProvider:
         try:
             batch.provider_id = self.call(make)
         except CallFailed as error:
+            if is_over_queue_limit(str(error)):
+                self.note_full(batch, str(error))
+                return
             if not isinstance(error, TransientFailure):  # else the row stays: the batch may exist after all
                 end(batch, ProviderBatch.Status.FAILED, str(error))
             raise not_taken(error) from None
@@ -98,8 +138,12 @@ class BatchProvider:
                 if not isinstance(record, dict) or record.get("status") not in FINISHED:
                     continue
                 if record["status"] == "failed":
-                    end(batch, ProviderBatch.Status.FAILED, batch_errors(record))
-                    raise RunStopped(f"the provider did not take the batch: {batch.message}")
+                    message = batch_errors(record)
+                    if is_over_queue_limit(message):
+                        self.note_full(batch, message)
+                        continue
+                    end(batch, ProviderBatch.Status.FAILED, message)
+                    raise RunStopped(f"the provider did not take the batch: {message}")
                 lines |= self.fetch(batch, record)
             except RejectedCall as error:
                 end(batch, ProviderBatch.Status.FAILED, str(error))
@@ -150,6 +194,8 @@ async def with_retries(client: OpenAIClient, about: Callable[[OpenAIClient], Awa
         try:
             return await about(client)
         except TransientFailure as failure:
+            if failure.retry_after is not None and failure.retry_after > RetryPolicy.longest_retry_after:
+                raise
             await asyncio.sleep(failure.retry_after or PAUSE_SECONDS * 2 ** (tried - 1))
     return await about(client)
 

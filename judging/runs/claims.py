@@ -36,19 +36,26 @@ def claim(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
         JudgeRun.objects.select_for_update().get(pk=run.pk)  # in turn: the questions of one call go to one worker
     if not leases.lock_worker(worker.pk):
         return []
+    ids = next_free(run, limit)
+    if ids:
+        Judgment.objects.of_every_question().filter(pk__in=ids).update(worker=worker)
+    return ids
+
+
+def next_free(run: JudgeRun, limit: int) -> list[int]:
+    """Return and lock the next free cells: those that failed before come last."""
     free = free_cells(run).order_by("pk")
     if connection.features.has_select_for_update_skip_locked:
         free = free.select_for_update(skip_locked=True)
-    taken = list(free.values_list("pk", flat=True)[:limit])
-    if taken:
-        Judgment.objects.of_every_question().filter(pk__in=taken).update(worker=worker)
-    return taken
+    ids = list(free.filter(cause="").values_list("pk", flat=True)[:limit])
+    return ids + list(free.exclude(cause="").values_list("pk", flat=True)[: limit - len(ids)])
 
 
 def load(run: JudgeRun, ids: Sequence[int]) -> list[Cell]:
-    """Load cells of a run in the order of their primary keys."""
-    questions = _questions(run)
-    rows = list(Judgment.objects.of_every_question().filter(pk__in=ids).order_by("pk").values_list(*FIELDS))
+    """Load cells of a run in the order of these primary keys."""
+    questions, order_of = _questions(run), {pk: position for position, pk in enumerate(ids)}
+    rows = list(Judgment.objects.of_every_question().filter(pk__in=ids).order_by().values_list(*FIELDS))
+    rows.sort(key=lambda row: order_of[row[0]])
     paid = paid_for(row[0] for row in rows if row[8:11] != (None, None, None))
     tables = tables_shown(run.judge, (row[1] for row in rows))
     cells = []

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from annotation.models import Batch, Pair, Study
 from annotation.questions.questions import Question
@@ -27,6 +27,7 @@ from judging.calls.dry_run import (
 from judging.calls.made_tables import tables_shown
 from judging.calls.presentations import PAIR_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests, setting_of
+from judging.core.constants import FINAL_CAUSES
 from judging.core.errors import BadSettings
 from judging.core.pricing import cost_of, total_cost
 from judging.methods import AskingMethod, Presentation, find_method
@@ -188,8 +189,9 @@ def cost_of_kinds(judge: Judge, kinds: Sequence[CallKindEstimate], *, batch: boo
 
 
 def settled_cells(run: JudgeRun) -> QuerySet[Judgment]:
-    """Return a run's cells that will not be asked again; those that ended in an error will."""
-    return run.judgments.of_every_question().exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
+    """Return a run's cells that will not be asked again; those that ended in an error will, unless it is final."""
+    cells = run.judgments.of_every_question().exclude(status=Judgment.Status.PENDING)
+    return cells.exclude(~Q(cause__in=FINAL_CAUSES), status=Judgment.Status.ERROR)
 
 
 def sample_of_cells(

@@ -82,7 +82,8 @@ def work(job: Job, when_stopped: str, make_client: MakeClient) -> ExecutionResul
     """Fill cells until done or stopped, leave the run, and return how it ended."""
     try:
         if fill_cells(job, make_client):
-            return ExecutionResult(JudgeRun.Status.DONE, "", job.progress)
+            job.run.refresh_from_db(fields=["status", "message"])
+            return ExecutionResult(job.run.status, job.run.message, job.progress)
     except StatusChanged:  # stopped from elsewhere
         leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
         job.run.refresh_from_db(fields=["status", "message"])

@@ -31,6 +31,7 @@ from judging.core.fields import (
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, Baseline, find_method, method_names
 from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
+from judging.runs.batch_files import MOST_REQUESTS
 from judging.runs.judges import check_fit
 from judging.runs.method_groups import RECOMMENDED, method_choices
 from judging.runs.pair_filters import PairFilter
@@ -284,7 +285,14 @@ class RunForm(PairsForm):
         label=_("Way of asking"),
         help_text=_("A Batch API answers within a day, at a lower price; only where the endpoint offers one."),
     )
-    field_order = ("judge", "batch", "off_hits", "way")
+    batch_size = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_REQUESTS,
+        label=_("Most requests in a provider's batch"),
+        help_text=_("For accounts with a small queue. Empty: as many as the provider takes, or as before."),
+    )
+    field_order = ("judge", "batch", "off_hits", "way", "batch_size")
 
     def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -298,7 +306,7 @@ class RunForm(PairsForm):
                 label=_("Questions"),
                 help_text=_("Each is asked in a call of its own; all in one by a judge with the option together."),
             )
-            self.order_fields(("judge", "questions", "batch", "way"))
+            self.order_fields(("judge", "questions", "batch", "way", "batch_size"))
 
     def clean(self) -> dict[str, Any]:
         """Turn the keys of the questions into numbers; where one is asked only, it is that one."""

@@ -6,7 +6,7 @@ is marked collected once a pass has stored its answers; after a crash the next w
 one worker at a time works on a run in this way.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,8 +18,9 @@ from django.utils.translation import gettext as _
 
 from judging.calls.budget import Budget, longest_allowed
 from judging.calls.cases import Case, StoredAnswer
+from judging.calls.failures import FailedCall
 from judging.calls.requests import Request, cache_key
-from judging.calls.session import FailedCall, StepResult
+from judging.calls.session import StepResult
 from judging.calls.transport import Transport
 from judging.core.errors import CallFailed, RejectedCall, RunBusy, RunStopped, StatusChanged, TransientFailure
 from judging.core.pricing import cost_of
@@ -30,7 +31,7 @@ from judging.methods import AskingMethod
 from judging.models import Completion, Endpoint, Judgment, ProviderBatch
 from judging.runs.batch_files import Lines, RequestFile
 from judging.runs.batch_provider import BatchProvider, end
-from judging.runs.claims import free_cells, load
+from judging.runs.claims import free_cells, load, next_free
 from judging.runs.worker_loop import RunWorkerSession
 
 CELLS = 500  # started at a time
@@ -53,7 +54,7 @@ class PassSession(RunWorkerSession):
     """One worker's cells, claimed at once and started again in every pass."""
 
     max_start_to_ask = CELLS
-    _last = 0  # primary key of the cell that was started last
+    _next: deque[int]  # primary keys of the cells to start in this pass
 
     @transaction.atomic
     def claim_cells(self) -> None:
@@ -66,25 +67,27 @@ class PassSession(RunWorkerSession):
             raise RunBusy(_("another process is working on this run"))
         if not leases.lock_worker(self.job.worker.pk):
             return
-        free = free_cells(self.run).order_by("pk")
+        free = free_cells(self.run).order_by()
         if self.job.cells_left is not None:
-            free = free.filter(pk__in=list(free.values_list("pk", flat=True)[: self.job.cells_left]))
+            free = free.filter(pk__in=next_free(self.run, self.job.cells_left))
             self.job.cells_left = 0
-        free.order_by().update(worker=self.job.worker)
+        free.update(worker=self.job.worker)
 
     def open_cells(self) -> QuerySet[Judgment]:
         """Return the claimed cells that are open."""
         return self.run.judgments.of_every_question().filter(status=Judgment.Status.PENDING, worker=self.job.worker)
 
     def begin_pass(self) -> None:
-        """Start with the first cell."""
-        self._last, self.exhausted = 0, False
+        """Start with the first cell; those that failed before come last."""
+        self._next, self.exhausted = (
+            deque(self.open_cells().order_by("cause", "pk").values_list("pk", flat=True)),
+            False,
+        )
 
     def start_cases(self, limit: int) -> list[Case]:
         """Start the procedures of the next claimed cells."""
-        ids = list(self.open_cells().filter(pk__gt=self._last).order_by("pk").values_list("pk", flat=True)[:limit])
-        self.exhausted = len(ids) < limit
-        self._last = ids[-1] if ids else self._last
+        ids = [self._next.popleft() for _cell in range(min(limit, len(self._next)))]
+        self.exhausted = not self._next
         return self.pool.start(load(self.run, ids)) if ids else []
 
 
@@ -103,6 +106,7 @@ class BatchWork(Transport):
         self.owes = False  # batches of earlier passes are open, whose cost is not known
         self.tried: Counter[str] = Counter()
         self.is_short = False  # the cap held a request back in this pass
+        self.has_room = True  # the provider's queue may take a file in this pass
         self.has_lost_lease = False
 
     def work(self) -> None:
@@ -118,13 +122,19 @@ class BatchWork(Transport):
             self.run_pass(finished)
             if not self.session.open_cells().exists():
                 return
-            if not self.provider.open_batches().exists():
+            if not self.provider.open_batches().exists() and self.has_room and not self.provider.is_full:
                 self.raise_stalled()
             finished = self.poll()
-            if not finished and not self.job.wait_for_batches:
-                raise BatchPending(None if self.job.cells_left is None else self.session.open_cells().count())
-            while not finished and not self.is_over:
+            while not finished and self.must_wait() and not self.is_over:
+                if not self.job.wait_for_batches:
+                    raise BatchPending(None if self.job.cells_left is None else self.session.open_cells().count())
                 finished = self.wait()
+
+    def must_wait(self) -> bool:
+        """Tell whether a batch has to finish first: one of the run, or of another run that fills the queue."""
+        if self.provider.open_batches().exists():
+            return True
+        return (self.provider.is_full or not self.has_room) and self.provider.queued_at(None).exists()
 
     @property
     def is_over(self) -> bool:
@@ -174,35 +184,44 @@ class BatchWork(Transport):
         """
         self.note_batches(besides=finished)
         self.budget, self.is_short = Budget(self.budget.endpoint, self.sizes, batch=True), False
+        queued = self.provider.queued_at(None).exclude(pk__in=[batch.pk for batch in finished])
+        self.provider.is_full, self.has_room = False, not (queued.exists() and self.provider.goes_one_by_one())
         self.session.begin_pass()
         self.step(send_heartbeat=True)
-        file = RequestFile()
+        file = RequestFile(self.provider.most_requests())
         while not self.session.exhausted and not self.is_over:
             missing = self.advance()
             if missing and self.job.run.max_cost is not None:
                 self.step(send_heartbeat=True)  # counts the answers that were just stored
             for request in missing:
-                if self.error is None and self.is_affordable(request):
+                if self.error is None and self.has_room and self.is_affordable(request):
                     file.add(request)
                     self.open_keys.add(request.key)
-            if file.is_full:
-                self.provider.submit(file)
-                file = RequestFile()
+                    if file.is_full:
+                        self.submit(file)
+                        file = RequestFile(file.most)
         if self.is_over:
             return  # unused answers are collected again
         if file.keys and self.error is None:
-            self.provider.submit(file)
+            self.submit(file)
         for batch in finished:
             end(batch, ProviderBatch.Status.COLLECTED, batch.message)
         if self.error is not None:
             raise self.error
+
+    def submit(self, file: RequestFile) -> None:
+        """Submit a file, and no further one in this pass where the provider's queue has been full."""
+        self.provider.submit(file)
+        self.has_room = not self.provider.goes_one_by_one()
 
     def note_batches(self, *, besides: list[ProviderBatch]) -> None:
         """Note which requests are in open batches, and how often each was submitted."""
         others = list(self.provider.open_batches().exclude(pk__in=[batch.pk for batch in besides]))
         self.owes = bool(others)
         self.open_keys = {key for batch in others for key in batch.keys}
-        handed_in = self.job.run.provider_batches.exclude(status=ProviderBatch.Status.FAILED)
+        handed_in = self.job.run.provider_batches.exclude(
+            status__in=[ProviderBatch.Status.FAILED, ProviderBatch.Status.QUEUE_FULL]
+        )
         self.tried = Counter(key for keys in handed_in.values_list("keys", flat=True) for key in keys)
 
     def advance(self) -> list[Request]:

@@ -19,6 +19,7 @@ from judging.methods import AskingMethod, Setting, find_method
 from judging.models import JudgeRun, Judgment
 from judging.runs.reparse import replayed
 from judging.runs.services import lock_run, open_failed
+from judging.runs.tasks import enqueue_run
 
 UNPARSED, PENDING = Judgment.Status.UNPARSED, Judgment.Status.PENDING
 
@@ -41,7 +42,7 @@ def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by
 
     unparsed : unparsed ones with a call that never got an answer. If every call was answered, asking again would find
                the same answers in the cache; these stay as they are.
-    errors   : those that ended in an error
+    errors   : those that ended in an error, and those whose request a content filter stopped
 
     Their cost so far stays counted. Raises: RunBusy for a run that is active or has open presentations; BadSettings if
     its judge asks no endpoint, or its cost can't be capped.
@@ -54,12 +55,24 @@ def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by
     with transaction.atomic():
         run = lock_run(run)
         _check(run)
-        opened = Reopened(_open(run, lost), open_failed(run) if errors else 0)
+        opened = Reopened(_open(run, lost), open_failed(run, final=True) if errors else 0)
         if opened.total:
             run.status, run.message, run.finished_at = JudgeRun.Status.QUEUED, "", None
             run.save(update_fields=["status", "message", "finished_at"])
             changes = {"judge": run.judge.name, "run": run.pk, "unparsed": opened.unparsed, "errors": opened.errors}
             log(study=run.study, kind=Event.Kind.REOPENED, batch=run.batch, by=by, changes=changes)
+    return opened
+
+
+@transaction.atomic
+def queue_retry(*, run: JudgeRun, by: User | None = None) -> Reopened:
+    """Reopen a finished run's errors and filtered presentations, and queue it for a worker.
+
+    Raises: as `retry_run`
+    """
+    opened = retry_run(run=run, errors=True, by=by)
+    if opened.total:
+        transaction.on_commit(lambda: enqueue_run(run.pk))
     return opened
 
 

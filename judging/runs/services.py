@@ -16,11 +16,13 @@ from judging.calls.presentations import IDENTITY_FIELDS, identity_of, orders_for
 from judging.calls.requests import setting_of
 from judging.core.bulk_sql import insert_rows
 from judging.core.checks import check_in_flight
+from judging.core.constants import FINAL_CAUSES, NO_ANSWER
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.methods import find_method
 from judging.models import Judge, JudgeRun, Judgment, ProviderBatch
+from judging.runs.batch_files import MOST_REQUESTS
 from judging.runs.juries import seat_jury
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter, filter_of
 from judging.runs.tasks import enqueue_run
@@ -30,6 +32,7 @@ NEW_CELL_VALUES = {
     "status": Judgment.Status.PENDING.value,
     "rationale": "",
     "failure": "",
+    "cause": "",
     "calls": 0,
     "cached": 0,
     "prompt_version": "",
@@ -51,20 +54,24 @@ def start_run(
     in_flight: int | None = None,
     max_cost: Decimal | None = None,
     way: str | None = None,
+    batch_size: int | None = None,
     tables_as: str = "",
 ) -> JudgeRun:
     """Return the run of a judge on a study or a batch, with an open cell for every presentation to be made.
 
     only      : a part of these pairs; each filter has a run of its own, and all share answers
     questions : those of the study that it answers, by number; each choice of questions has a run of its own
+    batch_size : the most requests in a provider's batch
     tables_as : the variant under which comparison tables that it makes are published; empty: as before
 
-    Starting again adds cells for new pairs and opens those that ended in an error; nothing else is asked twice. Calls in
-    flight, the cap on costs and the way keep their values unless given.
+    Starting again adds cells for new pairs and opens errors that are not final; nothing else is asked twice. Calls in
+    flight, the cap on costs, the way and the size of batches keep their values unless given.
     Raises: BadSettings if there is nothing to judge, the judge can't judge it, or its cost can't be capped; UnknownName
     if the filter names something unknown.
     """
     check_in_flight(in_flight)
+    if batch_size is not None and not 1 <= batch_size <= MOST_REQUESTS:
+        raise BadSettings(f"a provider's batch holds 1 to {MOST_REQUESTS:,} requests, got {batch_size}")
     answered = stored_questions(study, questions)
     check(study, judge, answered)
     if judge.is_jury:
@@ -73,6 +80,7 @@ def start_run(
     run.in_flight = in_flight or run.in_flight
     run.max_cost = run.max_cost if max_cost is None else max_cost
     run.way = way or run.way
+    run.batch_size = batch_size or run.batch_size
     if run.way == JudgeRun.Way.BATCH and judge.table_endpoint:
         raise BadSettings(f"judge {judge} asks two endpoints: a provider's batch goes to one; choose way calls")
     run.tables_as = tables_as or run.tables_as
@@ -83,7 +91,7 @@ def start_run(
     if not leases.has_live_worker(run):  # otherwise its workers fill the new cells as well
         open_failed(run)
         run.status, run.message = JudgeRun.Status.QUEUED, ""
-    run.save(update_fields=["status", "message", "in_flight", "max_cost", "way", "tables_as"])
+    run.save(update_fields=["status", "message", "in_flight", "max_cost", "way", "batch_size", "tables_as"])
     return run
 
 
@@ -113,7 +121,7 @@ def resume_run(*, run: JudgeRun) -> JudgeRun:
 
 
 def run_again(*, run: JudgeRun) -> JudgeRun:
-    """Start a run again with the same settings, for new pairs and for cells that ended in an error."""
+    """Start a run again with the same settings, for new pairs and for errors that are not final."""
     only = filter_of(run.pair_filter)
     return queue_run(study=run.study, judge=run.judge, batch=run.batch, only=only, questions=run.questions)
 
@@ -198,12 +206,18 @@ def check(study: Study, judge: Judge, questions: Iterable[int] = ONLY_MAIN) -> N
         method.check(task_for(judge, study.task_kind, number), setting)
 
 
-def open_failed(run: JudgeRun) -> int:
-    """Open the cells that ended in an error, which keep the answers they paid for; returns how many."""
-    failed = run.judgments.of_every_question().filter(status=Judgment.Status.ERROR)
-    count = failed.update(
-        status=Judgment.Status.PENDING, failure="", calls=F("calls") - F("cached"), cached=0, judged_at=None
-    )
+def open_failed(run: JudgeRun, *, final: bool = False) -> int:
+    """Open the cells that ended in an error, which keep the answers they paid for; returns how many.
+
+    final : also those whose request was rejected for its length, or by a content filter, which are refused
+    """
+    cells = run.judgments.of_every_question()
+    failed = cells.filter(status=Judgment.Status.ERROR)
+    failed = failed if final else failed.exclude(cause__in=FINAL_CAUSES)
+    opened = {"status": Judgment.Status.PENDING, "failure": "", "cause": NO_ANSWER, "judged_at": None}
+    count = failed.update(**opened, calls=F("calls") - F("cached"), cached=0)
+    if final:
+        count += cells.filter(status=Judgment.Status.REFUSED, cause__in=FINAL_CAUSES).update(**opened)
     run.provider_batches.filter(status=ProviderBatch.Status.COLLECTED).update(
         keys=[]
     )  # resets the attempts counted in batches

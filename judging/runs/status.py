@@ -11,7 +11,7 @@ from annotation.models import Study
 from judging.core.drift_warnings import drift_warning
 from judging.models import JudgeRun, Judgment
 from judging.outcomes.judgments import jury_answers
-from judging.runs.usage import CallKindUsage, RunUsage, calls_by_kind, usage_of
+from judging.runs.usage import CallKindUsage, RunUsage, calls_by_kind, failures_by_cause, usage_of
 
 Status = Judgment.Status
 FIRST_WON = Q(order="ab", verdict=-1) | Q(order="ba", verdict=1)
@@ -118,6 +118,7 @@ def together(counts: Iterable[Counts]) -> Counts:
 def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
     """Return outcomes and usage of some runs of one endpoint for JSON; unknown costs and tokens are `None`.
 
+    failures      : presentations without an answer, by cause
     cost          : of all calls; `None` if one has no known price: `cost_known` is the known part
     calls_by_kind : answers behind the runs, each counted once, cached ones included
     """
@@ -133,6 +134,7 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
         "warnings": list(filter(None, map(drift_warning, runs))),
         **_outcomes(by_question, counts, runs[0].study),
         **tokens_and_money(usage, counts.parsed),
+        "failures": [asdict(cause) for cause in failures_by_cause(*runs)],
         "calls_by_kind": [kind_as_dict(kind) for run in runs for kind in calls_by_kind(run)],
     }
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models import Case, Count, F, Min, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Left, StrIndex
 
 from annotation.models import Study
+from judging.core.constants import FINAL_CAUSES, NO_ANSWER
 from judging.models import Completion, JudgeRun, Judgment
 
 RATE_SECONDS = 60
@@ -117,6 +118,29 @@ def calls_by_kind(run: JudgeRun) -> list[CallKindUsage]:
     )
     return [
         CallKindUsage(*row) for row in counted.values_list("kind", "answers", "sent", "written", "paid", "unpriced")
+    ]
+
+
+@dataclass(frozen=True)
+class CauseCount:
+    """The presentations of some runs that failed for one cause; `is_final`: only a retry asks them again."""
+
+    cause: str
+    label: str
+    count: int
+    example: str
+    is_final: bool
+
+
+def failures_by_cause(*runs: JudgeRun) -> list[CauseCount]:
+    """Count the presentations of some runs without an answer by cause, most frequent first."""
+    labels = dict(Judgment.Cause.choices)
+    error, refused = Q(status=Judgment.Status.ERROR), Q(status=Judgment.Status.REFUSED)
+    failed = Judgment.objects.of_every_question().filter(error | refused & ~Q(cause=""), run__in=runs).order_by()
+    rows = failed.values_list("cause").annotate(count=Count("pk"), example=Min("failure")).order_by("-count", "cause")
+    return [
+        CauseCount(cause, str(labels[cause or NO_ANSWER]), count, example, cause in FINAL_CAUSES)
+        for cause, count, example in rows
     ]
 
 

@@ -36,9 +36,10 @@ from judging.runs.forms import JudgeForm, JudgmentFilterForm, JuryForm, RunForm
 from judging.runs.judges import add_judge
 from judging.runs.juries import add_jury
 from judging.runs.method_groups import METHOD_GROUPS, OfferedMethod
+from judging.runs.reopening import queue_retry
 from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, run_again
 from judging.runs.status import count_runs, counts_of_run, pairs_without_source, together
-from judging.runs.usage import calls_by_kind, failures_by_kind, pace_of, usage_by_run, usage_of
+from judging.runs.usage import calls_by_kind, failures_by_cause, failures_by_kind, pace_of, usage_by_run, usage_of
 from judging.wordings.prompt_files import read_folder
 
 MOST_UNUSED = 50
@@ -153,7 +154,7 @@ def _method(offered: OfferedMethod) -> dict[str, Any]:
 EXAMPLES, A_PAGE = 5, 50
 FASTEST, SLOWEST = 2, 300  # seconds between two polls of a run's progress
 SHARE_OF_TIME = 20  # counting takes at most a twentieth of the server's time, however large the run is
-ACTIONS = {"pause": pause_run, "resume": resume_run, "cancel": cancel_run, "again": run_again}
+ACTIONS = {"pause": pause_run, "resume": resume_run, "cancel": cancel_run, "again": run_again, "retry": queue_retry}
 UNDER_WAY = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
 
 
@@ -186,13 +187,18 @@ def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     action = request.POST.get("action", "")
     if action not in ACTIONS:
         return TemplateResponse(
-            request, "error.html", {"message": _("A run can be paused, resumed, cancelled or run again.")}, status=422
+            request,
+            "error.html",
+            {"message": _("A run can be paused, resumed, cancelled, run again or retried.")},
+            status=422,
         )
-    ACTIONS[action](run=found)
+    by = {"by": request.user} if action == "retry" else {}
+    ACTIONS[action](run=found, **by)
     notices = {
         "pause": _("The run is paused: calls under way end, no new one begins."),
         "resume": _("The run continues as soon as a worker takes it."),
         "again": _("The run starts again as soon as a worker takes it up."),
+        "retry": _("A worker asks again what got no answer."),
         "cancel": _("The run is cancelled; what was answered is kept."),
     }
     messages.success(request, notices[action])
@@ -244,6 +250,7 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
         "spent": usage_of(found.judgments.of_every_question(), endpoint.currency if endpoint else ""),
         "pace": pace_of(found, pending=counts.pending, now=now) if active else None,
         "failures": failures_by_kind(found) if counts.errors else [],
+        "causes": failures_by_cause(found) if counts.errors or counts.refused else [],
         "workers": at_work,
         "in_flight": sum(worker.in_flight for worker in at_work),
         "limited": bool(longest_allowed(found.judge.params)),

@@ -9,8 +9,6 @@ from judging.calls.procedure_pool import JudgmentPool
 from judging.calls.requests import Requests, setting_of
 from judging.calls.session import Session
 from judging.calls.store import PendingWrites, stamp_of, write
-from judging.core.constants import FAILURES_IN_A_ROW
-from judging.core.errors import RunStopped
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import Job
@@ -37,7 +35,6 @@ class RunWorkerSession(Session):
             on_progress=job.on_progress,
         )
         self.stamp = stamp_of(job.run, method, setting, worker=job.worker.pk)
-        self._failures = 0
 
     def learn_sizes(self, sizes: CallSizes) -> None:
         """Learn from the stored answers of a capped run."""
@@ -77,21 +74,11 @@ class RunWorkerSession(Session):
         self.exhausted = len(ids) < limit or not limit
         return self.pool.start(load(self.run, ids)) if ids else []
 
-    def store(self, writes: PendingWrites) -> RunStopped | None:
-        """Store answers and verdicts; too many errors in a row stop the run."""
+    def store(self, writes: PendingWrites) -> None:
+        """Store answers and verdicts."""
         if not writes:
-            return None
+            return
         write(writes, self.stamp)
         self.job.report(
             (one.reading.status for one in writes.results), cached=sum(one.cached for one in writes.results)
         )
-        for result in writes.results:
-            if result.reading.status != Judgment.Status.ERROR:
-                self._failures = 0
-                continue
-            self._failures += 1
-            if self._failures >= FAILURES_IN_A_ROW:
-                return RunStopped(
-                    f"{self._failures} questions in a row got no answer, the last one: {result.reading.failure}"
-                )
-        return None

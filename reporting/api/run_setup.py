@@ -25,9 +25,11 @@ from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
 from judging.endpoints.services import find_endpoint
 from judging.models import Judge, JudgeRun
+from judging.runs.batch_files import MOST_REQUESTS
 from judging.runs.estimates import estimate
 from judging.runs.judges import MOST_REPEATS, add_judge
 from judging.runs.pair_filters import PairFilter
+from judging.runs.reopening import queue_retry
 from judging.runs.services import cancel_run, find_batch, pause_run, queue_run, resume_run, run_again
 from judging.runs.status import report_on
 from judging.wordings.prompt_files import VERSIONED
@@ -135,6 +137,10 @@ class JudgePairsSerializer(PairsSerializer):
 class NewRunSerializer(JudgePairsSerializer, AskingSerializer):
     """A run to be started."""
 
+    batch_size = serializers.IntegerField(
+        required=False, min_value=1, max_value=MOST_REQUESTS, help_text="Most requests in a provider's batch."
+    )
+
 
 class CallKindSerializer(serializers.Serializer[Any]):
     """Calls of one kind in an estimate."""
@@ -206,8 +212,16 @@ class RunSetup(GenericViewSet[Any]):
     @extend_schema(request=None, responses=_STEERED)
     @action(detail=True, methods=["post"])
     def again(self, request: Request, pk: str) -> Response:
-        """Start a run again with the same settings, for new pairs and for those that ended in an error."""
+        """Start a run again with the same settings, for new pairs and for errors that may pass now."""
         return Response(self._told(run_again(run=self.get_object()).pk))
+
+    @extend_schema(request=None, responses=_STEERED)
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, pk: str) -> Response:
+        """Ask a finished run's errors again, also requests that were too long or stopped by a filter."""
+        run = self.get_object()
+        queue_retry(run=run, by=request.user)
+        return Response(self._told(run.pk))
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
     @action(detail=True, pagination_class=None)

@@ -317,8 +317,8 @@ class JudgeRunSerializer(InStudySerializer):
     class Meta:
         model = JudgeRun
         fields = [
-            *("id", "study", "judge", "batch", "filter", "status", "way", "in_flight", "max_cost", "message"),
-            *("created_at", "started_at", "finished_at", "software_version", "workers", "questions"),
+            *("id", "study", "judge", "batch", "filter", "status", "way", "batch_size", "in_flight", "max_cost"),
+            *("message", "created_at", "started_at", "finished_at", "software_version", "workers", "questions"),
         ]
 
     def to_representation(self, run: JudgeRun) -> dict[str, Any]:
@@ -346,18 +346,8 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
         model = Judgment
         fields = [
             *("id", "study", "run", "judge", "pair", "order", "repeat", "negated", "status", "verdict", "p_b"),
-            *(
-                "score_a",
-                "score_b",
-                "token_mass",
-                "rationale",
-                "failure",
-                "calls",
-                "cached",
-                "prompt_tokens",
-                "completion_tokens",
-            ),
-            *("cost", "completions", "prompt_version", "parser_version", "judged_at", "question"),
+            *("score_a", "score_b", "token_mass", "rationale", "failure", "cause", "calls", "cached", "prompt_tokens"),
+            *("completion_tokens", "cost", "completions", "prompt_version", "parser_version", "judged_at", "question"),
         ]
 
     def to_representation(self, judgment: Judgment) -> dict[str, Any]:

@@ -91,10 +91,22 @@ def look(state: State, batch_id: str) -> dict[str, Any]:
     batch = find_batch(state, batch_id)
     if batch["status"] not in OVER:
         batch["looks"] += 1
+        if batch["status"] == "validating" and is_over_queue_limit(state, batch):
+            batch["status"] = "failed"
+            error = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached. Try again later."}
+            batch["errors"] = {"object": "list", "data": [error]}
+            return shown(batch)
         batch["status"] = "in_progress"
         if batch["looks"] > state.behaviour.batch_polls:
             finish(state, batch)
     return shown(batch)
+
+
+def is_over_queue_limit(state: State, batch: dict[str, Any]) -> bool:
+    """Tell whether too many requests are queued for a further batch."""
+    queued = [other for other in state.batches.values() if other["status"] == "in_progress"]
+    requests = sum(find_file(state, one["input_file_id"])["content"].count(b"\n") for one in [*queued, batch])
+    return 0 <= state.behaviour.batch_queue < requests
 
 
 def cancel(state: State, batch_id: str) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class Behaviour:
     batch_polls   : looks at a batch until it is done
     batch_expired : share of a batch's lines that were not done in time
     batch_broken  : a batch ends as `failed`
+    batch_queue   : a batch fails when more than so many requests are queued with it; negative: any number are taken
     keep          : how many of the last requests can be looked at
     """
 
@@ -90,6 +91,7 @@ class Behaviour:
     batch_polls: int = 1
     batch_expired: float = 0.0
     batch_broken: bool = False
+    batch_queue: int = -1
     keep: int = 100
 
     def trouble(self, rng: Random) -> str:

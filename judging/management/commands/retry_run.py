@@ -21,7 +21,9 @@ class Command(RunJudge):
     arguments = (
         argument("run", type=int, metavar="RUN", help="the run's number, as in its page's address"),
         argument("--unparsed", action="store_true", help="unparsed ones of which a question got no answer"),
-        argument("--errors", action="store_true", help="those that ended in an error"),
+        argument(
+            "--errors", action="store_true", help="those that ended in an error, or were stopped by a content filter"
+        ),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

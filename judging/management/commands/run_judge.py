@@ -21,10 +21,12 @@ from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stop
 from judging.management.commands._runs import PAIRS, QUESTIONS, max_cost, pairs_of, questions_of
 from judging.management.meter import Meter
 from judging.models import JudgeRun
+from judging.runs.batch_files import MOST_REQUESTS
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.judges import find_judge
 from judging.runs.services import start_run
 from judging.runs.status import Counts, counts_of_run, pairs_without_source, together
+from judging.runs.usage import failures_by_cause
 
 
 class Command(TandemCommand):
@@ -44,6 +46,12 @@ class Command(TandemCommand):
         argument(
             "--batch-api", action="store_true", help="through the provider's Batch API: slower, and mostly cheaper"
         ),
+        argument(
+            "--batch-size",
+            type=int,
+            metavar="N",
+            help=f"most requests in a provider's batch (default: {MOST_REQUESTS:,})",
+        ),
         max_cost("the run"),
         argument("--limit", type=int, metavar="N", help="fill so many cells this time"),
     )
@@ -60,6 +68,7 @@ class Command(TandemCommand):
             questions=questions_of(study, options),
             in_flight=options["in_flight"],
             max_cost=parse_money(options["max_cost"]),
+            batch_size=options["batch_size"],
             way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,
         )
         ended = self.work(run, limit)
@@ -84,9 +93,9 @@ class Command(TandemCommand):
     def conclude(self, run: JudgeRun, ended: ExecutionResult) -> None:
         """Say what stands in the way of the rest, and choose the exit status."""
         counts = together(counts_of_run(run).values())
-        resumes = f"{self.again[0].upper()}{self.again[1:]} resumes without repeating a call."
+        resumes = f"{self.again[0].upper()}{self.again[1:]} resumes, and repeats no answered call."
         if ended.signal:
-            self.stderr.write(f"stopped; {self.again} resumes without repeating a call")
+            self.stderr.write(f"stopped; {self.again} resumes, and repeats no answered call")
             sys.exit(STOPPED_BY_SIGNAL)
         if ended.as_asked:
             self.stderr.write(f"stopped after as many cells as were asked for; {counts.pending} are open")
@@ -94,12 +103,13 @@ class Command(TandemCommand):
             raise CommandError(f"{ended.message}\n{resumes}", returncode=STOPPED_ELSEWHERE)
         elif ended.status != JudgeRun.Status.DONE:
             raise CommandError(f"{ended.message}\n{resumes}")
-        if counts.errors:
-            reasons = run.judgments.of_every_question().filter(status="error").values_list("failure", flat=True)
-            self.stderr.write(f"{counts.errors} without an answer, for example: {reasons.first()}")
-            self.stderr.write(f"{self.again} asks these again")
-        if counts.errors and not counts.parsed:
-            raise CommandError("no question got an answer")
+        causes = failures_by_cause(run)
+        for cause in causes:
+            self.stderr.write(f"{cause.count} × {cause.label}, for example: {cause.example}")
+            retry = f"retry_run {run.pk} --errors" if cause.is_final else self.again
+            self.stderr.write(f"{retry} asks these again")
+        if counts.errors and counts.errors == counts.asked:
+            raise CommandError(f"no question got an answer: {causes[0].example}")
 
 
 def parse_money(given: object) -> Decimal | None:

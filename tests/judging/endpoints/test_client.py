@@ -54,7 +54,7 @@ def test_headers_are_sent_and_the_body_stays_as_it_is(standin: StandInProcess, m
     using(standin, complete, headers=headers)
     sent = last_headers(standin)
     assert (sent["x-team"], sent["x-route"]) == ("owls", SECRET)
-    assert standin.requests()[-1]["body"] == BODY
+    assert standin.requests()[-1]["body"] == {**BODY, "stream": False}
 
 
 def test_header_may_take_the_place_of_the_keys_own(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,3 +221,16 @@ def test_an_answer_without_an_end_is_not_read_to_it(standin: StandInProcess, mon
 def test_whether_an_answer_needs_scrubbing_is_never_missed(content: str, clean: bool) -> None:
     assert Secrets(["k/y"]).is_clean(content) is clean
     assert Secrets([]).is_clean('{"a": "nothing"}')
+
+
+@pytest.mark.parametrize(
+    ("base", "path"),
+    [
+        ("/openai/deployments/gpt-4o?api-version=2024-10-21", "/openai/deployments/gpt-4o/chat/completions"),
+        ("/v1/?api-version=2024-10-21", "/v1/chat/completions"),
+    ],
+)
+def test_query_of_the_base_url_is_sent_with_each_request(base: str, path: str) -> None:
+    client = OpenAIClient(Endpoint(name="e", base_url=f"https://models.example{base}", model="small"))
+    assert str(client._url("/chat/completions").relative()) == f"{path}?api-version=2024-10-21"
+    assert dict(client._url("/batches?limit=100").query) == {"limit": "100", "api-version": "2024-10-21"}

@@ -7,7 +7,7 @@ import pytest
 from analysis.types import Verdict
 from judging.calls import results
 from judging.calls.results import MAX_SAMPLES
-from judging.core.constants import FAILURES_IN_A_ROW
+from judging.core.constants import MOST_FAILURES
 from judging.core.errors import AccessDenied, RejectedCall, TransientFailure, UnparsedVerdict
 from judging.jobs.stopping import StopFlag
 from judging.methods import Outcome, Reply, find_method
@@ -17,6 +17,7 @@ from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+CUT_OFF = chat_completion("Comparison: A is", finish_reason="length")
 
 
 def counts() -> tuple[int, ...]:
@@ -180,11 +181,11 @@ def test_denied_access_stops_the_run_at_once_and_leaves_cells_open() -> None:
 
 @pytest.mark.any_engine
 def test_many_failures_in_a_row_stop_the_run() -> None:
-    client = ScriptedClient([RejectedCall("HTTP 404: no such model")] * 30)
+    client = ScriptedClient([RejectedCall("HTTP 404: no such model", request_only=False)] * 30)
     ended = judge_with(client, make_study(instances=15, k=2), make_judge(), in_flight=1)
     assert ended.status == "failed"
     assert "HTTP 404: no such model" in ended.message
-    assert counts()[-2:] == (FAILURES_IN_A_ROW, 30 - FAILURES_IN_A_ROW)
+    assert counts()[-2:] == (MOST_FAILURES, 30 - MOST_FAILURES)
 
 
 @pytest.mark.slow
@@ -305,6 +306,37 @@ def test_numbers_that_are_none_lose_no_answer() -> None:
     odd["choices"][0]["logprobs"] = {"content": [{"token": "A", "logprob": float("-inf"), "bytes": float("nan")}]}
     judge_with(ScriptedClient([odd]), study, judge)
     assert counts() == (1, 0, 0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        pytest.param(CUT_OFF, "cut off at the length", id="cut off"),
+        pytest.param("a" * (results.LONGEST_ANSWER + 1), "characters; at most", id="too long to be read"),
+    ],
+)
+@pytest.mark.any_engine
+def test_answer_that_would_end_the_same_way_is_asked_for_once(answer: str | dict[str, Any], reason: str) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    client = ScriptedClient([answer])
+    judge_with(client, study, judge)
+    judgment = Judgment.objects.of_every_question().get()
+    assert (len(client.bodies), judgment.status, judgment.calls) == (1, "unparsed", 1)
+    assert reason in judgment.failure
+
+
+@pytest.mark.any_engine
+def test_further_attempts_that_are_stored_still_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    with monkeypatch.context() as patched:
+        patched.setattr("judging.calls.cases.recurs", lambda reply: False)  # as before
+        judge_with(ScriptedClient([CUT_OFF, CUT_OFF, "Preferred: B"]), study, judge)
+    assert counts() == (0, 0, 1, 0, 0, 0, 0)
+    client = ScriptedClient()
+    judge_with(client, study, make_judge(name="twin", endpoint=judge.endpoint))
+    monkeypatch.setattr(type(find_method("direct")), "parser_version", "direct.2")
+    judge_with(client, study, judge)
+    assert (client.bodies, counts()) == ([], (0, 0, 2, 0, 0, 0, 0))
 
 
 @pytest.mark.any_engine

@@ -15,8 +15,10 @@ from django.db import connection
 from judging.core.errors import AccessDenied, BadSettings, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints import hosts, services
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
-from judging.endpoints.client import OpenAIClient, retry_after
+from judging.endpoints.client import OpenAIClient
+from judging.endpoints.failures import ErrorDetails
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
+from judging.endpoints.waits import wait_of
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, Endpoint, JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult, execute
@@ -65,7 +67,7 @@ def run_on(stand_in: StandIn, *, in_flight: int = 4, instances: int = 3, **judge
 def test_body_is_sent_as_it_is_and_the_answer_read() -> None:
     with StandIn(answer=lambda body: "Preferred: A") as stand_in:
         answer = ask(stand_in)
-    assert stand_in.bodies == [BODY]
+    assert stand_in.bodies == [{**BODY, "stream": False}]
     assert (answer.text, answer.finish_reason, answer.prompt_tokens) == ("Preferred: A", "stop", 11)
     assert answer.latency_ms is not None
 
@@ -89,6 +91,7 @@ def test_body_is_sent_as_it_is_and_the_answer_read() -> None:
         pytest.param(Reply(400, "too long"), RejectedCall, "HTTP 400: too long", id="400"),
         pytest.param(Reply(404, "no model"), RejectedCall, "HTTP 404: no model", id="404"),
         pytest.param(Reply(302, "", {"Location": "http://10.0.0.1/"}), RejectedCall, "not followed", id="redirect"),
+        pytest.param(Reply(200, "data: {}", {"Content-Type": "text/event-stream"}), RejectedCall, "stream", id="SSE"),
         pytest.param(Reply(401, "who"), AccessDenied, "HTTP 401: who", id="401"),
         pytest.param(Reply(403, "who"), AccessDenied, "HTTP 403: who", id="403"),
         pytest.param(
@@ -123,7 +126,7 @@ def test_endpoint_that_is_not_there_is_a_transient_failure() -> None:
     [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("soon", None), ("", None)],
 )
 def test_retry_after_is_read(value: str, seconds: float | None) -> None:
-    assert retry_after({"retry-after": value}) == seconds
+    assert wait_of(500, {"Retry-After": value}, ErrorDetails()) == seconds
 
 
 def test_retry_after_is_waited_for_and_other_pauses_double() -> None:

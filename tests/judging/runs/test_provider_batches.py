@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from judging.calls import session
-from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
+from judging.core.errors import AccessDenied, BadSettings, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.client import OpenAIClient
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, JudgeRun, Judgment, ProviderBatch, RunWorker
@@ -154,16 +154,16 @@ def test_lines_that_fail_are_handed_in_again_a_few_times(standin: StandInProcess
 def test_line_that_is_rejected_is_not_handed_in_again(standin: StandInProcess) -> None:
     standin.behave(rejects=["seed"])
     run = batch_run(standin, instances=1)
-    assert work(run).status == "done"
+    assert work(run).status == "failed"  # nothing but errors
     assert (outcomes()[0][0], handed_in(standin)) == ("error", 1)
 
 
-def test_many_lines_in_a_row_without_an_answer_stop_the_run(standin: StandInProcess) -> None:
+def test_run_of_nothing_but_rejected_lines_fails_with_the_reason_and_is_asked_again(standin: StandInProcess) -> None:
     standin.behave(rejects=["seed"])
     run = batch_run(standin, instances=6)
     ended = work(run)
     assert (ended.status, handed_in(standin)) == ("failed", 1)
-    assert "10 questions in a row got no answer, the last one: HTTP 400" in ended.message
+    assert "no question got an answer (12 errors): HTTP 400" in ended.message
     standin.behave(rejects=[])
     start_run(study=run.study, judge=run.judge)
     assert work(run).status == "done"
@@ -369,7 +369,7 @@ def test_batch_that_is_not_taken_stops_the_run_with_the_reason(standin: StandInP
     run = batch_run(standin, instances=1)
     ended = work(run)
     assert ended.status == "failed"
-    assert "the provider did not take the batch: the file can't be read" in ended.message
+    assert "the provider did not take the batch: invalid_file: the file can't be read" in ended.message
     standin.behave(batch_broken=False)
     start_run(study=run.study, judge=run.judge)
     assert work(run).status == "done"
@@ -558,3 +558,91 @@ def test_declined_sample_is_paid_for_once_and_its_table_is_left_out(standin: Sta
     assert found["error"] == 0
     parsed = Judgment.objects.of_every_question().filter(status="parsed")
     assert parsed.filter(completions__cache_key=None).exists()
+
+
+def sizes() -> list[tuple[str, int]]:
+    """Return the statuses and sizes of the run's batches, in their order."""
+    return list(ProviderBatch.objects.order_by("pk").values_list("status", "requests"))
+
+
+def test_size_of_batches_can_be_set(standin: StandInProcess) -> None:
+    run = batch_run(standin, instances=5)
+    start_run(study=run.study, judge=run.judge, batch_size=4)
+    assert work(run).status == "done"
+    assert sizes() == [("collected", 4), ("collected", 4), ("collected", 2)]
+    assert start_run(study=run.study, judge=run.judge).batch_size == 4
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_batch_over_the_queue_limit_is_split_and_its_parts_wait_for_each_other(
+    standin: StandInProcess, patient: bool
+) -> None:
+    standin.behave(batch_queue=4)
+    run = batch_run(standin, instances=5)
+    while (ended := work(run, wait_for_batches=patient)).batch_pending:
+        pass  # each time another process
+    assert ended.status == "done"
+    assert sizes() == [("queue_full", 10), ("queue_full", 5), *[("collected", 2)] * 5]
+    assert (standin.stats()["answered"], standin.stats()["repeated"]) == (10, 0)
+    assert count_judgments(run.judgments.of_every_question()).parsed == 10
+
+
+def test_batch_that_finds_the_queue_full_of_others_waits_as_it_is(standin: StandInProcess) -> None:
+    standin.behave(batch_queue=4)
+    run = batch_run(standin, instances=5)
+    start_run(study=run.study, judge=run.judge, batch_size=4)
+    assert work(run).status == "done"
+    assert sizes() == [
+        ("collected", 4),
+        *[("queue_full", number) for number in (4, 2)],
+        ("collected", 4),
+        ("collected", 2),
+    ]
+    assert (standin.stats()["answered"], standin.stats()["repeated"]) == (10, 0)
+
+
+def test_queue_that_takes_no_request_stops_the_run_with_the_reason(standin: StandInProcess) -> None:
+    standin.behave(batch_queue=0)
+    run = batch_run(standin)
+    ended = work(run)
+    assert (ended.status, [size for _, size in sizes()]) == ("failed", [6, 3, 1])
+    assert "token_limit_exceeded" in ended.message
+    assert set(outcomes()) == {("pending", None, 0, 0)}
+
+
+def test_batch_waits_for_those_of_other_runs_where_the_queue_was_full(standin: StandInProcess) -> None:
+    standin.behave(batch_queue=6, batch_polls=3)
+    first = batch_run(standin)
+    assert work(first, wait_for_batches=False).batch_pending
+    run = start_run(
+        study=first.study, judge=make_judge(name="june", endpoint=first.judge.endpoint, seed=8), way="batch"
+    )
+    for _look in range(3):
+        assert work(run, wait_for_batches=False).batch_pending
+    assert sizes() == [("in_progress", 6), ("queue_full", 6)]
+    assert ProviderBatch.objects.get(run=run).keys == []
+    while (ended := work(first, wait_for_batches=False)).batch_pending:
+        pass
+    assert (ended.status, work(run).status) == ("done", "done")
+    assert sizes() == [("collected", 6), ("queue_full", 6), ("collected", 6)]
+
+
+def test_queue_limit_that_is_told_at_once_is_the_same(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, full = OpenAIClient.create_batch, []
+
+    async def create_batch(self: Any, file: str, metadata: Any) -> Any:
+        if not full:
+            full.append(file)
+            raise RejectedCall("HTTP 400: Enqueued token limit reached")
+        return await real(self, file, metadata)
+
+    monkeypatch.setattr(OpenAIClient, "create_batch", create_batch)
+    run = batch_run(standin)
+    assert work(run).status == "done"
+    assert sizes() == [("queue_full", 6), ("collected", 3), ("collected", 3)]
+
+
+@pytest.mark.parametrize("size", [0, 10_001])
+def test_size_that_no_batch_can_have_is_refused(standin: StandInProcess, size: int) -> None:
+    with pytest.raises(BadSettings, match="1 to 10,000"):
+        start_run(study=make_study(), judge=make_judge(endpoint=make_endpoint(standin.base_url)), batch_size=size)

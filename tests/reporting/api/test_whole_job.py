@@ -86,6 +86,7 @@ def test_a_judge_is_added_estimated_and_run(researcher: Client) -> None:
     ]
     assert told == ["paused", "queued", "cancelled", "queued"]
     assert researcher.post(f"runs/{run.pk}/resume/").status_code == 409
+    assert researcher.post(f"runs/{run.pk}/retry/").status_code == 409  # it is queued
     progress = researcher.get(f"runs/{run.pk}/progress/").json()
     assert (progress["asked"], progress["pending"], progress["status"]) == (0, 4, ["queued"])
 
