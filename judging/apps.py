@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from annotation.importing.further_kinds import FURTHER
+from annotation.importing.further_kinds import AFTER_REMOVAL, FURTHER, LEVELS
 from annotation.separability.model_sources import register_module
 from annotation.study_pages.later_steps import LATER
 
@@ -20,4 +20,6 @@ class JudgingConfig(AppConfig):
         FURTHER.update(
             dict.fromkeys(("alpacaeval", "battles", "label-studio"), "judging.importing.elsewhere.import_upload")
         )
+        LEVELS.append("judging.importing.services.LEVELS")
+        AFTER_REMOVAL.append("judging.importing.services.drop_unused_judges")
         FURTHER["judgments"] = "judging.importing.services.import_upload"

@@ -1,32 +1,28 @@
 """Storing comparisons made elsewhere: their instances, and the votes of people."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from django.db import transaction
-
-from annotation.importing.content import StoredInstances, store_instances
+from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.comparisons import Comparison, instances_of
 from annotation.importing.rating_rows import RatingRow, default_batch
-from annotation.importing.ratings import StoredRatings, store_ratings
+from annotation.importing.ratings import StoredRatings, stage_ratings
+from annotation.importing.staging import Target
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
-from annotation.studies.services import ensure_study
 
 PairKey = tuple[str, frozenset[str], int]
 
 
-@transaction.atomic
-def store_comparisons(
-    *, comparisons: Sequence[Comparison], name: str, slug: str, **settings: Any
-) -> tuple[Study, StoredInstances, StoredRatings]:
-    """Store the instances of all comparisons and the ratings of people among them, whole or not at all.
+def stage_comparisons(
+    *, target: Target, comparisons: Sequence[Comparison], name: str
+) -> tuple[StoredInstances, StoredRatings]:
+    """Add the instances of all comparisons and the ratings of people among them to the target of an import.
 
     Raises: BadFile listing the bad lines.
     """
     instances = instances_of(comparisons, name)
-    study = ensure_study(slug=slug, **settings)
-    stored = store_instances(study=study, rows=instances, name=name)
+    study = target.study
+    stored = stage_instances(target=target, rows=instances, name=name)
     pairs = pairs_by_systems(study, {row.instance_id for row in instances})
     asks_tie_kind = study.questions[MAIN].tie_kinds
     rows = [
@@ -34,8 +30,8 @@ def store_comparisons(
         for one in comparisons
         if not one.by_judge and one.verdict is not None
     ]
-    ratings = store_ratings(study=study, rows=rows, name=name) if rows else StoredRatings(0, 0)
-    return study, stored, ratings
+    ratings = stage_ratings(target=target, rows=rows, name=name) if rows else StoredRatings(0, 0)
+    return stored, ratings
 
 
 def pairs_by_systems(study: Study, wanted: set[str]) -> dict[PairKey, Pair]:

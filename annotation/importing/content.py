@@ -23,6 +23,7 @@ from annotation.importing.formats.study_file import (
     InstanceRow,
 )
 from annotation.importing.notices import notices_of
+from annotation.importing.staging import Target
 from annotation.models import Generation, Instance, Matchup, Pair, Study, System
 
 _CHUNK = 500
@@ -59,12 +60,18 @@ class _Existing:
 
 @transaction.atomic
 def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> StoredInstances:
-    """Add all instances of a file to a study, or none.
+    """Add all instances of a file to a study in one transaction, or none; see `stage_instances`."""
+    Study._base_manager.select_for_update().get(pk=study.pk)
+    return stage_instances(target=Target(study, study, study), rows=rows, name=name)
+
+
+def stage_instances(*, target: Target, rows: Sequence[InstanceRow], name: str) -> StoredInstances:
+    """Add all instances of a file to the target of an import.
 
     A stored instance must be equal; it may get further systems.
     Raises: BadFile listing the rows that contradict stored ones.
     """
-    Study.objects.select_for_update().get(pk=study.pk)
+    study = target.study
     if bad := [BadLine(row.number, problem) for row in rows for problem in _invalid_names(row)]:
         raise BadFile(name, bad)
     known = _existing(study, rows)
@@ -78,13 +85,18 @@ def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> 
     extended = [row for row in there if _new_systems(row, known)]
     # StoredInstances systems may have new matchups.
     paired = [row for row in there if row.matchups is not None and not _new_systems(row, known)]
-    if fresh or extended or paired:
-        systems = ensure_systems(study, [system for row in fresh + extended for system in row.generations])
-        instances = {**known.instances, **_add_instances(study, fresh)}
-        _add_generations(fresh + extended, instances, systems, known)
-        _add_pairs(study, fresh + extended + paired, instances, systems)
+    systems = _ensure_systems(target, [system for row in fresh + extended for system in row.generations])
+    instances = {**known.instances, **_add_instances(target, fresh)}
+
+    def add_below(added: Sequence[InstanceRow], also_paired: Sequence[InstanceRow] = ()) -> None:
+        _add_generations(target, added, instances, systems, known)
+        _add_pairs(target, [*added, *also_paired], instances, systems)
+
+    add_below(fresh)
+    if target.is_apart:  # below instances that are seen already
+        target.later(lambda: add_below(extended, paired))
     else:
-        instances = known.instances
+        add_below(extended, paired)
     blank = sum(
         is_blank(text)
         for row in fresh + extended
@@ -112,15 +124,14 @@ def row_of(
     )
 
 
-def ensure_systems(study: Study, names: Iterable[str]) -> dict[str, System]:
+def _ensure_systems(target: Target, names: Iterable[str]) -> dict[str, System]:
     """Return the study's systems by name, with new ones added in this order."""
-    known = {system.name: system for system in study.systems.all()}
+    known = {system.name: system for system in target.study.systems.all()}
     fresh = [name for name in dict.fromkeys(names) if name not in known]
     start = max((system.position for system in known.values()), default=-1) + 1
-    made = System.objects.bulk_create(
-        System(study=study, name=name, position=start + offset) for offset, name in enumerate(fresh)
-    )
-    return known | {system.name: system for system in made}
+    created = [System(study=target.staged, name=name, position=start + offset) for offset, name in enumerate(fresh)]
+    target.create(created)
+    return known | {system.name: system for system in created}
 
 
 def orientations(study: Study) -> dict[frozenset[int], tuple[int, int]]:
@@ -212,46 +223,45 @@ def _same(stored: object, given: object) -> bool:
     return stored == given
 
 
-def _add_instances(study: Study, rows: Sequence[InstanceRow]) -> dict[str, Instance]:
-    last = study.instances.aggregate(last=Max("position"))["last"]
+def _add_instances(target: Target, rows: Sequence[InstanceRow]) -> dict[str, Instance]:
+    last = target.study.instances.aggregate(last=Max("position"))["last"]
     start = 0 if last is None else last + 1
-    made = Instance.objects.bulk_create(
-        (
-            Instance(
-                study=study,
-                instance_id=row.instance_id,
-                dataset=row.dataset,
-                source=row.source,
-                gold=row.gold,
-                metadata=row.metadata,
-                position=start + offset,
-            )
-            for offset, row in enumerate(rows)
-        ),
-        batch_size=_CHUNK,
-    )
-    return {instance.instance_id: instance for instance in made}
+    created = [
+        Instance(
+            study=target.staged,
+            instance_id=row.instance_id,
+            dataset=row.dataset,
+            source=row.source,
+            gold=row.gold,
+            metadata=row.metadata,
+            position=start + offset,
+        )
+        for offset, row in enumerate(rows)
+    ]
+    target.create(created)
+    return {instance.instance_id: instance for instance in created}
 
 
 def _add_generations(
-    rows: Sequence[InstanceRow], instances: dict[str, Instance], systems: dict[str, System], known: _Existing
+    target: Target,
+    rows: Sequence[InstanceRow],
+    instances: dict[str, Instance],
+    systems: dict[str, System],
+    known: _Existing,
 ) -> None:
-    Generation.objects.bulk_create(
-        (
-            Generation(instance=instances[row.instance_id], system=systems[system], index=index, text=text)
-            for row in rows
-            for system in _new_systems(row, known)
-            for index, text in enumerate(row.generations[system])
-        ),
-        batch_size=_CHUNK,
+    target.create(
+        Generation(instance=instances[row.instance_id], system=systems[system], index=index, text=text)
+        for row in rows
+        for system in _new_systems(row, known)
+        for index, text in enumerate(row.generations[system])
     )
 
 
 def _add_pairs(
-    study: Study, rows: Sequence[InstanceRow], instances: dict[str, Instance], systems: dict[str, System]
+    target: Target, rows: Sequence[InstanceRow], instances: dict[str, Instance], systems: dict[str, System]
 ) -> None:
     """Add the missing matchups of these instances, and their pairs: the j-th generation of A with the j-th of B."""
-    known_orders = orientations(study)
+    known_orders = orientations(target.study)
     for start in range(0, len(rows), _CHUNK):
         report(STORING, start, len(rows))
         chunk = rows[start : start + _CHUNK]
@@ -267,19 +277,17 @@ def _add_pairs(
             for a, b in _orders(row, present, systems, known_orders):
                 if (instance.pk, a, b) not in there:
                     matchups.append(Matchup(instance=instance, system_a_id=a, system_b_id=b))
-        Pair.objects.bulk_create(
-            (
-                Pair(matchup=matchup, index=index, generation_a=a, generation_b=b)
-                for matchup in Matchup.objects.bulk_create(matchups, batch_size=_CHUNK)
-                for index, (a, b) in enumerate(
-                    zip(
-                        generations[matchup.instance_id, matchup.system_a_id],
-                        generations[matchup.instance_id, matchup.system_b_id],
-                        strict=False,  # unequal counts: the smaller one is the number of pairs
-                    )
+        target.create(matchups)
+        target.create(
+            Pair(matchup=matchup, index=index, generation_a=a, generation_b=b)
+            for matchup in matchups
+            for index, (a, b) in enumerate(
+                zip(
+                    generations[matchup.instance_id, matchup.system_a_id],
+                    generations[matchup.instance_id, matchup.system_b_id],
+                    strict=False,  # unequal counts: the smaller one is the number of pairs
                 )
-            ),
-            batch_size=_CHUNK,
+            )
         )
 
 

@@ -3,17 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from django.db import transaction
-
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.importing.formats.raters_work import FlagRow, parse_flags
 from annotation.importing.rating_files import RatingPlaces, is_a_left
 from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import RatingWriter
+from annotation.importing.staging import Target, open_import
 from annotation.importing.vote_history import PairOf, Shown, shown_in
 from annotation.models import Annotator, Assignment, Batch, Flag, Slot, Study
-from annotation.studies.services import find_study, record_import
+from annotation.studies.services import record_import
 
 _CHUNK = 500
 NOT_SUBMITTED = "not submitted"
@@ -32,8 +31,8 @@ def import_flags(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int]
     """
     given, bad = parse_flags(data, name)
     lines.refuse(name, bad)
-    with transaction.atomic():
-        study = find_study(slug, lock=True)
+    with open_import(slug, rows=0) as target:
+        study = target.given
         placed = _placed(study, name, [row for row in given if row.purpose == Assignment.Purpose.RATING])
         flags = _Flags(study, name)
         added = flags.store([one for one in placed if not one[0].is_returned])
@@ -73,7 +72,7 @@ class _Flags:
 
     def __init__(self, study: Study, name: str) -> None:
         self.study, self.name = study, name
-        self.writer = RatingWriter(study, name, Annotator.Kind.IMPORTED)
+        self.writer = RatingWriter(Target(study, study, study), name, Annotator.Kind.IMPORTED)
         self.bad: list[BadLine] = []
 
     def store(self, placed: Placed) -> int:

@@ -3,20 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
-
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.names import trim
-from annotation.importing.content import StoredInstances, orientations, store_instances
+from annotation.importing.content import StoredInstances, orientations, stage_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.rating_rows import RatingRow, default_batch
-from annotation.importing.ratings import StoredRatings, store_ratings
+from annotation.importing.ratings import StoredRatings, stage_ratings
+from annotation.importing.staging import open_import
 from annotation.models import Instance, Pair, Study
 from annotation.models.studies import FirstReason
 from annotation.questions.questions import MAIN
-from annotation.studies.services import ensure_study, record_import
 
 
 def import_mturk(
@@ -41,21 +39,20 @@ def import_mturk(
     there = Study.objects.filter(slug=slug).first()
     asked = {"questions": there.questions} if there else {}
     rows = parse_mturk(data, name, columns=columns, bound=bound, **asked)
-    with transaction.atomic():  # after parsing, since SQLite writes block raters
-        study = ensure_study(slug=slug, **settings)
+    with open_import(slug, rows=sum(len(row.pairs) for row in rows), settings=settings) as target:
+        study = target.study
         _refuse_systems(study, name, system_1, system_2)
         ids = _instance_ids(study, dataset, rows)
         instances = list(
             {row.hit: _instance(row, ids[row.hit], dataset, system_1, system_2) for row in reversed(rows)}.values()
         )
         instances.sort(key=lambda row: row.number)
-        stored = store_instances(study=study, rows=instances, name=name)
+        stored = stage_instances(target=target, rows=instances, name=name)
         named = batch or default_batch(dataset, system_1, system_2)
         ratings = _ratings(rows, ids, _pairs(stored.instances), named, reasons=study.first_reason != FirstReason.OFF)
-        stored_ratings = store_ratings(study=study, rows=ratings, name=name)
+        stored_ratings = stage_ratings(target=target, rows=ratings, name=name)
         if stored.added or stored_ratings.added:
-            record_import(
-                study=study,
+            target.record(
                 kind="mturk",
                 name=name,
                 data=data,
@@ -64,7 +61,7 @@ def import_mturk(
                 system_1=system_1,
                 system_2=system_2,
             )
-        return study, stored, stored_ratings
+    return target.given, stored, stored_ratings
 
 
 def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> None:

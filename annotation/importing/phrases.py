@@ -33,6 +33,9 @@ NOTICES = (
 REFUSALS = (
     gettext_noop("%(name)s: the file is no longer there, or on another machine's disk; please send it again"),
     gettext_noop("%(name)s: this kind is sent as one ZIP archive"),
+    gettext_noop("%(name)s: raters of the study have changed meanwhile; import the file again"),
+    gettext_noop("the study has changed meanwhile; import the file again"),
+    gettext_noop("another import into this study is under way; try again when it is done"),
     gettext_noop("%(name)s is no ZIP archive that can be read: %(error)s"),
     gettext_noop("%(name)s is CSV: several files are read together as JSON Lines, JSON or Parquet alone"),
     gettext_noop("%(name)s is larger than %(most)s MB; split it"),

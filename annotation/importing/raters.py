@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from django.db import transaction
-
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.names import lookalike_lines
 from annotation.importing.formats.raters_work import ImportedRater, parse_raters
+from annotation.importing.staging import open_import
 from annotation.models import Annotator, Study
-from annotation.studies.services import find_study, record_import
+from annotation.studies.services import record_import
 
 _CHUNK = 500
 # Of a rater of whom a study knows no more than the ratings that were imported.
@@ -24,8 +23,8 @@ def import_raters(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
     Raises: BadFile listing the bad lines; UnknownStudy.
     """
     rows, bad = parse_raters(data, name)
-    with transaction.atomic():
-        study = find_study(slug, lock=True)
+    with open_import(slug, rows=0) as target:
+        study = target.given
         added, completed = _fresh(study, rows, bad)
         lines.refuse(name, bad[:MOST_BAD_LINES])
         Annotator.objects.bulk_create(added, batch_size=_CHUNK)

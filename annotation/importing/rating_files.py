@@ -4,19 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.db import transaction
-
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.names import trim
-from annotation.importing.content import StoredInstances, store_instances
+from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.ratings_file import LongRow, Place, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
 from annotation.importing.rating_rows import RatingRow, default_batch
-from annotation.importing.ratings import StoredRatings, store_ratings
+from annotation.importing.ratings import StoredRatings, stage_ratings
+from annotation.importing.staging import open_import
 from annotation.models import Annotator, ComparisonTable, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Question
-from annotation.studies.services import ensure_study, find_study, record_import
 
 
 def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False) -> tuple[Study, StoredRatings]:
@@ -32,14 +30,13 @@ def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False)
         rows = [
             row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}") for row in rows
         ]
-    with transaction.atomic():  # after parsing, since SQLite writes block raters
-        study = find_study(slug, lock=True)
-        resolved, unknown = RatingPlaces(study).resolve(rows)
+    with open_import(slug, rows=len(rows), is_separable=True) as target:
+        resolved, unknown = RatingPlaces(target.study).resolve(rows)
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
-        stored = store_ratings(study=study, rows=resolved, name=name, kind=kind, bad=[*bad, *unknown])
+        stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=[*bad, *unknown])
         if stored.added:
-            record_import(study=study, kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
-        return study, replace(stored, checks=len(given) - len(rows))
+            target.record(kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
+    return target.given, replace(stored, checks=len(given) - len(rows))
 
 
 def import_votes(
@@ -51,9 +48,9 @@ def import_votes(
     """
     dataset = trim(dataset)
     instances, votes = parse_votes(data, name, texts, texts_name, dataset=dataset)
-    with transaction.atomic():  # after parsing, since SQLite writes block raters
-        study = ensure_study(slug=slug, **settings)
-        stored = store_instances(study=study, rows=instances, name=texts_name)
+    with open_import(slug, rows=len(votes), settings=settings) as target:
+        study = target.study
+        stored = stage_instances(target=target, rows=instances, name=texts_name)
         related = Pair.objects.filter(
             matchup__instance__study=study, matchup__instance__dataset=dataset
         ).select_related("matchup__instance", "matchup__system_a", "matchup__system_b")
@@ -65,11 +62,11 @@ def import_votes(
             for pair in related
         }
         rows = [_vote(vote, pairs[vote.instance_id, frozenset((vote.left, vote.right))]) for vote in votes]
-        stored_ratings = store_ratings(study=study, rows=rows, name=name)
+        stored_ratings = stage_ratings(target=target, rows=rows, name=name)
         if stored.added or stored_ratings.added:
             counts = {"instances": stored.added, "ratings": stored_ratings.added}
-            record_import(study=study, kind="votes", name=name, data=data, counts=counts, dataset=dataset)
-        return study, stored, stored_ratings
+            target.record(kind="votes", name=name, data=data, counts=counts, dataset=dataset)
+    return target.given, stored, stored_ratings
 
 
 def _vote(vote: VoteRow, pair: Pair) -> RatingRow:

@@ -1,18 +1,19 @@
 """Storing ratings that were collected elsewhere, in imported batches with HITs, assignments and displays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from typing import Any
 
-from django.db import transaction
+from django.db.models import F, Max
 
 from annotation.core.database.aggregates import grouped
-from annotation.core.errors import BadFile, BadLine
+from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files.lines import refuse
 from annotation.core.tasks.progress import counted
 from annotation.importing.notices import notices_of_raters
 from annotation.importing.rating_rows import RatingRow, classify_rows
-from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot, Study
+from annotation.importing.staging import Target
+from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot
 
 
 @dataclass(frozen=True)
@@ -33,25 +34,23 @@ class StoredRatings:
         return {"added": self.added, "unchanged": self.unchanged}
 
 
-@transaction.atomic
-def store_ratings(
+def stage_ratings(
     *,
-    study: Study,
+    target: Target,
     rows: Sequence[RatingRow],
     name: str,
     kind: str = Annotator.Kind.IMPORTED,
     bad: Sequence[BadLine] = (),
 ) -> StoredRatings:
-    """Add all ratings to a study, or none; stored ones must be equal.
+    """Add all ratings to the target of an import; stored ones must be equal.
 
     bad : the file's bad lines so far, which are refused together with those of the rows
     Raises: BadFile listing rows that contradict each other or stored ones.
     """
-    Study.objects.select_for_update().get(pk=study.pk)
-    found = classify_rows(study, rows, kind)
+    found = classify_rows(target.study, rows, kind)
     refuse(name, [*bad, *found.bad])
     if found.fresh:
-        RatingWriter(study, name, kind).write(found.fresh)
+        RatingWriter(target, name, kind).write(found.fresh)
     answered = sum(row.verdict is not None for row in rows)
     added = sum(row.verdict is not None for row in found.fresh)
     notices = tuple(notices_of_raters(row.rater for row in found.fresh))
@@ -59,6 +58,7 @@ def store_ratings(
 
 
 _CHUNK = 500
+OTHER_MATCHUP = "HIT {hit!r} holds pairs of more than one matchup"
 
 HitNames = dict[tuple[str, str], Hit]  # (batch, HIT's name in the file) → HIT
 Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignment
@@ -67,8 +67,8 @@ Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignme
 class RatingWriter:
     """One import into one study."""
 
-    def __init__(self, study: Study, name: str, kind: str) -> None:
-        self.study = study
+    def __init__(self, target: Target, name: str, kind: str) -> None:
+        self.target = target
         self.name = name
         self.kind = kind
         self.bad: list[BadLine] = []
@@ -82,19 +82,20 @@ class RatingWriter:
         self._place_pairs(rows, hits)
         self._raise_errors()
         displays = self._displays(rows, placed, {hit.batch_id for hit in hits.values()})
-        ratings = (
+        self.target.create(
             _rating(row, row.verdict, displays[assignment.pk, row.pair.pk])
             for row, assignment in counted(zip(rows, placed, strict=True), len(rows))
             if row.verdict is not None  # shown but not answered
         )
-        while chunk := list(islice(ratings, _CHUNK)):  # `bulk_create` would first hold all of them in memory
-            Rating.objects.bulk_create(chunk)
 
     def assign(self, rows: Sequence[RatingRow]) -> tuple[list[Assignment], HitNames]:
         """Return the assignment of each row and the HITs; both are made if missing, without their pairs.
 
         Raises: BadFile listing rows that don't fit a batch or an assignment.
         """
+        if self.target.is_apart:
+            self._compare_with_stored(rows)
+            self._raise_errors()
         annotators = self._annotators(rows)
         hits = self._hits(rows)
         self._raise_errors()
@@ -109,13 +110,73 @@ class RatingWriter:
         if self.bad:
             raise BadFile(self.name, self.bad)
 
+    def _compare_with_stored(self, rows: Sequence[RatingRow]) -> None:
+        """Compare staged rows with the stored batches, HITs and assignments, which they will join."""
+        study = self.target.study
+        of_file = grouped((row.batch, row) for row in rows)
+        batches = {batch.name: batch for batch in study.batches.all() if batch.name in of_file}
+        for name, batch in batches.items():
+            self._check_batch(batch, of_file[name])
+        on_hits = Hit.objects.filter(batch__in=list(batches.values())).order_by()
+        matchups = {
+            (batch, hit): matchup
+            for batch, hit, matchup in on_hits.values_list("batch__name", "external_id", "matchup_id")
+        }
+        work = Assignment.objects.filter(hit__in=on_hits).only("excluded", "submitted_at")
+        named = work.annotate(batch=F("hit__batch__name"), name=F("hit__external_id"), rater=F("annotator__code"))
+        stored = {(item.batch, item.name, item.rater): item for item in named.iterator(chunk_size=_CHUNK)}
+        later: dict[int, Assignment] = {}
+        for row in rows:
+            if matchups.get((row.batch, row.hit), row.pair.matchup_id) != row.pair.matchup_id:
+                self._add_error(row, OTHER_MATCHUP.format(hit=row.hit))
+            item = stored.get((row.batch, row.hit, row.rater))
+            if item and self._joins(row, item):
+                later[item.pk] = item
+        self.target.later(self._check_raters(rows))
+        self.target.later(lambda: Assignment.objects.bulk_update(later.values(), ["submitted_at"], batch_size=_CHUNK))
+
+    def _check_raters(self, rows: Sequence[RatingRow]) -> Callable[[], None]:
+        """Return a check that nothing has become of the stored raters meanwhile: one may have withdrawn."""
+        codes = {row.rater for row in rows}
+
+        def state() -> set[tuple[Any, ...]]:
+            raters = self.target.study.annotators.values_list("pk", "code", "kind", "user_id", "withdrawn_at")
+            return {rater for rater in raters.iterator() if rater[1] in codes}
+
+        before = state()
+
+        def check() -> None:
+            if not before <= state():
+                raise AnnotationError(f"{self.name}: raters of the study have changed meanwhile; import the file again")
+
+        return check
+
+    def _joins(self, row: RatingRow, assignment: Assignment) -> bool:
+        """Tell whether a row of an assignment makes it later, which is set."""
+        if assignment.excluded != row.excluded:
+            self._add_error(row, "excluded differs from this rater's other ratings on the same HIT")
+        elif row.rated_at and (assignment.submitted_at is None or row.rated_at > assignment.submitted_at):
+            assignment.submitted_at = row.rated_at
+            return True
+        return False
+
+    def _check_batch(self, batch: Batch, rows: Sequence[RatingRow]) -> bool:
+        """Tell whether rows may join a batch."""
+        if batch.origin != Batch.Origin.IMPORTED:
+            self._add_error(rows[0], f"batch {batch.name!r} collects ratings here; give imported ones another batch")
+        elif _configurations(rows) != {(batch.dataset, batch.system_a_id, batch.system_b_id)}:
+            self._add_error(rows[0], f"batch {batch.name!r} holds more than one data set or pair of systems")
+        else:
+            return True
+        return False
+
     def _annotators(self, rows: Sequence[RatingRow]) -> dict[str, Annotator]:
-        known = {annotator.code: annotator for annotator in self.study.annotators.all()}
+        staged = self.target.staged
+        known = {annotator.code: annotator for annotator in staged.annotators.all()}
         codes = dict.fromkeys(row.rater for row in rows if row.rater not in known)
-        made = Annotator.objects.bulk_create(
-            [Annotator(study=self.study, code=code, kind=self.kind) for code in codes], batch_size=_CHUNK
-        )
-        return known | {annotator.code: annotator for annotator in made}
+        created = [Annotator(study=staged, code=code, kind=self.kind) for code in codes]
+        self.target.create(created)
+        return known | {annotator.code: annotator for annotator in created}
 
     def _hits(self, rows: Sequence[RatingRow]) -> HitNames:
         """Return the HIT of each (batch, hit name), created with its batch, and without pairs, if missing."""
@@ -127,29 +188,20 @@ class RatingWriter:
         return hits
 
     def _batch(self, name: str, rows: Sequence[RatingRow]) -> Batch | None:
-        configurations = {
-            (row.pair.matchup.instance.dataset, row.pair.matchup.system_a_id, row.pair.matchup.system_b_id)
-            for row in rows
-        }
-        batch = self.study.batches.filter(name=name).first()
+        batch = self.target.staged.batches.filter(name=name).first()
         if batch is not None:
-            if batch.origin != Batch.Origin.IMPORTED:
-                self._add_error(rows[0], f"batch {name!r} collects ratings here; give imported ones another batch")
-                return None
-            configurations.add((batch.dataset, batch.system_a_id, batch.system_b_id))
-        if len(configurations) > 1:
+            return batch if self._check_batch(batch, rows) else None
+        (dataset, system_a, system_b), *others = _configurations(rows)
+        if others:
             self._add_error(rows[0], f"batch {name!r} holds more than one data set or pair of systems")
             return None
-        if batch is not None:
-            return batch
-        dataset, system_a, system_b = configurations.pop()
         pairs: dict[str, set[int]] = {}
         raters: dict[str, set[str]] = {}
         for row in rows:
             pairs.setdefault(row.hit, set()).add(row.pair.pk)
             raters.setdefault(row.hit, set()).add(row.rater)
         return Batch.objects.create(
-            study=self.study,
+            study=self.target.staged,
             name=name,
             dataset=dataset,
             system_a_id=system_a,
@@ -163,13 +215,16 @@ class RatingWriter:
 
     def _hits_of(self, batch: Batch, rows: Sequence[RatingRow]) -> dict[str, Hit]:
         hits = {hit.external_id: hit for hit in batch.hits.all()}
+        same = Hit.objects.filter(batch__study__in=(self.target.study, self.target.staged), batch__name=batch.name)
+        last = same.aggregate(last=Max("position"))["last"]
+        start = 0 if last is None else last + 1
         fresh: dict[str, Hit] = {}
         for row in rows:
             if row.hit not in hits and row.hit not in fresh:
-                position = len(hits) + len(fresh)
+                position = start + len(fresh)
                 fresh[row.hit] = Hit(batch=batch, matchup=row.pair.matchup, external_id=row.hit, position=position)
-        made = Hit.objects.bulk_create(fresh.values(), batch_size=_CHUNK)
-        return hits | {hit.external_id: hit for hit in made}
+        self.target.create(fresh.values())
+        return hits | fresh
 
     def _place_pairs(self, rows: Sequence[RatingRow], hits: HitNames) -> None:
         """Add pairs to their HITs, after the existing ones."""
@@ -181,13 +236,13 @@ class RatingWriter:
         for row in rows:
             hit = hits[row.batch, row.hit]
             if hit.matchup_id != row.pair.matchup_id:
-                self._add_error(row, f"HIT {row.hit!r} holds pairs of more than one matchup")
+                self._add_error(row, OTHER_MATCHUP.format(hit=row.hit))
                 continue
             there = placed.setdefault(hit.pk, set())
             if row.pair.pk not in there:
                 links.append(HitPair(hit=hit, pair=row.pair, position=len(there)))
                 there.add(row.pair.pk)
-        HitPair.objects.bulk_create(links, batch_size=_CHUNK)
+        self.target.create(links)
 
     def _assignments(self, rows: Sequence[RatingRow], hits: HitNames, annotators: dict[str, Annotator]) -> Assignments:
         """Return the assignment of each (HIT, annotator), created with a slot if missing."""
@@ -195,6 +250,7 @@ class RatingWriter:
         existing = Assignment.objects.filter(hit__batch__in=batches)
         known = {(item.hit_id, item.annotator_id): item for item in existing}
         fresh: Assignments = {}
+        later: Assignments = {}
         for row in rows:
             key = (hits[row.batch, row.hit].pk, annotators[row.rater].pk)
             found = known.get(key) or fresh.get(key)
@@ -209,17 +265,14 @@ class RatingWriter:
                     excluded=row.excluded,
                     exclusion_reason=row.exclusion_reason[:300],
                 )
-            elif found.excluded != row.excluded:
-                self._add_error(row, "excluded differs from this rater's other ratings on the same HIT")
-            elif row.rated_at and (found.submitted_at is None or row.rated_at > found.submitted_at):
-                found.submitted_at = row.rated_at
-        Assignment.objects.bulk_update(known.values(), ["submitted_at"], batch_size=_CHUNK)
-        made = Assignment.objects.bulk_create(fresh.values(), batch_size=_CHUNK)
-        self._fill_slots(made, batches)
-        return known | {(item.hit_id, item.annotator_id): item for item in made}
+            elif self._joins(row, found) and key in known:
+                later[key] = found
+        Assignment.objects.bulk_update(later.values(), ["submitted_at"], batch_size=_CHUNK)
+        self.target.create(fresh.values())
+        self._fill_slots(list(fresh.values()), batches)
+        return known | fresh
 
-    @staticmethod
-    def _fill_slots(assignments: Sequence[Assignment], batches: set[int]) -> None:
+    def _fill_slots(self, assignments: Sequence[Assignment], batches: set[int]) -> None:
         """Create a slot for each new assignment; an imported HIT has no free slots."""
         numbers: dict[int, int] = {}
         for hit_pk, number in Slot.objects.filter(hit__batch__in=batches).values_list("hit_id", "number"):
@@ -236,11 +289,10 @@ class RatingWriter:
                     hit_id=assignment.hit_id, batch_id=batch_id, position=position, number=number, assignment=assignment
                 )
             )
-        Slot.objects.bulk_create(made, batch_size=_CHUNK)
+        self.target.create(made)
 
-    @staticmethod
     def _displays(
-        rows: Sequence[RatingRow], placed: Sequence[Assignment], batches: set[int]
+        self, rows: Sequence[RatingRow], placed: Sequence[Assignment], batches: set[int]
     ) -> dict[tuple[int, int], int]:
         """Return the primary key of the display of each (assignment, pair), created if missing."""
         known: dict[tuple[int, int], int] = {}
@@ -258,8 +310,14 @@ class RatingWriter:
                 fresh[key] = Display(assignment=assignment, pair=row.pair, position=place, a_is_left=row.a_is_left)
             elif key in fresh and fresh[key].a_is_left is None:
                 fresh[key].a_is_left = row.a_is_left
-        made = Display.objects.bulk_create(fresh.values(), batch_size=_CHUNK)
-        return known | {(display.assignment_id, display.pair_id): display.pk for display in made}
+        self.target.create(fresh.values())
+        return known | {key: display.pk for key, display in fresh.items()}
+
+
+def _configurations(rows: Sequence[RatingRow]) -> set[tuple[str, int, int]]:
+    """Return the data sets of rows with the systems that are compared."""
+    matchups = (row.pair.matchup for row in rows)
+    return {(matchup.instance.dataset, matchup.system_a_id, matchup.system_b_id) for matchup in matchups}
 
 
 def _rating(row: RatingRow, verdict: int, display_id: int) -> Rating:

@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import transaction
-
 from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.names import trim
-from annotation.importing.content import StoredInstances, store_instances
+from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
 from annotation.importing.formats.labelled import parse_labelled
 from annotation.importing.formats.study_file import DEFAULT_DATASET, InstanceRow, parse_study_file
 from annotation.importing.notices import with_notices
+from annotation.importing.staging import open_import
 from annotation.models import Study
-from annotation.studies.services import ensure_study, record_import
 
 OUTPUTS, ALPACAEVAL = "outputs", "alpacaeval"
 
@@ -89,12 +87,15 @@ def _store(
     settings: dict[str, Any],
     **options: Any,
 ) -> tuple[Study, StoredInstances]:
-    with transaction.atomic():  # after parsing, since SQLite writes block raters
-        study = ensure_study(slug=slug, **settings)
-        stored = store_instances(study=study, rows=rows, name=name)
+    with open_import(slug, rows=_texts(rows), settings=settings, is_separable=True) as target:
+        stored = stage_instances(target=target, rows=rows, name=name)
         if stored.added or stored.extended:
-            record_import(study=study, kind=kind, name=name, data=data, counts=stored.counts, **options)
-        return study, stored
+            target.record(kind=kind, name=name, data=data, counts=stored.counts, **options)
+    return target.given, stored
+
+
+def _texts(rows: Sequence[InstanceRow]) -> int:
+    return sum(1 + sum(map(len, row.generations.values())) for row in rows)
 
 
 def summary(name: str, study: Study, stored: StoredInstances) -> str:

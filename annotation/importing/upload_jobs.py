@@ -26,6 +26,7 @@ from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.task_queue import UNDER_WAY as TASK_UNDER_WAY
 from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_orphan, last_task
 from annotation.importing.further_kinds import WHOLE
+from annotation.importing.staging import is_under_way, remove_abandoned
 from annotation.importing.uploads import read_upload
 from annotation.models import Study, Upload
 
@@ -70,7 +71,8 @@ def take_in(
             upload.size += _keep(file, folder / _name(place, file), settings.UPLOAD_MAX_BYTES - upload.size)
         with transaction.atomic():
             upload.save()
-            if queued := upload.size > SMALL or kind in WHOLE or any(map(is_packed, upload.names)):
+            is_large = upload.size > SMALL or kind in WHOLE or any(map(is_packed, upload.names))
+            if queued := is_large or is_under_way(study):
                 read_files.enqueue(upload.pk)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
@@ -199,7 +201,8 @@ def forget_uploads(study: Study) -> None:
 
 
 def look_after_uploads() -> None:
-    """Queue uploads whose web process has ended while it read them, and remove files that belong to no upload."""
+    """Queue uploads whose web process has ended while it read them; remove files of no upload, and rows of ended imports."""
+    remove_abandoned()
     for upload in Upload.objects.filter(status__in=UNDER_WAY):
         queued = last_task(read_files.module_path, args__0=upload.pk)
         if queued is None and _is_left(upload):

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from django.db import transaction
 from django.db.models import OuterRef, Subquery
 
 from annotation.core.database.aggregates import grouped
@@ -13,8 +12,9 @@ from annotation.core.files import lines
 from annotation.importing.formats.raters_work import ChangeRow, parse_history
 from annotation.importing.rating_files import RatingPlaces
 from annotation.importing.rating_rows import RatingRow, are_opposite
+from annotation.importing.staging import open_import
 from annotation.models import Assignment, Batch, Display, Rating, Study, VoteChange
-from annotation.studies.services import find_study, record_import
+from annotation.studies.services import record_import
 
 _CHUNK = 500
 IMPORTED = Batch.Origin.IMPORTED
@@ -41,8 +41,8 @@ def import_history(*, data: bytes, name: str, slug: str) -> tuple[Study, int, in
     Raises: BadFile listing the bad lines; UnknownStudy.
     """
     given, bad = parse_history(data, name)
-    with transaction.atomic():
-        study = find_study(slug, lock=True)
+    with open_import(slug, rows=0) as target:
+        study = target.given
         found = _Changes(study)
         rows = [row for row in given if not row.vote.is_check]
         votes, unknown = RatingPlaces(study).resolve([row.vote for row in rows])

@@ -123,6 +123,15 @@ class StudyQuerySet(models.QuerySet["Study"]):
         return self.active().filter(is_open | at_work).order_by(at_work.desc(), "slug")
 
 
+class StudyManager(models.Manager.from_queryset(StudyQuerySet)):  # type: ignore[misc]
+    """The studies that are not hidden: rows of an import under way are seen by nobody."""
+
+    def get_queryset(self) -> StudyQuerySet:
+        """Leave out hidden studies."""
+        studies: StudyQuerySet = super().get_queryset()
+        return studies.filter(importer="")
+
+
 class Study(models.Model):
     """One experiment: its questions, guidelines, protocol."""
 
@@ -243,7 +252,16 @@ class Study(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     archived_at = models.DateTimeField(null=True, blank=True, help_text="An archived study gives out no HITs.")
 
-    objects = StudyQuerySet.as_manager()
+    importer = models.CharField(
+        max_length=80,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The process that imports into it; it is hidden until all rows are stored.",
+    )
+
+    objects = StudyManager()
 
     class Meta:
         ordering = ["slug"]

@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.db import transaction
 
 from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_upload
-from annotation.importing.comparisons import store_comparisons
+from annotation.importing.comparisons import stage_comparisons
 from annotation.importing.formats import alpacaeval, arena, label_studio
 from annotation.importing.formats.comparisons import Comparison, Read, read_comparisons
 from annotation.importing.notices import with_notices
+from annotation.importing.staging import open_import
 from annotation.models import Study
-from annotation.studies.services import record_import
-from judging.importing.services import import_judgments
+from judging.importing.judgments import parse_judgments
+from judging.importing.services import stage_judgments
 
 READERS: dict[str, Callable[..., Read]] = {
     "alpacaeval": alpacaeval.reader,
@@ -40,13 +40,17 @@ def import_elsewhere(
     Raises: BadFile listing the bad lines.
     """
     comparisons = read_comparisons(data, name, READERS[kind](**options), bound)
-    with transaction.atomic():  # after parsing, since SQLite writes block raters
-        study, stored, ratings = store_comparisons(comparisons=comparisons, name=name, slug=slug, **settings)
+    with open_import(slug, rows=len(comparisons), settings=settings) as target:
+        stored, ratings = stage_comparisons(target=target, comparisons=comparisons, name=name)
         lines = [json.dumps(line, ensure_ascii=False) for line in _judgments(comparisons)]
-        judged = import_judgments(data="\n".join(lines).encode(), name=name, slug=study.slug)[1].added if lines else 0
+        data_of_judges = "\n".join(lines).encode()
+        judged = (
+            stage_judgments(target, parse_judgments(data_of_judges, name), data_of_judges, name).added if lines else 0
+        )
         counts = {**stored.counts, "ratings": ratings.added, "judgments": judged}
         if stored.added or stored.extended or ratings.added:
-            record_import(study=study, kind=kind, name=name, data=data, counts=counts)
+            target.record(kind=kind, name=name, data=data, counts=counts)
+    study = target.given
     added = {"instance": stored.added, "rating": ratings.added, "judgment": judged}
     if not any(added.values()):
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -13,16 +14,20 @@ from annotation.core.files.lines import refuse
 from annotation.core.names import lookalikes
 from annotation.core.short_names import short_name_problem
 from annotation.core.version import VERSION
+from annotation.importing.staging import Level, Target, open_import
 from annotation.models import Study
-from annotation.studies.services import find_study, record_import
 from judging.importing.fields import JudgmentRow, judge_name
-from judging.importing.judgments import parse_judgments
+from judging.importing.judgments import JudgmentFile, parse_judgments
 from judging.importing.pairs import ResolvedRow, Resolver
 from judging.methods.imported import Imported
 from judging.models import Judge, JudgeRun, Judgment
 
 NO_VERDICT = "no verdict in the file that it was read from"
-_CHUNK = 500
+_WHOLE = {"batch": None, "filter_key": ""}  # of runs on all pairs
+LEVELS = (
+    Level(JudgeRun, "study", ("judge_id", "batch_id", "filter_key", "questions")),
+    Level(Judgment, "run", ("pair_id", "order", "repeat", "negated", "question")),
+)
 Runs = dict[tuple[str, int], JudgeRun]  # by a judge's label in the file, and question
 
 
@@ -53,23 +58,32 @@ def import_judgments(*, data: bytes, name: str, slug: str, judge: str = "") -> t
     Raises: BadFile listing every line that can't be imported; UnknownStudy.
     """
     file = parse_judgments(data, name, judge)
-    with transaction.atomic():  # opened late: SQLite blocks other writers
-        study = find_study(slug, lock=True)
-        found, unknown = Resolver(study).resolve(file.rows)
-        judges, taken = _judges(file.rows)
-        runs = _runs(study, judges, found)
-        fresh, contradictions = _fresh(runs, found)
-        refuse(name, [*file.bad, *unknown, *taken, *contradictions])  # report all problems at once
-        added = _store(runs, fresh)
-        stored = ImportedJudgments(
-            added=added,
-            unchanged=len(file.rows) - added,
-            judges={judge_name(label): label for label in sorted({row.judge for row in file.rows})},
-            unread=file.unread,
-        )
-        if added:
-            record_import(study=study, kind="judgments", name=name, data=data, counts=stored.counts)
-        return study, stored
+    with open_import(slug, rows=len(file.rows), is_separable=True) as target:
+        stored = stage_judgments(target, file, data, name)
+    return target.given, stored
+
+
+def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str) -> ImportedJudgments:
+    """Add the judgments of a file to the target of an import.
+
+    Raises: BadFile listing every line that can't be imported.
+    """
+    found, unknown = Resolver(target.study).resolve(file.rows)
+    judges, taken = _judges(file.rows)
+    stored_runs = _stored_runs(target.study, judges)
+    fresh, contradictions = _fresh(stored_runs, judges, found)
+    refuse(name, [*file.bad, *unknown, *taken, *contradictions])  # report all problems at once
+    if fresh:
+        _store(target, judges, fresh)
+    stored = ImportedJudgments(
+        added=len(fresh),
+        unchanged=len(file.rows) - len(fresh),
+        judges={judge_name(label): label for label in sorted({row.judge for row in file.rows})},
+        unread=file.unread,
+    )
+    if fresh:
+        target.record(kind="judgments", name=name, data=data, counts=stored.counts)
+    return stored
 
 
 def import_upload(*, data: bytes, name: str, slug: str, **_of_other_kinds: Any) -> tuple[Study, str]:
@@ -82,9 +96,9 @@ def import_upload(*, data: bytes, name: str, slug: str, **_of_other_kinds: Any) 
 
 
 def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine]]:
-    """Return each judge in the file by its label, created if new, and the first line of each refused judge."""
+    """Return each judge in the file by its label, unsaved if new, and the first line of each refused judge."""
     labels = list(dict.fromkeys(row.judge for row in rows))
-    judges = Judge.objects.select_for_update(of=("self",)).filter(name__in=[judge_name(label) for label in labels])
+    judges = Judge.objects.filter(name__in=[judge_name(label) for label in labels])
     known = {judge.name: judge for judge in judges}
     refused: dict[str, str] = {}
     by_name: dict[str, str] = {}
@@ -108,11 +122,12 @@ def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine
             refused[label] = f"judge {problem}"
     first = {row.judge: row.number for row in reversed(rows)}
     bad = [BadLine(first[label], problem) for label, problem in refused.items()]
-    labels = [label for label in labels if label not in refused]
-    made = [_judge(label, *families[label]) for label in labels if judge_name(label) not in known]
-    Judge.objects.bulk_create(made)
-    known |= {judge.name: judge for judge in made}
-    return {label: known[judge_name(label)] for label in labels}, bad
+    found = {
+        label: known.get(judge_name(label)) or _judge(label, *families[label])
+        for label in labels
+        if label not in refused
+    }
+    return found, bad
 
 
 def _families(rows: Sequence[JudgmentRow]) -> dict[str, list[str]]:
@@ -143,23 +158,24 @@ def _judge(label: str, family: str) -> Judge:
     return Judge(name=name, method=Imported.name, family=family, params={} if name == label else {"label": label})
 
 
-def _runs(study: Study, judges: Mapping[str, Judge], found: Sequence[ResolvedRow]) -> Runs:
-    """Return the run for each judge's label and question in the rows, created if new."""
-    asked = sorted({(one.row.judge, one.question) for one in found})
-    return {(label, question): _run(study, judges[label], question) for label, question in asked if label in judges}
+def _stored_runs(study: Study, judges: Mapping[str, Judge]) -> Runs:
+    """Return the study's runs of imported judgments by judge's label and question."""
+    stored = JudgeRun.objects.filter(study=study, judge__in=[judge for judge in judges.values() if judge.pk], **_WHOLE)
+    by_judge = {(run.judge_id, tuple(run.questions)): run for run in stored}
+    return {
+        (label, question): run
+        for (judge_id, questions), run in by_judge.items()
+        for label, judge in judges.items()
+        if judge.pk == judge_id
+        for question in questions
+        if len(questions) == 1
+    }
 
 
-def _run(study: Study, judge: Judge, question: int) -> JudgeRun:
-    run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, batch=None, filter_key="", questions=[question])
-    run.status = JudgeRun.Status.DONE
-    run.finished_at = timezone.now()
-    run.started_at = run.started_at or run.finished_at
-    run.software_version = VERSION
-    return run
-
-
-def _fresh(runs: Runs, found: Sequence[ResolvedRow]) -> tuple[list[Judgment], list[BadLine]]:
-    """Return the new judgments, and the lines that contradict stored ones."""
+def _fresh(
+    runs: Runs, judges: Mapping[str, Judge], found: Sequence[ResolvedRow]
+) -> tuple[list[ResolvedRow], list[BadLine]]:
+    """Return the rows of new judgments, and the lines that contradict stored ones."""
     stored = {
         (run_id, pair_id, order, repeat, negated): said
         for run_id, pair_id, order, repeat, negated, *said in Judgment.objects.of_every_question()
@@ -167,29 +183,54 @@ def _fresh(runs: Runs, found: Sequence[ResolvedRow]) -> tuple[list[Judgment], li
         .values_list("run_id", "pair_id", "order", "repeat", "negated", "status", "verdict", "rationale")
     }
     fresh, bad = [], []
-    for one in (one for one in found if (one.row.judge, one.question) in runs):
-        judgment = _judgment(one, runs[one.row.judge, one.question])
-        key = (judgment.run_id, judgment.pair_id, judgment.order, judgment.repeat, judgment.negated)
-        there = stored.get(key)
+    for one in (one for one in found if one.row.judge in judges):
+        run = runs.get((one.row.judge, one.question))
+        there = run and stored.get((run.pk, one.pair_id, one.order, one.row.repeat, one.row.negated))
         if there is None:
-            fresh.append(judgment)
-        elif there != [judgment.status, judgment.verdict, judgment.rationale]:
+            fresh.append(one)
+        elif there != [_status(one), one.verdict, one.row.rationale]:
             bad.append(BadLine(one.row.number, _contradiction(one, there)))
     return fresh, bad
 
 
-def _store(runs: Runs, fresh: Sequence[Judgment]) -> int:
-    """Store judgments and return how many; runs without new ones stay unchanged."""
-    Judgment.objects.bulk_create(fresh, batch_size=_CHUNK)
-    touched = {judgment.run_id for judgment in fresh}
-    fields = ["status", "started_at", "finished_at", "software_version"]
-    JudgeRun.objects.bulk_update([run for run in runs.values() if run.pk in touched], fields, batch_size=_CHUNK)
-    return len(fresh)
+def _store(target: Target, judges: Mapping[str, Judge], fresh: Sequence[ResolvedRow]) -> None:
+    """Store judgments, with the judges and runs that are missing."""
+    asked = sorted({(one.row.judge, one.question) for one in fresh})
+    now = timezone.now()
+    with transaction.atomic():
+        for judge in {label: judges[label] for label, _ in asked}.values():
+            if judge.pk is None:
+                judge.save()
+        runs = {(label, question): _run(target.staged, judges[label], question, now) for label, question in asked}
+    target.create(_judgment(one, runs[one.row.judge, one.question], now) for one in fresh)
+
+    def complete() -> None:
+        for label, question in asked:
+            run = _run(target.given, judges[label], question, now)
+            run.status, run.software_version, run.finished_at = JudgeRun.Status.DONE, VERSION, now
+            run.started_at = run.started_at or now
+            run.save(update_fields=["status", "software_version", "finished_at", "started_at"])
+
+    target.later(complete)
 
 
-def _judgment(one: ResolvedRow, run: JudgeRun) -> Judgment:
-    row, status = one.row, Judgment.Status
-    given = row.status or (status.UNPARSED if one.verdict is None else status.PARSED)
+def _run(study: Study, judge: Judge, question: int, at: datetime) -> JudgeRun:
+    more = {"status": JudgeRun.Status.DONE, "finished_at": at, "started_at": at, "software_version": VERSION}
+    run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, questions=[question], **_WHOLE, defaults=more)
+    return run
+
+
+def drop_unused_judges() -> None:
+    """Delete the judges of imports that were not finished."""
+    Judge.objects.filter(method=Imported.name, runs=None).delete()
+
+
+def _status(one: ResolvedRow) -> str:
+    return one.row.status or (Judgment.Status.UNPARSED if one.verdict is None else Judgment.Status.PARSED)
+
+
+def _judgment(one: ResolvedRow, run: JudgeRun, at: datetime) -> Judgment:
+    row = one.row
     p_b = 1 - row.p_b if one.swapped and row.p_b is not None else row.p_b
     scores = (row.score_b, row.score_a) if one.swapped else (row.score_a, row.score_b)
     return Judgment(
@@ -199,7 +240,7 @@ def _judgment(one: ResolvedRow, run: JudgeRun) -> Judgment:
         repeat=row.repeat,
         negated=row.negated,
         question=one.question,
-        status=given,
+        status=_status(one),
         verdict=one.verdict,
         p_b=p_b,
         score_a=scores[0],
@@ -213,7 +254,7 @@ def _judgment(one: ResolvedRow, run: JudgeRun) -> Judgment:
         cost=row.cost,
         prompt_version=row.prompt_version,
         parser_version=Imported.parser_version,
-        judged_at=row.judged_at or run.finished_at,
+        judged_at=row.judged_at or at,
     )
 
 

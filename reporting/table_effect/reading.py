@@ -147,5 +147,5 @@ def _votes(batches: list[Batch], stage: str) -> dict[int, Vote]:
 def _second(study: Study) -> QuerySet[Rating]:
     """Return all second votes of a study."""
     return Rating.objects.of_question(MAIN).filter(
-        stage=Rating.Stage.REVISED, display__pair__matchup__instance__study=study
+        stage=Rating.Stage.REVISED, display__assignment__hit__batch__study=study
     )

@@ -113,7 +113,7 @@ class PreparedInsert(Generic[AnyModel]):
 
     def __init__(self, model: type[AnyModel]) -> None:
         self._model = model
-        self._fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+        self._fields = [field for field in model._meta.concrete_fields if not (field.primary_key or field.generated)]
         self._plans: dict[tuple[str, int], str] = {}
 
     def run(self, rows: Sequence[AnyModel]) -> None:

@@ -1,0 +1,406 @@
+"""Imports in short transactions: many rows are stored below a hidden study, and become visible together.
+
+Readers go by a study, so that they see nothing of a hidden one, and a vote waits for no more than some of the rows. The
+last transaction gives the rows to the study that the file is for. What a killed process leaves is removed with its
+hidden study.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache, partial
+from itertools import islice
+from time import monotonic, sleep
+from typing import Any, TypeVar
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Max, Model
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from annotation.core.database.prepared import PreparedInsert
+from annotation.core.errors import AnnotationError
+from annotation.core.keys import new_key
+from annotation.core.tasks.processes import is_gone, this_process
+from annotation.importing.further_kinds import AFTER_REMOVAL, LEVELS
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Batch,
+    Display,
+    Generation,
+    Hit,
+    HitPair,
+    Instance,
+    Matchup,
+    Pair,
+    Rating,
+    Slot,
+    Study,
+    System,
+)
+from annotation.studies.services import ensure_study, find_study, record_import
+
+log = logging.getLogger(__name__)
+Row = TypeVar("Row", bound=Model)
+PART = 500  # rows of one transaction
+WHOLE = 1_000  # rows of a file that is stored in one transaction
+BEAT = timedelta(seconds=10)  # between two signs of life
+SILENT = timedelta(minutes=5)  # without a sign of life: the process of another machine has ended
+PAUSE = 0.5  # seconds, while another import is under way
+
+
+@dataclass(frozen=True)
+class Level:
+    """A table whose rows may be staged.
+
+    parent   : the foreign key that leads to the study
+    key      : columns that identify a row below its parent
+    position : of a row below its parent, which continues behind the stored ones
+    others   : further foreign keys to rows that may be staged
+    """
+
+    model: type[Model]
+    parent: str
+    key: tuple[str, ...]
+    position: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def above(self) -> type[Model]:
+        """The model of the parent."""
+        return _related(self.model, self.parent)
+
+    @property
+    def rows(self) -> Any:
+        """All rows, in no order."""
+        return self.model._base_manager.order_by()
+
+
+CONTENT = (
+    Level(System, "study", ("name",)),
+    Level(Instance, "study", ("instance_id",)),
+    Level(Generation, "instance", ("system_id", "index")),
+    Level(Matchup, "instance", ("system_a_id", "system_b_id")),
+    Level(Pair, "matchup", ("index",)),
+)
+WORK = (
+    Level(Annotator, "study", ("code",)),
+    Level(Batch, "study", ("name",)),
+    Level(Hit, "batch", ("external_id",)),
+    Level(HitPair, "hit", ("pair_id",), position="position"),
+    Level(Assignment, "hit", ("annotator_id", "attempt"), others=("annotator",)),
+    Level(Slot, "hit", ("assignment_id",), position="number", others=("batch",)),
+    Level(Display, "assignment", ("pair_id",), position="position"),
+    Level(Rating, "display", ("stage", "question")),
+)
+
+
+def levels() -> tuple[Level, ...]:
+    """Return the tables whose rows may be staged, parents first."""
+    return (*CONTENT, *WORK, *(level for path in LEVELS for level in import_string(path)))
+
+
+@dataclass
+class Target:
+    """Where an import reads and writes.
+
+    study  : whose rows the file is compared with
+    staged : below which new rows are stored; the same one, or a hidden one
+    given  : that the file is for
+    """
+
+    study: Study
+    staged: Study
+    given: Study
+    _steps: list[Callable[[], object]] = field(default_factory=list)
+    _beaten: float = field(default_factory=monotonic)
+
+    @property
+    def is_apart(self) -> bool:
+        """Tell whether new rows are apart from those of the study."""
+        return self.staged.pk != self.study.pk
+
+    def create(self, rows: Iterable[Row]) -> None:
+        """Store rows of one model, some in each transaction."""
+        remaining = iter(rows)
+        while part := list(islice(remaining, PART)):
+            _insert_into(type(part[0])).run(part)
+            self.beat()
+
+    def beat(self) -> None:
+        """Give a sign of life now and then."""
+        if self.staged.importer and monotonic() - self._beaten > BEAT.total_seconds():
+            self._beaten = monotonic()
+            Study._base_manager.filter(pk=self.staged.pk).update(created_at=timezone.now())
+
+    def later(self, step: Callable[[], object]) -> None:
+        """Do a step in the transaction that makes the rows visible."""
+        self._steps.append(step)
+
+    def record(self, **file: Any) -> None:
+        """Record the imported file, as `record_import` does."""
+        self.later(lambda: record_import(study=self.given, **file))
+
+    def finish(self) -> None:
+        """Do the steps that were left for later."""
+        for step in self._steps:
+            step()
+
+
+@cache
+def _insert_into(model: type[Row]) -> PreparedInsert[Row]:
+    """Return the insert of a model's rows: the lock is taken when all values are ready, unlike by `bulk_create`."""
+    return PreparedInsert(model)
+
+
+@contextmanager
+def open_import(
+    slug: str, *, rows: int, settings: dict[str, Any] | None = None, is_separable: bool = False
+) -> Iterator[Target]:
+    """Yield where an import stores its rows; all of them become visible as the block ends, or none.
+
+    Rows for a new or empty study are staged, unless they are few; for another one where they can be kept apart from its own.
+
+    rows         : of the file
+    settings     : of a new study; None: the study must exist
+    is_separable : the importer stores rows for `Target.staged` beside those of `Target.study`
+    Raises: UnknownStudy; AnnotationError for invalid settings.
+    """
+    with ExitStack() as stack:
+        target = _begin(stack, slug, rows, settings, is_separable=is_separable)
+        if not target.staged.importer:
+            yield target
+            target.finish()
+            return
+        hidden = target.staged
+        try:
+            yield target
+            moves = [] if target.given.pk == hidden.pk else plan_moves(hidden, target.given)
+            with transaction.atomic():
+                Study._base_manager.select_for_update().get(pk=target.given.pk)
+                for move in moves:
+                    move()
+                target.finish()
+                if target.given.pk == hidden.pk:
+                    hidden.importer, hidden.created_at = "", timezone.now()
+                    hidden.save(update_fields=["importer", "created_at"])
+        except IntegrityError as error:
+            raise AnnotationError("the study has changed meanwhile; import the file again") from error
+        finally:
+            if hidden.importer:
+                remove(hidden)
+
+
+def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | None, *, is_separable: bool) -> Target:
+    """Return the target of an import when no other one into the study is under way."""
+    while True:
+        with ExitStack() as attempt:
+            attempt.enter_context(transaction.atomic())
+            study = Study.objects.select_for_update().filter(slug=slug).first()
+            names = [slug] if study is None else [_hidden_slug(study)]
+            under_way = Study._base_manager.exclude(importer="").filter(slug__in=names).first()
+            if under_way is None:
+                if study is None:
+                    importer = this_process() if rows > WHOLE else ""
+                    study = (
+                        find_study(slug) if settings is None else ensure_study(slug=slug, importer=importer, **settings)
+                    )
+                    target = Target(study, study, study)
+                elif rows <= WHOLE or not (is_separable or is_empty(study)):
+                    target = Target(study, study, study)
+                else:
+                    hidden = _hidden_copy(study)
+                    target = Target(study if is_separable and not is_empty(study) else hidden, hidden, study)
+                if not target.staged.importer:
+                    stack.push(attempt.pop_all())  # the transaction stays open
+                return target
+        _wait_for(under_way)
+
+
+def _hidden_slug(study: Study) -> str:
+    return f"~{study.pk}"  # no short name begins so
+
+
+def is_under_way(study: Study) -> bool:
+    """Tell whether an import into a study is under way, or was when its process ended."""
+    return Study._base_manager.filter(slug=_hidden_slug(study)).exists()
+
+
+def is_empty(study: Study) -> bool:
+    """Tell whether a study has no rows that an import could meet."""
+    return not any(level.rows.filter(study=study).exists() for level in levels() if level.above is Study)
+
+
+def _hidden_copy(study: Study) -> Study:
+    """Create a hidden study with the settings of another one."""
+    hidden = Study._base_manager.get(pk=study.pk)
+    hidden.pk, hidden.key, hidden.slug = None, new_key(), _hidden_slug(study)
+    hidden.importer, hidden.created_at = this_process(), timezone.now()
+    hidden._state.adding = True
+    hidden.save(force_insert=True)
+    return hidden
+
+
+def _wait_for(hidden: Study) -> None:
+    """Wait for another import, or remove what is left of it."""
+    if is_abandoned(hidden):
+        remove(hidden)
+    elif connection.in_atomic_block:
+        raise AnnotationError("another import into this study is under way; try again when it is done")
+    else:
+        sleep(PAUSE)
+
+
+def is_abandoned(hidden: Study) -> bool:
+    """Tell whether the process of an import has ended."""
+    return is_gone(hidden.importer) or hidden.created_at < timezone.now() - SILENT
+
+
+def remove_abandoned() -> None:
+    """Remove what killed processes left of their imports."""
+    for hidden in Study._base_manager.exclude(importer=""):
+        if is_abandoned(hidden):
+            log.info("removing the rows of import %s, whose process has ended", hidden.slug)
+            remove(hidden)
+
+
+def remove(hidden: Study) -> None:
+    """Delete a hidden study with its rows, some in each transaction."""
+    for level in reversed(levels()):
+        keys = list(level.rows.filter(**{_path(level): hidden}).values_list("pk", flat=True))
+        for start in range(0, len(keys), PART):
+            level.rows.filter(pk__in=keys[start : start + PART]).delete()
+    Study._base_manager.filter(pk=hidden.pk).delete()
+    for path in AFTER_REMOVAL:
+        import_string(path)()
+
+
+def _path(level: Level) -> str:
+    """Return the lookup from a row to its study."""
+    above = next((one for one in levels() if one.model is level.above), None)
+    return level.parent if above is None else f"{level.parent}__{_path(above)}"
+
+
+def _related(model: type[Model], name: str) -> type[Model]:
+    related: Any = model._meta.get_field(name).related_model
+    return related
+
+
+Same = dict[type[Model], dict[int, int]]  # staged row → the stored row that is the same
+
+
+def plan_moves(hidden: Study, study: Study) -> list[Callable[[], object]]:
+    """Return the updates that give the rows of a hidden study to another one.
+
+    A staged row with a stored counterpart stays behind, and what is below it goes to the counterpart.
+    """
+    same: Same = {Study: {hidden.pk: study.pk}}
+    moves: list[Callable[[], object]] = []
+    for level in levels():
+        moves += _level_moves(level, hidden, study, same)
+    return moves
+
+
+def _level_moves(level: Level, hidden: Study, study: Study, same: Same) -> Iterator[Callable[[], object]]:
+    """Yield the updates of a table's staged rows; note which of them have stored counterparts."""
+    parents = same.get(level.above, {})
+    others = {name: same[model] for name in level.others if (model := _related(level.model, name)) in same}
+    if not parents and not others:
+        return
+    names = [level.parent, *([level.position] if level.position else []), *others]
+    columns = ["pk", *(_column(level.model, name) for name in names)]
+    staged = level.rows.filter(**{_path(level): hidden}).order_by("pk")
+    rows = staged.values_list(*columns, *level.key)
+    counterparts = _Counterparts(level, study, same) if parents and rows.exists() else None
+    left_behind: dict[int, int] = {}
+    changed: list[tuple[int, ...]] = []
+    for pk, *values in rows.iterator(chunk_size=PART):
+        current, key = values[: len(names)], values[len(names) :]
+        wanted = [*current]
+        for place, new in enumerate(others.values(), start=len(names) - len(others)):
+            wanted[place] = new.get(wanted[place], wanted[place])
+        if counterparts and current[0] in parents:
+            wanted[0] = parents[current[0]]
+            if (counterpart := counterparts.find(wanted[0], key)) is not None:
+                left_behind[pk] = counterpart
+                continue
+            if level.position:
+                wanted[1] = counterparts.next_position(wanted[0])
+        if wanted != current:
+            changed.append((pk, *wanted))
+    if left_behind:
+        same[level.model] = left_behind
+    if changed and names == [level.parent] and not left_behind and len(parents) == 1:
+        [(staged_parent, parent)] = parents.items()
+        yield lambda: level.rows.filter(**{level.parent: staged_parent}).update(**{level.parent: parent})
+    else:
+        yield from _updates(level, names, changed)
+
+
+class _Counterparts:
+    """The stored rows of a table below parents that have staged counterparts."""
+
+    def __init__(self, level: Level, study: Study, same: Same) -> None:
+        parent, targets = _column(level.model, level.parent), set(same[level.above].values())
+        stored = level.rows.filter(**{_path(level): study})
+        self._translations = [same.get(_related_by_column(level.model, name), {}) for name in level.key]
+        self._found = {
+            (of, *map(_hashable, key)): pk
+            for of, pk, *key in stored.values_list(parent, "pk", *level.key).iterator(chunk_size=PART)
+            if of in targets
+        }
+        self._following: dict[int, int] = {}
+        if level.position:
+            last = stored.values_list(parent).annotate(last=Max(level.position))
+            self._following = {of: position + 1 for of, position in last.iterator(chunk_size=PART) if of in targets}
+
+    def find(self, parent: int, key: Sequence[Any]) -> int | None:
+        """Return the stored row with a staged row's key."""
+        values = (
+            new.get(value, value) if new else _hashable(value)
+            for new, value in zip(self._translations, key, strict=True)
+        )
+        return self._found.get((parent, *values))
+
+    def next_position(self, parent: int) -> int:
+        """Return the position behind the rows so far."""
+        position = self._following.get(parent, 0)
+        self._following[parent] = position + 1
+        return position
+
+
+def _column(model: type[Model], name: str) -> str:
+    column: str = model._meta.get_field(name).attname  # type: ignore[union-attr]
+    return column
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _related_by_column(model: type[Model], column: str) -> type[Model] | None:
+    names = {field.attname: field for field in model._meta.concrete_fields}
+    related: Any = names[column].related_model
+    return related
+
+
+def _updates(level: Level, names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> Iterator[Callable[[], object]]:
+    """Yield updates of columns; rows : (primary key, values of the columns)."""
+    quote, meta = connection.ops.quote_name, level.model._meta
+    table, key = quote(meta.db_table), quote(str(meta.pk.column))
+    columns = ", ".join(
+        f"{quote(_column(level.model, name))} = one.column{place}" for place, name in enumerate(names, start=2)
+    )
+    for start in range(0, len(rows), PART):
+        part = rows[start : start + PART]
+        values = ", ".join(f"({', '.join(map(str, map(int, row)))})" for row in part)
+        sql = f"UPDATE {table} SET {columns} FROM (VALUES {values}) AS one WHERE {table}.{key} = one.column1"  # noqa: S608  # names of our own, and whole numbers
+        yield partial(_execute, sql)
+
+
+def _execute(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)

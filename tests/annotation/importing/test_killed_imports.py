@@ -1,0 +1,134 @@
+"""Imports by real processes: while one is half-way, others write and see nothing of it; killed, it leaves nothing."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests import migrated
+from tests.judging.runs.test_processes import Installation
+
+pytestmark = pytest.mark.slow
+
+INSTANCES, PAIRS, RATERS = 100, 5, 4
+# Stops half-way through the rows of a table, and says so.
+STOPPING = """
+import time
+from itertools import chain, islice
+from django.core.management import call_command
+from annotation.importing.staging import Target
+create = Target.create
+def half(self, rows):
+    rows = iter(rows)
+    first = list(islice(rows, {rows}))
+    create(self, first)
+    if first and type(first[0]).__name__ == {table!r}:
+        print("half-way", flush=True)
+        time.sleep(600)
+    create(self, rows)
+Target.create = half
+call_command(*{command!r})
+"""
+LOOK_AFTER = "from judging.worker import requeue_and_release; requeue_and_release()"
+OF_STUDY = {
+    "ratings": "annotation_rating r JOIN annotation_display d ON d.id = r.display_id JOIN annotation_assignment a "
+    "ON a.id = d.assignment_id JOIN annotation_hit h ON h.id = a.hit_id JOIN annotation_batch b ON b.id = h.batch_id",
+    "instances": "annotation_instance b",
+    "judgments": "judging_judgment j JOIN judging_judgerun b ON b.id = j.run_id",
+}
+TABLES = ("rating", "display", "assignment", "slot", "hit", "batch", "annotator", "instance", "generation", "pair")
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Installation:
+    """A study, and files that add to it more rows than one transaction takes."""
+    migrated.copy_file(tmp_path / "tandem.sqlite3")
+    for name, start in (("study", 0), ("further", INSTANCES)):
+        lines = [
+            {"instance_id": f"i{n}", "dataset": "talk", "source": f"Talk {n}.", "generations": texts(n)}
+            for n in range(start, start + INSTANCES)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    places = [(n, pair) for n in range(INSTANCES) for pair in range(PAIRS)]
+    (tmp_path / "ratings.csv").write_text(
+        "instance_id,pair_index,system_a,system_b,rater,rating\n"
+        + "".join(f"i{n},{pair},heron,wren,r{r},{(n + r) % 3 - 1}\n" for n, pair in places for r in range(RATERS))
+    )
+    (tmp_path / "judgments.csv").write_text(
+        "instance,pair,judge,order,verdict\n"
+        + "".join(f"i{n},{pair},j{r},ab,a\n" for n, pair in places for r in range(RATERS))
+    )
+    made = Installation(tmp_path)
+    made.run("import_study", str(tmp_path / "study.jsonl"), "--study", "tea")
+    return made
+
+
+def texts(n: int) -> dict[str, list[str]]:
+    return {system: [f"{system} {n} {k}" for k in range(PAIRS)] for system in ("heron", "wren")}
+
+
+def counts(made: Installation) -> dict[str, int]:
+    """Count the rows of each table."""
+    tables = (f"annotation_{name}" for name in TABLES)
+    return {
+        table: int(str(made.rows(f"SELECT count(*) FROM {table}")[0][0]))
+        for table in (*tables, "annotation_study", "judging_judgerun", "judging_judgment", "judging_judge")
+    }
+
+
+def of_study(made: Installation, what: str) -> int:
+    """Count the rows that lead to the study."""
+    query = f"SELECT count(*) FROM {OF_STUDY[what]} JOIN annotation_study s ON s.id = b.study_id WHERE s.slug = 'tea'"
+    return int(str(made.rows(query)[0][0]))
+
+
+def stopped_halfway(made: Installation, table: str, *command: str) -> "subprocess.Popen[str]":
+    process = made.start("shell", "-c", STOPPING.format(rows=600, table=table, command=command))
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "half-way" in line:
+            return process
+    raise AssertionError(process.communicate()[1])
+
+
+def kill(process: "subprocess.Popen[str]") -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "table", "what", "rows"),
+    [
+        ("import_ratings", "ratings.csv", "Rating", "ratings", INSTANCES * PAIRS * RATERS),
+        ("import_study", "further.jsonl", "Generation", "instances", INSTANCES),
+        ("import_judgments", "judgments.csv", "Judgment", "judgments", INSTANCES * PAIRS * RATERS),
+    ],
+)
+def test_an_import_lets_others_write_shows_nothing_and_leaves_nothing_when_it_is_killed(
+    installation: Installation, command: str, file: str, table: str, what: str, rows: int
+) -> None:
+    made, asked = installation, (command, str(installation.folder / file), "--study", "tea")
+    before, seen = counts(made), of_study(made, what)
+
+    process = stopped_halfway(made, table, *asked)
+    with closing(sqlite3.connect(made.folder / "tandem.sqlite3", timeout=0, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # no lock is held
+        other.execute("ROLLBACK")
+    assert of_study(made, what) == seen
+    assert counts(made) != before
+    made.run("shell", "-c", LOOK_AFTER)  # removes nothing of a process that is alive
+    assert counts(made) != before
+
+    kill(process)
+    assert of_study(made, what) == seen
+    made.run("shell", "-c", LOOK_AFTER)
+    assert counts(made) == before
+
+    kill(stopped_halfway(made, table, *asked))
+    made.run(*asked)  # removes what is left before it begins
+    assert of_study(made, what) == seen + rows
+    assert counts(made)["annotation_study"] == before["annotation_study"]
