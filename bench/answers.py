@@ -1,8 +1,8 @@
 """How often the answer claims something where there is nothing: simulated studies through the rules of the sentences.
 
-The claims are "people prefer X", "X is first, by more than chance" and "the judge may replace a single rater". Populations
-have equal systems, or a judge whose agreement with people is exactly ε below theirs with one another (or who answers at
-random). What may come out follows from the coverage that intervals of 95 % have to have (see `bench.coverage`): it is .93 from
+The claims are "people prefer X", "X is first, by more than chance", "length matters" and "the judge may replace a single rater".
+Populations have equal systems, votes that length has no part in, or a judge whose agreement with people is exactly ε below
+theirs with one another (or who answers at random). Of "length matters" at most 6 % may come out. Otherwise what may come out follows from the coverage that intervals of 95 % have to have (see `bench.coverage`): it is .93 from
 20 instances, .91 from 8, .88 from 5. A preference may be for either side, so that all misses are claims; half of them are where
 a claim has one side, as that a judge may replace people, be it over all instances or in some bins of separability. A cell with
 more, by three standard errors of the simulation, is marked, and the program ends with 1.
@@ -24,6 +24,7 @@ from analysis.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
+from reporting.findings.answer.lengths import length_rule
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import (
     Compared,
@@ -35,6 +36,7 @@ from reporting.findings.data.inputs import (
     StudyData,
 )
 from reporting.findings.data.separability_bins import Bins, Separability
+from reporting.findings.judges.lengths import length_adjusted
 from reporting.findings.judges.replacement import replacement
 from reporting.findings.judges.verdicts import MAY_REPLACE
 from reporting.findings.pooled.study_votes import study_votes
@@ -44,6 +46,8 @@ PAIRS, PEOPLE_EACH = 5, 3  # of an instance, on a pair
 FILTERS = Filters()
 EPSILON = FILTERS.epsilon
 BINS = 5
+LONGER = {"alike": 0.0, "B longer by 1 sd": 1.0, "B longer by 2 sd": 2.0}  # in standard deviations of the differences
+LENGTH_CLAIMED = 0.06  # share of studies
 MISSED = {20: 0.07, 8: 0.09, 5: 0.12}  # share of intervals by the number of instances
 Votes = FloatArray  # (n_instances, pairs, raters) of -1, 0, +1
 Study = Callable[[np.random.Generator, int], bool]  # whether a study of so many instances claims something
@@ -57,10 +61,12 @@ class Population:
     study: Study
     numbers: tuple[int, ...] = (5, 10, 20, 50)
     sides: int = 2
+    most: float | None = None  # share of studies that may claim it; by the coverage of intervals when left out
 
     def allowed(self, n: int) -> float:
         """Share of studies that may claim it, with three standard errors of the simulation."""
-        share = next(missed for least, missed in MISSED.items() if n >= least) * self.sides / 2
+        of_intervals = next(missed for least, missed in MISSED.items() if n >= least) * self.sides / 2
+        share = of_intervals if self.most is None else self.most
         return share + 3 * float(np.sqrt(share * (1 - share) / STUDIES))
 
 
@@ -73,6 +79,10 @@ def populations() -> Iterator[Population]:
     yield Population("prefer: an instance has one winner for all", partial(_prefers, alike=1.0, ties=0.0))
     for systems in (3, 4, 8):
         yield Population(f"first of {systems}: instances for each two", partial(_first, systems=systems), (8, 20, 50))
+    for name, longer in LONGER.items():
+        for number in (1, 4):
+            study = partial(_length_matters, longer=longer, number=number)
+            yield Population(f"length: {name}, {number} configurations", study, (20, 50), most=LENGTH_CLAIMED)
     judges: dict[str, dict[str, Any]] = {
         "at ε": {"right": right_at_epsilon(0.8)},
         "at ε, all of an instance alike": {"right": right_at_epsilon(0.8), "whole": True},
@@ -122,6 +132,19 @@ def _first(rng: np.random.Generator, n: int, *, systems: int) -> bool:
     return _claims(datas, {"first"})
 
 
+def _length_matters(rng: np.random.Generator, n: int, *, longer: float, number: int, effect: float = 0.0) -> bool:
+    """Whether length is said to matter; `effect` is what a text longer by a standard deviation adds, in log-odds."""
+    datas = []
+    for place in range(number):
+        gap = longer + (rng.normal(size=(n, 1)) + rng.normal(size=(n, PAIRS))) / np.sqrt(2)
+        odds = 1.0 + rng.normal(size=(n, 1, 1)) + effect * np.tanh(gap)[:, :, np.newaxis]
+        votes = np.where(rng.random((n, PAIRS, PEOPLE_EACH)) < 1 / (1 + np.exp(-odds)), 1.0, -1.0)
+        lengths = np.stack([np.full(gap.size, 1000.0), 1000 + 200 * gap.ravel()])
+        datas.append(configuration(f"data {place}", ("one", "two"), votes, lengths=lengths))
+    said = length_rule({"length_adjusted": length_adjusted(datas, FILTERS)})
+    return said is not None and said[0] != "length_apart"
+
+
 def _claims(datas: Sequence[ConfigurationData], rules: set[str]) -> bool:
     """Return whether the answer of a study has a sentence of these rules."""
     study = StudyData("simulated", tuple(datas), None, frozenset(), {}, [])
@@ -167,17 +190,25 @@ def _seen(rng: np.random.Generator, truth: IntArray, right: float) -> FloatArray
 
 
 def configuration(
-    dataset: str, systems: tuple[str, str], votes: Votes, verdicts: Sequence[FloatArray] = ()
+    dataset: str,
+    systems: tuple[str, str],
+    votes: Votes,
+    verdicts: Sequence[FloatArray] = (),
+    *,
+    lengths: FloatArray | None = None,
 ) -> ConfigurationData:
-    """Make a configuration of people's votes, every person on every instance, and of each judge's verdicts (n, pairs)."""
+    """Make a configuration of people's votes, every person on every instance, and of each judge's verdicts (n, pairs).
+
+    lengths : (2, n * pairs) of A's and B's texts; unknown when left out
+    """
     n, pairs, people = votes.shape
-    size = n * pairs
-    none = np.full(size, np.nan)
+    none = np.full(n * pairs, np.nan)
+    length_a, length_b = (none, none) if lengths is None else lengths
     return ConfigurationData(
         configuration=Compared(dataset, *(ComparedSystem(name) for name in systems)),
         selection=Selected(
             tuple(f"{dataset}-{number:05}" for number in range(n)),
-            Pairs(np.repeat(np.arange(n), pairs), np.tile(np.arange(pairs), n), none, none, none),
+            Pairs(np.repeat(np.arange(n), pairs), np.tile(np.arange(pairs), n), length_a, length_b, none),
         ),
         separability=Separability(None, np.full(n, np.nan), None),
         people=_rater(PEOPLE, "person", votes, tuple(f"person {number}" for number in range(people))),

@@ -38,6 +38,7 @@ PHRASES = (
     gettext_noop("ratings beside others'"),
     gettext_noop("a more separable bin did not pass"),
     gettext_noop("all pairs have one and the same difference in length, which is not nought"),
+    gettext_noop("lengths hardly overlap: no adjustment"),
     gettext_noop("a thousand times as many comparisons would not tell them apart"),
     gettext_noop("every rating set lacks a rating, and such sets are left out here"),
     gettext_noop("with fewer than three people on some pair it cannot be told which of them errs"),

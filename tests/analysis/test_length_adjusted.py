@@ -151,3 +151,46 @@ def test_what_does_not_fit_is_refused():
         length_adjusted_win_rate([1], [1.0], [0], ridge=0)
     with pytest.raises(UnknownValue):
         length_adjusted_win_rate([1], [1.0], [0], level=1)
+
+
+def test_the_change_has_the_paired_jackknife_interval():
+    rng = np.random.default_rng(8)
+    verdict, difference, instance = study(rng, n=200)
+    instance = instance % 50
+    found = length_adjusted_win_rate(verdict, difference, instance)
+    assert found.change == pytest.approx(found.win_rate - found.plain)
+    used = instance != np.arange(50)[:, np.newaxis]
+    rates = 1 / (1 + np.exp(-refits(verdict, difference, used, found.scale)[:, 0]))
+    plain = (used * (1 + verdict) / 2).sum(axis=1) / used.sum(axis=1)
+    left = rates - plain
+    reach = student_quantile(0.975, 49) * (49 / 50 * np.square(left - left.mean()).sum()) ** 0.5
+    assert (found.change_high - found.change, found.change - found.change_low) == pytest.approx(
+        (reach, reach), rel=0.02
+    )
+
+
+@pytest.mark.parametrize(
+    ("shift", "overlaps"), [pytest.param(0.0, True, id="alike"), pytest.param(2.0, False, id="B nearly always longer")]
+)
+def test_overlap_of_lengths(shift, overlaps):
+    difference = np.random.default_rng(1).normal(size=2000) + shift
+    found = length_adjusted_win_rate(np.resize([A, B], 2000), difference, np.arange(2000))
+    near = np.abs(difference) <= difference.std() / 4
+    assert found.near == near.mean()
+    assert (found.near_shorter, found.near_longer) == (
+        (near & (difference < 0)).mean(),
+        (near & (difference > 0)).mean(),
+    )
+    assert found.overlaps is overlaps
+
+
+def test_pairs_near_equal_lengths_on_one_side_do_not_overlap():
+    difference = np.concatenate([np.linspace(0.01, 0.1, 30), np.linspace(2, 4, 70)])
+    assert not length_adjusted_win_rate(np.resize([A, B], 100), difference, np.arange(100)).overlaps
+
+
+def test_the_p_value_of_the_effect_is_that_of_its_interval():
+    verdict, difference, instance = study(np.random.default_rng(9), n=200)
+    p_value = length_adjusted_win_rate(verdict, difference, instance).effect_p_value
+    at_edge = length_adjusted_win_rate(verdict, difference, instance, level=1 - p_value)
+    assert min(abs(at_edge.effect_low), abs(at_edge.effect_high)) == pytest.approx(0, abs=1e-6)

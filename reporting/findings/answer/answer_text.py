@@ -99,28 +99,27 @@ TEXTS = {
         "with one another."
     ),
     "length_newly": gettext_noop(
-        "At equal lengths of text {first} would be preferred to {second}: it would win {rate} of ratings ({level} interval "
-        "{low} to {high}), and not {plain} as it does."
+        "Length matters ({p_value}): at equal lengths {first} would be preferred to {second}. It would win {rate} of ratings "
+        "({level} interval {low} to {high}), and not {plain} as it does."
     ),
     "length_no_longer": gettext_noop(
-        "The preference for {first} may be one for the length of texts: at equal lengths it would win {rate} of ratings, "
-        "and not {plain}, and the {level} interval, {low} to {high}, includes one half."
+        "Length matters ({p_value}): the preference for {first} may be one for the length of texts. At equal lengths it would "
+        "win {rate} of ratings ({level} interval {low} to {high}), and not {plain} as it does."
     ),
     "length_turned": gettext_noop(
-        "At equal lengths of text the preference turns: {first} would win {rate} of ratings against {second} ({level} "
-        "interval {low} to {high}), and not {plain} as it does."
+        "Length matters ({p_value}): at equal lengths the preference turns. {first} would win {rate} of ratings against "
+        "{second} ({level} interval {low} to {high}), and not {plain} as it does."
     ),
     "length_moves": gettext_noop(
-        "Length makes a difference: at equal lengths of text {first} would win {rate} of ratings ({level} interval {low} "
-        "to {high}), and not {plain} as it does."
-    ),
-    "length_untested": gettext_noop(
-        "Length may make a difference: at equal lengths of text {first} would win {rate} of ratings, and not {plain} as it "
-        "does. On {instances} this has no interval and may be chance."
+        "Length matters ({p_value}): at equal lengths {first} would win {rate} of ratings ({level} interval {low} to {high}), "
+        "and not {plain} as it does."
     ),
     "length_some": gettext_noop(
-        "Length makes a difference in {changed} of {known} configurations: at equal lengths of text {first}, against {second} "
-        "on {dataset}, would win {rate} of ratings, and not {plain} as it does."
+        "Length matters in {changed} of {known} configurations. On {dataset}, {first} would win {rate} of ratings against "
+        "{second} at equal lengths, and not {plain} as it does ({p_value}, adjusted by Holm’s method)."
+    ),
+    "length_apart": gettext_noop(
+        "Lengths of the two systems’ texts hardly overlap, so win rates are not adjusted for length."
     ),
     "consistency": gettext_noop(
         "A rating set is what one person said of all pairs of one instance. Of {rating_sets}, {full_sets} ({full}) are fully "
@@ -252,6 +251,12 @@ def _counted(of: str, number: int) -> str:
     return counted(number, of)
 
 
+def _p_value(value: float) -> str:
+    """Write a p-value as p = 0.012."""
+    least = 0.001
+    return f"p < {localised(least, 3)}" if value < least else f"p = {localised(value, 3)}"
+
+
 def _decimal(value: float) -> str:
     return localised(value, 2)
 
@@ -328,6 +333,7 @@ WRITTEN: dict[str, Formatter] = {
     **{name: partial(_counted, name) for name in ("ratings", "verdicts")},
     "asked": lambda number: counted(number, "presentations"),
     "incomplete": _incomplete,
+    "p_value": _p_value,
     "chance": lambda value: percent(value, 0),
     "instances": _instances,
     "needed": _instances,

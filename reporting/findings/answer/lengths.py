@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from reporting.core.raters import PEOPLE
+from reporting.findings.judges.lengths import NO_OVERLAP
 
 Findings = Mapping[str, Any]
-LEAST_INSTANCES = 5  # below it no win rate has an interval
-MUCH, LITTLE = 0.1, 0.01  # of a win rate: what always, and what never is a change
+LITTLE = 0.01  # of a win rate: never worth a sentence
 RULES = {  # by what the win rate says as it is and at equal lengths
     (False, True): "length_newly",
     (True, False): "length_no_longer",
@@ -16,25 +16,25 @@ RULES = {  # by what the win rate says as it is and at equal lengths
 
 
 def length_rule(found: Findings) -> tuple[str, dict[str, Any]] | None:
-    """Return a rule with its values where people's win rates change at equal lengths, else None.
+    """Return a rule with its values where length matters to people's win rates, or where that cannot be told; else None.
 
-    A configuration changes if its estimate moves by more than the half-width of either interval, or than 0.1, and by more than
-    0.01 in any case; half of that is enough where the win rate is above one half, below it or neither by more than chance, and at
-    equal lengths another of these. One of fewer than five instances is not looked at, and one of several not without an interval
-    at equal lengths: with few instances some always move far. Of several the rule is about the number that change, and the one
-    that changes most.
+    Length matters in a configuration if the interval of its coefficient is without 0, by Holm's method over configurations, and
+    the paired interval of the change of the win rate is too. Of several configurations the rule is about their number, and the
+    one that changes most.
     """
     raters = found.get("length_adjusted") or ()
-    known = [one for rater in raters if rater["rater"] == PEOPLE for one in rater["configurations"] if _is_known(one)]
-    single = len(known) == 1
-    known = [one for one in known if single or one["win_rate_a"]["low"] is not None]
-    changed = [one for one in known if _moved(one) > _reach(one) / (2 if _turns(one) else 1)]
+    every = [one for rater in raters if rater["rater"] == PEOPLE for one in rater["configurations"]]
+    tested = [one for one in every if one.get("matters") is not None]
+    changed = [one for one in tested if one["matters"] and _moved(one) > LITTLE]
     if not changed:
-        return None
+        apart = [one for one in every if one["win_rate_a"].get("why") == NO_OVERLAP]
+        return ("length_apart", {"changed": len(apart), "known": len(every)}) if apart and not tested else None
     most = max(changed, key=lambda one: (_turns(one), _moved(one)))
-    if single:
-        return _rule(most), _values(most)
-    return "length_some", {**_values(most), "dataset": most["dataset"], "changed": len(changed), "known": len(known)}
+    values = {**_values(most), "p_value": most["length_effect_adjusted"]}
+    if len(every) == 1:
+        turned = RULES[bool(side(most["plain"])), bool(side(most["win_rate_a"]))] if _turns(most) else "length_moves"
+        return turned, values
+    return "length_some", {**values, "dataset": most["dataset"], "changed": len(changed), "known": len(tested)}
 
 
 def side(rate: Findings) -> int | None:
@@ -44,45 +44,28 @@ def side(rate: Findings) -> int | None:
     return int(rate["low"] > 0.5) - int(rate["high"] < 0.5)
 
 
-def _is_known(one: Findings) -> bool:
-    rates = one["plain"], one["win_rate_a"]
-    return all(rate["value"] is not None and rate["n_instances"] >= LEAST_INSTANCES for rate in rates)
-
-
 def _turns(one: Findings) -> bool:
     sides = {side(one["plain"]), side(one["win_rate_a"])}
     return None not in sides and len(sides) > 1
 
 
 def _moved(one: Findings) -> float:
-    return float(abs(one["win_rate_a"]["value"] - one["plain"]["value"]))
-
-
-def _reach(one: Findings) -> float:
-    rates = (rate for rate in (one["plain"], one["win_rate_a"]) if rate["low"] is not None)
-    return max(LITTLE, min([MUCH, *(float(rate["high"] - rate["low"]) / 2 for rate in rates)]))
-
-
-def _rule(one: Findings) -> str:
-    if _turns(one):
-        return RULES[bool(side(one["plain"])), bool(side(one["win_rate_a"]))]
-    return "length_moves" if one["win_rate_a"]["low"] is not None else "length_untested"
+    return float(abs(one["change"]["value"]))
 
 
 def _values(one: Findings) -> dict[str, Any]:
     """Return both win rates of the system that is preferred at equal lengths, or else as it is."""
     plain, equal = one["plain"], one["win_rate_a"]
     ahead = next((rate for rate in (equal, plain) if side(rate)), equal)
-    a_is_first = ahead["value"] >= 0.5
     first, second = one["system_a"], one["system_b"]
-    if not a_is_first:
+    if ahead["value"] < 0.5:
         first, second, plain, equal = second, first, _mirrored(plain), _mirrored(equal)
     return {
         "first": first,
         "second": second,
         "plain": plain["value"],
         "rate": equal["value"],
-        **({} if equal["low"] is None else {key: equal[key] for key in ("low", "high", "level")}),
+        **{key: equal[key] for key in ("low", "high", "level")},
         "instances": equal["n_instances"],
     }
 

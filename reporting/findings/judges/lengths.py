@@ -1,5 +1,6 @@
 """Win rates at equal lengths, of people and of each judge."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,8 +9,9 @@ import numpy as np
 from analysis.bootstrap import mean_rows
 from analysis.jackknife import Bounds
 from analysis.length_adjusted import MIN_INSTANCES, RIDGE, length_adjusted_win_rate
+from analysis.multiple_testing import holm
 from analysis.types import FloatArray
-from reporting.core.estimates import Basis, IntervalSettings, estimate_with_bounds, mean_estimate, number
+from reporting.core.estimates import Basis, IntervalSettings, estimate_with_bounds, mean_estimate, number, numbers
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.pooled import raters_by_name
@@ -17,19 +19,38 @@ from reporting.findings.pooled.pooled import raters_by_name
 TIE_IS_HALF = "a tie is half a win"
 NO_VERDICT = "no verdict on a pair"
 ONE_DIFFERENCE = "all pairs have one and the same difference in length, which is not nought"
+NO_OVERLAP = "lengths hardly overlap: no adjustment"
 
 
 def length_adjusted(everything: Sequence[ConfigurationData], filters: Filters) -> list[dict[str, Any]]:
-    """Return per rater A's win rate in each configuration as it is and at equal lengths, and what length adds."""
+    """Return per rater A's win rate in each configuration as it is and at equal lengths, and whether length matters."""
     return [
         {
             "rater": name,
             "kind": found[0][1].kind,
             "ridge": RIDGE,
-            "configurations": [_configuration(everything[place], rater, filters.intervals) for place, rater in found],
+            "configurations": _tested(
+                [_configuration(everything[place], rater, filters.intervals) for place, rater in found]
+            ),
         }
         for name, found in raters_by_name(everything).items()
     ]
+
+
+def _tested(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add the p-values of the effect of length adjusted over a rater's configurations, and whether length matters.
+
+    It does where that p-value is below 1 - level and the paired interval of the change is without 0; None where not tested.
+    """
+    p_values = [one["length_effect_p_value"] for one in configurations]
+    adjusted = numbers(holm([math.nan if one is None else one for one in p_values]))
+    found = []
+    for one, p_value in zip(configurations, adjusted, strict=True):
+        change, matters = one["change"], None
+        if p_value is not None and change["low"] is not None:
+            matters = p_value < 1 - change["level"] and not change["low"] <= 0 <= change["high"]
+        found.append({**one, "length_effect_adjusted": p_value, "matters": matters})
+    return found
 
 
 def _configuration(data: ConfigurationData, rater: Rater, settings: IntervalSettings) -> dict[str, Any]:
@@ -40,19 +61,27 @@ def _configuration(data: ConfigurationData, rater: Rater, settings: IntervalSett
     length_a, length_b = (one[known] for one in lengths)
     found = length_adjusted_win_rate(towards_a, length_a - length_b, instance, level=settings.level)
     left_out = len(known) - found.n
-    basis = Basis(found.n, "verdicts", TIE_IS_HALF, left_out, ONE_DIFFERENCE if found.n else NO_VERDICT)
-    bounds = Bounds(found.low, found.high, settings.level, found.n_instances)
+    why = NO_VERDICT if not found.n else ONE_DIFFERENCE if math.isnan(found.scale) else NO_OVERLAP
+    basis = Basis(found.n, "verdicts", TIE_IS_HALF, left_out, why)
+
+    def estimate(value: float, low: float, high: float) -> dict[str, Any]:
+        """Return no value where lengths hardly overlap: at equal lengths it would be a guess."""
+        value, bounds = (value if found.overlaps else math.nan), Bounds(low, high, settings.level, found.n_instances)
+        return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, least=MIN_INSTANCES)
+
+    effect = (found.length_effect, found.effect_low, found.effect_high, found.effect_p_value)
     return {
         "dataset": data.dataset,
         "system_a": data.systems[0],
         "system_b": data.systems[1],
-        "win_rate_a": estimate_with_bounds(
-            found.win_rate, bounds, basis, settings, found.n_instances, least=MIN_INSTANCES
-        ),
+        "win_rate_a": estimate(found.win_rate, found.low, found.high),
         "plain": mean_estimate(mean_rows((1 + towards_a) / 2), instance, basis, settings),
-        "length_effect": number(found.length_effect),
-        "length_effect_low": number(found.effect_low),
-        "length_effect_high": number(found.effect_high),
+        "change": estimate(found.change, found.change_low, found.change_high),
+        "near_equal": number(found.near),
+        **{
+            f"length_effect{end}": number(value) if found.overlaps else None
+            for end, value in zip(("", "_low", "_high", "_p_value"), effect, strict=True)
+        },
         "mean_length_a": number(length_a.mean()) if found.n else None,
         "mean_length_b": number(length_b.mean()) if found.n else None,
     }

@@ -253,8 +253,8 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
     ]
     caption = _("Win rates as they are and at equal lengths; lengths in characters")
     said_of = _(
-        "At equal lengths, what people’s win rate says of A and B changes in %(changed)s of %(told)s configurations whose "
-        "intervals are known."
+        "Length matters to people’s win rate in %(changed)s of %(told)s tested configurations: the effect of length, by Holm’s "
+        "method, and the change of the rate are both beyond chance."
     )
     text = said_of % {"changed": changed, "told": told} if told else ""
     return {"table": DataTable("lengths", caption, headings, rows), "text": text}
@@ -274,6 +274,7 @@ def _sided(rate: Findings) -> dict[str, Any]:
 
 
 SAME = gettext_lazy("nothing")
+MATTERS = gettext_lazy("the rate, not who is preferred")
 NO_LONGER = gettext_lazy("no longer more than chance")
 NEWLY = gettext_lazy("now more than chance")
 TURNED = gettext_lazy("the other system is preferred")
@@ -281,9 +282,11 @@ TURNED = gettext_lazy("the other system is preferred")
 
 def _length_verdict(one: Findings) -> Promise | None:
     sides = [side(one[key]) for key in ("plain", "win_rate_a")]
-    if None in sides:
+    if one["matters"] is None or None in sides:
         return None
     plain, equal = sides
-    if plain == equal:
+    if not one["matters"]:
         return SAME
+    if plain == equal:
+        return MATTERS
     return NO_LONGER if not equal else NEWLY if not plain else TURNED

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from reporting.findings.answer.answer import answer
 from reporting.findings.answer.answer_text import TEXTS, on_page
 from reporting.findings.data.separability_bins import ONE_TEXT
+from reporting.findings.judges.lengths import NO_OVERLAP
 
 HOSTILE = "<script>alert(1)</script>"
 Found = dict[str, Any]
@@ -345,8 +346,8 @@ def test_consistency_rises_only_where_intervals_part(most: float | None, said: b
 Rate = tuple[float, float | None, float | None]
 
 
-def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
-    """Make people's win rates of heron as they are and at equal lengths, in a configuration for each two."""
+def at_equal_lengths(*rates: Rate, n_instances: int = 20, matters: bool = True) -> list[Found]:
+    """Make people's win rates of heron as they are and at equal lengths, in a configuration for each two; tested with an interval."""
     configurations = [
         {
             "dataset": f"news-{at}",
@@ -354,6 +355,9 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
             "system_b": "magpie",
             "plain": estimate(*plain, n_instances=n_instances),
             "win_rate_a": estimate(*equal, n_instances=n_instances),
+            "change": {"value": None if equal[0] is None or plain[0] is None else equal[0] - plain[0]},
+            "length_effect_adjusted": 0.012,
+            "matters": None if equal[1] is None else matters,
         }
         for at, (plain, equal) in enumerate(zip(rates[::2], rates[1::2], strict=True))
     ]
@@ -366,37 +370,34 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
 @pytest.mark.parametrize(
     ("plain", "equal", "rule", "text"),
     [
-        pytest.param((0.6, 0.4, 0.8), (0.65, 0.5, 0.8), None, "", id="moves little"),
-        pytest.param((0.7, 0.6, 0.8), (0.75, 0.6, 0.9), None, "", id="moves by less than a half-width"),
-        pytest.param((0.6, 0.4, 0.8), (0.69, None, None), None, "", id="moves little, no interval"),
+        pytest.param((0.6, 0.4, 0.8), (0.69, None, None), None, "", id="no interval"),
         pytest.param((1.0, 0.9, 1.0), (0.999, 0.9985, 0.9995), None, "", id="moves by next to nothing"),
-        pytest.param((0.55, 0.48, 0.62), (0.56, 0.501, 0.62), None, "", id="turns by a hair"),
         pytest.param(
             (0.52, 0.3, 0.74),
             (0.7, 0.55, 0.85),
             "length_newly",
-            "heron would be preferred to magpie: it would win 70.0%",
+            "heron would be preferred to magpie. It would win 70.0%",
             id="newly",
         ),
         pytest.param(
             (0.52, 0.3, 0.74),
             (0.3, 0.15, 0.45),
             "length_newly",
-            "magpie would be preferred to heron: it would win 70.0%",
+            "magpie would be preferred to heron. It would win 70.0%",
             id="other",
         ),
         pytest.param(
             (0.7, 0.55, 0.85),
             (0.6, 0.45, 0.75),
             "length_no_longer",
-            "The preference for heron may be one for",
+            "the preference for heron may be one for",
             id="no longer",
         ),
         pytest.param(
             (0.3, 0.15, 0.45),
             (0.4, 0.25, 0.55),
             "length_no_longer",
-            "The preference for magpie may be one for",
+            "the preference for magpie may be one for",
             id="nor other",
         ),
         pytest.param(
@@ -414,22 +415,6 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20) -> list[Found]:
             id="back",
         ),
         pytest.param((0.7, 0.6, 0.8), (0.85, 0.7, 1.0), "length_moves", "heron would win 85.0% of", id="moves much"),
-        pytest.param(
-            (0.7, 0.68, 0.72), (0.74, 0.7, 0.78), "length_moves", "and not 70.0% as it", id="moves beyond the plain"
-        ),
-        pytest.param(
-            (0.7, 0.65, 0.75), (0.74, 0.71, 0.77), "length_moves", "and not 70.0% as it", id="beyond the adjusted"
-        ),
-        pytest.param(
-            (0.525, 0.314, 0.736),
-            (0.701, None, None),
-            "length_untested",
-            "heron would win 70.1% of ratings, and not 52.5% as it does. On 20 instances this has no interval",
-            id="no interval",
-        ),
-        pytest.param(
-            (0.475, 0.264, 0.686), (0.299, None, None), "length_untested", "magpie would win 70.1%", id="mirror"
-        ),
     ],
 )
 def test_length_is_said_where_it_changes_the_win_rate(plain: Rate, equal: Rate, rule: str | None, text: str) -> None:
@@ -438,19 +423,33 @@ def test_length_is_said_where_it_changes_the_win_rate(plain: Rate, equal: Rate, 
     assert all(text in one["text"] and one["evidence"] == ["length_adjusted"] for one in told)
 
 
+def test_length_is_not_said_where_a_test_fails() -> None:
+    lengths = at_equal_lengths((0.7, 0.6, 0.8), (0.3, 0.2, 0.4), matters=False)
+    assert "length" not in " ".join(rules(study(length_adjusted=lengths)))
+
+
 def test_length_of_several_configurations_names_the_one_that_changes_most() -> None:
     quiet, moved, turned = (0.6, 0.4, 0.8), (0.8, 0.4, 1.0), (0.75, 0.55, 0.9)
     lengths = at_equal_lengths(quiet, (0.99, None, None), quiet, moved, quiet, turned, quiet, quiet)
     (told,) = [one for one in answer(study(length_adjusted=lengths)) if "length" in one["rule"]]
-    assert told["text"] == (
-        "Length makes a difference in 2 of 3 configurations: at equal lengths of text heron, against magpie on news-2, would win "
-        "75.0% of ratings, and not 60.0% as it does."
-    )
+    counted = {
+        name: told["values"][name] for name in ("changed", "known", "dataset", "first", "rate", "plain", "p_value")
+    }
+    assert counted == {
+        "changed": 2,
+        "known": 3,
+        "dataset": "news-2",
+        "first": "heron",
+        "rate": 0.75,
+        "plain": 0.6,
+        "p_value": 0.012,
+    }
 
 
-def test_far_moves_without_an_interval_are_not_told_of_several_configurations() -> None:
-    lengths = at_equal_lengths((0.6, 0.4, 0.8), (0.99, None, None), (0.3, 0.1, 0.5), (0.9, None, None))
-    assert "length" not in " ".join(rules(study(length_adjusted=lengths)))
+def test_lengths_that_hardly_overlap_are_said_where_nothing_else_is_known() -> None:
+    lengths = at_equal_lengths((0.9, 0.8, 1.0), (None, None, None))
+    lengths[1]["configurations"][0]["win_rate_a"]["why"] = NO_OVERLAP
+    assert "length_apart" in rules(study(length_adjusted=lengths))
 
 
 def test_length_is_not_looked_at_below_five_instances_or_without_an_estimate() -> None:

@@ -13,11 +13,12 @@ from analysis.intervals import ratio_spread
 from analysis.jackknife import student_tail
 from analysis.leave_one_out import leave_one_out_agreement
 from analysis.length_adjusted import length_adjusted_win_rate
+from analysis.multiple_testing import holm
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, bins_of
 from reporting.findings.judges.judge_tests import judge_tests
 from reporting.findings.judges.judges_against_people import agreement_by_bin, judges_against_people
-from reporting.findings.judges.lengths import length_adjusted
+from reporting.findings.judges.lengths import NO_OVERLAP, length_adjusted
 from reporting.findings.judges.self_preference import self_preference
 from reporting.findings.pooled.agreement import people_agreement
 from reporting.findings.pooled.people_votes import people_votes
@@ -271,6 +272,45 @@ def test_lengths_are_adjusted_for_people_and_judges() -> None:
     assert tuple(found[f"length_effect{end}"] for end in ("", "_low", "_high")) == pytest.approx(effect)
     assert (judge["rater"], judge["configurations"][0]["win_rate_a"]["value"]) == ("judge:j", pytest.approx(0.5))
     assert (people["ridge"], found["mean_length_a"]) == (0.01, 100.0)
+
+
+def test_rates_at_equal_lengths_are_not_shown_where_lengths_hardly_overlap() -> None:
+    """B's texts are longer by two standard deviations of the differences: 3 % of the pairs are near equal lengths."""
+    rng = np.random.default_rng(2)
+    lengths = {(u, 0): (1000.0, 1400.0 + 200 * rng.normal()) for u in range(200)}
+    rows = [(u, 0, "p", B if u % 5 else A) for u in range(200)]
+    [people, *_] = length_adjusted([configuration_data(rows, {}, instances=200, lengths=lengths)], FILTERS)
+    (found,) = people["configurations"]
+    assert found["near_equal"] < 0.1
+    assert found["plain"]["value"] == 0.2
+    assert (found["win_rate_a"]["value"], found["win_rate_a"]["low"], found["win_rate_a"]["why"]) == (
+        *(None, None),
+        NO_OVERLAP,
+    )
+    assert {found[key] for key in ("length_effect", "length_effect_low", "length_effect_adjusted", "matters")} == {None}
+
+
+def test_length_matters_by_holm_over_configurations_and_the_paired_change() -> None:
+    """One configuration in which the longer text wins and B's is longer, beside three where length plays no part."""
+    rng = np.random.default_rng(4)
+    datas = []
+    for number in range(4):
+        gap = rng.normal(size=200) + (0.8 if number == 0 else 0)
+        odds = 3 * np.tanh(gap) if number == 0 else np.zeros(200)
+        verdict = np.where(rng.random(200) < 1 / (1 + np.exp(-odds)), B, A)
+        lengths = {(u, 0): (1000.0, 1000 + 100 * one) for u, one in enumerate(gap.tolist())}
+        rows = [(u, 0, "p", one) for u, one in enumerate(verdict.tolist())]
+        datas.append(configuration_data(rows, {}, instances=200, lengths=lengths, dataset=f"data {number}"))
+    [people] = length_adjusted(datas, FILTERS)
+    found = people["configurations"]
+    assert [one["matters"] for one in found] == [True, False, False, False]
+    raw = [one["length_effect_p_value"] for one in found]
+    assert [one["length_effect_adjusted"] for one in found] == pytest.approx(holm(raw).tolist())
+    change = found[0]["change"]
+    assert change["value"] == pytest.approx(found[0]["win_rate_a"]["value"] - found[0]["plain"]["value"])
+    # Paired: far narrower than an interval of two independent rates.
+    apart = [found[0][key]["high"] - found[0][key]["low"] for key in ("plain", "win_rate_a")]
+    assert 0 < change["high"] - change["low"] < np.hypot(*apart)
 
 
 def test_lengths_without_verdicts_or_variation_say_why() -> None:

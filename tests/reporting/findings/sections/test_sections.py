@@ -348,7 +348,8 @@ def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low:
     rate = {**ESTIMATE, "value": 0.5626, "low": low, "high": 0.623}
     named = {"dataset": "news", "system_a": "a", "system_b": "b"}
     effect = {"length_effect": 0.1, "length_effect_low": -0.25, "length_effect_high": 0.45}
-    one = {**named, **effect, "plain": ESTIMATE, "win_rate_a": rate, "mean_length_a": 3.0, "mean_length_b": 4.0}
+    lengths = {"mean_length_a": 3.0, "mean_length_b": 4.0}
+    one = {**named, **effect, **lengths, "plain": ESTIMATE, "win_rate_a": rate, "matters": False}
     lengths = {"rater": "people", "kind": "person", "configurations": [one]}
     found = rankings_section({"rankings": [], "system_tests": [], "win_matrices": [], "length_adjusted": [lengths]})
     ((_heads, cells),) = found["lengths"]["table"].rows
