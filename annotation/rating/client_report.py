@@ -15,8 +15,8 @@ class ClientReport:
     page           : identifies the loaded page, which tells tabs apart
     version        : number of changes of this pair's votes that the page knew of
     chosen_at      : when the choice was made, by the browser's clock
-    active_seconds : while this pair was the current one, with the page visible and input in the last 30 s
-    wall_seconds   : while this pair was the current one, pauses included
+    active_seconds : while this pair was read, with the page visible and input in the last 30 s
+    wall_seconds   : while this pair was read, pauses included
     source_opened  : whether the source was open on a page of this HIT before the choice
     translated     : whether the browser had translated the page
 

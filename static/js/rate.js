@@ -1,10 +1,11 @@
 // The pair that the rater is at: it is marked, takes the keys, and its time is counted.
 import { onHit, placeOf, settled } from "./outbox.js";
+import { Reading } from "./reading.js";
 
 const IDLE = 30000; // ms without input after which the rater counts as away
 const ASLEEP = 2000; // ms between two ticks of a second after which the machine is thought to have slept
+const GAP = 8; // pixels between a bar and the pair below it
 const KEPT = 14 * 24 * 3600 * 1000; // ms for which the times of another HIT are kept
-const MOST = 0.9; // the share of a card that is as good as all of it
 const TYPING = "textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=hidden])";
 const byId = (id) => document.getElementById(id);
 const words = byId("words").dataset;
@@ -18,12 +19,17 @@ const chosenIn = (form) => radiosIn(form).find((radio) => radio.checked);
 const openIn = (card) => [...card.querySelectorAll("form[data-pair], .short")].filter((one) => !chosenIn(one));
 const isDone = (card) => !openIn(card).length;
 
-// The current pair: the one that the rater has turned to, until they scroll on; else the one that fills the window
+// The current pair, see reading.js
 
-let turned = null; // id of the card that was turned to
-let seen = 0; // most pixels of it in view since
+history.scrollRestoration = "manual"; // a page loaded again arrives as a new one does
+const reading = new Reading();
+let current = {}; // what it said last
+let arriving = false; // until the rater does something
+const nameOf = (form) => form.dataset.pair + ("second" in form.dataset ? " 2" : "");
+const nameIn = (card) => nameOf(formIn(card));
+const isAlone = () => document.documentElement.classList.contains("one-pair"); // the current pair is the only one in view
 
-/** What the bars at the window's edges leave free for pairs. */
+/** Return what the bars at the window's edges leave free for pairs. */
 function readingArea() {
   const pairs = document.querySelector(".pairs").getBoundingClientRect();
   let [top, bottom] = [0, innerHeight];
@@ -37,49 +43,35 @@ function readingArea() {
   return { top, bottom };
 }
 
-function inView(card, area) {
-  const { top, bottom } = card.getBoundingClientRect();
-  return Math.max(0, Math.min(bottom, area.bottom) - Math.max(top, area.top));
+/** Return where a pair lies in the window, from its head to the end of what is asked: the report below is not read. */
+function measure(card) {
+  const end = [...card.querySelectorAll(".choices, .first-reason, [data-save]")].at(-1);
+  return {
+    name: nameIn(card),
+    top: card.getBoundingClientRect().top,
+    bottom: end.getBoundingClientRect().bottom,
+    done: isDone(card),
+  };
 }
 
-const readable = (card, area) => inView(card, area) >= Math.min(card.offsetHeight * MOST, (area.bottom - area.top) / 2);
-
-function turnTo(card) {
+function turnTo(card, sure = true) {
   if (!card) return;
-  turned = card.id;
-  seen = 0;
+  arriving = false;
+  reading.turnTo(nameIn(card), sure);
   look();
 }
 
-const isAlone = () => document.documentElement.classList.contains("one-pair"); // the current pair is the only one in view
-
-function current() {
-  const [all, area] = [cards(), readingArea()];
-  const last = all.find((card) => card.id === turned);
-  if (isAlone()) return last ?? all.find((card) => !isDone(card)) ?? all[0] ?? null;
-  const now = last ? inView(last, area) : 0;
-  if (now > 0 && now >= seen * MOST) {
-    seen = Math.max(seen, now);
-    return last;
-  }
-  turned = null;
-  // Of those that can be read an open one comes first; a card is never higher than 1e6 pixels.
-  const weigh = (card) => inView(card, area) + (!isDone(card) && readable(card, area) ? 1e6 : 0);
-  const before = all.find((card) => nameOf(formIn(card)) === at) ?? all[0] ?? null; // stays where none weighs more
-  return all.reduce((best, card) => (weigh(best) >= weigh(card) ? best : card), before);
-}
-
-/** Mark the current pair, and count its time from now on. */
+/** Mark the current pair, and count the time of the one that is read from now on. */
 function look() {
-  if (!byId("hit")) return null;
-  const card = current();
-  for (const one of cards()) one.classList.toggle("current", one === card);
-  const name = card && nameOf(formIn(card));
-  if (card && name !== at) {
+  const all = byId("hit") ? cards() : [];
+  if (!all.length) return null;
+  const now = reading.look({ pairs: all.map(measure), area: readingArea(), alone: isAlone() });
+  if (["timed", "others", "byMouse"].some((part) => String(now[part]) !== String(current[part]))) {
     count();
-    at = name;
+    current = now;
   }
-  return card;
+  for (const card of all) card.classList.toggle("current", nameIn(card) === now.marked);
+  return all.find((card) => nameIn(card) === now.marked);
 }
 
 function turnToTarget({ target }) {
@@ -106,12 +98,27 @@ document.addEventListener("click", ({ target }) => {
   if (card) go(card.querySelector("h2"));
 });
 addEventListener("scroll", look, { passive: true });
-addEventListener("resize", look);
+addEventListener("resize", () => (arriving ? arrive() : look()));
+for (const name of ["wheel", "touchmove"]) addEventListener(name, () => (arriving = false), { passive: true });
 
-let pointing = false; // else the last input was a key
 let lastKey = "";
-document.addEventListener("pointerdown", () => (pointing = true), true);
-document.addEventListener("keydown", ({ key }) => [pointing, lastKey] = [false, key], true);
+document.addEventListener("pointerdown", () => press(true), true);
+document.addEventListener("keydown", ({ key }) => press(false, key), true);
+function press(byPointer, key = "") {
+  arriving = false;
+  lastKey = key;
+  reading.press(byPointer);
+}
+
+let mouseAt = null;
+document.addEventListener("pointermove", ({ target, pointerType, screenX, screenY }) => {
+  const [before, after] = [mouseAt, `${screenX} ${screenY}`];
+  if (pointerType === "touch" || before === after) return; // it was the page that moved
+  mouseAt = after;
+  const card = before && target.closest?.("[data-card]");
+  if (card && reading.moveOver(nameIn(card))) look();
+}, { passive: true });
+
 const isGraded = (form) => form.querySelector(".graded") !== null; // offers more than left, right and no preference
 const answered = new Set(); // ids of the forms that had a choice before
 document.addEventListener("change", ({ isTrusted, target }) => {
@@ -121,20 +128,15 @@ document.addEventListener("change", ({ isTrusted, target }) => {
   const isNew = !answered.has(target.form.id);
   answered.add(target.form.id);
   const leads = byId("tool-advance")?.checked;
-  const passes = isTrusted && !pointing && lastKey.startsWith("Arrow") && isGraded(target.form); // on its way to another
-  if (isNew && !passes && (leads || (!isDone(card) && (pointing || !isTrusted)))) return continueFrom(target);
-  if (!isTrusted || !pointing || isAlone() || !isDone(card)) return;
-  // A click on a choice ends the work on its pair: the next one is being read as soon as it is in view.
-  const [all, area] = [cards(), readingArea()];
-  const place = all.indexOf(card);
-  turnTo(all.slice(place + 1).find((card) => !isDone(card) && readable(card, area)));
+  const byPointer = reading.byPointer || !isTrusted;
+  const passes = !byPointer && lastKey.startsWith("Arrow") && isGraded(target.form); // on its way to another
+  if (isNew && !passes && (leads || (!isDone(card) && byPointer))) continueFrom(target);
+  else look();
 });
 
 // Its time: every moment belongs to one pair, whichever tab of this browser the rater is in
 
 const TIMES = "tandem.times.";
-const nameOf = (form) => form.dataset.pair + ("second" in form.dataset ? " 2" : "");
-let at = null; // name of the current pair
 let input = Date.now();
 let watched = false; // since the last look at the clock
 let memory; // what storage holds too, unless the browser refuses it
@@ -164,13 +166,19 @@ function count() {
   if (!was && !watched) return;
   const passed = Math.max(now - book.until, 0);
   if (was && book.input > input && passed < ASLEEP) return; // the rater is in another tab, which counts
-  const name = was ? at : (book.at ?? at); // while no page was in view, the last pair was still the current one
+  const name = was ? current.timed : (book.at ?? current.timed); // while no page was in view, the last pair kept the time
   if (name) {
-    const [active, wall] = book.spent[name] ?? [0, 0];
     const until = Math.min(now, book.until + ASLEEP, input + IDLE);
-    book.spent[name] = [active + (was ? Math.max(until - book.until, 0) : 0), wall + passed];
+    const active = was ? Math.max(until - book.until, 0) : 0;
+    spend(book, name, active, passed);
+    if (name === current.timed) reading.spend(current, active, passed);
   }
   write({ ...book, until: now, input, at: name });
+}
+
+function spend(book, name, active, wall) {
+  const before = book.spent[name] ?? [0, 0];
+  book.spent[name] = [before[0] + active, before[1] + wall];
 }
 
 const seconds = (ms) => (ms / 1000).toFixed(1);
@@ -179,8 +187,14 @@ const seconds = (ms) => (ms / 1000).toFixed(1);
 document.addEventListener("noted", ({ target, detail }) => {
   look();
   count();
+  const book = read();
+  for (const [timed, active, wall] of reading.choose(nameOf(target), isDone(target.closest("[data-card]")))) {
+    spend(book, timed, -active, -wall);
+    spend(book, nameOf(target), active, wall);
+  }
+  write(book);
   if (target.dataset.question) return; // they are of the pair
-  const [active, wall] = read().spent[nameOf(target)] ?? [0, 0];
+  const [active, wall] = book.spent[nameOf(target)] ?? [0, 0];
   Object.assign(detail, { active_seconds: seconds(active), wall_seconds: seconds(wall) });
 });
 
@@ -276,15 +290,35 @@ function undo() {
   if (form) choose(form, radiosIn(form).find((radio) => radio.value === changed.value));
 }
 
-function go(target) {
+/** Scroll a pair into the reading area, where it does not fit from its top. At once: smoothly, others would get the time. */
+function show(card) {
+  const isInside = () => {
+    const [area, pair] = [readingArea(), measure(card)];
+    return pair.top >= area.top && pair.bottom <= area.bottom;
+  };
+  if (isInside()) return;
+  card.scrollIntoView({ behavior: "instant" }); // so that the bars are where they stay
+  scrollBy({ top: measure(card).top - readingArea().top - GAP, behavior: "instant" });
+}
+
+function go(target, sure = true) {
   const card = target.closest("[data-card]");
-  if (isAlone()) turnTo(card); // it is hidden
+  if (isAlone()) turnTo(card, sure); // it is hidden
   target.focus({ preventScroll: true });
-  const area = card ?? target;
-  // At once, never smoothly: the time on the way would go to the pairs that are passed by.
-  area.scrollIntoView({ block: area.offsetHeight < innerHeight * 0.8 ? "nearest" : "start", behavior: "instant" });
-  target.scrollIntoView({ block: "nearest", behavior: "instant" }); // an open source leaves less room
-  turnTo(card);
+  if (card) show(card);
+  target.scrollIntoView({ block: "nearest", behavior: "instant" });
+  turnTo(card, sure);
+}
+
+/** Show the first open pair of a HIT that has come; messages, and a warning that is new, are read before it. */
+function arrive() {
+  const card = cards().find((one) => !isDone(one));
+  if (!card) return look();
+  turnTo(card, false);
+  const hasMessage = document.querySelector("main .notice:not([hidden], [role=note], .hit *)") || isWarningNew;
+  if (!hasMessage || card !== cards()[0]) show(card);
+  look();
+  arriving = true;
 }
 
 /** What is open on a pair after a field, or else before it. */
@@ -306,7 +340,7 @@ const after = (card) => cards()[cards().findIndex((one) => one.id === card.id) +
 
 /** All that is asked of a pair is answered: the next one need not wait until it is saved, the end of the HIT does. */
 function leadOn(card) {
-  if (after(card)) return go(after(card).querySelector("h2"));
+  if (after(card)) return go(after(card).querySelector("h2"), false);
   pressed.unshift("Enter");
   pressAll();
 }
@@ -339,12 +373,15 @@ function back(card) {
   if (before) go(before.querySelector("h2"));
 }
 
-function press(key) {
+/** Tell whether the rater is about to end the HIT, its last pair being done: a key pressed once too often changes nothing. */
+const isAtEnd = (card) => isDone(card) && document.activeElement === endOf();
+
+function handle(key) {
   const card = look();
   if (key === "Backspace") back(card);
   else if (key === UNDO) undo();
   else if (key === "Enter") return card && next(card);
-  else if (card) choose(askedIn(card), radioOf(askedIn(card), key));
+  else if (card && !isAtEnd(card)) choose(askedIn(card), radioOf(askedIn(card), key));
 }
 
 /** Handle keys one after the other, each on the page that the one before left. */
@@ -352,7 +389,7 @@ async function pressAll() {
   if (moving) return;
   moving = true;
   try {
-    while (pressed.length) await press(pressed.shift());
+    while (pressed.length) await handle(pressed.shift());
   } finally {
     moving = false;
   }
@@ -377,7 +414,7 @@ document.addEventListener("keydown", (event) => {
   const arrow = chooses && key.startsWith("Arrow");
   // Elsewhere the arrows scroll.
   if (arrow && !target.matches("body, h1") && (!target.closest("[data-card]") || target.closest("[role=region], .scroll"))) return;
-  if (arrow && cards().length && isGraded(askedIn(current()))) return; // there they go from choice to choice, as in any form
+  if (arrow && cards().length && isGraded(askedIn(look()))) return; // there they go from choice to choice, as in any form
   if (key === "Enter" && target.closest?.("a, button, summary")) return;
   const guidelines = byId("guidelines");
   if (key === "?") openList();
@@ -400,18 +437,25 @@ document.addEventListener("htmx:afterSettle", (event) => {
 });
 
 let hits = 0;
+let warning = ""; // about the content of a study's texts
+let isWarningNew = false;
 onHit(() => {
   if (hits++) {
     document.querySelector("h1").focus({ preventScroll: true }); // the button that had it is gone
     scrollTo({ top: 0, behavior: "instant" }); // before the pair in view is looked for
   }
+  byId("announcer").textContent = document.querySelector(".thanks")?.textContent ?? "";
   if (!byId("hit")) return;
   ({ assignment } = byId("hit").dataset);
-  [turned, seen, at, changed, pressed.length] = [null, 0, null, null, 0];
+  const before = warning;
+  warning = document.querySelector("main [role=note]")?.textContent ?? "";
+  isWarningNew = warning !== "" && warning !== before;
+  [current, changed, pressed.length] = [{}, null, 0];
+  reading.begin();
   memory = { until: Date.now(), input: 0, at: null, spent: {} };
   answered.clear();
   for (const form of cards().flatMap(formsIn).filter(chosenIn)) answered.add(form.id);
   openBook();
   count();
-  look();
+  arrive();
 });

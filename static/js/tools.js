@@ -222,7 +222,7 @@ document.addEventListener("htmx:afterSettle", ({ target, detail: { requestConfig
 
 function dress() {
   tellTimes();
-  if (!steered) return; // nor has what comes after the last HIT any tools
+  if (!steered || !byId("hit")) return; // what comes after the last HIT has no tools
   if (byId("tool-differences").checked) showDifferences(true);
   setLook();
 }

@@ -220,6 +220,7 @@ def test_time_is_active_only_while_a_rater_is_there(open_as: OpenAs, transaction
     with step("another browser continues from what the server has"):
         elsewhere = freeze(open_as("ann", viewport=LAPTOP))
         elsewhere.goto(page.url)
+        wheel_to(elsewhere, 0, 10)
         wait(elsewhere, 8)
         vote(elsewhere, 0, "right")
         assert stored(hit)[0].active_seconds == pytest.approx(28, rel=0.15)
