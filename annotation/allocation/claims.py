@@ -44,7 +44,6 @@ def _fill_slot(slot: int, assignment: int) -> tuple[QuerySet[Slot], dict[str, An
 
 _UNFINISHED, _LOCKED, _FILL_SLOT = Prepared(_unfinished), Prepared(_annotator_for_update), PreparedUpdate(_fill_slot)
 _NEW_ASSIGNMENT, _NEW_DISPLAYS = PreparedInsert(Assignment), PreparedInsert(Display)
-MOST_AHEAD = 50  # a slot each is read for every HIT that is shown
 LONGEST_COMMENT = 2000  # characters, of a rater on a HIT or a pair
 
 
@@ -124,7 +123,6 @@ def _claim_next(annotator: Annotator, batches: Sequence[Batch], at: datetime) ->
         return _begin(check, at)
     slot.hit.batch = batch
     assignment = Assignment(hit=slot.hit, annotator=annotator, seed=new_seed())
-    vars(assignment)["open_batches"] = batches  # for `hit_place`
     return _start_in_slot(slot, assignment, at)
 
 
@@ -197,12 +195,6 @@ def has_work(annotator: Annotator) -> bool:
         return False  # no qualification where no HIT would follow
     standing = qualification.qualification_status(annotator)
     return not standing.required or standing.attempts_left > 0
-
-
-def hits_ahead(annotator: Annotator, batches: Sequence[Batch]) -> int:
-    """Count the HITs of the study's open batches that this annotator can still claim, up to MOST_AHEAD."""
-    rating = queue.for_rating(annotator, batches)
-    return queue.count_ahead(annotator, rating, arm_of_rater(annotator, draw=False), MOST_AHEAD)
 
 
 @transaction.atomic

@@ -5,7 +5,6 @@ order. The search reads it from the front and skips the HITs that the annotator 
 """
 
 from collections.abc import Sequence
-from functools import cache
 
 from django.db import connection
 from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
@@ -13,8 +12,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 from annotation.allocation import limits
 from annotation.annotators.participants import channel_of
 from annotation.core.database.prepared import Prepared
-from annotation.hits import slot_arms
-from annotation.models import Annotator, Assignment, Batch, Hit, Slot, Study
+from annotation.models import Annotator, Assignment, Batch, Slot, Study
 from annotation.models.hits import SlotQuerySet
 from annotation.models.rating import AssignmentQuerySet
 from annotation.models.studies import ArmUnit
@@ -143,33 +141,6 @@ def lock_first(slots: SlotQuerySet) -> Slot | None:
 
 def _locked(slots: SlotQuerySet) -> SlotQuerySet:
     return slots.select_for_update(skip_locked=True, of=("self",))
-
-
-def count_ahead(annotator: Annotator, batches: Sequence[Batch], arm: str, most: int) -> int:
-    """Count the HITs that this annotator can still claim, up to `most`, reading a bounded number of slots."""
-    # Distinct matchups: one may have HITs in several batches, and a HIT may have slots of the rater's arm and of any.
-    matchups: set[int] = set()
-    for batch in batches:
-        # Filled slots have the lowest numbers: where slots are not kept for arms, a HIT with a free slot has its last.
-        interchangeable = not slot_arms.are_reserved(annotator.study)
-        first = batch.raters_per_hit if interchangeable else 1
-        slots = most if interchangeable else most * min(batch.raters_per_hit, _MOST_SLOTS_A_HIT)
-        for kept_for in arms_open_to(annotator, arm):
-            if len(matchups) < most:
-                found = _ahead(slots).all(annotator=annotator.pk, batch=batch.pk, arm=kept_for, first=first)
-                matchups.update(found)
-    return min(len(matchups), most)
-
-
-@cache
-def _ahead(slots: int) -> "Prepared[int]":
-    def ahead(annotator: int, batch: int, arm: str, first: int) -> "QuerySet[Hit, int]":
-        free = _unseen(Slot.objects.free(), annotator).filter(batch=batch, arm=arm)
-        # In the index's order, so that PostgreSQL doesn't read the table; backwards, since what the annotator had is at the front.
-        some = free.filter(number__gte=first).order_by("-number", "-position").values("hit")[:slots]
-        return Hit.objects.filter(pk__in=Subquery(some)).order_by().values_list("matchup", flat=True)
-
-    return Prepared(ahead)
 
 
 _OPEN, _HEADS, _FOLLOWING, _ANY_FREE = (

@@ -1,7 +1,6 @@
 """Contexts of a rater's HIT page: texts on the sides drawn for them, under opaque keys, without the systems' names."""
 
 import secrets
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,16 +11,13 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.urls import reverse
 from django.utils.translation import get_language
 
-from annotation.allocation.claims import MOST_AHEAD, hits_ahead
-from annotation.allocation.queue import open_batches
 from annotation.annotators.messages import unread_by
 from annotation.core.database.prepared import Prepared, attach_related
 from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
 from annotation.hits.displays import attach_votes
-from annotation.models import Assignment, Batch, Display, Flag, Hit, Instance, Rating, VoteChange
+from annotation.models import Assignment, Display, Flag, Hit, Instance, Rating, VoteChange
 from annotation.models.studies import FirstReason
-from annotation.quality.hidden_checks import CHECKS, gold_ahead
 from annotation.quality.qualification import hits_in_attempt
 from annotation.questions.labels import choice_name, side_names, translate_default
 from annotation.questions.questions import LONGEST_REASON, MAIN
@@ -34,7 +30,6 @@ from annotation.rating.votes import rated_choice
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 QUALIFICATION = Assignment.Purpose.QUALIFICATION
-SUBMITTED = Assignment.State.SUBMITTED
 
 
 @dataclass(frozen=True)
@@ -84,12 +79,15 @@ class SecondCard:
 
 @dataclass(frozen=True)
 class HitPlace:
-    """A HIT's number among those of its rater; `total` is None where unknown, or where at least `ahead` are to come."""
+    """A HIT's number among those of its rater; practice HITs are numbered apart, and have a total."""
 
     number: int
-    total: int | None
-    ahead: int | None = None
-    practice: bool = False
+    total: int | None = None
+
+    @property
+    def done(self) -> int:
+        """The number of HITs that the rater has submitted, practice apart."""
+        return self.number - 1 if self.total is None else 0
 
 
 def displays_of(assignment: Assignment) -> list[Display]:
@@ -217,57 +215,21 @@ def card_of(
 
 
 def hit_place(assignment: Assignment) -> HitPlace:
-    """Number the rater's HITs in a way that does not reveal hidden checks.
-
-    A check takes none of the remaining HITs, so the sum of done and remaining ones would grow by one at each check. The
-    total therefore counts rating HITs only, plus the expected number of checks. A returned check lowers it by one, as a
-    returned rating HIT does.
-    """
+    """Number the rater's HITs; hidden checks count as any other, so that no number reveals them."""
     if assignment.purpose == QUALIFICATION:
-        done = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
-        rated = done.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count()
-        return HitPlace(rated + 1, hits_in_attempt(assignment.annotator), practice=True)
-    closed = {
-        (state, purpose): count for state, purpose, count in _CLOSED_COUNTS.all(annotator=assignment.annotator_id)
-    }
-    purposes = Counter({purpose: count for (state, purpose), count in closed.items() if state == SUBMITTED})
-    batches = vars(assignment).get("open_batches") or open_batches(assignment.annotator)
-    number, ahead = purposes.total() + 1, hits_ahead(assignment.annotator, batches)
-    if ahead >= MOST_AHEAD:
-        return HitPlace(number, None, ahead=ahead)
-    returned = sum(closed.get((Assignment.State.RETURNED, purpose), 0) for purpose in CHECKS)
-    purposes[assignment.purpose] += 1
-    ratings = purposes[Assignment.Purpose.RATING] + ahead - returned
-    total = ratings + _checks_expected(assignment, batches, purposes, ratings)
-    return HitPlace(number, max(total, number + min(ahead, 1)))
+        submitted = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
+        rated = submitted.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count()
+        return HitPlace(rated + 1, hits_in_attempt(assignment.annotator))
+    return HitPlace((_SUBMITTED_COUNT.first(annotator=assignment.annotator_id) or 0) + 1)
 
 
-def _closed_counts(annotator: int) -> "QuerySet[Assignment, tuple[str, str, int]]":
-    closed = Assignment.objects.filter(annotator=annotator, state__in=(SUBMITTED, Assignment.State.RETURNED))
-    counted = closed.exclude(purpose=QUALIFICATION).order_by().values("state", "purpose").annotate(count=Count("pk"))
-    return counted.values_list("state", "purpose", "count")
+def _submitted_count(annotator: int) -> "QuerySet[Assignment, int]":
+    submitted = Assignment.objects.filter(annotator=annotator, state=Assignment.State.SUBMITTED)
+    counted = submitted.exclude(purpose=QUALIFICATION).order_by().values("annotator").annotate(count=Count("pk"))
+    return counted.values_list("count", flat=True)
 
 
-_CLOSED_COUNTS = Prepared(_closed_counts)
-
-
-def _checks_expected(assignment: Assignment, batches: Sequence[Batch], given: Counter[str], ratings: int) -> int:
-    """Return how many checks to expect among `ratings` rating HITs: by their rate, up to those available.
-
-    Claiming a check moves it from those ahead to those given, which does not change the result.
-    """
-    rating = [batch for batch in batches if batch.purpose == Batch.Purpose.RATING]
-    gold = max((batch.gold_rate for batch in rating), default=0.0)
-    repeat = max((batch.repeat_rate for batch in rating), default=0.0)
-    share = min(gold + repeat, 0.5)
-    if not share:
-        return 0
-    available = given[Assignment.Purpose.GOLD] + given[Assignment.Purpose.REPEAT]
-    if gold:
-        available += gold_ahead(assignment.annotator, assignment.hit.batch).count()
-    if repeat:
-        available += max(ratings - 1 - given[Assignment.Purpose.REPEAT], 0)
-    return min(round(ratings / (1 - share)) - ratings, available)
+_SUBMITTED_COUNT = Prepared(_submitted_count)
 
 
 def _page_context(assignment: Assignment) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def page_of_settings(study: Study, *, viewer: User, at: datetime) -> dict[str, o
         Display(assignment=assignment, pair=pair, position=place, a_is_left=place % 2 == 0)
         for place, pair in enumerate(pairs)
     ]
-    return _first_stage(assignment, displays, HitPlace(1, None), at)
+    return _first_stage(assignment, displays, HitPlace(1), at)
 
 
 def _first_pairs(study: Study) -> list[Pair]:
@@ -140,12 +140,12 @@ def _page_context(assignment: Assignment, place: HitPlace) -> dict[str, Any]:
         **base_context(assignment, secrets.token_urlsafe(9)),
         "source": source_of(assignment.hit),
         "hit_place": place,
-        "may_return": not place.practice,
+        "may_return": place.total is None,
     }
 
 
 def _place(batch: Batch, number: int) -> HitPlace:
-    return HitPlace(number, batch.hits.count(), practice=batch.purpose == Batch.Purpose.QUALIFICATION)
+    return HitPlace(number, batch.hits.count() if batch.purpose == Batch.Purpose.QUALIFICATION else None)
 
 
 def _card(display: Display, answers: Sequence[CardAnswer], *, texts: bool = True) -> Card:

@@ -34,12 +34,13 @@ def test_the_next_hit_takes_the_place_of_the_last(open_as: OpenAs, transactional
     with step("two clicks submit once"):
         # Both before an answer: on a slow machine the second click of a mouse is one on the next HIT.
         page.locator("[data-action=submit]").evaluate("button => [1, 2].forEach(() => button.click())")
-        expect(heading).to_have_text("HIT 2 of 4")
+        expect(heading).to_have_text("HIT 2")
         assert submitted() == 1
     with step("address, title, focus and tools are as on a new page"):
         expect(heading).to_be_focused()
         expect(page).to_have_title("Rate · Tandem")
-        expect(page.get_by_text("Submitted. Thank you!")).to_have_count(1)
+        expect(page.locator("#hit-status")).to_contain_text("Submitted. Thank you!")
+        expect(page.locator("#announcer[role=status]")).to_have_text("Submitted. Thank you!")
         expect(page.locator("#tool-differences")).to_be_checked()
         expect(page.locator(".sides mark").first).to_be_visible()
         page.locator("#tool-help").click()
@@ -50,7 +51,7 @@ def test_the_next_hit_takes_the_place_of_the_last(open_as: OpenAs, transactional
         now = page.url
         page.go_back()
         expect(page).to_have_url(now)
-        expect(heading).to_have_text("HIT 2 of 4")
+        expect(heading).to_have_text("HIT 2")
         page.reload()
         expect(page).to_have_url(now)
         walk.rate(page, ["left"])
@@ -64,7 +65,7 @@ def test_the_next_hit_takes_the_place_of_the_last(open_as: OpenAs, transactional
         expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
         page.keyboard.press("Enter")
         page.keyboard.press("Enter")
-        expect(heading).to_have_text("HIT 4 of 4")
+        expect(heading).to_have_text("HIT 4")
         assert asked == ["vote/", "submit/"]
         assert Rating.objects.of_every_question().filter(wall_seconds__gt=0).count() == 3
     with step("after the last one the answer says that there is none"):
@@ -99,7 +100,7 @@ def test_a_submission_that_does_not_arrive(open_as: OpenAs, transactional_db: No
         walk.rate(page, ["left"])
         submit.click()
         expect(line).to_have_text("Not sent yet. It will be sent again by itself.")
-        expect(page.locator("h1")).to_have_text("HIT 2 of 3")
+        expect(page.locator("h1")).to_have_text("HIT 2")
         assert len(sent) == 4
         assert submitted() == 1
         assert Assignment.objects.filter(state=Assignment.State.CLAIMED).count() == 1
@@ -109,16 +110,16 @@ def test_a_submission_that_does_not_arrive(open_as: OpenAs, transactional_db: No
         walk.rate(page, ["left"])
         page.context.set_offline(True)
         submit.click()
-        expect(line).to_have_text("You are offline. Please try again when the network is back.")
+        expect(line).to_contain_text("You are offline.")
         assert submitted() == 1
         page.context.set_offline(False)
-        expect(page.locator("h1")).to_have_text("HIT 3 of 3")
+        expect(page.locator("h1")).to_have_text("HIT 3")
         assert submitted() == 2
     with step("a rater who was signed out is asked to sign in, and the HIT stays"):
         walk.rate(page, ["left"])
         hit = re.sub("^https?://[^/]*", "", page.url)
         page.context.clear_cookies(name="sessionid")
         submit.click()
-        link = page.locator("#refused").get_by_role("link", name="Sign in again")
+        link = page.locator("#outbox").get_by_role("link", name="Sign in again")
         expect(link).to_have_attribute("href", re.compile(f"next={hit}$"))
         assert submitted() == 2

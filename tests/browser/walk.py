@@ -111,7 +111,7 @@ def submit(page: Page) -> None:
 def submit_to(page: Page, number: int) -> None:
     """Submit the HIT, whose pairs are all rated, and wait for the next one, which is the rater's so many-th."""
     page.locator("[data-action=submit]").click()
-    expect(page.locator("h1")).to_contain_text(f"HIT {number} of ")
+    expect(page.locator("h1")).to_have_text(f"HIT {number}")
     expect(page.locator("h1")).to_be_focused()
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from annotation.allocation import queue
 from annotation.allocation.arms import draw_arm
-from annotation.allocation.claims import claim_at_once, claim_hit, has_work, hits_ahead, return_hit
+from annotation.allocation.claims import claim_at_once, claim_hit, has_work, return_hit
 from annotation.allocation.no_work import no_work_reason
 from annotation.allocation.queue import open_batches
 from annotation.core.errors import ClaimRefused
@@ -153,21 +153,6 @@ def test_a_draft_gives_out_nothing_and_neither_does_an_archived_study() -> None:
     with pytest.raises(ClaimRefused):
         claim(annotator)
     assert not batch.hits.filter(assignments__isnull=False).exists()
-
-
-def test_hits_ahead_are_counted_across_batches_and_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = make_study(instances=3)
-    add_instances(study, instances=2, dataset="mail")
-    make_batch(study, raters=3)
-    make_batch(study, name="mail", dataset="mail")
-    annotator = make_annotator(study)
-    assert hits_ahead(annotator, open_batches(annotator)) == 5
-
-    rate(claim(annotator))
-    assert hits_ahead(annotator, open_batches(annotator)) == 4
-
-    monkeypatch.setattr("annotation.allocation.claims.MOST_AHEAD", 2)
-    assert hits_ahead(annotator, open_batches(annotator)) == 2
 
 
 @pytest.mark.slow
@@ -313,17 +298,6 @@ def rater_of(study: Study, arm: str, name: str) -> Annotator:
     annotator = make_annotator(study, name)
     ArmDraw.objects.create(study=study, number=study.arm_draws.count(), annotator=annotator, arm=arm)
     return annotator
-
-
-@pytest.mark.slow
-def test_a_hit_is_ahead_once_however_many_of_its_slots_a_rater_could_take() -> None:
-    study = armed(arms=2, raters=3)  # of each HIT a slot for each arm, and one for any
-    make_batch(study, name="again", raters=2)  # of the same matchups
-    annotator = rater_of(study, "none", "ann")
-    assert hits_ahead(annotator, open_batches(annotator)) == 3
-
-    claim(annotator)
-    assert hits_ahead(annotator, open_batches(annotator)) == 2
 
 
 def give_out(study: Study, annotator: Annotator) -> int:

@@ -131,7 +131,7 @@ def test_the_place_counts_the_hits_of_one_attempt() -> None:
     annotator = make_annotator(studied(qualification=5, qualification_hits=2))
     place = hit_place(claim(annotator))
 
-    assert (place.number, place.total, place.practice) == (1, 2, True)
+    assert (place.number, place.total, place.done) == (1, 2, 0)
 
 
 # Who sets it up is told
