@@ -6,15 +6,13 @@ from contextlib import suppress
 
 # What a pattern or a parser may follow again and again where it does not close: quotes, brackets, marks, blanks, digits.
 UNITS = (
-    *('"', "'", "“", "„", "«", "”", "(", "[", "{", "<", ")", "]", "}", ">", "*", "_", "**", "*a ", "`", "```", "```\n"),
-    *("$", "$$", "$a ", "\\", "\\[", "\\(", "\\text{", "\\boxed{", "\\begin{a}", "|", "|a", "|a|b|\n", "~~", "#", "-", "- a\n"),
-    *("=", ":", ".", ",", " ", "\t", "\n", "\r\n", "1", "1.", "1. a\n", "a", "A ", "\u0301", "\u200b", "<b>", "<b", "<s>"),
-    *("</s>", "<think>", "</think>", "<think ", "<|", "<|x|>", "<|channel|>", "<|end|>", "[THINK]", "[[", "[[A]]", "[](", "![]("),
-    *("[a]", "<!--", "&", "&#", '"a": ', '{"a":', "[1,", "> ", "A is better. ", "Preferred: A\n", "I meant ", "Human: x\n"),
-    *("analysis", "assistantfinal", "is ", "the ", "Summary A: x\n", "says: \n"),
+    *('"', "“", "„", "«", "(", "[", "{", "<", ">", "*", "_", "**", "*a ", "`", "```\n", "$", "$a ", "\\", "\\(", "\\boxed{"),
+    *("|", "|a|b|\n", "~~", "-", "- a\n", ".", " ", "\t", "\n", "1", "1. a\n", "a", "\u0301", "\u200b", "<b>", "<s>", "<think>"),
+    *("</think>", "<|x|>", "<|channel|>", "[THINK]", "[[A]]", "![](", "<!--", "&", '{"a":', "> ", "A is better. "),
+    *("Preferred: A\n", "Human: x\n"),
 )  # fmt: skip
-SHORT, LONG = 30_000, 60_000  # characters
-QUICK = 0.25  # seconds for the long text, below which growth can't be told from noise, and does not matter
+SHORT, LONG = 12_000, 24_000  # characters
+QUICK = 0.1  # seconds for the long text, below which growth can't be told from noise, and does not matter
 MOST_GROWTH = 3.0  # of a text of twice the length: linear time gives 2, quadratic time 4
 TRIES = 4
 

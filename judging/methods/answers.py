@@ -33,6 +33,12 @@ REFUSAL = re.compile(
     r"|i['’]m (?:unable|not able|not comfortable))",
     re.IGNORECASE,
 )
+# Beginnings of thoughts without any mark, as of a model whose chat template opens them.
+ALOUD = re.compile(
+    r"\W*+(?:thinking|thoughts?|scratch ?pad|drafts?|brainstorm|ok(?:ay)?\b|alright|hmm|so\b,?|first\b,?|we (?:need|have|are|should)"
+    r"|i (?:need|have) to|let(?:['’]s| me| us)\b|the user)",
+    re.IGNORECASE,
+)
 RECENT = 8  # answers whose parts are remembered, since a reader may look at them several times
 CITING_TAIL = 200  # characters at a line's end that are searched for a word that cites
 
@@ -116,7 +122,8 @@ def whole(found: FoundVerdict, reply: Reply) -> FoundVerdict:
     """
     if not is_cut(reply):
         return found
-    if found.is_repeated or has_open_element(visible_answer(reply.text)):
+    answer = visible_answer(reply.text)
+    if found.is_repeated or has_open_element(answer) or ALOUD.match(answer) or has_open_block(answer):
         raise no_verdict(reply.text)
     before, _, last = readable(reply.text).rstrip(" ").rpartition("\n")
     ends = last == found.line.rstrip(" ") and last.upper().endswith(found.letter.upper())
@@ -124,6 +131,11 @@ def whole(found: FoundVerdict, reply: Reply) -> FoundVerdict:
     if has_words(found.after) or (ends and not is_lone):
         raise no_verdict(reply.text)
     return found
+
+
+def has_open_block(answer: str) -> bool:
+    """Tell whether an answer ends within a block of code."""
+    return sum(line.lstrip().startswith("```") for line in answer.splitlines()) % 2 == 1
 
 
 def refuse_cut(reply: Reply, after: str) -> None:

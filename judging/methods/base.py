@@ -16,6 +16,9 @@ from judging.core.errors import BadSettings, UnknownJudge
 from judging.methods.sc2.record import TableRow
 
 SCHEMA_PARAM = "response_format"
+CUT_OFF = frozenset(
+    {"length", "max_tokens", "model_length", "max_output_tokens"}
+)  # also of Anthropic, Gemini and Mistral
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class Reply:
     @property
     def is_cut_off(self) -> bool:
         """Tell whether the limit on its tokens ended the answer."""
-        return self.finish_reason == "length"
+        return self.finish_reason.lower() in CUT_OFF
 
 
 @dataclass(frozen=True)

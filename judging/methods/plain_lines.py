@@ -11,6 +11,8 @@ _UNSEEN = re.compile(
     r"\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 _HALF_TOKEN = re.compile(r"<[|｜][A-Za-z_▁]{0,40}[|｜]?\Z")
+# A role whose special tokens are missing, right behind an answer.
+_GLUED_ROLE = re.compile(r"(?<=[A-Z.!?*)\]])(?=(?:assistant|user)[ \t]{0,3}$)", re.MULTILINE)
 _BYTE_LINE_END = re.compile(r"<0x0A>")
 _SQUARED = {
     **{0x1F170 + number: chr(0x41 + number) for number in range(26)},  # 🅰
@@ -72,6 +74,7 @@ def normalized(text: str) -> str:
     lines = text.splitlines(keepends=True)
     pieces = [line[start : start + PIECE] for line in lines for start in range(0, len(line), PIECE)]
     visible = _UNSEEN.sub("", "".join(unicodedata.normalize("NFKC", piece) for piece in pieces))
+    visible = visible.replace("&lt;", "<").replace("&gt;", ">")
     return _BYTE_LINE_END.sub("\n", visible)
 
 
@@ -85,6 +88,7 @@ def plain_lines(answer: str) -> str:
     """Return a normalised answer without HTML, LaTeX styles and emoji; answers in tags become marks or labelled lines."""
     if "\\n" in answer and "\n" not in answer.strip():
         answer = _ESCAPED_LINE.sub("\n", answer)
+    answer = _GLUED_ROLE.sub("\n", answer)
     answer = _STRUCK.sub("", _COMMENT.sub("", _HALF_TOKEN.sub("", answer)))
     if "<" in answer:
         answer = _without_tags(_CITED_TAG.sub("", answer))

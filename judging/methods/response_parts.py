@@ -37,6 +37,9 @@ _HEADINGS = (
         re.compile(r"^#{1,4} (?:final )?(?:response|answer|output)\b[^\n]*$", re.I | re.M),
     ),
 )  # fmt: skip
+_BLOCK = re.compile(
+    rf"^[ \t]*+```[ \t]*+(?:{_THOUGHTS})[ \t]*+$(?:.*?(?P<end>^[ \t]*+```[ \t]*+$)|.*)", re.I | re.M | re.S
+)
 # The channels of harmony without their special tokens: `analysisWe need…assistantfinalPreferred: A`.
 _BARE_START = re.compile(
     r"\A\W{0,20}(?:assistant)?(?:analysis|commentary)(?=[A-Za-z\d\"“'(]|[^\x00-\x7f]|\s{1,9}[A-Z\d\"“'(])"
@@ -90,6 +93,10 @@ def split_response(text: str, *, leading_only: bool = False) -> ResponseParts:
         if opening.search(text):
             ends = [found.end() for found in closing.finditer(text)]
             return _Splitter(text[ends[-1] :]).split() if ends else ResponseParts("", is_thinking=True)
+    if not leading_only:
+        if any(not block["end"] for block in _BLOCK.finditer(text)):
+            return ResponseParts("", is_thinking=True)
+        text = _BLOCK.sub("", text)
     if bare := _bare_channels(text):
         return bare
     return _Splitter(text, leading_only=leading_only).split()

@@ -120,7 +120,7 @@ class VerdictForm:
             return None
         if last and self.unlabelled and self.letter_in(line, alone=True):
             return [line], line, ""
-        if after and after[0].lstrip()[:1].islower() and not REASON_LINE.match(after[0]):
+        if after and after[0].lstrip()[:1].islower() and not (REASON_LINE.match(after[0]) or ROLE_LINE.match(after[0])):
             return None  # the middle of a sentence
         if matched := self._label_line.match(line):
             if has_words(matched["rest"]):
