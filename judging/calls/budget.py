@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import F, Max
 
 from judging.calls.requests import Request
 from judging.core.pricing import cost_of
@@ -53,8 +53,12 @@ class CallSizes:
 
     def learn_from_run(self, run: JudgeRun) -> None:
         """Learn from the stored answers of a run."""
-        used = Completion.objects.filter(judgments__run=run, prompt_tokens__isnull=False, completion_tokens__gt=0)
-        longest = used.order_by().aggregate(longest=Max("completion_tokens"))["longest"]
+        stored = Completion.objects.filter(judgments__run=run).order_by()
+        used = stored.filter(prompt_tokens__isnull=False, completion_tokens__gt=0)
+        longest = used.aggregate(longest=Max("completion_tokens"))["longest"]
+        priced = stored.filter(cost__isnull=False, list_price__gt=0).annotate(factor=F("cost") / F("list_price"))
+        for one in priced.order_by("-factor").only("cost", "list_price")[:1]:
+            self.learn_price(one.cost or Decimal(0), one.list_price)
         if longest is not None:
             self.set_longest(longest)
             self._note_beyond(longest, run.judge.params)

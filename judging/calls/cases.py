@@ -51,6 +51,7 @@ class StoredAnswer:
     pk      : of its row; `None` until it is written
     refused : stored for inspection, never reused
     request : not loaded for an answer from the cache
+    list_price : at the endpoint's prices, where it reported a cost itself
     """
 
     key: str
@@ -60,6 +61,7 @@ class StoredAnswer:
     request: Request | None = None
     latency_ms: float | None = None
     refused: bool = False
+    list_price: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)

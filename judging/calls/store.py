@@ -1,6 +1,6 @@
 """Writing answers and results in one transaction."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from analysis.prompt_tokens import expected_tokens
 from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.made_tables import TablePublication, publication_of, store_makings
 from judging.calls.presentations import in_study_order, task_for
@@ -21,9 +22,12 @@ from judging.methods import Method, Reply, Setting
 from judging.models import Completion, JudgeRun, Judgment
 
 LINKS = Judgment.completions.through
+ORIGIN = {"served_model": "model", "fingerprint": "system_fingerprint", "provider": "provider"}  # by response's field
+LONGEST_ORIGIN = 200
 COMPLETION = (
     *("cache_key", "base_url", "request", "sample", "kind", "text", "finish_reason", "response"),
     *("prompt_tokens", "completion_tokens", "cost", "latency_ms", "created_at"),
+    *("list_price", "expected_prompt_tokens", *ORIGIN),
 )
 REPLY_FIELDS = ("text", "finish_reason", "response")
 USAGE_FIELDS = ("prompt_tokens", "completion_tokens", "cost")
@@ -159,7 +163,19 @@ def completion_row(stored: StoredAnswer, now: datetime) -> list[Any]:
     return [
         *(stored.key, request.base_url, request.body, request.sample, request.kind, reply.text, reply.finish_reason),
         *(reply.response, usage.prompt_tokens, usage.completion_tokens, usage.cost, stored.latency_ms, now),
+        *(stored.list_price, expected_prompt_tokens(request.body), *origin_of(reply.response)),
     ]
+
+
+def expected_prompt_tokens(body: Mapping[str, Any]) -> int:
+    """Estimate the prompt tokens of a request from its messages."""
+    return round(expected_tokens("\n".join(str(message.get("content") or "") for message in body["messages"])))
+
+
+def origin_of(response: Mapping[str, Any]) -> list[str]:
+    """Return who gave an answer, by its response: the values of `ORIGIN`, empty where it doesn't say."""
+    named = (response.get(name) for name in ORIGIN.values())
+    return [name.strip()[:LONGEST_ORIGIN] if isinstance(name, str) else "" for name in named]
 
 
 def result_row(result: Result, stamp: Stamp, now: datetime) -> list[Any]:

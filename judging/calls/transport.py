@@ -52,7 +52,12 @@ class Transport:
             self.halt(RunStopped("the endpoint doesn't say how many tokens a call took: its cost can't be capped"))
         reply = Reply(answer.text, answer.finish_reason, answer.response)
         return StoredAnswer(
-            request.key, reply, usage=Usage(*counts, cost), request=request, latency_ms=answer.latency_ms
+            request.key,
+            reply,
+            usage=Usage(*counts, cost),
+            request=request,
+            latency_ms=answer.latency_ms,
+            list_price=None if billed is None else listed,
         )
 
     def take_failure(self, request: Request, error: CallFailed) -> FailedCall | None:

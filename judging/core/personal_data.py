@@ -34,7 +34,7 @@ OTHER = {
     "judging.RunWorker": "run executor started_at heartbeat_at in_flight reserved",
     "judging.ProviderBatch": "run input_file provider_id status requests keys message created_at ended_at",
     "judging.Completion": "cache_key base_url request sample kind text finish_reason response prompt_tokens "
-    "completion_tokens cost latency_ms created_at",
+    "completion_tokens cost latency_ms created_at list_price expected_prompt_tokens served_model fingerprint provider",
     "judging.Judgment_completions": "judgment completion",
     "judging.Judgment": "run pair order repeat negated question status verdict p_b score_a score_b token_mass rationale failure cause calls "
     "cached prompt_tokens completion_tokens cost worker prompt_version parser_version judged_at",

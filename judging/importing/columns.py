@@ -7,7 +7,7 @@ JUDGMENT_COLUMNS = (
     *RATING_COLUMNS,
     *("judge", "method", "model", "params", "prompt_version", "order", "repeat", "negated", "status", "verdict"),
     *("p_b", "score_a", "score_b", "rationale", "calls", "prompt_tokens", "completion_tokens", "cost", "latency_ms"),
-    *("completion_keys", "token_mass"),
+    *("completion_keys", "token_mass", "served_models", "fingerprints", "providers", "prompt_cut"),
 )
 QUESTION = "question"  # its key; written where a study asks several questions, read everywhere, empty for the main one
 

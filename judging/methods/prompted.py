@@ -224,7 +224,7 @@ def with_probability(outcome: Outcome, reply: Reply, letter: str, offer: Offer) 
     """
     shares = shares_of(reply.response, letter, offer.letters)
     if shares is None or shares.is_noise:
-        return replace(outcome, token_mass=shares and shares.mass)
+        return replace(outcome, token_mass=None if shares is None else shares.mass)
     p_second = shares.of[SECOND] + shares.of.get(TIE, 0.0) / 2
     return replace(outcome, p_second=1 - p_second if offer.negated else p_second, token_mass=shares.mass)
 

@@ -254,7 +254,34 @@ class Completion(models.Model):
     response = models.JSONField(default=dict)
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
-    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True, help_text="At the prices of that day.")
+    cost = models.DecimalField(
+        max_digits=14,
+        decimal_places=8,
+        null=True,
+        help_text="As the endpoint reported it in its currency, else at the prices of that day.",
+    )
+    list_price = models.DecimalField(
+        max_digits=14,
+        decimal_places=8,
+        null=True,
+        help_text="At the prices of that day, where the endpoint reported a cost itself.",
+    )
+    expected_prompt_tokens = models.PositiveIntegerField(
+        null=True, help_text="Estimated from the prompt's characters, on the low side."
+    )
+    served_model = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="Model that answered, by the response."
+    )
+    fingerprint = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="Build of the model, by the response."
+    )
+    provider = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Provider that a router chose, by the response.",
+    )
     latency_ms = models.FloatField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 

@@ -1,6 +1,6 @@
 """Judgments in long form: a row for each presentation, with what it took."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from decimal import Decimal
 from itertools import islice
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from annotation.studies.questions import named_questions
 from judging.models import Judge, Judgment
 from judging.outcomes.judgments import jury_answers
 from judging.outcomes.presented import PENDING
+from judging.outcomes.provenance import completions_with_cut_prompts
 
 EXPORT_CHUNK = 1000
 
@@ -43,6 +44,7 @@ FIELDS = {
         *("rationale", "calls", "prompt_tokens", "completion_tokens", "cost", "token_mass"),
     )
 }
+NAMES = {"served_models": "served_model", "fingerprints": "fingerprint", "providers": "provider"}
 NOT_OF_JUDGES = {
     "hit": None,
     "rater_kind": "judge",
@@ -66,7 +68,7 @@ def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) 
 
     `question` is the key of the question, where the study asks several; else it is left out.
     Repeats and negated questions are separate rows; findings use repeat 0 of the plain question. `reason` says why there
-    is no verdict. Tokens and milliseconds are summed over the completions behind a row, which rows may share. `cost` was
+    is no verdict. `prompt_cut`: the prompt of one of its answers was probably cut. Tokens and milliseconds are summed over the completions behind a row, which rows may share. `cost` was
     paid for this row alone: the column sums to the total cost. A jury has a row for each pair, without an order, made of its
     members' when it is read.
 
@@ -86,9 +88,10 @@ def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) 
         .values_list(*fields.values())
         .iterator(chunk_size=EXPORT_CHUNK)
     )
+    cut = completions_with_cut_prompts(study.judge_runs.values_list("pk", flat=True))
     while chunk := list(islice(stored, EXPORT_CHUNK)):
         found = [dict(zip(fields, values, strict=True)) for values in chunk]
-        spent = _spent([row["id"] for row in found])
+        spent = _spent([row["id"] for row in found], cut)
         for row in found:
             number = row.pop("question")
             named = {"question": asked[number].key} if asked else {}
@@ -142,12 +145,20 @@ def _export_row(row: dict[str, Any], completions: list[dict[str, Any]]) -> dict[
         "cost": _plain(row["cost"]),
         "latency_ms": _total(completions, "latency_ms"),
         "completion_keys": [one["cache_key"] for one in completions if one["cache_key"]],
+        "token_mass": row["token_mass"],
+        **{column: _names(completions, name) for column, name in NAMES.items()},
+        "prompt_cut": any(one["is_cut"] for one in completions) if completions else None,
     }
 
 
-def _spent(judgment_ids: list[int]) -> dict[int, list[dict[str, Any]]]:
-    """Return the usage of each judgment's completions, in the order of the samples."""
-    names = ("cache_key", "prompt_tokens", "completion_tokens", "latency_ms")
+def _names(completions: list[dict[str, Any]], name: str) -> list[str]:
+    """Return the different names that completions have in a field, in the order of the alphabet."""
+    return sorted({one[name] for one in completions} - {""})
+
+
+def _spent(judgment_ids: list[int], cut: Container[int]) -> dict[int, list[dict[str, Any]]]:
+    """Return the usage of each judgment's completions and who answered, in the order of the samples."""
+    names = ("id", "cache_key", "prompt_tokens", "completion_tokens", "latency_ms", *NAMES.values())
     links = (
         Judgment.completions.through.objects.filter(judgment_id__in=judgment_ids)
         .order_by("judgment_id", "completion__sample", "completion_id")
@@ -155,7 +166,8 @@ def _spent(judgment_ids: list[int]) -> dict[int, list[dict[str, Any]]]:
     )
     spent: dict[int, list[dict[str, Any]]] = {}
     for judgment_id, *values in links:
-        spent.setdefault(judgment_id, []).append(dict(zip(names, values, strict=True)))
+        used = dict(zip(names, values, strict=True))
+        spent.setdefault(judgment_id, []).append({**used, "is_cut": used["id"] in cut})
     return spent
 
 

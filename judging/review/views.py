@@ -14,6 +14,7 @@ from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from annotation.studies.questions import named_questions
 from judging.models import Judge, Judgment, TableMaking
+from judging.outcomes.provenance import completions_with_cut_prompts
 from judging.review import marks
 from judging.review.comparing import GOLD, PEOPLE, RatersCompared, compare, draw_wrong, judged_pairs, votes_on
 from judging.review.forms import CompareForm, MarkForm
@@ -104,6 +105,7 @@ def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpRespon
         "judge": found.run.judge,
         "currency": found.run.judge.endpoint.currency if found.run.judge.endpoint else "",
         "replay": replay(found),
+        "cut": completions_with_cut_prompts([found.run_id]) if found.run.judge.endpoint else set(),
         "has_table": TableMaking.objects.filter(judgment=found).exists(),
         "asked": named_questions(study).get(found.question),
         "votes": votes_on(study, [found.pair_id], question=found.question).get(found.pair_id, []),

@@ -9,9 +9,19 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 
 from annotation.models import Study
 from judging.core.drift_warnings import drift_warning
+from judging.methods.sc2.record import MAKING
 from judging.models import JudgeRun, Judgment
+from judging.outcomes.answer_origins import warnings_of
 from judging.outcomes.judgments import jury_answers
-from judging.runs.usage import CallKindUsage, RunUsage, calls_by_kind, failures_by_cause, usage_of
+from judging.outcomes.provenance import provenance_of_run
+from judging.runs.usage import (
+    CallKindUsage,
+    RunUsage,
+    calls_by_kind,
+    failures_by_cause,
+    reported_costs,
+    usage_of,
+)
 
 Status = Judgment.Status
 FIRST_WON = Q(order="ab", verdict=-1) | Q(order="ba", verdict=1)
@@ -121,22 +131,35 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
     failures      : presentations without an answer, by cause
     cost          : of all calls; `None` if one has no known price: `cost_known` is the known part
     calls_by_kind : answers behind the runs, each counted once, cached ones included
+    provenance    : of each run with stored answers, who gave them, and how many prompts were probably cut
     """
     judgments = Judgment.objects.of_every_question().filter(run__in=runs)
     by_question = _counts_of_runs(runs)
     counts = together(by_question.values())
     endpoint = runs[0].judge.endpoint
     usage = usage_of(judgments, endpoint.currency if endpoint else "")
+    provenance = [(run, found) for run in runs if (found := provenance_of_run(run, MAKING)) is not None]
+    origin_warnings = [warning for run, found in provenance for warning in warnings_of(str(run.judge), found)]
     return {
         "method": runs[0].judge.method,
         "status": [run.status for run in runs],
         "messages": [run.message for run in runs if run.message],
-        "warnings": list(filter(None, map(drift_warning, runs))),
+        "warnings": [*filter(None, map(drift_warning, runs)), *origin_warnings],
         **_outcomes(by_question, counts, runs[0].study),
         **tokens_and_money(usage, counts.parsed),
         "failures": [asdict(cause) for cause in failures_by_cause(*runs)],
         "calls_by_kind": [kind_as_dict(kind) for run in runs for kind in calls_by_kind(run)],
+        "provenance": [{"run": run.pk, **found.as_json(), **_reported(run)} for run, found in provenance],
     }
+
+
+def _reported(run: JudgeRun) -> dict[str, Any]:
+    """Return the costs that the endpoint reported, where it did, for JSON."""
+    found = reported_costs(run)
+    if not found.answers:
+        return {}
+    costs = {"answers": found.answers, "cost": float(found.cost), "list_price": float(found.list_price)}
+    return {"reported_costs": costs}
 
 
 def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from django.db.models.functions import Left, StrIndex
 
 from annotation.models import Study
 from judging.core.constants import FINAL_CAUSES, NO_ANSWER
+from judging.core.pricing import PLACES
 from judging.models import Completion, JudgeRun, Judgment
 
 RATE_SECONDS = 60
@@ -142,6 +143,29 @@ def failures_by_cause(*runs: JudgeRun) -> list[CauseCount]:
         CauseCount(cause, str(labels[cause or NO_ANSWER]), count, example, cause in FINAL_CAUSES)
         for cause, count, example in rows
     ]
+
+
+@dataclass(frozen=True)
+class ReportedCosts:
+    """Costs that the endpoint reported with answers, beside what its prices say of them; empty prices count nothing."""
+
+    answers: int
+    cost: Decimal
+    list_price: Decimal
+
+    @property
+    def differs(self) -> bool:
+        """Tell whether they differ by more than rounding."""
+        return abs(self.cost - self.list_price) > self.answers * PLACES
+
+
+def reported_costs(run: JudgeRun) -> ReportedCosts:
+    """Add up the costs that the endpoint reported with the answers behind a run, where its prices are known."""
+    used = Judgment.completions.through.objects.filter(judgment__run=run).order_by().values("completion_id")
+    priced = Completion.objects.filter(pk__in=used, cost__isnull=False, list_price__isnull=False)
+    zero = Decimal(0)
+    sums = {"cost": Sum("cost", default=zero), "list_price": Sum("list_price", default=zero)}
+    return ReportedCosts(**priced.aggregate(answers=Count("pk"), **sums))
 
 
 def failures_by_kind(run: JudgeRun) -> list[tuple[str, int]]:

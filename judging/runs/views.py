@@ -27,8 +27,10 @@ from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
 from judging.jobs import leases
 from judging.methods import find_method
+from judging.methods.sc2.record import MAKING
 from judging.models import Completion, JudgeRun, Judgment
 from judging.models.runs import LEFT_OUT
+from judging.outcomes.provenance import provenance_of_run
 from judging.review.comparing import PEOPLE
 from judging.runs.estimates import estimate as estimate_run
 from judging.runs.figures import figures_of
@@ -39,7 +41,15 @@ from judging.runs.method_groups import METHOD_GROUPS, OfferedMethod
 from judging.runs.reopening import queue_retry
 from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, run_again
 from judging.runs.status import count_runs, counts_of_run, pairs_without_source, together
-from judging.runs.usage import calls_by_kind, failures_by_cause, failures_by_kind, pace_of, usage_by_run, usage_of
+from judging.runs.usage import (
+    calls_by_kind,
+    failures_by_cause,
+    failures_by_kind,
+    pace_of,
+    reported_costs,
+    usage_by_run,
+    usage_of,
+)
 from judging.wordings.prompt_files import read_folder
 
 MOST_UNUSED = 50
@@ -172,6 +182,8 @@ def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
         **progress,
         "figures": [(named_questions(study).get(one), figures_of(found, question=one)) for one in found.questions],
         "kinds": calls_by_kind(found),
+        "provenance": provenance_of_run(found, MAKING),
+        "reported": reported_costs(found),
         "examples": _examples(found),
         "latest": _cells(found).filter(status=Judgment.Status.PARSED).order_by("-judged_at", "-pk")[:EXAMPLES],
         "without_source": pairs_without_source(found),

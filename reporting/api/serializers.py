@@ -371,5 +371,6 @@ class CompletionSerializer(serializers.ModelSerializer[Completion]):
         model = Completion
         fields = [
             *("cache_key", "kind", "request", "sample", "text", "finish_reason", "response", "prompt_tokens"),
-            *("completion_tokens", "cost", "latency_ms", "created_at"),
+            *("completion_tokens", "cost", "latency_ms", "created_at", "list_price", "expected_prompt_tokens"),
+            *("served_model", "fingerprint", "provider"),
         ]

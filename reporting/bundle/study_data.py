@@ -15,6 +15,7 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.database.columns import places, places_of_two
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import RatedPairs
+from judging.outcomes.answer_origins import Provenance
 from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
 from reporting.ablation.comparison import AblationData
 from reporting.bundle.ablation_rows import read_ablation
@@ -25,6 +26,7 @@ from reporting.bundle.judge_rows import JURY, ORDERS, PENDING, STATUSES, JudgeRo
 from reporting.bundle.layout import Contents
 from reporting.bundle.opening import Bundle
 from reporting.bundle.people_rows import read_ratings, read_work
+from reporting.bundle.provenance_rows import read_provenance
 from reporting.bundle.second_vote_rows import read_second_votes
 from reporting.bundle.structure import SelectedRows, Structure, integers, questions_of
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
@@ -52,6 +54,7 @@ class BundledStudy:
         self.work = read_work(bundle, self.structure)
         self.ratings = read_ratings(bundle, self.structure, self.work)
         self.alignments = AlignmentRows(bundle, self.structure)
+        self._provenance_by_judge: dict[int, Provenance] | None = None
         self._judges_of: dict[int, list[JudgeRows]] = {}  # by question; several pages are about the same ones
 
     @property
@@ -114,6 +117,7 @@ class BundledStudy:
                 for one in judges
                 if one.settings["method"] == JURY
             ),
+            provenance={} if filters.estimates_only else self._provenance(judges),
         )
 
     def judges_beside_gold(self) -> tuple[GoldPairs, Sequence[tuple[JudgeSettings, JudgedGold]]]:
@@ -232,6 +236,13 @@ class BundledStudy:
         names = ("gold_asked", "gold_right", "repeat_asked", "repeat_same")
         found = {code: Checks(*(counts[code, name] for name in names)) for code in codes}
         return {code: one for code, one in found.items() if one.gold_asked or one.repeat_asked}
+
+    def _provenance(self, judges: Sequence[JudgeRows]) -> dict[str, Provenance]:
+        """Return the provenance of the judges' answers."""
+        if self._provenance_by_judge is None:
+            self._provenance_by_judge = read_provenance(self.bundle)
+        found = self._provenance_by_judge
+        return {one.settings["name"]: found[one.settings["id"]] for one in judges if one.settings["id"] in found}
 
     def _judges(self, question: int) -> list[JudgeRows]:
         """Return the judges that were asked a question, by name, each with the latest outcome of each presentation."""

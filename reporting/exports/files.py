@@ -79,8 +79,9 @@ TYPES = {
     **dict.fromkeys(("active_seconds", "wall_seconds", "p_b", "score_a", "score_b", "cost", "latency_ms"), NUMBER),
     "token_mass": NUMBER,
     **dict.fromkeys(("margin", "low", "high", "self_a", "self_b", "cross", "separability"), NUMBER),
-    **dict.fromkeys(("late", "excluded", "negated", "source_opened", "translated"), BOOLEAN),
-    **dict.fromkeys(("params", "completion_keys", "generations", "gold", "metadata", "matchups"), JSON),
+    **dict.fromkeys(("late", "excluded", "negated", "source_opened", "translated", "prompt_cut"), BOOLEAN),
+    **dict.fromkeys(("completion_keys", "served_models", "fingerprints", "providers"), JSON),
+    **dict.fromkeys(("params", "generations", "gold", "metadata", "matchups"), JSON),
     **dict.fromkeys(("aspects", "rows", "made_by"), JSON),
 }
 

@@ -44,6 +44,7 @@ LATER: dict[str, Any] = {
     "tuned_judges": [],
     "self_preference": [],
     "length_adjusted": [],
+    "provenance": [],
 }
 
 
@@ -69,6 +70,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
             {"judge": name, "instances_left_out": left_out, "note": TUNED_NOTE} for name, left_out in data.tuned.items()
         ],
     }
+    found["provenance"] = [{"judge": name, **one.as_json()} for name, one in data.provenance.items()]
     return {**found, "answer": answer(found)}
 
 

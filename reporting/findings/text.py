@@ -46,6 +46,7 @@ def as_text(found: dict[str, Any]) -> str:
         ),
         "juries: independent votes that they are worth, and what each member adds": chain(*map(_jury, found["juries"])),
         "do judges prefer their own model's family?": chain(*map(_self_preference, found["self_preference"])),
+        "who answered for judges, and prompts that were probably cut": chain(*map(_provenance, found["provenance"])),
         "raters to look at; none is left out because of it": map(
             _flagged, [one for one in found["raters"] if one["flags"]]
         ),
@@ -248,6 +249,20 @@ def _jury(one: dict[str, Any]) -> list[str]:
         f"{jury}: {estimate_text(one['effective_members'])}",
         *(printable(f"    {each['member']} adds {estimate_text(each['difference'])}") for each in one["without"]),
     ]
+
+
+def _provenance(one: dict[str, Any]) -> list[str]:
+    """Return who answered for a judge, with what makes its verdicts doubtful."""
+    prompts, others = one["prompts"], one["answered_by_others"]
+    lines = [f"  {one['judge']}: {count(one['answers'], 'answers')}{'; MIXED' if one['mixed'] else ''}"]
+    for origin in one["answered_by"]:
+        named = [origin["model"] or "a model that is not reported", origin["fingerprint"], origin["provider"]]
+        lines.append(f"    {', '.join(filter(None, named))} (asked: {origin['asked']}): {origin['answers']}")
+    if others:
+        lines.append(f"    others: {others}")
+    if prompts["cut"]:
+        lines.append(f"    PROMPTS WERE CUT, probably: {prompts['cut']} of {prompts['counted']}")
+    return list(map(printable, lines))
 
 
 def _self_preference(one: dict[str, Any]) -> list[str]:

@@ -29,6 +29,7 @@ def limitations_of(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]
     return [
         *_shortened(_of_configurations(found)),
         *_of_people(found, ratings_by_rater),
+        *_of_answers(found.get("provenance", [])),  # findings stored by an earlier version have none
         *([repeated] * bool(repeated)),
     ]
 
@@ -97,6 +98,19 @@ def _of_configurations(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                         "asked": counted(judge["asked"], "presentations"),
                     },
                 )
+
+
+def _of_answers(provenance: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for one in provenance:
+        if one["mixed"]:
+            yield _("More than one model, build or provider answered for “%(judge)s”: its verdicts are mixed.") % one
+        if cut := one["prompts"]["cut"]:
+            text = ngettext(
+                "%(cut)d of %(counted)d prompt of “%(judge)s” was probably cut: it may not have seen a text.",
+                "%(cut)d of %(counted)d prompts of “%(judge)s” were probably cut: it may not have seen a text.",
+                one["prompts"]["counted"],
+            )
+            yield text % {"cut": cut, "counted": one["prompts"]["counted"], "judge": one["judge"]}
 
 
 def _of_people(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) -> Iterator[str]:

@@ -36,6 +36,8 @@ class Behaviour:
     reasoning     : tokens of reasoning, which nobody sees; `reasoning_in` says where they are counted: `within` the
                     completion's, `beside` them, in the `total` alone, or so that the completion has `none`
     no_counts     : all token counts are 0
+    window        : tokens of a prompt, at most: what goes beyond is cut without a word; 0: any number
+    served        : model, fingerprint and provider that answer, drawn from the question; empty: the model that is asked
     billed        : price in US dollars that `usage` names; 0: none
     prefix_cache  : prompts' beginnings are kept, and `usage` says how many tokens of a prompt were among them
     endless       : texts in a JSON schema go on to their longest, or for ever
@@ -80,6 +82,8 @@ class Behaviour:
     reasoning: int = 0
     reasoning_in: str = "within"
     no_counts: bool = False
+    window: int = 0
+    served: list[list[str]] = field(default_factory=list)
     billed: float = 0.0
     prefix_cache: bool = False
     endless: bool = False

@@ -60,14 +60,17 @@ def completion(body: Body, behaviour: Behaviour, trouble: str = "") -> dict[str,
         return {"error": {"message": f"it went wrong: {behaviour.error_code}", "code": behaviour.error_code}}
     choices = [choice(body, behaviour, trouble, index) for index in range(count)]
     prompt = sum(len(str(message.get("content") or "")) for message in body["messages"])
-    prompt_tokens = max(1, prompt // 4)
+    prompt_tokens = min(max(1, prompt // 4), behaviour.window or prompt)
+    served = behaviour.served or [[body["model"], "fp_stand_in", ""]]
+    model, fingerprint, provider = served[answers.drawn(body, "served") % len(served)]
     completion_tokens = sum(-(-len(str(one["message"].get("content") or "")) // 4) for one in choices)
     return {
         "id": "chatcmpl-stand-in",
         "object": "chat.completion",
         "created": 0,
-        "model": body["model"],
-        "system_fingerprint": "fp_stand_in",
+        "model": model,
+        "system_fingerprint": fingerprint,
+        **({"provider": provider} if provider else {}),
         "seed": body.get("seed"),
         "choices": [] if trouble == "no_choices" else choices,
         "usage": usage(prompt_tokens, completion_tokens, behaviour),

@@ -176,6 +176,7 @@ def _judgments(study: Study) -> object:
             status=_code(status=" ".join(Judgment.Status.values)),
             verdict=F("verdict"),
             p_b=_whole("p_b", MILLION),
+            calls=F("calls"),  # each has an answer, by a model
         ),
     ]
 

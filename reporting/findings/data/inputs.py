@@ -7,6 +7,7 @@ from typing import Any
 from analysis.ranking.bradley_terry import Ties
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.questions.questions import MAIN, Question
+from judging.outcomes.answer_origins import Provenance
 from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import JudgeRater, Rater
 from reporting.findings.data.separability_bins import Separability, SeparabilityMeasure
@@ -207,6 +208,7 @@ class StudyData:
     juries     : the judges that are made of others
     tuned      : by judge that was tuned on votes, number of the study's instances left out with it
     baselines  : the judges that are rules without a model
+    provenance : of all answers that a judge has in the study, by judge, where any are stored
     """
 
     slug: str
@@ -218,6 +220,7 @@ class StudyData:
     juries: tuple[JuryMembers, ...] = ()
     tuned: Mapping[str, int] = field(default_factory=dict)
     baselines: frozenset[str] = frozenset()
+    provenance: Mapping[str, Provenance] = field(default_factory=dict)
 
     def in_dataset(self, name: str) -> "StudyData":
         """Return the configurations of one data set, on the scale of all; hidden checks stay those of the whole study."""

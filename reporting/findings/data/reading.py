@@ -23,8 +23,10 @@ from annotation.studies.outcomes import (
 from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
 from annotation.studies.votes import Whose
 from judging.methods import Baseline, find_method, method_names
+from judging.methods.sc2.record import MAKING
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
+from judging.outcomes.provenance import provenance_of_judges
 from reporting.core.judge_raters import raters_of_judges
 from reporting.core.people import rater_of_people, scripted_codes
 from reporting.core.raters import JudgeRater, Rater
@@ -92,6 +94,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         tuned={one.name: len(one.tuned["instances"]) for one in chosen if "instances" in one.tuned},
         juries=tuple(JuryMembers.of(one.name, one.params) for one in chosen if one.is_jury),
         baselines=frozenset(judge.name for judge in chosen if judge.method in without_model),
+        provenance={} if filters.estimates_only else provenance_of_judges(study, chosen, MAKING),
     )
 
 

@@ -211,4 +211,25 @@ def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCou
         "ratings": sum(rater["ratings"] for _one, rater in people),
         "left_out": sum(number for _one, rater in people for number in rater["exclusions"].values()),
         "table": DataTable("data-table", _("Ratings in and left out"), headings, rows),
+        **_origins(numbers.get("provenance", [])),  # findings stored by an earlier version have none
+    }
+
+
+def _origins(provenance: list[Findings]) -> dict[str, Any]:
+    """Return who answered for judges, and the judges whose verdicts this makes doubtful."""
+    rows: list[Row] = [
+        (
+            (one["judge"], origin["asked"]),
+            [origin["model"] or _("not reported"), origin["fingerprint"], origin["provider"], origin["answers"]],
+        )
+        for one in provenance
+        for origin in one["answered_by"]
+    ]
+    headings = [
+        *(_("Judge"), _("Model asked"), _("Model that answered"), _("Fingerprint"), _("Provider"), _("Answers")),
+    ]
+    return {
+        "origins": DataTable("origins", _("Who answered for each judge"), headings, rows) if rows else None,
+        "mixed": [one["judge"] for one in provenance if one["mixed"]],
+        "cut": [{"judge": one["judge"], **one["prompts"]} for one in provenance if one["prompts"]["cut"]],
     }

@@ -334,6 +334,11 @@ def _spent_and_marked(study: Study, draw: Random) -> None:
             prompt_tokens=None if number == 4 else 100 + number,
             completion_tokens=None if number in (4, 5) else 10 + number,
             latency_ms=number / 4,
+            expected_prompt_tokens=None if number == 6 else 90 + 60 * number,
+            served_model=("m-1-2026", "m-2", "")[number % 3],
+            fingerprint=f"fp_{number % 2}",
+            provider="Alpha" if number else "",
+            list_price=Decimal("0.25") if number == 7 else None,
         )
         for number in range(9)
     )

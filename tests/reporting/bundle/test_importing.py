@@ -3,6 +3,8 @@
 import gzip
 import json
 import shutil
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,13 @@ from annotation.core.errors import AnnotationError
 from annotation.models import Rating, Study
 from annotation.rating.client_report import ClientReport
 from annotation.rating.votes import save_vote, submit_assignment
-from judging.models import Judge, Judgment, RationaleMark
+from judging.models import Completion, Judge, Judgment, RationaleMark
 from judging.outcomes.judgment_rows import judgment_rows
 from judging.review.replaying import replay
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import BadBundle, Contents, row_file
-from reporting.bundle.numbers import PAGES
+from reporting.bundle.numbers import PAGES, parts_of
 from reporting.bundle.opening import open_bundle
 from reporting.bundle.records import TABLES
 from reporting.bundle.verifying import verify_bundle
@@ -91,6 +93,25 @@ def test_a_bundle_keeps_whether_a_page_was_translated(tmp_path: Path) -> None:
     export_bundle(study, tmp_path / "bundle")
     copy = import_bundle(tmp_path / "bundle", slug="copy")
     assert [row["translated"] for row in rating_rows(copy)] == [True]
+
+
+def lacking(names: Sequence[str], row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row without some fields; of an answer, one that is not in the cache."""
+    return {name: row[name] for name in row if name not in names} | ({"cache_key": None} if "kind" in row else {})
+
+
+def test_a_bundle_of_an_earlier_version_lacks_who_answered(acme: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(acme, tmp_path / "copy")
+    of_answers = ("list_price", "expected_prompt_tokens", "served_model", "fingerprint", "provider")
+    for name, added in (("completions", of_answers), ("records/judgment", ("token_mass",))):
+        rewrite(folder, row_file(name), in_every_row(partial(lacking, added)))
+    numbers = json.loads((folder / "numbers.json").read_bytes())
+    for part in parts_of(numbers):
+        part.pop("provenance", None)
+    rewrite(folder, "numbers.json", lambda _: json.dumps(numbers).encode())
+    verify_bundle(folder)
+    copy = import_bundle(folder, slug="copy")
+    assert {one.served_model for one in Completion.objects.filter(judgments__run__study=copy)} == {""}
 
 
 def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tmp_path: Path) -> None:

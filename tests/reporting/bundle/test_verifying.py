@@ -353,6 +353,16 @@ def test_a_call_of_a_later_round_is_not_changed_unnoticed(copy: Path) -> None:
     assert all(one.startswith("  ablation.parts.") for one in told)
 
 
+@pytest.mark.parametrize(
+    "field", ["served_model", "fingerprint", "provider", "prompt_tokens", "expected_prompt_tokens"]
+)
+def test_who_answered_is_not_changed_unnoticed(copy: Path, field: str) -> None:
+    change = {field: 7 if field.endswith("tokens") else "another"}
+    rewrite(copy, "completions.jsonl.gz", in_every_row(lambda row: {**row, **change}))
+    with pytest.raises(BadBundle, match=r"provenance\["):
+        verify_bundle(copy)
+
+
 def test_all_rows_that_ways_of_judging_rest_on_are_read(copy: Path) -> None:
     changes: list[tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]] = [
         ("judgments", in_rounds(status="parsed", verdict=1)),

@@ -59,7 +59,8 @@ def test_columns_are_those_of_the_format() -> None:
     )
     assert ",".join(JUDGMENT_COLUMNS[len(RATING_COLUMNS) :]) == (
         "judge,method,model,params,prompt_version,order,repeat,negated,status,verdict,p_b,score_a,score_b,rationale,"
-        "calls,prompt_tokens,completion_tokens,cost,latency_ms,completion_keys,token_mass"
+        "calls,prompt_tokens,completion_tokens,cost,latency_ms,completion_keys,token_mass,"
+        "served_models,fingerprints,providers,prompt_cut"
     )
 
 

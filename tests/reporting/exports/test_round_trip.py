@@ -32,6 +32,7 @@ SYSTEMS = ("=cmd()", "@other")
 NOT_READ = {
     *("study", "batch", "software_version"),
     *("method", "model", "params", "latency_ms", "completion_keys"),
+    *("served_models", "fingerprints", "providers", "prompt_cut"),
 }
 
 

@@ -1,0 +1,62 @@
+"""Rows → origins of the answers behind judges' verdicts, and prompts that were probably cut."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.db.models import Count, QuerySet
+
+from analysis.types import FloatArray
+from annotation.core.database.columns import number_columns
+from annotation.models import Study
+from judging.models import Judge, JudgeRun, Judgment
+from judging.outcomes.answer_origins import Origin, Provenance, cut_answers, provenance_by
+
+Link = Judgment.completions.through
+JUDGE, RUN = "judgment__run__judge_id", "judgment__run_id"
+ORIGIN = ("served_model", "fingerprint", "provider")
+TOKENS = ("prompt_tokens", "expected_prompt_tokens")
+
+
+def provenance_of_judges(study: Study, judges: Collection[Judge], making: Collection[str]) -> dict[str, Provenance]:
+    """Return the provenance of judges' answers in a study, by name; judges without an endpoint or answers are left out.
+
+    making : kinds of the calls that make tables, which a judge may send to an endpoint of their own
+    """
+    asking = {one.pk: one for one in judges if one.endpoint_id is not None}
+    links = Link.objects.filter(judgment__run__study=study, judgment__run__judge__in=asking)
+    by_key = _provenance(links, JUDGE, asking, making)
+    return {one.name: by_key[pk] for pk, one in asking.items() if pk in by_key}
+
+
+def provenance_of_run(run: JudgeRun, making: Collection[str]) -> Provenance | None:
+    """Return the provenance of a run's answers; `None` without stored ones. `making`: as of `provenance_of_judges`."""
+    links = Link.objects.filter(judgment__run=run)
+    return _provenance(links, RUN, {run.pk: run.judge}, making).get(run.pk)
+
+
+def completions_with_cut_prompts(run_ids: Collection[int]) -> set[int]:
+    """Return the completions of some runs whose prompts were probably cut, by the counts of each run."""
+    return cut_answers(_answers(Link.objects.filter(judgment__run__in=run_ids), RUN))
+
+
+def _provenance(
+    links: QuerySet[Any], key: str, judges: Mapping[int, Judge], making: Collection[str]
+) -> dict[int, Provenance]:
+    counts: dict[int, dict[Origin, int]] = defaultdict(lambda: defaultdict(int))
+    columns = (key, "completion__kind", *(f"completion__{name}" for name in ORIGIN))
+    rows = links.order_by().values_list(*columns).annotate(answers=Count("completion", distinct=True))
+    for of, kind, *origin, answers in rows:
+        counts[of][Origin(asked_model(judges[of], kind, making), *origin)] += answers
+    return provenance_by(counts, _answers(links, key)) if counts else {}
+
+
+def _answers(links: QuerySet[Any], key: str) -> FloatArray:
+    columns = (key, "completion_id", *(f"completion__{name}" for name in TOKENS))
+    return number_columns(links.order_by().values_list(*columns).distinct(), *columns)
+
+
+def asked_model(judge: Judge, kind: str, making: Collection[str]) -> str:
+    """Return the model that a judge asks in calls of a kind."""
+    endpoint = (judge.table_endpoint if kind in making else None) or judge.endpoint
+    return endpoint.model if endpoint else ""
