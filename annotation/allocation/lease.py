@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.allocation.queue import for_rating
+from annotation.allocation.revision import is_revisable
 from annotation.annotators.consent import accepted, has_consented
 from annotation.core.database.prepared import Prepared
 from annotation.core.errors import AssignmentClosed, ConsentNeeded
@@ -46,8 +47,12 @@ _ASSIGNMENT = Prepared(_assignment)
 LEAST_EXTENSION = 1 / 60  # of the lease: saves a write on most votes
 
 
-def lock_and_extend_lease(assignment: Assignment, at: datetime, *, extend: bool = True) -> LockedAssignment:
+def lock_and_extend_lease(
+    assignment: Assignment, at: datetime, *, extend: bool = True, revises: bool = False
+) -> LockedAssignment:
     """Lock an open assignment, and extend its lease unless `extend` is false.
+
+    revises : it may have been submitted, if it may still be changed
 
     An expired one reacquires a slot if one is free and its annotator has no other HIT claimed; otherwise its votes are
     stored but not counted.
@@ -59,7 +64,10 @@ def lock_and_extend_lease(assignment: Assignment, at: datetime, *, extend: bool 
             raise AssignmentClosed(_("This HIT is not there any more; nothing was changed."))
         assignment = attach_annotator(found)
     annotator = assignment.annotator
-    require_open(assignment)
+    # After the lock: a following HIT may have been submitted while this waited for it.
+    require_open(assignment, revisable=revises and is_revisable(assignment, at))
+    if assignment.state == Assignment.State.SUBMITTED:
+        return LockedAssignment(assignment, assignment.late)
     late = assignment.state == EXPIRED or (assignment.expires_at is not None and assignment.expires_at <= at)
     reacquired = (
         assignment.state == EXPIRED and not annotator.assignments.claimed().exists() and reacquire_slot(assignment)
@@ -75,12 +83,14 @@ def lock_and_extend_lease(assignment: Assignment, at: datetime, *, extend: bool 
     return LockedAssignment(assignment, late)
 
 
-def require_open(assignment: Assignment) -> None:
+def require_open(assignment: Assignment, *, revisable: bool = False) -> None:
     """Refuse an assignment that is closed, or whose annotator may no longer work on it.
+
+    revisable : it may have been submitted
 
     Raises: AssignmentClosed; ConsentNeeded when the annotator hasn't accepted the current consent text.
     """
-    if assignment.state == Assignment.State.SUBMITTED:
+    if assignment.state == Assignment.State.SUBMITTED and not revisable:
         raise AssignmentClosed(_("This HIT was submitted before; nothing was changed."))
     if assignment.state == Assignment.State.RETURNED:
         raise AssignmentClosed(_("You returned this HIT; nothing was changed."))

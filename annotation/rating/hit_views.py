@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import push_url
 
 from annotation.allocation.lease import require_open
+from annotation.allocation.revision import is_revisable
 from annotation.core.errors import (
     AnnotationError,
     AssignmentClosed,
@@ -27,6 +28,7 @@ from annotation.core.errors import (
 from annotation.core.http import go_to, is_htmx, page_base, skip_prefetch, status_of
 from annotation.hits.displays import mark_shown
 from annotation.hits.slots import is_taken
+from annotation.members.permissions import account_of
 from annotation.models import Assignment, Display, Rating
 from annotation.quality.hidden_checks import WARNING, warning_due
 from annotation.questions.questions import MAIN
@@ -35,8 +37,8 @@ from annotation.rating.card_questions import AskedQuestion, CardAnswer, Rejected
 from annotation.rating.client_report import parse_times
 from annotation.rating.forms import VoteForm
 from annotation.rating.hit_status import status
-from annotation.rating.next_hit_views import claim_following, next_hit
-from annotation.rating.presenters import base_context, displays_of, first_page, second_page
+from annotation.rating.next_hit_views import claim_following, last_hit_link, next_hit
+from annotation.rating.presenters import base_context, displays_of, first_page, hit_address, second_page
 from annotation.rating.scriptless import take_votes, votes_in
 from annotation.rating.second_stage import reveal
 from annotation.rating.store_vote import display_of
@@ -53,7 +55,9 @@ CLOSED_STATES = (Assignment.State.SUBMITTED, Assignment.State.RETURNED)
 def hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Show a HIT: one source text and its pairs, each on the sides drawn for this annotator."""
     assignment = own_assignment(request, assignment_key)
-    if assignment.state in CLOSED_STATES:
+    if assignment.state in CLOSED_STATES and not may_revise(request, assignment):
+        if revises(request):
+            messages.info(request, _("That HIT can’t be changed any more."))
         return redirect("annotation:rate")
     try:
         return show_hit(request, assignment)
@@ -74,13 +78,13 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
             assignment = own_assignment(request, assignment_key, lock=True)
             if sent is None:
                 raise Unacceptable(form.problem)
-            rating = take_vote(assignment=assignment, **sent, at=timezone.now())
+            rating = take_vote(assignment=assignment, **sent, at=timezone.now(), revises=revises(request))
     except (Unacceptable, VoteConflict) as refusal:  # shown at the card; other errors are pages of their own
         if assignment is None:
             raise
         return _refusal_at_card(request, assignment, refusal)
     if not is_htmx(request):
-        return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{rating.display.pair.key}")
+        return redirect(f"{hit_address(assignment)}#pair-{rating.display.pair.key}")
     version: int = rating.display.version  # type: ignore[attr-defined]
     return _answer(request, rating.display, rating.question, lambda asked: answer_to(asked, rating, version))
 
@@ -88,10 +92,11 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
 def _save_all(request: HttpRequest, assignment: Assignment, votes: Sequence[Mapping[str, str]]) -> HttpResponse:
     """Save every choice of a page without scripts, whichever pair's button was pressed, and go to that pair."""
     key = request.POST.get("pair_key", "")
-    rejected, code = take_votes(assignment=assignment, stage=FIRST, votes=votes, at=timezone.now(), required=key)
+    now, again = timezone.now(), revises(request)
+    rejected, code = take_votes(assignment=assignment, stage=FIRST, votes=votes, at=now, required=key, revises=again)
     if rejected:
         return show_hit(request, assignment, *rejected, code=code)
-    return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{display_of(assignment, key).pair.key}")
+    return redirect(f"{hit_address(assignment)}#pair-{display_of(assignment, key).pair.key}")
 
 
 def _refusal_at_card(request: HttpRequest, assignment: Assignment, refusal: AnnotationError) -> HttpResponse:
@@ -99,7 +104,7 @@ def _refusal_at_card(request: HttpRequest, assignment: Assignment, refusal: Anno
 
     Raises: AssignmentClosed; ConsentNeeded; UnknownName when the pair isn't on the HIT.
     """
-    require_open(assignment)
+    require_open(assignment, revisable=may_revise(request, assignment))
     display = display_of(assignment, request.POST.get("pair_key", ""))
     known = len(assignment.hit.batch.study.questions)
     question = next((number for number in range(known) if str(number) == request.POST.get("question")), MAIN)
@@ -138,9 +143,14 @@ def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     if votes := votes_in(request.POST):
         unlocked = own_assignment(request, assignment_key)
         stage = REVISED if unlocked.arm else FIRST
-        rejected, code = take_votes(assignment=unlocked, stage=stage, votes=votes, at=timezone.now())
+        now, again = timezone.now(), revises(request)
+        rejected, code = take_votes(assignment=unlocked, stage=stage, votes=votes, at=now, revises=again)
         if rejected:
             return show_hit(request, unlocked, *rejected, code=code)
+    if revises(request):  # it was submitted before, and each change is saved
+        changed = own_assignment(request, assignment_key)
+        if changed.state == Assignment.State.SUBMITTED:
+            return _go_on(request, changed, None)
     assignment = following = None
     try:
         with transaction.atomic():
@@ -185,7 +195,7 @@ def show_hit(
     code: int = 200,
 ) -> HttpResponse:
     """Show the HIT page in its present stage, with the rejected answers; `early` also says what is missing."""
-    require_open(assignment)
+    require_open(assignment, revisable=may_revise(request, assignment))
     now = timezone.now()
     if assignment.locked_at is None:
         displays = displays_of(assignment)
@@ -195,8 +205,20 @@ def show_hit(
     else:
         opened = opened_display(assignment, rejected[0].key if rejected else request.GET.get("change", ""))
         context = second_page(assignment, now, opened, *rejected[:1])
+    if not assignment.submitted_at:
+        context["last_hit"] = last_hit_link(account_of(request).pk, now)
     context |= {"early": early, "base": page_base(request), "scriptless": not is_htmx(request)}
     return TemplateResponse(request, "annotation/rating/hit.html", context, status=code)
+
+
+def revises(request: HttpRequest) -> bool:
+    """Tell whether a page or a form is about a HIT that was submitted before."""
+    return "again" in request.POST or "again" in request.GET
+
+
+def may_revise(request: HttpRequest, assignment: Assignment) -> bool:
+    """Tell whether a request may change a HIT that was submitted before."""
+    return revises(request) and is_revisable(assignment, timezone.now())
 
 
 def opened_display(assignment: Assignment, key: str = "") -> Display | None:

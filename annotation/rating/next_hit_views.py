@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
@@ -15,6 +16,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.allocation.claims import claim_at_once, claim_hit, has_work
 from annotation.allocation.no_work import has_ended, no_work_reason
+from annotation.allocation.revision import PERIOD, last_revisable
 from annotation.annotators.consent import latest_consent
 from annotation.core.database.prepared import Prepared
 from annotation.core.errors import AnnotationError, ClaimRefused, ConsentNeeded
@@ -26,6 +28,7 @@ from annotation.models import Annotator, Assignment, Study
 from annotation.models.members import Role
 from annotation.quality.qualification import qualification_status
 from annotation.rating.completion import completion_message_of
+from annotation.rating.presenters import hit_address
 from annotation.recruitment.base import CompletionMessage
 
 
@@ -146,10 +149,19 @@ def next_hit(request: HttpRequest) -> Assignment | HttpResponse:
         "completion_message": completion_message,
         "declined": search.declined,
         "studies": [annotator.study for annotator in search.known],
+        "last_hit": last_hit_link(user.pk, now),
         "look_again": stays and not (ended_studies and len(ended_studies) == len(search.known)),
         "pays": any(study.pay_per_hit for study in ended_studies),
     }
     return render(request, "annotation/rating/nothing_to_rate.html", context)
+
+
+def last_hit_link(user: int, now: datetime) -> dict[str, Any] | None:
+    """Return the address of the HIT that a rater may still change, and for how many seconds; None without one."""
+    last = last_revisable(user, now)
+    if last is None or last.submitted_at is None:
+        return None
+    return {"address": hit_address(last), "seconds": int((last.submitted_at + PERIOD - now).total_seconds())}
 
 
 def _reason(search: _StudySearch) -> str:

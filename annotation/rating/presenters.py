@@ -11,6 +11,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.urls import reverse
 from django.utils.translation import get_language
 
+from annotation.allocation.revision import PERIOD
 from annotation.annotators.messages import unread_by
 from annotation.core.database.prepared import Prepared, attach_related
 from annotation.core.keys import owner_key
@@ -138,6 +139,12 @@ _DISPLAYS, _RATINGS, _FLAGS = Prepared(_displays), Prepared(_ratings), Prepared(
 _FURTHER = Prepared(_further)  # (display, question, number of changes) of the questions beside the main one
 
 
+def hit_address(assignment: Assignment) -> str:
+    """Return the address of a HIT's page; a submitted HIT has one only while it may be changed."""
+    here = reverse("annotation:hit", args=[assignment.key])
+    return f"{here}?again=1" if assignment.submitted_at else here
+
+
 def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
     """Return the context of every part of the page; `page` identifies the loaded page, by default a new one."""
     study = assignment.hit.batch.study
@@ -145,6 +152,8 @@ def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
     return {
         "assignment": assignment,
         "here": reverse("annotation:hit", args=[assignment.key]),
+        "page_address": hit_address(assignment),
+        "revisable_until": assignment.submitted_at and assignment.submitted_at + PERIOD,
         "owner": owner_key(assignment.annotator.user_id),
         "study": study,
         "questions": questions,
@@ -239,7 +248,7 @@ def _page_context(assignment: Assignment) -> dict[str, Any]:
         **base_context(assignment),
         "source": shown_text(source, **assignment.hit.batch.study.text_options),
         "hit_place": hit_place(assignment),
-        "may_return": assignment.purpose != QUALIFICATION,
+        "may_return": assignment.purpose != QUALIFICATION and not assignment.submitted_at,
         "has_notes": has_notes,
     }
 

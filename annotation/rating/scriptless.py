@@ -31,11 +31,18 @@ def votes_in(data: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def take_votes(
-    *, assignment: Assignment, stage: str, votes: Sequence[Mapping[str, str]], at: datetime, required: str = ""
+    *,
+    assignment: Assignment,
+    stage: str,
+    votes: Sequence[Mapping[str, str]],
+    at: datetime,
+    required: str = "",
+    revises: bool = False,
 ) -> tuple[list[RejectedAnswer], int]:
     """Save the choices that changed, each by itself; return the refused ones, and the HTTP status.
 
     required : key of a pair whose questions must all have a choice
+    revises  : change a HIT that was submitted shortly before
     """
     rejected, code = [], 200
     if stage == Rating.Stage.REVISED:
@@ -51,7 +58,7 @@ def take_votes(
     for vote, saved in changed:
         seconds = {} if _question(vote) else _seconds(share, saved)
         try:
-            _save(assignment, stage, {**vote, **seconds}, at)
+            _save(assignment, stage, {**vote, **seconds}, at, revises=revises)
         except (Unacceptable, VoteConflict) as refusal:
             rejected.append(rejected_answer(vote, refusal))
             code = max(code, status_of(refusal))
@@ -95,10 +102,10 @@ def _seconds(share: float | None, saved: Rating | None) -> dict[str, str]:
     return {} if share is None else {"wall_seconds": str(before + share)}
 
 
-def _save(assignment: Assignment, stage: str, vote: Mapping[str, str], at: datetime) -> None:
+def _save(assignment: Assignment, stage: str, vote: Mapping[str, str], at: datetime, *, revises: bool) -> None:
     is_second = stage == Rating.Stage.REVISED
     form = (SecondVoteForm if is_second else VoteForm)(vote)
     if not form.is_valid():
         raise Unacceptable(form.problem)
     save = save_second_vote if is_second else save_vote
-    save(assignment=assignment, **form.vote, at=at)
+    save(assignment=assignment, **form.vote, at=at, revises=revises)

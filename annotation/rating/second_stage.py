@@ -100,14 +100,23 @@ def turned_rows(table: ComparisonTable, *, a_is_left: bool, flagged: Collection[
 
 @transaction.atomic
 def save_second_vote(
-    *, assignment: Assignment, pair_key: str, choice: str, reason: str, at: datetime, report: ClientReport = _NO_REPORT
+    *,
+    assignment: Assignment,
+    pair_key: str,
+    choice: str,
+    reason: str,
+    at: datetime,
+    report: ClientReport = _NO_REPORT,
+    revises: bool = False,
 ) -> Rating:
     """Save the second vote on a pair: the same choice keeps the first one; another revises it and needs a reason.
+
+    revises : change a HIT that was submitted shortly before, see `annotation.allocation.revision`
 
     Raises: UnknownName; Unacceptable when the choice isn't offered or the reason is too short, too long or not words;
     SecondStageClosed in the first stage or before the pair's turn; AssignmentClosed; VoteConflict.
     """
-    locked = lock_and_extend_lease(assignment, at)
+    locked = lock_and_extend_lease(assignment, at, revises=revises)
     display = display_of(locked.assignment, pair_key)
     require_second_stage(locked.assignment)
     if display.second_shown_at is None:

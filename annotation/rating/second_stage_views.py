@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
@@ -16,8 +15,8 @@ from annotation.models import Assignment, Rating
 from annotation.rating.access import hit_form_view, own_assignment
 from annotation.rating.client_report import parse_times
 from annotation.rating.forms import SecondVoteForm
-from annotation.rating.hit_views import CLOSED_STATES, opened_display, show_hit
-from annotation.rating.presenters import base_context, second_stage
+from annotation.rating.hit_views import CLOSED_STATES, may_revise, opened_display, revises, show_hit
+from annotation.rating.presenters import base_context, hit_address, second_stage
 from annotation.rating.scriptless import rejected_answer, take_votes, votes_in
 from annotation.rating.second_stage import require_second_stage, reveal, save_second_vote
 from annotation.rating.store_vote import display_of
@@ -45,7 +44,7 @@ def lock(request: HttpRequest, assignment_key: str) -> HttpResponse:
 def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Keep or revise the first choice on one pair, then show the next pair's table."""
     assignment = own_assignment(request, assignment_key)
-    require_open(assignment)
+    require_open(assignment, revisable=may_revise(request, assignment))
     data: Mapping[str, str] = next(iter(votes_in(request.POST)), request.POST)
     display = display_of(assignment, data.get("pair_key", ""))
     require_second_stage(assignment)  # before a form error could show anything of it
@@ -54,7 +53,7 @@ def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     try:
         if not form.is_valid():
             raise Unacceptable(form.problem)
-        save_second_vote(assignment=assignment, **form.vote, at=timezone.now())
+        save_second_vote(assignment=assignment, **form.vote, at=timezone.now(), revises=revises(request))
     except (Unacceptable, VoteConflict) as refusal:
         rejected, code = [rejected_answer(data, refusal)], status_of(refusal)
     if not is_htmx(request):
@@ -71,4 +70,4 @@ def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
 def _next_page(assignment: Assignment) -> HttpResponse:
     upcoming = reveal(assignment=assignment, at=timezone.now())
     place = f"pair-{upcoming.pair.key}" if upcoming else "hit-status"
-    return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#{place}")
+    return redirect(f"{hit_address(assignment)}#{place}")

@@ -10,6 +10,7 @@ from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Out
 from django.db.models.functions import Coalesce, Length
 from django.db.models.lookups import GreaterThanOrEqual
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.allocation.lease import lock_and_extend_lease, reacquire_slot
 from annotation.core.database.prepared import Prepared, PreparedUpdate
@@ -42,17 +43,19 @@ def take_vote(
     report: ClientReport = _NO_REPORT,
     question: int = MAIN,
     reason: str | None = None,
+    revises: bool = False,
 ) -> Rating:
     """Save the annotator's choice on one pair of their HIT; it can be changed until the first votes are locked.
 
     A vote extends the lease. One after the lease expired is saved and marked late.
     reason : for the choice on the main question, where the study asks for one; None keeps the one given before. It may
              still be too short: `close_hit` and `lock_first_votes` ask for its length.
+    revises : change a HIT that was submitted shortly before, see `annotation.allocation.revision`
     Raises: UnknownName when the pair isn't on the HIT; Unacceptable when the choice or the question isn't offered, or
     the reason is too long; AssignmentClosed; FirstVotesLocked; VoteConflict when another page has changed the choice
     since; ConsentNeeded.
     """
-    locked = lock_and_extend_lease(assignment, at)
+    locked = lock_and_extend_lease(assignment, at, revises=revises)
     study = locked.assignment.hit.batch.study
     display = display_of(locked.assignment, pair_key, question)
     if locked.assignment.locked_at is not None:
@@ -61,6 +64,8 @@ def take_vote(
         raise Unacceptable(_("That question is not asked. Please load the page again."))
     if study.first_reason == FirstReason.OFF or question != MAIN:
         reason = None
+    if locked.assignment.submitted_at and reason is not None:
+        _require_reason(study, reason)
     return record_vote(
         locked,
         display,
@@ -72,6 +77,20 @@ def take_vote(
         reason=reason if reason is None else cleaned_reason(reason),
         arm=locked.assignment.arm,
     )
+
+
+def _require_reason(study: Study, reason: str) -> None:
+    """Refuse a reason that a submission would not have been taken with."""
+    least = asked_in(study, FIRST)["least"]
+    if len(cleaned_reason(reason)) < least:
+        raise Unacceptable(
+            ngettext(
+                "Please say why, in %(least)d character or more.",
+                "Please say why, in %(least)d characters or more.",
+                least,
+            )
+            % {"least": least}
+        )
 
 
 @transaction.atomic

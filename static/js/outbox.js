@@ -433,7 +433,7 @@ addEventListener("focus", comeBack);
 document.addEventListener("visibilitychange", () => (document.hidden ? leave() : comeBack()));
 
 /** Ask the server for this HIT; `reason` says why it can't be continued on this page, where that is so. */
-async function compare(reason = words.wentOn) {
+async function compare(reason = hit.closed ?? words.wentOn) {
   if (leaving || !byId("hit")) return;
   away = false;
   again = comparing;

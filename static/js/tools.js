@@ -204,11 +204,19 @@ function keepOpen(part, name, usual, storage) {
 
 function tellTimes() {
   localize();
+  hideWhatHasGone();
   for (const timer of document.querySelectorAll("[data-expires]")) {
     timer.came ??= Date.now(); // the server's clock is the one that counts
     const left = Date.parse(timer.dataset.expires) - Date.parse(timer.dataset.now) - (Date.now() - timer.came);
     const text = left > 0 ? words.minutes.replace("{}", Math.ceil(left / 60000)) : words.timeUp;
     if (timer.textContent !== text) timer.textContent = text;
+  }
+}
+
+function hideWhatHasGone() {
+  for (const link of document.querySelectorAll("[data-gone]")) {
+    link.came ??= Date.now();
+    link.hidden = Date.now() - link.came > 1000 * link.dataset.gone;
   }
 }
 

@@ -284,3 +284,30 @@ def test_who_withdraws_while_submitting_has_no_counted_work() -> None:
 
     assert not Assignment.objects.counted().exists()
     assert Slot.objects.get().assignment is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("round_", range(4))
+def test_the_last_hit_is_changed_before_the_next_is_submitted_or_not_at_all(round_: int) -> None:
+    study = make_study(instances=2, k=2)
+    make_batch(study, raters=1)
+    annotator = make_annotator(study, f"r{round_}")
+    first = rate(claim(annotator), "left")
+    second = rate(claim(annotator), "left", submit=False)
+    [key, _other] = first.displays.order_by("position").values_list("pair__key", flat=True)
+    at = NOON + timedelta(seconds=30)
+
+    changed, submitted = together(
+        [
+            lambda: save_vote(assignment=first, pair_key=key, choice="right", at=at, revises=True),
+            lambda: submit_assignment(assignment=second, at=at),
+        ]
+    )
+
+    assert isinstance(submitted, Assignment)
+    assert isinstance(changed, Rating | AssignmentClosed)
+    changes = VoteChange.objects.of_question(0).filter(display__assignment=first).count()
+    assert changes == (3 if isinstance(changed, Rating) else 2)
+    assert set(Slot.objects.values_list("assignment", flat=True)) == {first.pk, second.pk}
+    with pytest.raises(AssignmentClosed):
+        save_vote(assignment=first, pair_key=key, choice="none", at=at, revises=True)

@@ -300,7 +300,7 @@ def test_each_step_of_a_hit_takes_few_queries_however_many_pairs_it_has(django_a
     rate(assignment)
     with django_assert_max_num_queries(14):
         address = client.get("/rate/").headers["Location"]
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         keys = list(Forms(client.get(address).text).pairs)
     sent = {"pair_key": keys[0], "choice": "left", "page": "x", "version": "0", "wall_seconds": "0"}
     with django_assert_max_num_queries(10):

@@ -125,14 +125,14 @@ def test_the_second_stage_shows_the_table_of_the_arm_on_the_sides_of_the_page(st
 
     assert "Lock my choices and continue" in first
     assert "only_a" not in first
-    assert f'<th scope="row" role="rowheader" dir="auto">{instance.instance_id}</th>' in shown
+    assert f'<th scope="row" role="rowheader" dir="auto" translate="no">{instance.instance_id}</th>' in shown
     assert 'Keep: <bdi><span class="if-beside">Left</span><span class="if-stacked">Top</span></bdi>' in shown
     assert (
         shown.count("This pair&#x27;s turn comes after the ones above it.")
         + shown.count("This pair's turn comes after the ones above it.")
         == 2
     )
-    assert re.search(r'role="rowheader" dir="auto">(news-\d)<', placebo)[1] != instance.instance_id  # type: ignore[index]
+    assert re.search(r'role="rowheader" dir="auto" translate="no">(news-\d)<', placebo)[1] != instance.instance_id  # type: ignore[index]
     assert "Look at the two texts once more." in bare
     left_text = re.search(
         r'<span class="if-beside">Left</span><span class="if-stacked">Top</span></bdi></h3>\s*<div class="text"[^>]*>([^<]*)<',
