@@ -89,7 +89,7 @@ bench-analysis: .venv/dev ## time rating sets, Bradley-Terry and Elo at a millio
 bench-coverage: .venv/dev ## simulate 2,000 studies for each of 880 cases and count how often intervals hold the true value (half an hour on busy cores)
 	$(PY) -m bench coverage
 
-bench-answers: .venv/dev ## simulate 1,000 studies without any difference for each of 69 cases and count what the answer claims (a quarter of an hour on busy cores)
+bench-answers: .venv/dev ## simulate 1,000 studies without any difference for each of 89 cases and count what the answer claims (an hour and a half on busy cores)
 	$(PY) -m bench answers
 
 bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (ten minutes)
