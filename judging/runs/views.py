@@ -1,6 +1,6 @@
 """The pages of a study's judges and of one run: adding a judge, estimating, starting and steering runs, their results."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
@@ -164,7 +164,13 @@ def _method(offered: OfferedMethod) -> dict[str, Any]:
 EXAMPLES, A_PAGE = 5, 50
 FASTEST, SLOWEST = 2, 300  # seconds between two polls of a run's progress
 SHARE_OF_TIME = 20  # counting takes at most a twentieth of the server's time, however large the run is
-ACTIONS = {"pause": pause_run, "resume": resume_run, "cancel": cancel_run, "again": run_again, "retry": queue_retry}
+ACTIONS: Mapping[str, Callable[..., Any]] = {
+    "pause": pause_run,
+    "resume": resume_run,
+    "cancel": cancel_run,
+    "again": run_again,
+    "retry": queue_retry,
+}
 UNDER_WAY = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
 
 

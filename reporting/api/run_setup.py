@@ -1,8 +1,9 @@
 """Judges and runs in the API: adding judges, estimating, starting and steering runs, and their progress."""
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
+from django.contrib.auth.models import User
 from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -220,7 +221,7 @@ class RunSetup(GenericViewSet[Any]):
     def retry(self, request: Request, pk: str) -> Response:
         """Ask a finished run's errors again, also requests that were too long or stopped by a filter."""
         run = self.get_object()
-        queue_retry(run=run, by=request.user)
+        queue_retry(run=run, by=cast(User, request.user))
         return Response(self._told(run.pk))
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)

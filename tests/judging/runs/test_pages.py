@@ -298,11 +298,11 @@ def test_start_form_sets_the_cap_and_the_limit(
     researcher: Client, study: Study, django_capture_on_commit_callbacks: Any
 ) -> None:
     make_judge(endpoint=make_endpoint(price_prompt=1, price_completion=2))
-    data = {"judge": "judy", "in_flight": 4, "max_cost": "1.50", "limit": 2, "way": "calls"}
+    data = {"judge": "judy", "in_flight": 4, "max_cost": "1.50", "limit": 2, "way": "batch", "batch_size": 500}
     with django_capture_on_commit_callbacks(execute=True):
         assert researcher.post(reverse("judging:start", args=["tea"]), data).status_code == 302
     run = JudgeRun.objects.get()
-    assert run.max_cost == Decimal("1.5")
+    assert (run.max_cost, run.way, run.batch_size) == (Decimal("1.5"), "batch", 500)
     assert DBTaskResult.objects.get().args_kwargs["args"] == [run.pk, 2]
 
 

@@ -67,8 +67,15 @@ def test_a_judge_is_added_estimated_and_run(researcher: Client) -> None:
     assert (made.status_code, made.json()["order"], made.json()["params"]) == (201, "both", {"seed": 3})
     assert researcher.post("judges/", name="fair", method="direct", endpoint="local", order="both").status_code == 409
 
-    asked = {"study": "study", "judge": "fair", "batch": "batch", "instances": ["news-1"], "max_cost": "0.5"}
-    few = {name: value for name, value in asked.items() if name != "max_cost"}
+    asked = {
+        "study": "study",
+        "judge": "fair",
+        "batch": "batch",
+        "instances": ["news-1"],
+        "max_cost": "0.5",
+        "batch_size": 500,
+    }
+    few = {name: value for name, value in asked.items() if name not in ("max_cost", "batch_size")}
     estimate = researcher.post("runs/estimate/", **few).json()
     assert (estimate["presentations"], estimate["calls"], estimate["currency"]) == (4, 4, "USD")
     assert estimate["cost"] > 0
@@ -80,7 +87,7 @@ def test_a_judge_is_added_estimated_and_run(researcher: Client) -> None:
         *(202, "queued"),
         f"/api/v1/runs/{run.pk}/",
     )
-    assert (str(run.max_cost), run.pair_filter) == ("0.500000", {"instances": ["news-1"]})
+    assert (str(run.max_cost), run.batch_size, run.pair_filter) == ("0.500000", 500, {"instances": ["news-1"]})
     told = [
         researcher.post(f"runs/{run.pk}/{what}/").json()["status"] for what in ("pause", "resume", "cancel", "again")
     ]
