@@ -113,7 +113,7 @@ def complete_set_sums(
 
 def coin_transitivity(k: int) -> float:
     """Return the share of complete sets of k items that have no cycle if a coin answers: k! of 2^(k (k - 1) / 2) graphs."""
-    return factorial(k) / 2 ** comb(k, 2)
+    return factorial(k) / (1 << comb(k, 2))
 
 
 def acyclic_counts(prefers: npt.ArrayLike, largest: int, *, linked: npt.ArrayLike | None = None) -> IntArray:
