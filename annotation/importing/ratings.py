@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, Max
+from django.db.models import Max
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import AnnotationError, BadFile, BadLine
@@ -122,9 +122,13 @@ class RatingWriter:
             (batch, hit): matchup
             for batch, hit, matchup in on_hits.values_list("batch__name", "external_id", "matchup_id")
         }
-        work = Assignment.objects.filter(hit__in=on_hits).only("excluded", "submitted_at")
-        named = work.annotate(batch=F("hit__batch__name"), name=F("hit__external_id"), rater=F("annotator__code"))
-        stored = {(item.batch, item.name, item.rater): item for item in named.iterator(chunk_size=_CHUNK)}
+        work = Assignment.objects.filter(hit__in=on_hits).values_list(
+            *("hit__batch__name", "hit__external_id", "annotator__code", "pk", "excluded", "submitted_at")
+        )
+        stored = {
+            (batch, hit, rater): Assignment(pk=pk, excluded=excluded, submitted_at=submitted_at)
+            for batch, hit, rater, pk, excluded, submitted_at in work.iterator(chunk_size=_CHUNK)
+        }
         later: dict[int, Assignment] = {}
         for row in rows:
             if matchups.get((row.batch, row.hit), row.pair.matchup_id) != row.pair.matchup_id:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import cache, partial
 from itertools import islice
 from time import monotonic, sleep
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Model
@@ -285,8 +285,7 @@ def _path(level: Level) -> str:
 
 
 def _related(model: type[Model], name: str) -> type[Model]:
-    related: Any = model._meta.get_field(name).related_model
-    return related
+    return cast(type[Model], model._meta.get_field(name).related_model)
 
 
 Same = dict[type[Model], dict[int, int]]  # staged row → the stored row that is the same
@@ -346,7 +345,8 @@ class _Counterparts:
     def __init__(self, level: Level, study: Study, same: Same) -> None:
         parent, targets = _column(level.model, level.parent), set(same[level.above].values())
         stored = level.rows.filter(**{_path(level): study})
-        self._translations = [same.get(_related_by_column(level.model, name), {}) for name in level.key]
+        related = [_related_by_column(level.model, name) for name in level.key]
+        self._translations = [same.get(model, {}) if model else {} for model in related]
         self._found = {
             (of, *map(_hashable, key)): pk
             for of, pk, *key in stored.values_list(parent, "pk", *level.key).iterator(chunk_size=PART)
@@ -383,8 +383,7 @@ def _hashable(value: Any) -> Any:
 
 def _related_by_column(model: type[Model], column: str) -> type[Model] | None:
     names = {field.attname: field for field in model._meta.concrete_fields}
-    related: Any = names[column].related_model
-    return related
+    return names[column].related_model
 
 
 def _updates(level: Level, names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> Iterator[Callable[[], object]]:

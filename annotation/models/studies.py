@@ -123,13 +123,12 @@ class StudyQuerySet(models.QuerySet["Study"]):
         return self.active().filter(is_open | at_work).order_by(at_work.desc(), "slug")
 
 
-class StudyManager(models.Manager.from_queryset(StudyQuerySet)):  # type: ignore[misc]
+class VisibleStudies(models.Manager["Study"]):
     """The studies that are not hidden: rows of an import under way are seen by nobody."""
 
-    def get_queryset(self) -> StudyQuerySet:
+    def get_queryset(self) -> models.QuerySet["Study"]:
         """Leave out hidden studies."""
-        studies: StudyQuerySet = super().get_queryset()
-        return studies.filter(importer="")
+        return super().get_queryset().filter(importer="")
 
 
 class Study(models.Model):
@@ -261,7 +260,7 @@ class Study(models.Model):
         help_text="The process that imports into it; it is hidden until all rows are stored.",
     )
 
-    objects = StudyManager()
+    objects = VisibleStudies.from_queryset(StudyQuerySet)()
 
     class Meta:
         ordering = ["slug"]

@@ -86,7 +86,7 @@ def shown_rows(display: Display) -> Sequence[ShownRow]:
     if display.table is None or display.second_shown_at is None:
         return []
     flagged = set(display.flags.filter(table=display.table_id, taken_back_at=None).values_list("row", flat=True))
-    return turned_rows(display.table, a_is_left=display.a_is_left, flagged=flagged)
+    return turned_rows(display.table, a_is_left=bool(display.a_is_left), flagged=flagged)
 
 
 def turned_rows(table: ComparisonTable, *, a_is_left: bool, flagged: Collection[int | None] = ()) -> Sequence[ShownRow]:

@@ -118,8 +118,8 @@ def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine
         refused[names[name]] = f"judge {name} differs from {other} by case only; write both alike"
     for label in labels:
         name = judge_name(label)
-        if name not in known and (problem := short_name_problem(Judge, "name", name)):
-            refused[label] = f"judge {problem}"
+        if name not in known and (similar := short_name_problem(Judge, "name", name)):
+            refused[label] = f"judge {similar}"
     first = {row.judge: row.number for row in reversed(rows)}
     bad = [BadLine(first[label], problem) for label, problem in refused.items()]
     found = {
@@ -185,7 +185,8 @@ def _fresh(
     fresh, bad = [], []
     for one in (one for one in found if one.row.judge in judges):
         run = runs.get((one.row.judge, one.question))
-        there = run and stored.get((run.pk, one.pair_id, one.order, one.row.repeat, one.row.negated))
+        key = (one.pair_id, one.order, one.row.repeat, one.row.negated)
+        there = stored.get((run.pk, *key)) if run else None
         if there is None:
             fresh.append(one)
         elif there != [_status(one), one.verdict, one.row.rationale]:
@@ -199,7 +200,7 @@ def _store(target: Target, judges: Mapping[str, Judge], fresh: Sequence[Resolved
     now = timezone.now()
     with transaction.atomic():
         for judge in {label: judges[label] for label, _ in asked}.values():
-            if judge.pk is None:
+            if judge._state.adding:
                 judge.save()
         runs = {(label, question): _run(target.staged, judges[label], question, now) for label, question in asked}
     target.create(_judgment(one, runs[one.row.judge, one.question], now) for one in fresh)
