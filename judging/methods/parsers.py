@@ -16,7 +16,6 @@ from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods.answers import (
     CODE,
     MARKUP,
-    QUOTES,
     FoundVerdict,
     answer_lines,
     is_cut,
@@ -31,6 +30,7 @@ from judging.methods.answers import (
 )
 from judging.methods.base import Reply
 from judging.methods.conclusions import Conclusion
+from judging.methods.response_parts import QUOTES
 from judging.methods.verdict_forms import VerdictForm
 
 VERSION = "answers.10"  # of all of them: another one has stored answers read again, which costs no call

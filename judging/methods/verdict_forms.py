@@ -5,7 +5,6 @@ Anything doubtful is unparsed, because a wrong vote costs more than a second cal
 
 import re
 import string
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,7 +14,6 @@ from judging.methods.answers import (
     CODE,
     MARK,
     MARKUP,
-    QUOTES,
     REASON_WORDS,
     FoundVerdict,
     answers_in,
@@ -29,6 +27,7 @@ from judging.methods.answers import (
     no_verdict,
     readable,
 )
+from judging.methods.response_parts import QUOTES
 from judging.methods.reversals import TAKEN_BACK, Reversals
 
 REASON_MARK = re.compile(r"[,;:—–]|\.(?!\w)")
@@ -301,7 +300,7 @@ class LinesInForm:
                 return FoundVerdict(lone, lines[place], form.rationale_in(others))
         return None
 
-    def _labelled(self, lines: Sequence[str]) -> list[Labelled]:
+    def _labelled(self, lines: list[str]) -> list[Labelled]:
         """Return the place, the letter (`None` if doubtful) and the parts of each labelled line."""
         labelled = []
         for place in range(len(lines)):
