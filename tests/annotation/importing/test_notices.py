@@ -74,6 +74,7 @@ def test_a_command_gives_the_notices_in_lines_of_their_own(tmp_path: Any, capsys
     assert len(capsys.readouterr().out.splitlines()) == 1  # nothing new
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_page_and_api_give_the_notices(client: Client, settings: Any, tmp_path: Any) -> None:
     settings.DATA_DIR = tmp_path
@@ -96,6 +97,7 @@ def test_page_and_api_give_the_notices(client: Client, settings: Any, tmp_path: 
     assert (source_counts(study).instances, source_counts(study).different) == (3, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_votes_whose_texts_are_read_from_the_column_of_systems_give_a_notice() -> None:
     vote = {"prompt": 8, "left": "alpha", "right": "beta", "worker": "w", "winner": "left"}

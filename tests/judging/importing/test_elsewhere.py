@@ -233,6 +233,7 @@ def test_what_is_wrong_with_outputs_is_said_by_file_and_line(texts: list[str], n
     assert study.instances.count() == 0
 
 
+@pytest.mark.slow
 def test_the_longest_code_of_a_rater_comes_back_from_every_form(tmp_path: Path) -> None:
     code = "r" * 200
     files = {

@@ -95,6 +95,7 @@ def texts_come_back(study: Study, form: str, folder: Path) -> Study:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_texts_of_59_systems_come_back(form: str, tmp_path: Path) -> None:
@@ -113,6 +114,7 @@ def test_texts_of_59_systems_come_back(form: str, tmp_path: Path) -> None:
     assert (copy.systems.count(), Matchup.objects.filter(instance__study=copy).count()) == (59, 58)
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_texts_of_a_study_that_is_still_being_sampled_come_back(form: str, tmp_path: Path) -> None:
