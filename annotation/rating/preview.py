@@ -161,7 +161,7 @@ def _second_card(display: Display, main: AskedQuestion, *, is_open: bool) -> Sec
         state="open" if is_open else "closed",
         first=first,
         first_label=first_label,
-        rows=turned_rows(table, a_is_left=display.a_is_left) if table else (),
+        rows=turned_rows(table, a_is_left=bool(display.a_is_left)) if table else (),
     )
 
 

@@ -24,14 +24,12 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if has_site_admin():
             return
-        output = self.stdout
-        if options["if_terminal"]:
-            output = next((stream for stream in (self.stdout, self.stderr) if stream.isatty()), None)
-        if output is None:
+        terminals = [stream for stream in (self.stdout, self.stderr) if stream.isatty()]
+        if options["if_terminal"] and not terminals:
             self.say(f"There is no site admin yet. For a sign-in link, run: {settings.COMMAND} first_admin")
             return
         link = first_admin_link(base_url=options["base_url"])
-        output.write(
+        (terminals or [self.stdout])[0].write(
             f"There is no site admin yet. This link signs the first one in, as {NAME}; it works once, within a day:\n\n"
             f"  {link}\n\n"
             f"Others get in by: {settings.COMMAND} grant NAME --role ROLE, then {settings.COMMAND} login_link NAME\n",

@@ -258,23 +258,21 @@ def transaction_undone() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "reason"),
+    ("second", "reason"),
     [
-        (FIRST, ratings(rating("dan", hit="news-2")), "HIT 'news-2' holds pairs of more than one matchup"),
-        (FIRST, ratings(rating("dan", batch="taken")), "batch 'taken' collects ratings here"),
-        (FIRST, ratings(rating("ann", pair=1, excluded="true")), "excluded differs from this rater's other ratings"),
-        (FIRST, ratings(rating("ANN")), "rater 'ANN' differs from 'ann'"),
-        (FIRST, ratings(rating("dan"), rating("dan", pair=1, excluded="true")), "excluded differs from this rater's"),
-        (FIRST, study_file(study_line("news-1")), "instance 'news-1' is in the study already with other"),
-        (FIRST, judgments("news-1,0,j,ab,a", "news-9,0,j,ab,a"), "the study has no pairs of instance 'news-9'"),
+        (ratings(rating("dan", hit="news-2")), "HIT 'news-2' holds pairs of more than one matchup"),
+        (ratings(rating("dan", batch="taken")), "batch 'taken' collects ratings here"),
+        (ratings(rating("ann", pair=1, excluded="true")), "excluded differs from this rater's other ratings"),
+        (ratings(rating("ANN")), "rater 'ANN' differs from 'ann'"),
+        (ratings(rating("dan"), rating("dan", pair=1, excluded="true")), "excluded differs from this rater's"),
+        (study_file(study_line("news-1")), "instance 'news-1' is in the study already with other"),
+        (judgments("news-1,0,j,ab,a", "news-9,0,j,ab,a"), "the study has no pairs of instance 'news-9'"),
     ],
-    ids=str,
+    ids=["matchups", "batch", "excluded pairs", "case", "excluded", "texts", "pairs"],
 )
-def test_a_refused_import_leaves_nothing(
-    first: Callable[[], object], second: Callable[[], object], reason: str, apart: None
-) -> None:
+def test_a_refused_import_leaves_nothing(second: Callable[[], object], reason: str, apart: None) -> None:
     make_batch(make_study(), name="taken")
-    first()
+    FIRST()
     before = stored()
     with pytest.raises(BadFile) as error:
         second()
