@@ -102,7 +102,7 @@ REASONS = (
     gettext_noop("not a JSON object; the array holds one {…} for each instance"),
     gettext_noop("not valid JSON: %(why)s"),
     gettext_noop("not valid CSV: %(why)s"),
-    gettext_noop("not a file of %(form)s that can be read: %(error)s"),
+    gettext_noop("not a readable %(form)s file: %(error)s"),
     gettext_noop("it unpacks to far more than %(most)s MB: split it"),
     gettext_noop("its rows take more than %(most)s MB as text: split it"),
     gettext_noop("byte %(place)s is not valid UTF-8; save the file as UTF-8"),

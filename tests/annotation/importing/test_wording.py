@@ -20,6 +20,7 @@ UNWORDED = {
     "stored with a judgment": "no verdict in the file that it was read from",
     "stored with a flag": "not submitted",
     "below the refusal of a bundle's numbers": ("\n  and 7 more", "7: stated 7, found 7"),
+    "SQL": ("7 = one.column7", "UPDATE 7 SET 7 FROM (VALUES 7) AS one WHERE 7.7 = one.column1"),
     "values of files": ("tie (bothbad)", "check: gold", "check: repeat"),
 }
 STAYING = {"instance_id", "table_id", "id", "study.json:", "pip install"}  # names, a command
@@ -43,7 +44,8 @@ FRAMES = (
     *("7 has another label here ({}) than in the file (7)", "{} of the study can be meant by subset 7: 7"),
     *("no data set of the study can be meant by subset 7: {}", "judge 7 is stored with {}, for 7 in order 7"),
     *("x is 7, which 7 does not ask for: set {}, or leave it empty", "x: x: {}"),
-    *("7 of x differ from what follows {}:\n7",),
+    *("7 of x differ from what follows {}:\n7", "7 instances added\nnotice: {}"),
+    "{} 'a' differs from 'A' by case or blanks only; write both alike",
 )
 
 
@@ -82,7 +84,8 @@ def has_phrase(text: str, own: list[str]) -> bool:
     pairs = {two for one in own for two in TWO_WORDS.findall(one)} - STAYING  # a part of a text may be said alone
     with translation.override("de"):
         for frame in FRAMES:
-            upload = Upload(names=["f"], message=frame.format(text), bad_lines=[[1, frame.format(text)]])
+            stored = frame.format(text)
+            upload = Upload(names=["f"], status=Upload.Status.DONE, message=stored, bad_lines=[[1, stored]])
             for said in (outcome_of(upload), bad_lines_of(upload, 1)[0][1]):
                 if all(one not in said for one in words) and pairs.isdisjoint(TWO_WORDS.findall(said)):
                     return True
