@@ -112,7 +112,7 @@ def test_an_audit_is_priced_as_it_will_be_and_resumes_within_its_budget(study: S
     assert (expected.presentations, expected.calls, expected.is_exact) == (24, 24, True)
     assert expected.cost
     assert not Judge.objects.filter(name="judy-audit1").exists()
-    client = ScriptedClient(then="Worse: A\nPreferred: A")
+    client = ScriptedClient(then=lambda body: "Worse: A" if "Worse" in str(body) else "Preferred: A")
     run = start_audit(audit, max_cost=Decimal("0.5"), in_flight=1)
     assert work(run, client).status == JudgeRun.Status.PAUSED
     made = len(client.bodies)

@@ -384,7 +384,7 @@ def test_machine_that_can_not_work_leaves_the_run_to_others(run: JudgeRun) -> No
 
 
 def test_answer_whose_name_another_worker_has_just_taken_is_kept_beside_it(run: JudgeRun) -> None:
-    request = Request("k" * 64, {"model": "small"}, 0, "verdict", 10, "http://there")
+    request = Request("k" * 64, {"model": "small", "messages": []}, 0, "verdict", 10, "http://there")
     ours, theirs, refusal = (
         StoredAnswer(request.key, Reply(text), request=request) for text in ("ours", "theirs", "no")
     )
@@ -423,7 +423,9 @@ def test_worker_that_lost_its_lease_stores_its_answers_and_nothing_about_cells(
     spent = Usage(10, 2, Decimal("0.5"))
     write(PendingWrites(bills={cell: (1, spent)}), Stamp("", worker=other.pk))
     late = StoredAnswer(
-        "k" * 64, Reply("A"), request=Request("k" * 64, {"model": "small"}, 0, "verdict", 10, "http://there")
+        "k" * 64,
+        Reply("A"),
+        request=Request("k" * 64, {"model": "small", "messages": []}, 0, "verdict", 10, "http://there"),
     )
     late_bill = {cell: (7, Usage(70, 7, Decimal(7)))}
     if has_joined_again:  # before it writes what it knew under its old lease
