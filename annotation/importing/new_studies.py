@@ -71,7 +71,9 @@ def record_origin(*, study: Study, kind: str, name: str, select: str, **options:
     )
 
 
-NOT_SETTINGS = frozenset({"id", "key", "group", "slug", "consent_version", "seed", "created_at", "archived_at"})
+NOT_SETTINGS = frozenset(
+    {"id", "key", "group", "slug", "consent_version", "seed", "created_at", "archived_at", "importer"}
+)
 
 
 def settings_of(study: Study) -> dict[str, Any]:

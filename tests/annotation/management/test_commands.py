@@ -41,7 +41,7 @@ TABLE = {
 
 
 def test_import_study_says_what_came_of_it(capsys: pytest.CaptureFixture[str], write: Any) -> None:
-    path = write(json_lines([study_line("a"), study_line("b", dataset="own")]))
+    path = write(json_lines([study_line("a"), study_line("b", dataset="own", source="another")]))
     arguments = [
         "import_study",
         path,

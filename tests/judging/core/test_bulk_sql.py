@@ -45,6 +45,11 @@ def test_rows_are_stored_as_given() -> None:
             cost,
             n / 8,
             now,
+            cost,
+            n or None,
+            text,
+            text,
+            "",
         )
         for n, text in enumerate(TEXTS)
     ]

@@ -15,7 +15,7 @@ DOCUMENT = ROOT / "docs" / "api_pages.md"
 OURS = ("annotation", "judging", "reporting")
 CODE = re.compile(r"`([^`]+)`")
 OPTION = re.compile(r"(?<![\w-])--[a-z]+")
-WHOLE_COMMAND = re.compile(r"(?:manage\.py|pip install|make install) [^;]*")
+WHOLE_COMMAND = re.compile(r"(?:(?:…|%\(command\)s) [a-z_]+|pip install|make install) [^;]*")
 OF_COMMANDS_ALONE = ("reporting/backups/restoring.py", "reporting/report/pdf.py")
 
 

@@ -40,6 +40,11 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     return call
 
 
+def changes_in(status: str) -> list[str]:
+    """Return the warnings of changed judges; the stand-in counts too few tokens, of which there is one too."""
+    return [warning for warning in json.loads(status)["warnings"] if "had changed" in warning]
+
+
 def prefer_second(body: Body) -> str:
     return "Comparison: the other one.\nPreferred: B"
 
@@ -72,15 +77,14 @@ def test_pairs_are_pinned_asked_again_by_a_schedule_and_runs_after_a_change_are_
 
     client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
     assert "had changed" not in client.get(f"/studies/facts/judges/runs/{before.pk}/").content.decode()
-    assert json.loads(run("run_status", "facts", "--judge", "judy", "--format", "json"))["warnings"] == []
+    assert changes_in(run("run_status", "facts", "--judge", "judy", "--format", "json")) == []
     study_of_facts(2, slug="later")
     call_command("run_judge", "later", "--judge", "judy")
     assert "warning: judge judy had changed when it was checked on" in capsys.readouterr().err
     later = JudgeRun.objects.get(study__slug="later")
     page = " ".join(client.get(f"/studies/later/judges/runs/{later.pk}/").content.decode().split())
     assert "100.0% of its verdicts on pinned pairs, 0.0% by chance" in page
-    warnings = json.loads(run("run_status", "later", "--judge", "judy", "--format", "json"))["warnings"]
-    assert warnings == [
+    assert changes_in(run("run_status", "later", "--judge", "judy", "--format", "json")) == [
         f"judge judy had changed when it was checked on {JudgeAudit.objects.latest('pk').created_at:%Y-%m-%d}: 100% of its "
         "verdicts on pinned pairs, 0% by chance; don't compare its verdicts from before and after"
     ]
