@@ -29,32 +29,32 @@ class FailedCall:
 class FailureRate:
     """Failures among the last calls.
 
-    Rejections of a request for its length or by a filter never count. Other rejections of a request alone count only
-    before the first answer.
+    A rejection for the length of a request or by a filter never counts. Other rejections of a request alone stop the
+    work only where nothing was ever answered and all give the same reason, as for a parameter that no request may have.
     """
 
     def __init__(self) -> None:
         self._last: deque[str] = deque(maxlen=LAST_CALLS)  # kinds of failures; empty for answers
-        self._rejections: Counter[str] = Counter()
-        self._has_answers = False
+        self._rejected = 0
+        self._reason = ""  # of the first rejection
+        self._varies = False  # an answer came, or another reason
 
     def note_answer(self) -> None:
         """Count a call that was answered."""
         self._last.append("")
-        self._has_answers = True
+        self._varies = True
 
     def note_failure(self, failed: FailedCall) -> RunStopped | None:
         """Count a failed call; return why the work can't continue, if it can't."""
         if failed.cause in FINAL_CAUSES:
             return None
         if failed.rejected:
-            self._rejections[failed.kind] += 1
-            if self._has_answers or self._rejections[failed.kind] < MOST_REJECTIONS:
+            self._reason = self._reason or failed.reason
+            self._rejected += 1
+            self._varies = self._varies or failed.reason != self._reason
+            if self._varies or self._rejected < MOST_REJECTIONS:
                 return None
-            return RunStopped(
-                f"the first {self._rejections[failed.kind]} calls were rejected ({failed.kind}), the last one: "
-                f"{failed.reason}"
-            )
+            return RunStopped(f"all of the first {self._rejected} calls were rejected for one reason: {failed.reason}")
         self._last.append(failed.kind)
         kinds = Counter(filter(None, self._last))
         if kinds.total() < MOST_FAILURES:

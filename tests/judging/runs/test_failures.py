@@ -156,14 +156,23 @@ def test_share_of_failed_calls_stops_the_run_and_its_cause_is_named(share: int, 
         assert "HTTP 500: down" in JudgeRun.objects.get().message
 
 
-@pytest.mark.parametrize("answers", [0, 1])
-def test_other_rejections_stop_a_run_without_any_answer(answers: int) -> None:
+@pytest.mark.parametrize(
+    ("first", "status", "calls"),
+    [
+        ([], "failed", MOST_REJECTIONS),
+        (["Preferred: A"], "done", 2 * MOST_REJECTIONS),
+        ([RejectedCall("HTTP 400: text 1", kind="HTTP 400")], "failed", 2 * MOST_REJECTIONS),
+    ],
+    ids=["one reason", "an answer", "two reasons"],
+)
+def test_other_rejections_stop_a_run_that_gets_nothing_else(
+    first: list[str | Exception], status: str, calls: int
+) -> None:
     number = 2 * MOST_REJECTIONS
-    script: list[str | Exception] = ["Preferred: A"] * answers
-    script += [RejectedCall("HTTP 400: seed", kind="HTTP 400")] * number
-    client = ScriptedClient(script)
+    script: list[str | Exception] = [RejectedCall("HTTP 400: seed", kind="HTTP 400")] * number
+    client = ScriptedClient(first + script)
     ended = judge_with(client, make_study(instances=number, k=1), make_judge(), in_flight=1)
-    assert (ended.status, len(client.bodies)) == (("done", number) if answers else ("failed", MOST_REJECTIONS))
+    assert (ended.status, len(client.bodies)) == (status, calls)
 
 
 @pytest.mark.parametrize(
