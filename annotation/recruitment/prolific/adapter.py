@@ -132,7 +132,7 @@ def _admit_visitor(request: HttpRequest, channel: Channel, at: datetime) -> Subm
     Raises: Unacceptable; ClaimRefused; ProlificUnreachable; TokenMissing.
     """
     given = ProlificSettings.of(channel)
-    claims = _claims(request, given, at)
+    claims = _claims(request, given)
     arrival = _arrival(request.GET, claims, given)
     known = _known(channel, arrival)
     own = known is not None and _is_own_browser(request, channel, known)
@@ -150,14 +150,14 @@ def _admit_visitor(request: HttpRequest, channel: Channel, at: datetime) -> Subm
     return admit(channel=channel, arrival=arrival, proven=proven, confirmed=confirmed, address=address, at=at)
 
 
-def _claims(request: HttpRequest, given: ProlificSettings, at: datetime) -> dict[str, Any] | None:
+def _claims(request: HttpRequest, given: ProlificSettings) -> dict[str, Any] | None:
     """Return the claims of a token signed by Prolific, if the channel requires one and the address has it."""
     token = request.GET.get(PARAMETER, "")
     if given.proof != SIGNED or not token:
         return None
     client = ProlificClient(given, hasty=True)
     try:
-        return claims_of(token, client=client, host=request.get_host(), path=request.path, at=at)
+        return claims_of(token, client=client, host=request.get_host(), path=request.path)
     except ProlificRefused as refusal:
         raise ProlificUnreachable(str(refusal), may_have_worked=False) from None
 

@@ -1,18 +1,19 @@
 """A stand-in for Prolific's API: a real HTTP server that takes and refuses what Prolific does, and fails as it does."""
 
-import base64
-import hashlib
 import json
-import math
 import re
 import threading
 import time
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from random import Random
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+from jwt.algorithms import RSAAlgorithm
+from jwt.utils import base64url_encode
 
 Json = dict[str, Any]
 TOKEN = "stand-in-token"
@@ -280,53 +281,21 @@ class ProlificServer:
 
 
 @cache
-def primes_of_key(seed: int = 1) -> tuple[int, ...]:
-    """Make an RSA key of 2048 bits, the same for one seed, as its primes; e is 65537.
-
-    It has eight, which are found, and then sign, in a small part of the time that two of four times the length take.
-    """
-    random = Random(seed)
-    while True:
-        primes = tuple({_prime(random) for _ in range(8)})
-        if len(primes) == 8 and math.prod(prime - 1 for prime in primes) % 65537:
-            return primes
-
-
-def _prime(random: Random) -> int:
-    small = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47]
-    while True:
-        number = random.getrandbits(256) | 15 << 252 | 1
-        if all(number % divisor for divisor in small) and all(pow(base, number - 1, number) == 1 for base in (2, 3, 5)):
-            return number
-
-
-def _signed(number: int, seed: int) -> int:
-    """Return the number to the power of the private exponent, put together from its remainders by the key's primes."""
-    primes = primes_of_key(seed)
-    modulus, found = math.prod(primes), 0
-    for prime in primes:
-        others = modulus // prime
-        found += pow(number, pow(65537, -1, prime - 1), prime) * others * pow(others, -1, prime)
-    return found % modulus
+def private_key(seed: int = 1) -> RSAPrivateKey:
+    """Make an RSA key, the same for one seed in one process."""
+    return generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def public_key(kid: str = "key-1", seed: int = 1, **changes: Any) -> Json:
     """Return a key as Prolific publishes it."""
-    modulus = math.prod(primes_of_key(seed))
-    numbers = {"n": encoded(modulus.to_bytes(256, "big")), "e": "AQAB"}
-    return {"kty": "RSA", "kid": kid, "alg": "RS256", "use": "sig", "key_ops": ["verify"], **numbers, **changes}
-
-
-def encoded(content: bytes) -> str:
-    """Write base64url without padding."""
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+    key = RSAAlgorithm.to_jwk(private_key(seed).public_key(), as_dict=True)
+    return {**key, "kid": kid, "alg": "RS256", "use": "sig", **changes}
 
 
 def signed_token(claims: Json, *, kid: str = "key-1", seed: int = 1, header: Json | None = None, **payload: Any) -> str:
-    """Write a token as Prolific puts it into a secured URL."""
-    top = header or {"alg": "RS256", "typ": "JWT", "kid": kid}
+    """Write a token as Prolific puts it into a secured URL; a changed header is put before the same signature."""
     body = {"iss": "https://www.prolific.com", "exp": int(time.time()) + 600, "prolific": claims, **payload}
-    text = ".".join(encoded(json.dumps(part).encode()) for part in (top, body))
-    info = bytes.fromhex("3031300d060960864801650304020105000420") + hashlib.sha256(text.encode()).digest()
-    padded = b"\x00\x01" + b"\xff" * (256 - 3 - len(info)) + b"\x00" + info
-    return f"{text}.{encoded(_signed(int.from_bytes(padded, 'big'), seed).to_bytes(256, 'big'))}"
+    token = jwt.encode(body, private_key(seed), "RS256", headers={"kid": kid})
+    if header is None:
+        return token
+    return ".".join([base64url_encode(json.dumps(header).encode()).decode(), *token.split(".")[1:]])

@@ -4,10 +4,13 @@ import time
 from datetime import timedelta
 from typing import Any
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from jwt.algorithms import RSAAlgorithm
 
 from annotation.annotators.consent import answer_consent
 from annotation.models import Annotator, Channel, Participant, Study, Submission
@@ -15,8 +18,8 @@ from annotation.recruitment.channels import set_open
 from annotation.recruitment.prolific.client import ProlificUnreachable
 from annotation.recruitment.prolific.site import ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser
-from annotation.recruitment.prolific.tokens import claims_of, is_signed
-from tests.annotation.recruitment.prolific.server import FAULT, STUDY, ProlificServer, encoded, public_key, signed_token
+from annotation.recruitment.prolific.tokens import claims_of
+from tests.annotation.recruitment.prolific.server import FAULT, STUDY, ProlificServer, public_key, signed_token
 from tests.annotation.recruitment.prolific.setup import (
     NOON,
     OTHER_PID,
@@ -344,7 +347,8 @@ def test_audience_may_be_the_whole_address(signed: Channel) -> None:
         pytest.param(lambda: token_for()[:-4], id="cut"),
         pytest.param(lambda: "a.b.c", id="nonsense"),
         pytest.param(lambda: "x" * 10_000, id="long"),
-        pytest.param(lambda: ".".join([token_for().split(".")[0], encoded(b"[]"), "AA"]), id="no object"),
+        pytest.param(lambda: ".".join([token_for().split(".")[0], "W10", "AA"]), id="no object"),
+        pytest.param(lambda: token_for(header={"alg": "RS256", "kid": ["key-1"]}), id="key id no text"),
     ],
 )
 def test_token_that_prolific_did_not_sign_for_this_is_refused(signed: Channel, token: Any) -> None:
@@ -390,21 +394,34 @@ def test_keys_out_of_reach_ask_for_patience(signed: Channel, prolific: ProlificS
     channel_client = client_of(signed)
 
     with pytest.raises(ProlificUnreachable):
-        claims_of(token_for(), client=channel_client, host="testserver", path="/", at=timezone.now())
+        claims_of(token_for(), client=channel_client, host="testserver", path="/")
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param({"e": encoded(b"\x01")}, id="exponent 1"),
-        pytest.param({"e": encoded(b"\x02")}, id="even exponent"),
-        pytest.param({"n": encoded(b"\xff" * 64)}, id="short modulus"),
+        pytest.param({"n": "_" * 86}, id="short modulus"),
         pytest.param({"n": "not base64!"}, id="no number"),
-        pytest.param({"kty": "oct"}, id="no RSA key"),
+        pytest.param({"kty": "oct", "k": "c2VjcmV0"}, id="no RSA key"),
+        pytest.param({"use": "enc"}, id="for encryption"),
+        pytest.param({"alg": "RS512"}, id="another algorithm"),
     ],
 )
-def test_weak_key_signs_nothing(changes: dict[str, str]) -> None:
-    assert not is_signed(b"text", b"\x00" * 256, public_key(**changes))
+def test_link_signed_by_an_unfit_key_is_refused(
+    signed: Channel, prolific: ProlificServer, changes: dict[str, str]
+) -> None:
+    prolific.keys = [public_key(**changes)]
+
+    assert open_signed(signed, token_for()) == 403
+
+
+@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
+def test_link_signed_by_a_weak_key_is_refused(signed: Channel, prolific: ProlificServer) -> None:
+    weak = generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505
+    prolific.keys = [RSAAlgorithm.to_jwk(weak.public_key(), as_dict=True) | {"kid": "key-1"}]
+    body = {"aud": "http://testserver", "exp": int(time.time()) + 600, "prolific": IDS}
+
+    assert open_signed(signed, jwt.encode(body, weak, "RS256", headers={"kid": "key-1"})) == 403
 
 
 # Asking Prolific who comes
