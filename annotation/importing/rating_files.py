@@ -8,7 +8,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, stage_instances
-from annotation.importing.formats.ratings_file import LongRow, Place, parse_ratings
+from annotation.importing.formats.ratings_file import LongRow, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
 from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, stage_ratings
@@ -83,11 +83,6 @@ def _vote(vote: VoteRow, pair: Pair) -> RatingRow:
     )
 
 
-def is_a_left(shown_first: str, *, swapped: bool) -> bool | None:
-    """Return whether the study's A was shown first; None where the row does not say."""
-    return (shown_first == "a") != swapped if shown_first else None
-
-
 def _shows_placebo(row: LongRow) -> bool:
     """Tell whether another pair's table was shown, which the file doesn't identify."""
     return row.arm.startswith("placebo:")
@@ -156,7 +151,7 @@ class RatingPlaces:
         for row in rows:
             if len(bad) >= MOST_BAD_LINES:
                 break
-            pair, swapped = self.pair(row)
+            pair, swapped = self._pair(row)
             if isinstance(pair, BadLine):
                 bad.append(pair)
             elif row.table_variant and not _shows_placebo(row) and (pair.pk, row.table_variant) not in self.tables:
@@ -167,8 +162,8 @@ class RatingPlaces:
                 resolved.append(self._rating(row, pair, swapped))
         return resolved, bad
 
-    def pair(self, row: Place) -> tuple[Pair | BadLine, bool]:
-        """Return the pair of a row, the first of its matchup where it names none, and whether its A is the study's B."""
+    def _pair(self, row: LongRow) -> tuple[Pair | BadLine, bool]:
+        """Return the pair of a row, and whether its A is the study's B."""
         swapped = (row.instance_id, row.system_a, row.system_b) not in self.matchups
         a, b = row.generation_a_index, row.generation_b_index
         key, wanted = (row.instance_id, row.system_a, row.system_b), (row.pair_index, a, b)
@@ -191,7 +186,7 @@ class RatingPlaces:
             pair=pair,
             rater=row.rater,
             verdict=-row.rating if swapped else row.rating,
-            a_is_left=is_a_left(row.shown_first, swapped=swapped),
+            a_is_left=(row.shown_first == "a") != swapped if row.shown_first else None,
             stage=row.stage,
             arm=row.arm,
             table=None if _shows_placebo(row) else self.tables.get((pair.pk, row.table_variant)),

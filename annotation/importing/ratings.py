@@ -50,7 +50,7 @@ def stage_ratings(
     found = classify_rows(target.study, rows, kind)
     refuse(name, [*bad, *found.bad])
     if found.fresh:
-        RatingWriter(target, name, kind).write(found.fresh)
+        _RatingWriter(target, name, kind).write(found.fresh)
     answered = sum(row.verdict is not None for row in rows)
     added = sum(row.verdict is not None for row in found.fresh)
     notices = tuple(notices_of_raters(row.rater for row in found.fresh))
@@ -64,7 +64,7 @@ HitNames = dict[tuple[str, str], Hit]  # (batch, HIT's name in the file) → HIT
 Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignment
 
 
-class RatingWriter:
+class _RatingWriter:
     """One import into one study."""
 
     def __init__(self, target: Target, name: str, kind: str) -> None:
@@ -78,21 +78,6 @@ class RatingWriter:
 
         Raises: BadFile listing rows that don't fit a batch, a HIT or an assignment.
         """
-        placed, hits = self.assign(rows)
-        self._place_pairs(rows, hits)
-        self._raise_errors()
-        displays = self._displays(rows, placed, {hit.batch_id for hit in hits.values()})
-        self.target.create(
-            _rating(row, row.verdict, displays[assignment.pk, row.pair.pk])
-            for row, assignment in counted(zip(rows, placed, strict=True), len(rows))
-            if row.verdict is not None  # shown but not answered
-        )
-
-    def assign(self, rows: Sequence[RatingRow]) -> tuple[list[Assignment], HitNames]:
-        """Return the assignment of each row and the HITs; both are made if missing, without their pairs.
-
-        Raises: BadFile listing rows that don't fit a batch or an assignment.
-        """
         if self.target.is_apart:
             self._compare_with_stored(rows)
             self._raise_errors()
@@ -101,7 +86,15 @@ class RatingWriter:
         self._raise_errors()
         assignments = self._assignments(rows, hits, annotators)
         self._raise_errors()
-        return [assignments[hits[row.batch, row.hit].pk, annotators[row.rater].pk] for row in rows], hits
+        placed = [assignments[hits[row.batch, row.hit].pk, annotators[row.rater].pk] for row in rows]
+        self._place_pairs(rows, hits)
+        self._raise_errors()
+        displays = self._displays(rows, placed, {hit.batch_id for hit in hits.values()})
+        self.target.create(
+            _rating(row, row.verdict, displays[assignment.pk, row.pair.pk])
+            for row, assignment in counted(zip(rows, placed, strict=True), len(rows))
+            if row.verdict is not None  # shown but not answered
+        )
 
     def _add_error(self, row: RatingRow, reason: str) -> None:
         self.bad.append(BadLine(row.number, reason))

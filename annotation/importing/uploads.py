@@ -1,6 +1,5 @@
 """Importing an uploaded file of any kind."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -9,28 +8,15 @@ from django.utils.module_loading import import_string
 from annotation.core.counting import number_of
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import bound_of_upload
-from annotation.importing.flags import import_flags
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.further_kinds import FURTHER
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.notices import with_notices
-from annotation.importing.raters import import_raters
 from annotation.importing.rating_files import import_ratings
-from annotation.importing.separability import import_separability
 from annotation.importing.study_files import OUTPUTS, import_labelled, import_outputs, import_study, summary
 from annotation.importing.tables import import_tables
-from annotation.importing.vote_history import import_history
 from annotation.models import Study
-
-# How rows that are exported are read, and what is told of those that were added.
-EXPORTED: dict[str, tuple[Callable[..., tuple[Study, int, int]], str]] = {
-    "tables": (import_tables, "comparison table"),
-    "separability": (import_separability, "separability value"),
-    "raters": (import_raters, "rater"),
-    "history": (import_history, "vote change"),
-    "flags": (import_flags, "flag"),
-}
 
 
 def read_upload(
@@ -63,10 +49,9 @@ def read_upload(
     if kind == "ratings":
         study, ratings = import_ratings(**file)
         return study, with_notices(_summary(name, number_of(ratings.added, "rating"), ratings.added), ratings.notices)
-    if kind in EXPORTED:
-        read, what = EXPORTED[kind]
-        study, added, _ = read(**file)
-        return study, _summary(name, number_of(added, what), added)
+    if kind == "tables":
+        study, added, _ = import_tables(**file)
+        return study, _summary(name, number_of(added, "comparison table"), added)
     if kind in FURTHER:
         imported: tuple[Study, str] = import_string(FURTHER[kind])(**file, kind=kind, dataset=dataset, **settings)
         return imported

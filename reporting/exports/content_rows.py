@@ -7,7 +7,6 @@ from math import comb
 from operator import itemgetter
 from typing import Any
 
-from annotation.importing.formats import separability
 from annotation.importing.formats.long_form import RATER_COLUMNS
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Matchup, Study
 from annotation.studies.data_sets import data_sets
@@ -99,9 +98,10 @@ SEPARABILITY_FIELDS = {
     "dataset": "matchup__instance__dataset",
     "system_a": "matchup__system_a__name",
     "system_b": "matchup__system_b__name",
-    **{name: f"run__{name}" for name in separability.RUN},
-    **{name: name for name in separability.ALIGNMENTS},
-    **{name: f"run__{name}" for name in separability.PROVENANCE},
+    **{name: f"run__{name}" for name in ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")},
+    **{name: f"run__{name}" for name in ("group", "low", "high")},
+    **{name: name for name in ("self_a", "self_b", "cross", "separability")},
+    **{name: f"run__{name}" for name in ("short", "computed_at", "software_version")},
 }
 SEPARABILITY_RECORDS = {"run": "run_id", "matchup": "matchup_id"}
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from annotation.core.files.parquet import BOOLEAN, INTEGER, JSON, NUMBER, TEXT, write_parquet
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.importing.formats.long_form import FLAG_COLUMNS, RATER_COLUMNS
-from annotation.importing.formats.separability import COLUMNS as SEPARABILITY_COLUMNS
 from annotation.models import Study
 from annotation.studies.data_sets import COLUMNS as DATA_SET_COLUMNS
 from judging.importing.columns import judgment_columns
 from judging.outcomes.judgment_rows import judgment_rows
 from reporting.exports.content_rows import (
+    SEPARABILITY_FIELDS,
     TABLE_FIELDS,
     TEXT_COLUMNS,
     data_set_rows,
@@ -53,7 +53,7 @@ KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Seque
     "flags": (flag_rows, lambda _study: FLAG_COLUMNS),
     "texts": (study_file_rows, lambda _study: TEXT_COLUMNS),
     "tables": (table_rows, lambda _study: tuple(TABLE_FIELDS)),
-    "separability": (separability_rows, lambda _study: SEPARABILITY_COLUMNS),
+    "separability": (separability_rows, lambda _study: tuple(SEPARABILITY_FIELDS)),
     "raters": (rater_rows, lambda _study: RATER_COLUMNS),
     "datasets": (data_set_rows, lambda _study: DATA_SET_COLUMNS),
     "settings": (setting_rows, lambda _study: ("setting", "value")),
@@ -62,11 +62,7 @@ KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Seque
 READ_BACK = {
     "texts": "import_study",
     "tables": "import_tables",
-    "separability": "import_separability",
     "ratings": "import_ratings",
-    "raters": "import_raters",
-    "history": "import_history",
-    "flags": "import_flags",
     "judgments": "import_judgments",
 }
 # Columns that hold no text, in whichever kind.

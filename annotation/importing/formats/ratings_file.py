@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from annotation.core.errors import BadLine
 from annotation.core.files.record_fields import RecordFields, read_rows
@@ -11,13 +10,14 @@ REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating")
 # By the purpose of a HIT, the exclusion reason of its ratings in exports.
 CHECK_REASONS = {"qualification": "qualification", "gold": "check: gold", "repeat": "check: repeat"}
 LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 50, "software_version": 40}
+_INDEXES = ("pair_index", "generation_a_index", "generation_b_index")
 _MOST = 999_999_999
 _STAGES = ("first", "revised")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A pair on a rater's HIT, with the file's A and B, which may be the study's B and A."""
+class LongRow:
+    """One rating, with the file's A and B, which may be the study's B and A."""
 
     number: int
     batch: str
@@ -29,12 +29,6 @@ class Place:
     generation_a_index: int | None
     generation_b_index: int | None
     rater: str
-
-
-@dataclass(frozen=True, slots=True)
-class LongRow(Place):
-    """One rating."""
-
     stage: str
     rating: int
     shown_first: str
@@ -64,41 +58,27 @@ def parse_ratings(data: bytes, name: str) -> tuple[list[LongRow], list[BadLine]]
 
     Raises: BadFile for a file without the columns.
     """
-    return read_rows(data, name, read_rating, required=REQUIRED, what="ratings")
+    return read_rows(data, name, _rating, required=REQUIRED, what="ratings")
 
 
-def read_place(cells: RecordFields, *, whole_hit: bool = False) -> dict[str, Any]:
-    """Return the fields of `Place`, but the line's number.
-
-    whole_hit : the row is about a HIT, not about one of its pairs
-    """
+def _rating(number: int, cells: RecordFields) -> LongRow:
     kind = cells.text("rater_kind")
     if kind not in ("", "person"):
         cells.problems.append(f"rater_kind is {kind!r}; only people's ratings come in here")
-    place = {
-        "batch": cells.name("batch", longest=LONGEST["batch"]),
-        "hit": cells.name("hit", longest=LONGEST["hit"]),
-        "instance_id": cells.needed("instance_id"),
-        "pair_index": cells.whole("pair_index", most=_MOST),
-        "system_a": cells.needed("system_a"),
-        "system_b": cells.needed("system_b"),
-        "generation_a_index": cells.whole("generation_a_index", most=_MOST),
-        "generation_b_index": cells.whole("generation_b_index", most=_MOST),
-        "rater": cells.needed("rater", longest=LONGEST["rater"]),
-    }
-    named = place["pair_index"] is not None or None not in (place["generation_a_index"], place["generation_b_index"])
-    if not named and not whole_hit and not cells.in_trouble("pair_index", "generation_a_index", "generation_b_index"):
-        cells.problems.append("neither pair_index nor both generation indexes are given")
-    return place
-
-
-def read_rating(number: int, cells: RecordFields) -> LongRow:
-    """Read one rating."""
+    pair_index, index_a, index_b = (cells.whole(field, most=_MOST) for field in _INDEXES)
     row = LongRow(
         number=number,
-        **read_place(cells),
+        batch=cells.name("batch", longest=LONGEST["batch"]),
+        hit=cells.name("hit", longest=LONGEST["hit"]),
+        instance_id=cells.needed("instance_id"),
+        pair_index=pair_index,
+        system_a=cells.needed("system_a"),
+        system_b=cells.needed("system_b"),
+        generation_a_index=index_a,
+        generation_b_index=index_b,
+        rater=cells.needed("rater", longest=LONGEST["rater"]),
         stage=cells.one_of("stage", _STAGES, default="first"),
-        rating=_rating(cells),
+        rating=_verdict(cells),
         shown_first=cells.one_of("shown_first", ("a", "b", "")),
         arm=cells.name("arm", longest=LONGEST["arm"]),
         table_variant=cells.name("table_variant"),
@@ -115,6 +95,8 @@ def read_rating(number: int, cells: RecordFields) -> LongRow:
         strength=_strength(cells),
         tie_kind=cells.one_of("tie_kind", ("good", "bad", "")),
     )
+    if pair_index is None and None in (index_a, index_b) and not cells.in_trouble(*_INDEXES):
+        cells.problems.append("neither pair_index nor both generation indexes are given")
     if row.strength and not row.rating:
         cells.problems.append(f"strength is {row.strength} with rating 0; leave it empty where neither is preferred")
     if row.tie_kind and row.rating and not cells.in_trouble("tie_kind"):
@@ -122,7 +104,7 @@ def read_rating(number: int, cells: RecordFields) -> LongRow:
     return row
 
 
-def _rating(cells: RecordFields) -> int:
+def _verdict(cells: RecordFields) -> int:
     value = cells.text("rating")
     if value in ("-1", "0", "1"):
         return int(value)

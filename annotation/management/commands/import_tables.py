@@ -1,10 +1,21 @@
 """`import_tables FILE --study SLUG`."""
 
+from typing import Any
+
+from annotation.core.counting import number_of
 from annotation.importing.tables import import_tables
-from annotation.management.commands._exported import ExportedRowsCommand
+from annotation.management.commands._base import TandemCommand, argument, read_file
 
 
-class Command(ExportedRowsCommand):
+class Command(TandemCommand):
     help = "Read comparison tables (JSON Lines or CSV) of a study's pairs."
-    what = "table"
-    importer = staticmethod(import_tables)
+    arguments = (argument("file"), argument("--study", required=True, metavar="SLUG"))
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        data, name = read_file(options["file"])
+        study, added, unchanged = import_tables(data=data, name=name, slug=options["study"])
+        if not added:
+            self.say(f"{name}: nothing new; {number_of(unchanged, 'table')} there already (study {study.slug})")
+            return
+        there = f", {unchanged} there already" if unchanged else ""
+        self.say(f"{name}: {number_of(added, 'table')} added{there} (study {study.slug})")

@@ -10,7 +10,6 @@ from django.test import Client
 
 from annotation.core.errors import AnnotationError, BadFile
 from annotation.core.names import addresses, fold, lookalikes, trim
-from annotation.importing.raters import import_raters
 from annotation.importing.rating_files import import_ratings, import_votes
 from annotation.importing.study_files import import_study
 from annotation.importing.tables import import_tables
@@ -90,18 +89,6 @@ def test_every_lookalike_of_a_file_and_a_study_is_listed_with_the_other_problems
         "line 7: no alpha / beta on instance 'none'",
     ]
     assert Rating.objects.of_every_question().count() == 1
-
-
-@pytest.mark.django_db
-def test_raters_as_exported_are_compared_too() -> None:
-    make_study()
-    load(row())
-
-    known = {"kind": "imported", "joined_at": "2026-03-01T12:00:00+00:00"}
-    with pytest.raises(BadFile) as error:
-        import_raters(data=json_lines([{"rater": "Bob", **known}]), name="f.jsonl", slug="study")
-    assert reasons(error)[0].startswith("line 1: rater 'Bob' differs from 'bob'")
-    assert import_raters(data=json_lines([{"rater": " bob ", **known}]), name="f.jsonl", slug="study")[1:] == (1, 0)
 
 
 @pytest.mark.django_db
