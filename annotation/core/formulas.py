@@ -26,19 +26,22 @@ _LABEL = re.compile(r"\\label\{[^{}]*\}")
 _WORDS_WITH_MARKUP = re.compile(r"\\(?:text[a-z]*|[fhm]box)\s*\{(?:[^{}]|\{[^{}]*\})*[<&]")
 # Code keeps its dollars. As in Pandoc, an opening $ has no space after it, a closing one none before it and no digit
 # after it, so that “$5 and $6” stays money. No formula reaches beyond the next opening delimiter of its kind: where none
-# is closed, each would be looked for to the end of the text. A delimiter after a backslash is a line break: \\[2pt].
+# is closed, each would be looked for to the end of the text. Two backslashes are a line break, also before a delimiter:
+# \\[2pt]. Those in environments of other names, nested or never closed, are told by counting what begins and ends.
 _FORMULA = re.compile(
     r"(?P<code>```.*?```|`[^`\n]*`)"
-    rf"|(?P<environment>(?<!\\)\\begin(?P<name>\{{(?:{'|'.join((*_LAYOUTS, *_UNCHANGED))})\*?\}})"
+    rf"|(?P<environment>\\begin(?P<name>\{{(?:{'|'.join((*_LAYOUTS, *_UNCHANGED))})\*?\}})"
     r"(?:(?!\\begin(?P=name)).)+?\\end(?P=name))"
     r"|\$\$(?P<display>[^$]+)\$\$"
-    r"|(?<!\\)\\\[(?P<bracketed>(?:(?!(?<!\\)\\[\[\]]).)+)\\\]"
-    r"|(?<!\\)\\\((?P<parenthesized>(?:(?!(?<!\\)\\[()]).)+)\\\)"
-    r"|(?<![\\$])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\d$])",
+    r"|\\\[(?P<bracketed>(?:[^\\]|\\[^\[\]])+)\\\]"
+    r"|\\\((?P<parenthesized>(?:[^\\]|\\[^()])+)\\\)"
+    r"|(?<![\\$])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\d$])"
+    r"|(?P<row>\\\\)|(?P<begin>\\begin\{)|(?P<end>\\end\{)",
     re.DOTALL,
 )
 _ON_LINES_OF_THEIR_OWN = ("environment", "display", "bracketed")
-_KINDS = ("code", *_ON_LINES_OF_THEIR_OWN, "parenthesized", "inline")
+_DEPTHS = {"code": 0, "begin": 1, "end": -1}
+_COMMAND = re.compile(r"\\[A-Za-z\\]")  # money has none
 _TAGS = {
     *("math", "mi", "mn", "mo", "ms", "mtext", "mspace", "mrow", "mfrac", "msqrt", "mroot", "mstyle", "merror"),
     *("mpadded", "mphantom", "menclose", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts"),
@@ -57,27 +60,29 @@ _ATTRIBUTES = {
 }
 
 
-def with_formulas(text: str, render: Callable[[str], str]) -> str:
+def with_formulas(text: str, render: Callable[[str], str], *, math: bool = True) -> str:
     """Render a text by `render`, with its formulas as MathML; what is not LaTeX, or too long, stays as typed.
 
     Formulas are `$…$` and `\\(…\\)` within a line of text, `$$…$$`, `\\[…\\]` and environments such as `align` on a line of
-    their own. A text without any is rendered as it is.
+    their own. A text without any is rendered as it is. Without `math`, formulas with commands stay as typed.
     """
     mark = secrets.token_hex(8)  # letters and digits alone, which no renderer changes and no text can foresee
     formulas: list[SafeString] = []
-    left = MOST
+    left, depth = MOST, 0
 
     def keep(found: re.Match[str]) -> str:
-        nonlocal left
-        kind = next(name for name in _KINDS if found[name] is not None)
-        if kind == "code":
+        nonlocal left, depth
+        kind = str(found.lastgroup)
+        if kind in _DEPTHS:
+            depth = max(depth + _DEPTHS[kind], 0)
             return found[0]
         formula = None
-        if len(found[0]) <= left:
+        if math and kind != "row" and len(found[0]) <= left:
             left -= len(found[0])
             formula = to_mathml(found[kind], is_display=kind in _ON_LINES_OF_THEIR_OWN)
-        if formula is None and (kind not in _ON_LINES_OF_THEIR_OWN or "\\" not in found[0]):
-            return found[0]  # it may be money
+        is_latex = depth if kind == "row" else _COMMAND.search(found[kind])
+        if formula is None and not is_latex:
+            return found[0]
         # Markdown would take one of two backslashes away.
         formulas.append(formula or format_html('<span class="preserve">{}</span>', found[0]))
         return f"{mark}x{len(formulas) - 1}x"

@@ -152,12 +152,12 @@ def shown_text(text: str, *, rendered: bool = False, math: bool = False) -> str:
     """Return a text for a template, which escapes it unless it is rendered.
 
     rendered : render its Markdown; if nothing visible results (an image without alternative text), “(no text)”
-    math     : show its LaTeX formulas
+    math     : show its LaTeX formulas; Markdown leaves them as typed otherwise
     """
     if is_blank(text):
         return _no_text()
     render: Callable[[str], str] = render_generation if rendered else str
-    html = with_formulas(text, render) if math else render(text)
+    html = with_formulas(text, render, math=math) if rendered or math else text
     if not rendered:
         return html
     return html if "<hr" in html or not is_blank(unescape(_TAG.sub("", html))) else _no_text()

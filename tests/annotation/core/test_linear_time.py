@@ -23,6 +23,7 @@ READERS = {
     "Markdown": render_generation,
     "formulas": lambda text: with_formulas(text, str),
     "both": lambda text: shown_text(text, rendered=True, math=True),
+    "formulas as typed": lambda text: shown_text(text, rendered=True),
     "cell of CSV": csv_cell,
     "line of JSON": lambda text: list(read_json(text.encode())[0]),
     "formula of a spreadsheet": lambda text: (defuse(text), restore(text)),
