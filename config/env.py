@@ -232,7 +232,6 @@ def database() -> dict[str, object]:
     if engine.endswith("sqlite3"):
         if settings["NAME"] != ":memory:":
             Path(str(settings["NAME"])).parent.mkdir(parents=True, exist_ok=True)
-        settings["ENGINE"] = "config.sqlite"  # Django's own, and begins transactions in turn
         # Seconds. A new connection for each request costs a tenth of the request's time; an unlimited one would not
         # read refreshed planner statistics (annotation/core/database/sqlite_statistics.py).
         settings["CONN_MAX_AGE"] = 300
@@ -245,18 +244,19 @@ def database() -> dict[str, object]:
             "PRAGMA cache_size=-1000;",  # in KiB, for each thread: the system's page cache serves all,
         }
     else:
-        settings["ENGINE"] = "config.postgresql"  # Django's own, and checks the connections of its pool
+        # A thread keeps its connection, and replaces it before a request if the server has closed it.
+        settings["CONN_MAX_AGE"] = None
+        settings["CONN_HEALTH_CHECKS"] = True
         settings["OPTIONS"] = {
-            # The pool retries with growing delays; after `reconnect_timeout` the next request connects at once, so that a
-            # server that was down for minutes is used as soon as it is back.
-            "pool": {"min_size": 1, "max_size": 10, "timeout": 20, "reconnect_timeout": 5},
             # Django's default, None, turns off prepared statements even for queries that request them.
             "prepare_threshold": 5 if PREPARE_STATEMENTS else None,
-            # The same of a server that is gone: it is noticed within half a minute.
+            # Both sides notice within half a minute that the other's machine is gone. By default that takes PostgreSQL two
+            # hours, in which an open transaction of a lost worker keeps its locks. Shorter than the lease of a worker.
             "keepalives_idle": 10,
             "keepalives_interval": 5,
             "keepalives_count": 3,
             "tcp_user_timeout": 25_000,
+            "options": "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000",
             **dict(settings.get("OPTIONS") or {}),
         }
     return settings

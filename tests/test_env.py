@@ -28,7 +28,7 @@ def options(monkeypatch: pytest.MonkeyPatch, url: str, **settings: Any) -> dict[
 def test_postgresql_keeps_the_options_of_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     found = options(monkeypatch, "postgres://somebody@db.example/tandem?sslmode=require&connect_timeout=3")
     assert (found["sslmode"], found["connect_timeout"]) == ("require", 3)
-    assert "pool" in found
+    assert "tcp_keepalives_idle=10" in found["options"]
 
 
 @pytest.mark.parametrize(("wanted", "threshold"), [(True, 5), (False, None)])

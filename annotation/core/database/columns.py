@@ -1,18 +1,15 @@
 """Numbers of many rows as arrays, and finding rows by their keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
-from django.core.exceptions import EmptyResultSet
-from django.db import connections
 from django.db.models import (
     BigIntegerField,
     Case,
     ExpressionWrapper,
     F,
-    ForeignKey,
-    IntegerField,
     Q,
     QuerySet,
     SmallIntegerField,
@@ -25,70 +22,17 @@ from analysis.grouping import CLOSE
 from analysis.types import FloatArray, IntArray
 
 CHUNK = 2_000  # rows: few enough that their objects stay in the processor's cache
-MISSING = -(1 << 62)  # stands for NULL in a text of whole numbers
 
 
 def number_columns(rows: QuerySet[Any, Any], *columns: str | Combinable) -> FloatArray:
     """Read numeric columns, NULL as NaN.
 
-    Django's conversion, value by value, would take longer than the query, and so would the driver's, or a message for each row:
-    the database sends each column in one piece, PostgreSQL as a binary array and SQLite, if all numbers are whole, as text.
-
     columns : as for `values_list`; whole numbers are exact up to 2^53, conditions are given by `code_of`
     returns : (len(columns), n)
     """
-    compiler = rows.values_list(*columns).query.get_compiler(rows.db)
-    try:
-        sql, parameters = compiler.as_sql()
-    except EmptyResultSet:
-        return np.empty((len(columns), 0))
-    fields = [expression.output_field for expression, *_ in compiler.select]
-    connection = connections[rows.db]
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            with connection.wrap_database_errors:
-                return _arrays(cursor.cursor, sql, parameters, len(fields))
-        if all(isinstance(field, IntegerField | ForeignKey) for field in fields):
-            return _texts(cursor, sql, parameters, len(fields))
-        return _fetched(cursor, sql, parameters, len(fields))
-
-
-def _arrays(cursor: Any, sql: str, parameters: Sequence[Any], n: int) -> FloatArray:
-    """Copy from PostgreSQL, in its binary form, one row with an array for each column; of six columns it holds 14 million rows.
-
-    Sent are 21 bytes, for each array 24 and then the size of each value and the value, and 2 bytes; of no rows fewer.
-    """
-    statement = _in_one_row(sql, n, "array_agg(coalesce({}::float8, 'NaN'))")
-    with cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT binary)", parameters) as copy:
-        sent = b"".join(copy)
-    rows = max(0, ((len(sent) - 23) // n - 24) // 12)
-    column = np.dtype([("head", "V24"), ("values", [("size", ">i4"), ("value", ">f8")], (rows,))])
-    if not rows:
-        return np.empty((n, 0))
-    return np.frombuffer(sent, column, count=n, offset=21)["values"]["value"].astype(np.float64)
-
-
-def _texts(cursor: Any, sql: str, parameters: Sequence[Any], n: int) -> FloatArray:
-    """Read each column of whole numbers from SQLite as one text, which NumPy parses in less time than the query takes."""
-    cursor.execute(_in_one_row(sql, n, f"json_group_array(coalesce({{}}, {MISSING}))"), parameters)
-    columns = np.array([np.fromstring(text[1:-1], np.int64, sep=",") for text in cursor.fetchone()])
-    found = columns.astype(np.float64)
-    found[columns == MISSING] = np.nan
-    return found
-
-
-def _in_one_row(sql: str, n: int, aggregate: str) -> str:
-    """Return a statement that aggregates each of the n columns of Django's, in the order of its rows."""
-    names = [f"c{place}" for place in range(n)]
-    found = ", ".join(map(aggregate.format, names))
-    return f"WITH found({', '.join(names)}) AS ({sql}) SELECT {found} FROM found"  # noqa: S608  # Django's statement
-
-
-def _fetched(cursor: Any, sql: str, parameters: Sequence[Any], n: int) -> FloatArray:
-    """Read rows as the driver's objects."""
-    chunks = [np.empty((0, n))]
-    cursor.execute(sql, parameters)
-    while chunk := cursor.fetchmany(CHUNK):
+    chunks = [np.empty((0, len(columns)))]
+    values = rows.values_list(*columns).iterator(CHUNK)
+    while chunk := list(islice(values, CHUNK)):
         chunks.append(np.array(chunk, dtype=np.float64))
     return np.ascontiguousarray(np.concatenate(chunks).T)
 

@@ -1,7 +1,7 @@
 """A program: requests to the application on a PostgreSQL whose every connection is ended; prints what they got as JSON.
 
-It runs by itself, since the pool of connections and the handler that gives them back after each request are a server's
-own, which tests do without.
+It runs by itself, since the handler that checks connections at the start of each request is a server's own, which tests
+do without.
 """
 
 import io
@@ -40,7 +40,7 @@ def end_connections() -> int:
 
 
 def request(method: str, path: str, cookie: str, form: dict[str, str] | None = None) -> dict[str, Any]:
-    """Send a request as a web server does, which ends with the connection going back to the pool."""
+    """Send a request as a web server does."""
     body = urlencode(form or {}).encode()
     environ = {
         "REQUEST_METHOD": method,
@@ -65,17 +65,15 @@ def request(method: str, path: str, cookie: str, form: dict[str, str] | None = N
     return told
 
 
-def together(path: str, cookie: str) -> list[int]:
-    """Ask for a page in several threads at once, so that the pool opens a connection for each."""
+def together(threads: ThreadPoolExecutor, path: str, cookie: str) -> list[int]:
+    """Ask for a page in every thread at once: each has a connection of its own."""
     barrier = Barrier(THREADS)
 
     def ask(_number: int) -> int:
-        connection.ensure_connection()
-        barrier.wait(60)  # now each thread holds one
+        barrier.wait(60)
         return int(request("GET", path, cookie)["status"])
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(ask, range(THREADS)))
+    return list(threads.map(ask, range(THREADS)))
 
 
 def vote(assignment: Assignment, cookie: str) -> dict[str, Any]:
@@ -114,10 +112,11 @@ def main() -> None:
     client.force_login(assignment.annotator.user, backend="django.contrib.auth.backends.ModelBackend")
     cookie = f"sessionid={client.cookies['sessionid'].value}"
     page = f"/rate/hit/{assignment.key}/"
-    told: dict[str, Any] = {"before": together(page, cookie)}
     connection.close()
-    told["ended"] = end_connections()
-    told["after"] = [request("GET", page, cookie)["status"] for _ in range(THREADS)]
+    with ThreadPoolExecutor(THREADS) as threads:
+        told: dict[str, Any] = {"before": together(threads, page, cookie)}
+        told["ended"] = end_connections()
+        told["after"] = together(threads, page, cookie)
     told["within"] = vote_while_connections_end(assignment, cookie)
     told["stored_within"] = Rating.objects.of_every_question().count() + VoteChange.objects.of_every_question().count()
     told["again"] = vote(assignment, cookie)
