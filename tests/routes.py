@@ -13,7 +13,7 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from annotation.models import Channel, RoleGrant, Upload
+from annotation.models import RoleGrant, Upload
 from judging.audits.stress import StressTest, start_stress
 from judging.models import JudgeTuning
 from reporting.api.access import in_study
@@ -123,7 +123,6 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "api:group-remove-member": {**group, "member": _grant(whole.group).pk},
         "api:study-remove-member": {"member": _grant(whole.study).pk},
         "annotation:choose-password": {"uidb64": "none", "token": "none"},
-        "annotation:mturk-by-file": {"channel_key": _mturk_channel(whole).key},
         "annotation:join": {"channel_key": whole.anonymous.key},
         "annotation:instance": {"pk": whole.study.instances.earliest("pk").pk},
         "annotation:rater": {"pk": whole.annotator.pk},
@@ -191,10 +190,6 @@ def _tuning(whole: Whole) -> JudgeTuning:
     plan = {"presentations": 1, "choosing": [], "shown": [], "held_out": []}
     values = {"study": whole.study, "judge": whole.judge, "plan": plan, "status": "done"}
     return JudgeTuning.objects.get_or_create(name=f"{whole.mark}-tuned", defaults=values)[0]
-
-
-def _mturk_channel(whole: Whole) -> Channel:
-    return whole.study.channels.get_or_create(kind=Channel.Kind.MTURK, defaults={"name": "mturk"})[0]
 
 
 def _made_file(whole: Whole) -> MadeFile:

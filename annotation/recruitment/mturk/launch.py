@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.core.errors import Unacceptable
 from annotation.core.money import to_cents
 from annotation.models import Batch, Channel
 from annotation.recruitment.launch_checks import Check, address_check, hourly_checks, opening_checks
@@ -92,24 +91,3 @@ def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
 
 def _hourly(channel: Channel, offer: PlannedHits) -> HourlyPay | None:
     return hourly_pay(offer.reward, "USD", channel.study.minutes_per_hit)
-
-
-def project_of(channel: Channel, assignments: int) -> list[tuple[str, str]]:
-    """Return what to type into a project on the requester site, in its words, with a batch's assignments for each HIT.
-
-    Raises: Unacceptable when no reward is known.
-    """
-    given, offer = MturkSettings.of(channel), offer_of(channel)
-    if offer.reward is None:
-        raise Unacceptable(_("Set the reward first."))
-    return [
-        ("Title", given.title),
-        ("Description", given.description),
-        ("Keywords", given.keywords),
-        ("Reward per response", f"${offer.reward:.2f}"),
-        ("Number of respondents", str(assignments)),
-        ("Time allotted per Worker", f"{given.duration_minutes} minutes"),
-        ("Survey expires in", f"{given.lifetime_days} days"),
-        ("Auto-approve and pay Workers in", f"{given.auto_approval_days} days"),
-        ("Worker requirements", given.requirements.replace("\n", "; ")),
-    ]

@@ -17,7 +17,7 @@ from annotation.recruitment.launch_checks import first_work_checks
 from annotation.recruitment.mturk.actions import approve, awaiting, bonus, reject
 from annotation.recruitment.mturk.hits import expire, on_offer, publish
 from annotation.recruitment.mturk.launch import checks, offer_of
-from annotation.recruitment.mturk.panel_forms import ByFileForm, MturkDecisionForm, ReleaseForm, closed_here
+from annotation.recruitment.mturk.panel_forms import MturkDecisionForm, ReleaseForm
 from annotation.recruitment.mturk.site import MturkSettings
 from annotation.recruitment.mturk.sync import NO_WORK, OTHER_CODE, OTHER_WORKER, sync
 from annotation.recruitment.mturk.work import HIT, release_browser
@@ -47,7 +47,6 @@ def panel_context(channel: Channel) -> dict[str, Any]:
         "day_checks": first_work_checks(channel) if made else [],
         "offer": offer,
         "preview_url": reverse("annotation:join", args=[channel.key]),
-        "by_file": closed_here(channel.study),
         "hits_on_offer": len(offered),
         "places_on_offer": sum(offered.values()),
         "awaiting_count": len(awaiting(channel)),
@@ -61,7 +60,6 @@ def panel_context(channel: Channel) -> dict[str, Any]:
 def panel_forms(channel: Channel) -> dict[str, forms.Form]:
     """Return the forms of the panel's actions."""
     return {
-        "results": ByFileForm(study=channel.study, auto_id="results-%s"),
         "decision": MturkDecisionForm(auto_id="decision-%s"),
         "release": ReleaseForm(auto_id="release-%s"),
     }

@@ -1,34 +1,7 @@
 """The fields of the panel's actions. Those of decisions are checked by the actions themselves, which commands call too."""
 
-from typing import Any
-
 from django import forms
-from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
-
-from annotation.models import Batch, Study
-
-
-def closed_here(study: Study) -> QuerySet[Batch]:
-    """Return a study's batches whose HITs are not given out on this server."""
-    rated_here = study.batches.filter(purpose=Batch.Purpose.RATING, origin=Batch.Origin.COLLECTED)
-    return rated_here.exclude(status=Batch.Status.OPEN)
-
-
-class ByFileForm(forms.Form):
-    """A batch that is not open here; with a file, its results."""
-
-    file = forms.FileField(
-        label=_("Results (CSV)"), required=False, widget=forms.FileInput({"accept": ".csv,text/csv"})
-    )
-
-    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["batch"] = forms.ModelChoiceField(
-            queryset=closed_here(study), to_field_name="name", label=_("Batch"), empty_label=None
-        )
-
-    field_order = ["batch", "file"]
 
 
 class MturkDecisionForm(forms.Form):

@@ -1,7 +1,5 @@
 """An empty text is a fact about its system: it is imported, shown as such, rated and counted."""
 
-import csv
-import io
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +10,7 @@ from django.urls import reverse
 from annotation.core.markdown import is_blank, shown_text
 from annotation.importing.formats.mturk import parse_mturk
 from annotation.importing.study_files import import_study, summary
-from annotation.models import Batch, Rating, Study
-from annotation.recruitment.mturk.export import export_batch
+from annotation.models import Rating, Study
 from tests.annotation.importing.test_study_file import study_line
 from tests.factories import (
     add_instances,
@@ -119,15 +116,3 @@ def test_researchers_see_it_on_the_instance_page(client: Client) -> None:
     page = client.get(reverse("annotation:instance", args=[study.slug, study.instances.get().pk])).content.decode()
 
     assert page.count(NO_TEXT) == 1
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("rendered", [False, True])
-def test_mturk_page_names_it_too(rendered: bool) -> None:
-    study = with_empty(render_markdown=rendered)
-    make_batch(study, pairs=2)
-    Batch.objects.update(status=Batch.Status.PAUSED)
-
-    (row,) = csv.DictReader(io.StringIO(export_batch(study=study, name="batch").csv.decode(), newline=""))
-
-    assert [text for text in row.values() if "no-text" in text] == [NO_TEXT]

@@ -1,16 +1,12 @@
-"""A channel of MTurk before its launch: what is missing, what it costs, and the way by file from its page."""
+"""A channel of MTurk before its launch: what is missing, and what it costs."""
 
-import csv
-import io
-import zipfile
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation.models import Assignment, Batch, Channel, Study
+from annotation.models import Channel, Study
 from tests.annotation.recruitment.mturk.server import MturkServer
 from tests.annotation.recruitment.mturk.setup import make_mturk, mturk
 from tests.factories import make_batch, make_study, make_user
@@ -67,41 +63,3 @@ def test_after_the_offer_the_day_is_watched(channel: Channel, manager: Client, m
     assert "No place is free" not in page
     assert "On the day" in page
     assert "First raters have come" in page
-
-
-@pytest.mark.slow
-def test_by_file_from_the_page_and_back(manager: Client, channel: Channel) -> None:
-    address = f"/studies/study/channels/{channel.key}/mturk/"
-    assert "draft, paused or closed" in manager.get(address, {"batch": "batch"}, follow=True).text  # it is open
-    Batch.objects.update(status="paused")
-    refused = manager.get(address, {"batch": "batch"})
-    assert refused.status_code == 422
-    assert "Set the reward first" in refused.text
-
-    channel.options["reward"] = "0.50"
-    channel.save()
-    files = zipfile.ZipFile(io.BytesIO(manager.get(address, {"batch": "batch"}).content))
-    assert "Reward per response: $0.50" in files.read("project.txt").decode()
-    assert "Number of respondents: 2" in files.read("project.txt").decode()
-    assert "${model1_summary1}" in files.read("template.html").decode()
-    rows = list(csv.DictReader(io.StringIO(files.read("hits.csv").decode(), newline="")))
-
-    out = io.StringIO(newline="")
-    answers = {"Answer.pref1": "1", "Answer.pref2": "-1", "Answer.consent": "yes", "AssignmentStatus": "Approved"}
-    answered = [
-        {"WorkerId": "AW1", "AssignmentId": f"3X{place}", **{f"Input.{key}": value for key, value in row.items()}}
-        for place, row in enumerate(rows)
-    ]
-    writer = csv.DictWriter(out, [*answered[0], *answers])
-    writer.writeheader()
-    writer.writerows({**row, **answers} for row in answered)
-
-    def read(content: str) -> str:
-        file = SimpleUploadedFile("Batch_results.csv", content.encode())
-        return manager.post(address, {"batch": "batch", "file": file}, follow=True).text
-
-    assert "3 assignments added." in read(out.getvalue())
-    assert Assignment.objects.filter(state="submitted").count() == 3
-    assert "0 assignments added. 3 read before." in read(out.getvalue())
-    assert "it must be" in read(out.getvalue().replace("AW1", "a w"))
-    assert "Choose the file" in manager.post(address, {"batch": "batch"}, follow=True).text
