@@ -1,6 +1,5 @@
 """The second stage: each pair is shown with a comparison table, and its first vote is kept, or revised with a reason."""
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -113,7 +112,7 @@ def save_second_vote(
 
     revises : change a HIT that was submitted shortly before, see `annotation.allocation.revision`
 
-    Raises: UnknownName; Unacceptable when the choice isn't offered or the reason is too short, too long or not words;
+    Raises: UnknownName; Unacceptable when the choice isn't offered or the reason is too short or too long;
     SecondStageClosed in the first stage or before the pair's turn; AssignmentClosed; VoteConflict.
     """
     locked = lock_and_extend_lease(assignment, at, revises=revises)
@@ -149,11 +148,3 @@ def _refuse_reason(assignment: Assignment, display: Display, choice: str, reason
             )
             % {"least": least}
         )
-    if not _reads_as_words(reason, least):
-        raise Unacceptable(_("Please say in words why you changed your choice."))
-
-
-def _reads_as_words(text: str, least: int) -> bool:
-    """Tell whether a text can be words of any script: at least `least` (3 at most) distinct letters, none in the majority."""
-    letters = Counter(letter for letter in text.casefold() if letter.isalpha())
-    return len(letters) >= min(least, 3) and max(letters.values(), default=0) <= max(letters.total() / 2, 1)

@@ -86,5 +86,5 @@ def as_json_lines(path: Path, name: str, *, most: int, bound: Bound) -> bytes:
     if program.returncode == arrow_rows.UNREADABLE:
         reason = program.stderr.decode(errors="replace").strip()
         raise BadFile(name, [BadLine(1, f"not a readable {path.suffix[1:].title()} file: {reason}")])
-    # Too much text, or the program has failed for want of memory.
+    # Too much text, or the system has ended the program for want of memory.
     raise BadFile(name, [BadLine(1, f"its rows take more than {most // 2**20:,} MB as text: split it")])

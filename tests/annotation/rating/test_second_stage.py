@@ -258,23 +258,6 @@ def test_keeping_needs_no_reason_and_revising_does() -> None:
     assert list(changes.values_list("verdict", "reason")) == [(kept.verdict, ""), (-kept.verdict, REASON)]
 
 
-def test_a_reason_that_holds_no_words_is_refused() -> None:
-    assignment = locked(two_stage("table:c8", reason_min_length=10))
-    reveal(assignment=assignment, at=NOON)
-    for reason in (
-        "a" * 30,
-        "aaaa aaaa aaaa",
-        "....................",
-        "1234567890123",
-        "ababababababab",
-        "a" * 20 + " bcd",
-        "好好好好好好好好好好好",
-    ):
-        with pytest.raises(Unacceptable, match="in words"):
-            second(assignment, 0, "right", reason)
-    assert not Rating.objects.of_every_question().filter(stage="revised").exists()
-
-
 @pytest.mark.engine
 def test_a_reason_in_any_script_is_taken() -> None:
     study = two_stage("table:c8")

@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.core.errors import BadFile
+from annotation.core.files import arrow_rows
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.parquet import as_json_lines, write_parquet
 from annotation.core.files.sent_files import read_sent
@@ -191,12 +192,23 @@ def write_repeated_text(path: Path, text: str, rows: int) -> None:
 
 @pytest.mark.slow
 def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path: Path) -> None:
-    path, before = tmp_path / "study.parquet", resource.getrlimit(resource.RLIMIT_AS)
+    path = tmp_path / "study.parquet"
     write_repeated_text(path, "x" * 2**21, 1000)
     assert path.stat().st_size < 200_000
     with pytest.raises(BadFile, match="more than 1 MB"):
         as_json_lines(path, path.name, most=2**20, bound=FOR_COMMANDS)
-    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+@pytest.mark.slow
+def test_a_file_is_refused_by_the_bytes_that_it_states_before_any_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any
+) -> None:
+    path = tmp_path / "study.parquet"
+    pq.write_table(pa.table({"source": [f"{number} {'x' * 1000}" for number in range(2000)]}), path, compression="zstd")
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: iter([None]))
+    assert path.stat().st_size < 100_000
+    assert arrow_rows.main(str(path), "parquet", 2**20, 10_000) == arrow_rows.TOO_MUCH_TEXT
+    assert capfdbinary.readouterr().out == b""
 
 
 def test_a_small_file_of_millions_of_rows_is_refused_by_the_number_that_it_states(tmp_path: Path) -> None:
