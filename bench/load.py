@@ -3,9 +3,8 @@
     make bench-load
     BENCH_SECONDS=600 make bench-load     the soak of ten minutes
 
-PostgreSQL with its usual, durable settings, and the web server of `make run` with two processes, with a worker beside it:
-without one, web processes look at alarms themselves, and load what that takes. The memory is the web server's. Raters sign in first, a
-few at a time, and vote on none to four pairs of their first HIT: without that, all 500 would submit within the same ten
+PostgreSQL with its usual, durable settings, and the web server of `make run` with two processes, with a worker beside
+it. The memory is the web server's. Raters sign in first, a few at a time, and vote on none to four pairs of their first HIT: without that, all 500 would submit within the same ten
 seconds of each fifty, and none in the other forty. Then each takes ten seconds for a pair, votes, and after five pairs
 submits and gets the next HIT. The baseline, before that and at the same pace: the same signed-in raters send a form to a
 bare view that inserts one row.

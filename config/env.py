@@ -75,7 +75,6 @@ METRICS_DIR = env.str("PROMETHEUS_MULTIPROC_DIR", default="")
 
 ERASURE_LOG = Path(env.str("ERASURE_LOG", default="") or DATA_DIR / "erasures.jsonl")
 
-ALARM_ADDRESSES = env.list("ALARM_ADDRESSES", default=[])
 BACKUP_HOURS = env.int("BACKUP_HOURS", default=0)
 EMAIL_URL = env.str("EMAIL_URL", default="")
 MAIL_FROM = env.str("MAIL_FROM", default="")

@@ -221,13 +221,11 @@ CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}},
 }
 
-# Mails: by the server of EMAIL_URL (EMAIL_HOST and so on), for invitations, new passwords and alarms.
+# Mails: by the server of EMAIL_URL (EMAIL_HOST and so on), for invitations and new passwords.
 vars().update(env.mail())
 MAIL_ON = bool(env.EMAIL_URL)
 EMAIL_TIMEOUT = 30  # seconds
 DEFAULT_FROM_EMAIL = env.MAIL_FROM or "tandem@localhost"
-# Who gets alarms; with none, site admins who have confirmed an address.
-ALARM_ADDRESSES = env.ALARM_ADDRESSES
 # Hours after which it is an alarm that there is no new backup; 0: never.
 BACKUP_HOURS = env.BACKUP_HOURS
 PASSWORD_RESET_TIMEOUT = 60 * 60  # seconds

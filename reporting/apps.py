@@ -20,7 +20,7 @@ class ReportingConfig(AppConfig):
         FORGET_RESULTS.extend(
             ("reporting.findings.snapshots.remove_snapshots", "reporting.downloads.jobs.remove_files")
         )
-        LOOKS_ABOVE.append("reporting.health.alarms.look_from_worker")
+        LOOKS_ABOVE.append("reporting.health.signs.note_worker")
         WHOLE["bundle"] = "reporting.bundle.importing.import_upload"
         WHOLE["bundle-check"] = "reporting.bundle.importing.verify_upload"
         LATER.append("reporting.findings.study_step.findings_step")

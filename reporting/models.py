@@ -4,7 +4,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -129,26 +128,6 @@ class SentRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.key}"
-
-
-class Alarm(models.Model):
-    """Something that an admin should know of, from its first sight to its end; see `reporting.health.alarms`."""
-
-    rule = models.CharField(max_length=20)
-    about = models.CharField(max_length=60, help_text="Key of what it is about.")
-    text = models.CharField(max_length=500)
-    began_at = models.DateTimeField()
-    seen_at = models.DateTimeField(help_text="When it was last the case.")
-    ended_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ["-began_at", "-pk"]
-        constraints = [
-            models.UniqueConstraint(fields=["rule", "about"], condition=Q(ended_at=None), name="alarm_begins_once"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.rule} {self.about}"
 
 
 class Sign(models.Model):

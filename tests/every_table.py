@@ -14,7 +14,6 @@ Made = dict[type[models.Model], models.Model]
 CELLS = [{"only_a": 0.5, "both": None, "only_b": 0.5}]  # of the table of a whole study
 # What a type alone does not tell: of constraints, and of texts that the program reads.
 VALUES: dict[str, dict[str, Any]] = {
-    "Alarm": {"ended_at": None},
     "ArmDraw": {"instance": None},
     "AspectSet": {"aspects": ["mine aspect"], "made_by": {"method": "mine"}},
     "AuditAnswer": {"status": "error", "verdict": None},

@@ -1,8 +1,8 @@
 """Storing mails, and sending those that are due.
 
 A mail is claimed in the database before the mail server is told of it. An attempt that failed before the server had it is
-repeated, longer after each, for three days. Where the connection broke while the server took it, it may have been sent: only
-alarms, of which a second does no harm, are repeated then, under the same Message-ID.
+repeated, longer after each, for three days. Where the connection broke while the server took it, it may have been sent, and is
+not repeated by itself.
 """
 
 import logging
@@ -22,7 +22,7 @@ from django.utils.crypto import salted_hmac
 
 from annotation.models import Invitation, Mail
 
-Kind, State = Mail.Kind, Mail.State
+State = Mail.State
 # By kind: subject and text of a mail, or None if it is no longer wanted.
 COMPOSERS: dict[str, Callable[[Mail, datetime], tuple[str, str] | None]] = {}
 GIVEN_UP_AFTER = timedelta(days=3)
@@ -33,15 +33,6 @@ PERMANENT = 500  # and above: SMTP codes of refusals that a repetition does not 
 log = logging.getLogger(__name__)
 
 
-def _stored_text(mail: Mail, _at: datetime) -> tuple[str, str]:
-    """Return a text that was stored: its first line is the subject."""
-    subject, _line, text = mail.text.partition("\n")
-    return subject, text
-
-
-COMPOSERS[Kind.ALARM] = _stored_text
-
-
 def write_mail(
     *,
     kind: Mail.Kind,
@@ -49,7 +40,6 @@ def write_mail(
     at: datetime,
     user: User | None = None,
     invitation: Invitation | None = None,
-    text: str = "",
     language: str | None = None,
 ) -> Mail:
     """Store a mail; a worker sends it within seconds of the commit."""
@@ -59,7 +49,6 @@ def write_mail(
         address_digest=digest_of(address),
         user=user,
         invitation=invitation,
-        text=text,
         language=language or translation.get_language() or settings.LANGUAGE_CODE,
         created_at=at,
         due_at=at,
@@ -92,7 +81,6 @@ def send_again(*, mail: Mail, at: datetime) -> bool:
 def _look_after_broken_off(at: datetime) -> None:
     """End the attempts of processes that died while they were sending."""
     broken = Mail.objects.filter(state=State.SENDING, due_at__lte=at)
-    broken.filter(kind=Kind.ALARM).update(state=State.WAITING)
     broken.update(state=State.UNSURE, ended_at=at, error="the process that sent it ended")
 
 
@@ -115,10 +103,7 @@ def _send(mail: Mail, at: datetime) -> None:
     except smtplib.SMTPResponseException as error:
         _refused(mail, at, error, error.smtp_code)
     except (OSError, smtplib.SMTPException) as error:
-        if mail.kind == Kind.ALARM:
-            _repeat(mail, at, error)
-        else:
-            _end(mail, State.UNSURE, at, _words(error))
+        _end(mail, State.UNSURE, at, _words(error))
     else:
         _end(mail, State.SENT, at, "", forget=True)
     finally:
@@ -164,7 +149,7 @@ def _end(mail: Mail, state: str, at: datetime, error: str, *, forget: bool = Fal
         attempts=mail.attempts + 1,
         error=error,
         ended_at=at,
-        **({"address": "", "text": ""} if forget else {}),
+        **({"address": ""} if forget else {}),
     )
 
 

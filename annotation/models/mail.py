@@ -18,7 +18,6 @@ class Mail(models.Model):
         SIGN_IN = "sign-in", _("Sign-in link")
         RESET = "reset", _("New password")
         ADDRESS = "address", _("Confirmation of an address")
-        ALARM = "alarm", _("Alarm")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting to be sent")
@@ -36,7 +35,6 @@ class Mail(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="mails"
     )
     invitation = models.ForeignKey(Invitation, null=True, blank=True, on_delete=models.CASCADE, related_name="mails")
-    text = models.TextField(blank=True, help_text="Of an alarm.")
     language = models.CharField(max_length=10)
     attempts = models.PositiveIntegerField(default=0)
     error = models.CharField(max_length=300, blank=True, help_text="Why the last attempt failed.")

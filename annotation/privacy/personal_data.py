@@ -208,7 +208,7 @@ PERSONAL = (
     ),
     Entry(
         "annotation.Mail",
-        "address text error",
+        "address error",
         "a mail; the address until it is sent, of one that could not be sent for a week",
         Fate.DELETED,
         "with the invitation or the account",

@@ -30,12 +30,3 @@ def post_fork(_server: Any, _worker: Any) -> None:
     """
     gc.enable()
     sys.setswitchinterval(0.0005)
-
-
-def post_worker_init(_worker: Any) -> None:
-    """Have each web process notice when no worker is there to raise alarms."""
-    # These need the program, which is loaded by now.
-    from annotation.core.tasks.repeating import RepeatingThread
-    from reporting.health import watching
-
-    RepeatingThread("watch", watching.WATCH_SECONDS, watching.watch).start()

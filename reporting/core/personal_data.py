@@ -20,7 +20,6 @@ PERSONAL = (
 )
 
 OTHER = {
-    "reporting.Alarm": "rule about text began_at seen_at ended_at",
     "reporting.Sign": "name at went_well",
     "reporting.FindingsSnapshot": "study key state read_at checked_at",
     "reporting.MadeFile": "key study kind options status done total size message departed executor asked_at heartbeat_at "

@@ -18,10 +18,9 @@ def note_sign(name: str, *, at: datetime, went_well: bool = True) -> None:
         return
 
 
-def take_turn(name: str, *, at: datetime, every: timedelta) -> bool:
-    """Tell whether something that one process does at a time is due, and note that it is done."""
-    _sign, made = Sign.objects.get_or_create(name=name, defaults={"at": at})
-    return made or Sign.objects.filter(name=name, at__lte=at - every).update(at=at) > 0
+def note_worker(at: datetime) -> None:
+    """Store that a worker is alive."""
+    note_sign(WORKER, at=at)
 
 
 def is_worker_silent(*, at: datetime) -> bool:

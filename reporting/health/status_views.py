@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -40,7 +41,7 @@ def status(request: HttpRequest) -> HttpResponse:
     numbers = read_numbers()
     context = {
         "failed": failing(),
-        "alarms": open_alarms(),
+        "alarms": open_alarms(at=timezone.now()),
         "numbers": numbers,
         "counts": _counts(numbers),
         "version": VERSION,

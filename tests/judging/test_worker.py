@@ -76,6 +76,6 @@ def test_a_run_whose_worker_loses_the_database_stays_in_the_queue(monkeypatch: p
 
 def test_checks_of_apps_above_are_made_whenever_tasks_are_requeued(monkeypatch: pytest.MonkeyPatch) -> None:
     made_at: list[datetime] = []
-    monkeypatch.setattr("reporting.health.alarms.look_from_worker", made_at.append)
+    monkeypatch.setattr("reporting.health.signs.note_worker", made_at.append)
     requeue_and_release()
     assert len(made_at) == 1
