@@ -1,21 +1,19 @@
-"""Audits of judges in the API: estimating and starting stress tests and checks of drift, their results, and judges' cards."""
+"""Audits of judges in the API: estimating and starting stress tests and checks of drift, and their results."""
 
 from decimal import Decimal
 from typing import Any
 
 from django.http import Http404
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
 from annotation.api.bodies import read
 from annotation.api.study_serializers import refusals
 from annotation.members.permissions import READERS, find_study
-from annotation.models import Study
 from annotation.studies.questions import find_question
 from judging.audits.drift import start_check
 from judging.audits.estimates import estimate_check, estimate_stress
@@ -26,17 +24,9 @@ from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
 from judging.models import Judge, JudgeAudit
 from reporting.api.filters import AuditFilter
-from reporting.api.rows import COMPUTED, StudyRows
+from reporting.api.rows import StudyRows
 from reporting.api.run_setup import EstimateSerializer
-from reporting.audits.card import about_question, judge_card
 from reporting.audits.stress import stress_findings
-from reporting.findings.data.inputs import Filters
-from reporting.findings.snapshots import snapshot_of
-
-CARD_PARAMETERS = [
-    OpenApiParameter("judge", str, required=True, description="Its name."),
-    OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
-]
 
 
 class AuditSerializer(serializers.Serializer[Any]):
@@ -134,20 +124,6 @@ class AuditViewSet(StudyRows):
         data = read(AuditSerializer, request)
         is_drift = data["kind"] == JudgeAudit.Kind.DRIFT
         return Response((estimate_check if is_drift else estimate_stress)(_wanted(request.user, data)).as_dict())
-
-
-class StudyCards(GenericViewSet[Any]):
-    """The cards of a study's judges."""
-
-    @extend_schema(parameters=CARD_PARAMETERS, responses=COMPUTED, filters=False)
-    @action(detail=True, pagination_class=None, parameters=CARD_PARAMETERS)
-    def card(self, request: Request, slug: str) -> Response:
-        """Return all that the study knows of a judge, as `manage.py judge_card --format json` prints it."""
-        study: Study = self.get_object()
-        judge = _judge(request.user, request.query_params.get("judge", ""))
-        question = find_question(study, request.query_params.get("question", "")).number
-        numbers = snapshot_of(study, Filters(question=about_question(study, question))).numbers
-        return Response(judge_card(study, judge, numbers, question=question))
 
 
 def _judge(user: Any, name: str) -> Judge:

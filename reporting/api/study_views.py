@@ -23,7 +23,6 @@ from annotation.api.study_serializers import StudySerializer
 from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
 from reporting.api.ablations import StudyAblations
-from reporting.api.audits import StudyCards
 from reporting.api.files import StudyFiles
 from reporting.api.judge_making import StudyJudges
 from reporting.api.material import StudyMaterial
@@ -87,7 +86,6 @@ class StudyViewSet(
     StudyNumbers,
     StudyAblations,
     StudyFiles,
-    StudyCards,
     Rows,
 ):
     """Studies, by slug."""

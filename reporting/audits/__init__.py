@@ -1,4 +1,4 @@
-"""Stress tests of judges, checks of their drift, and a card for each judge with all that is known of it.
+"""Stress tests of judges, and checks of their drift.
 
 May use report, logic, accuracy, findings and the rooms below them.
 """

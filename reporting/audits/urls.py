@@ -1,8 +1,8 @@
-"""Addresses of audits' pages, pictures and files, and of judges' cards."""
+"""Addresses of audits' pages, pictures and files."""
 
 from django.urls import path, re_path
 
-from reporting.audits import card_views, views
+from reporting.audits import views
 
 urlpatterns = [
     path("studies/<slug:slug>/audits/", views.show, name="audits"),
@@ -14,11 +14,5 @@ urlpatterns = [
         r"^studies/(?P<slug>[-\w]+)/audits/(?P<pk>\d+)/turned\.(?P<form>svg|png|pdf|csv|json)$",
         views.chart,
         name="stress-test-chart",
-    ),
-    path("studies/<slug:slug>/judges/<slug:name>/card/", card_views.card, name="judge-card"),
-    re_path(
-        r"^studies/(?P<slug>[-\w]+)/judges/(?P<name>[-\w]+)/card\.(?P<form>json|html)$",
-        card_views.card_file,
-        name="judge-card-file",
     ),
 ]

@@ -167,6 +167,3 @@ def test_the_api_prices_starts_lists_and_shows_what_was_found(tested: JudgeAudit
     shown = reader.get(f"/api/v1/audits/{tested.pk}/").json()
     assert shown["found"]["changes"][0]["all"]["towards"]["value"] == 1
     assert reader.get(f"/api/v1/audits/{check.pk}/").json()["found"] is None
-    card = reader.get("/api/v1/studies/facts/card/", {"judge": "judy"}).json()
-    assert card["stress"]["audit"] == tested.pk
-    assert reader.get("/api/v1/studies/facts/card/").status_code == 404
