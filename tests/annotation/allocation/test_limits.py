@@ -5,10 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.admin.sites import site
-from django.test import Client, RequestFactory
+from django.test import Client
 
-from annotation import models
 from annotation.batches import services
 from annotation.batches.changes import extend_batch
 from annotation.batches.services import set_batch_status
@@ -147,23 +145,3 @@ def test_arms_that_are_no_texts_are_refused_by_the_api(client: Client) -> None:
 
     assert answer.status_code in (400, 422)
     assert Study.objects.get().arms == []
-
-
-@pytest.mark.parametrize(
-    ("model", "fields"),
-    [
-        (models.Batch, {field.name for field in Batch._meta.concrete_fields} - {"id"}),
-        (models.Annotator, {"excluded", "exclusion_reason", "withdrawn_at"}),
-        (models.Assignment, {"excluded", "exclusion_reason", "state"}),
-        (models.Study, {"group", "slug", "archived_at"}),
-    ],
-)
-@pytest.mark.any_engine
-def test_what_services_check_and_log_is_not_changed_in_the_admin(model: Any, fields: set[str]) -> None:
-    study = make_study()
-    make_batch(study)
-    request = RequestFactory().get("/admin/")
-    request.user = make_user("root")
-    row = study if model is models.Study else None
-
-    assert fields <= set(site._registry[model].get_readonly_fields(request, row))

@@ -220,18 +220,6 @@ def test_a_researcher_deletes_nothing(ada: Annotator, study: Study) -> None:
     assert "Delete their personal data" not in reader.get(f"/studies/study/raters/{ada.pk}/").text
 
 
-@pytest.mark.slow
-def test_djangos_admin_asks_and_then_deletes_also_who_has_withdrawn(ada: Annotator, admin_client: Client) -> None:
-    browser_of(ada.user).post(f"/rate/consent/{ada.study.key}/withdraw/", {"confirm": "yes"})
-    at, sent = "/admin/annotation/annotator/", {"action": "erase", "_selected_action": [ada.pk]}
-    asked = admin_client.post(at, sent)
-    assert ada.code in asked.text
-    assert Rating.objects.of_every_question().count() == 2
-    done = admin_client.post(at, {**sent, "confirm": "yes"}, follow=True)
-    assert "Data of 1 rater deleted" in done.text
-    assert Rating.objects.of_every_question().count() == 0
-
-
 def test_the_log_says_that_data_were_deleted_and_not_whose(ada: Annotator, study: Study) -> None:
     erase_rater(annotator=ada, by=None, at=NOON)
     page = admin_of(study).get("/studies/study/log/").text

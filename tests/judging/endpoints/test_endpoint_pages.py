@@ -10,7 +10,7 @@ from django.urls import reverse
 from django_tasks_db.models import DBTaskResult
 
 from judging.endpoints.tasks import MAX_TEST_TIME, is_being_tested, probe, queue_test
-from judging.models import Endpoint, Judge
+from judging.models import Endpoint
 from judging.runs.services import start_run
 from tests.judging.builders import make_endpoint, make_judge, make_study, make_user
 from tests.standin.process import StandInProcess
@@ -160,36 +160,6 @@ def test_reason_of_a_failure_is_escaped(site_admin: Client) -> None:
     shown = site_admin.get(page()).content.decode()
     assert "&lt;script&gt;alert(1)" in shown
     assert "<script>alert" not in shown
-
-
-def test_django_admin_keeps_secrets_out_and_locks_what_decides(site_admin: Client) -> None:
-    judge = make_judge()
-    address = reverse("admin:judging_endpoint_change", args=[judge.endpoint_id])
-    sent = {
-        "timeout_seconds": "60",
-        "batch_discount": "0.5",
-        "cached_discount": "1",
-        "currency": "USD",
-        "model": "huge",
-    }
-    refused = site_admin.post(address, {**sent, "headers": f'{{"Authorization": "{SECRET}"}}'})
-    assert "looks like it holds a secret" in refused.content.decode()
-    assert site_admin.post(address, {**sent, "headers": "{}", "price_prompt": "0.5"}).status_code == 302
-    endpoint = Endpoint.objects.get()
-    assert (endpoint.price_prompt, endpoint.headers, endpoint.model) == (Decimal("0.5"), {}, "small")
-
-
-def test_judge_that_has_judged_keeps_its_settings_in_django_admin(site_admin: Client) -> None:
-    judge = make_judge()
-    address = reverse("admin:judging_judge_change", args=[judge.pk])
-    settings = {"name": "judy", "method": "direct", "order": "ab", "combine": "tie", "repeats": "1", "params": "{}"}
-    sent = {**settings, "endpoint": judge.endpoint_id, "seed": "7"}
-    refused = site_admin.post(address, {**sent, "combine": "probability"})
-    assert "choose order both" in refused.content.decode()
-    start_run(study=make_study(), judge=judge)
-    assert site_admin.post(address, {"family": "owls", "order": "ba"}).status_code == 302
-    stored = Judge.objects.get()
-    assert (stored.family, stored.order) == ("owls", "ab")
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.contrib.admin import site
 from django.core.management import call_command
-from django.http import HttpRequest
 
 from annotation.models import ComparisonTable, Study
 from judging.ablation.services import Ablation, rows_of
@@ -154,11 +152,3 @@ def test_ablation_makes_tables_there_and_leaves_other_methods_alone(study: Study
         is_sc2 = row.configuration.method == "sc2"
         assert row.judge.table_endpoint == (tables if is_sc2 else None)
         assert (row.judge.name == plain[row.configuration]) != is_sc2
-
-
-def test_endpoint_of_tables_is_locked_in_the_admin_like_that_of_verdicts() -> None:
-    admin = site.get_model_admin(Endpoint)
-    tables = maker()
-    assert "model" not in admin.get_readonly_fields(HttpRequest(), tables)
-    added(tables=tables)
-    assert "model" in admin.get_readonly_fields(HttpRequest(), tables)

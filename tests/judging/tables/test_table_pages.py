@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotation.importing.tables import import_tables
 from annotation.models import Annotator, Assignment, ComparisonTable, Flag, Pair, Study
-from judging.models import AspectSet, Embedding, JudgeRun, Judgment, TableCheck
+from judging.models import AspectSet, JudgeRun, Judgment, TableCheck
 from judging.tables.checked_tables import common_values, figures_by_variant
 from tests.judging.builders import fill, make_batch, make_endpoint, make_judge, make_study, make_user, pairs_in
 from tests.judging.tables.table_builders import exact_record, make_making, make_table, row, show
@@ -333,14 +333,13 @@ def test_address_of_no_table_is_not_found(researcher: Client) -> None:
         assert researcher.get(f"/studies/tea/tables/{number}/").status_code == 404
 
 
-@pytest.mark.parametrize("name", ["tablemaking", "tablecheck", "embedding", "aspectset"])
+@pytest.mark.parametrize("name", ["tablemaking", "tablecheck", "aspectset"])
 def test_admin_shows_records_and_changes_none(client: Client, pairs: list[Pair], judgment: Judgment, name: str) -> None:
     table = make_table(pairs[0])
     group = table.study.group
     found = {
         "tablemaking": make_making(judgment, table),
         "tablecheck": TableCheck.objects.create(table=table, endpoint=make_endpoint(), model="m", found={"n": 1}),
-        "embedding": Embedding.objects.create(cache_key="k" * 64, model="m", vector=b"\x00\x00\x80\x3f"),
         "aspectset": AspectSet.objects.create(group=group, task="chat", version=1, aspects=["Tone"]),
     }[name]
     admin = User.objects.create_superuser("root")
@@ -350,5 +349,4 @@ def test_admin_shows_records_and_changes_none(client: Client, pairs: list[Pair],
     shown = client.get(reverse(f"admin:judging_{name}_change", args=[found.pk]))
     assert shown.status_code == 200
     assert b'name="_save"' not in shown.content
-    assert b"field-vector" not in shown.content
     assert client.get(f"{address}add/").status_code == 403
