@@ -42,7 +42,7 @@ from reporting.report.building import write_report
 Status = MadeFile.Status
 UNDER_WAY = (Status.QUEUED, Status.RUNNING)
 MOST_KEPT = 5  # of a study
-COMPRESSED = (".gz", ".parquet", ".pdf")
+COMPRESSED = (".gz", ".parquet")
 RANKING_LIMITS = ("in_flight", "max_cost", "limit")  # of a ranking that asks
 PROGRESS_SECONDS = 1.0
 DEAD_AFTER = timedelta(minutes=5)  # without a heartbeat; before, a task of a dead worker is queued again

@@ -1,4 +1,4 @@
-"""The report of a study: its page with all pictures inside, the numbers, the references, and a PDF where it can be made."""
+"""The report of a study: its page with all pictures inside, the numbers and the references."""
 
 import base64
 import re
@@ -25,11 +25,10 @@ from reporting.findings.sections.configurations import configuration_section
 from reporting.findings.study_findings import findings_under
 from reporting.report.limitations import limitations_of
 from reporting.report.methods import methods_of
-from reporting.report.pdf import write_pdf
 from reporting.report.references import ENTRIES, bibtex, cited
 
 MOST_CONFIGURATIONS = 20  # shown one by one: each has pictures and tables
-PAGE, BIBLIOGRAPHY, NUMBERS, PDF = "report.html", "references.bib", "numbers.json", "report.pdf"
+PAGE, BIBLIOGRAPHY, NUMBERS = "report.html", "references.bib", "numbers.json"
 
 
 def write_report(study: Study, folder: Path, *, language: str = "en") -> list[str]:
@@ -46,10 +45,7 @@ def write_report(study: Study, folder: Path, *, language: str = "en") -> list[st
         made.write_text(PAGE, page)
         made.write_text(BIBLIOGRAPHY, bibtex(cited(found), found["version"]))
         made.write_json(NUMBERS, found)
-        files = list(made.files)
-        if write_pdf(made.path / PAGE, made.path / PDF):
-            files.append(PDF)
-    return files
+        return list(made.files)
 
 
 def report_page(study: Study, found: dict[str, Any]) -> str:

@@ -7,11 +7,11 @@ from django.conf import settings
 
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
-from reporting.report.building import PDF, write_report
+from reporting.report.building import write_report
 
 
 class Command(TandemCommand):
-    help = "Write a study's report into a new folder: a page that stands alone, numbers, references, and a PDF."
+    help = "Write a study's report into a new folder: a page that stands alone, numbers and references."
 
     arguments = (
         argument("slug", help="the study"),
@@ -22,5 +22,3 @@ class Command(TandemCommand):
     def handle(self, *args: Any, slug: str, out: Path, language: str, **options: Any) -> None:
         files = write_report(find_study(slug), out, language=language)
         self.say("\n".join(str(out / name) for name in files))
-        if PDF not in files:
-            self.say("no PDF: it takes an installed Chromium")

@@ -16,7 +16,7 @@ OURS = ("annotation", "judging", "reporting")
 CODE = re.compile(r"`([^`]+)`")
 OPTION = re.compile(r"(?<![\w-])--[a-z]+")
 WHOLE_COMMAND = re.compile(r"(?:(?:…|%\(command\)s) [a-z_]+|pip install|make install) [^;]*")
-OF_COMMANDS_ALONE = ("reporting/backups/restoring.py", "reporting/report/pdf.py")
+OF_COMMANDS_ALONE = ("reporting/backups/restoring.py",)
 
 
 def test_no_page_and_no_command_is_without_its_request_or_a_reason() -> None:

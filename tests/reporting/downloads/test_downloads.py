@@ -20,7 +20,6 @@ from reporting.bundle.verifying import verify_bundle
 from reporting.downloads import jobs
 from reporting.downloads.jobs import make_file, path_of, queue_file
 from reporting.models import MadeFile
-from reporting.report import pdf
 from tests.reporting.builders import build_configuration, build_study, build_user, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -144,10 +143,7 @@ def test_what_a_killed_worker_left_goes_when_the_file_is_made_again(study: Study
     assert [path.name for path in left.parent.iterdir()] == [path_of(made).name]
 
 
-def test_a_report_is_made_in_the_readers_language(
-    study: Study, reader: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pdf, "browser", lambda: None)
+def test_a_report_is_made_in_the_readers_language(study: Study, reader: Client) -> None:
     asked = reader.post(f"/studies/{study.slug}/files/report/", headers={"Accept-Language": "de"}, follow=True)
     assert asked.status_code == 200
     run_tasks()

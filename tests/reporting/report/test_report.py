@@ -19,7 +19,7 @@ from reporting.core.scripted import SCRIPTED
 from reporting.core.words import said
 from reporting.findings.rankings import ranking_models
 from reporting.findings.study_findings import findings
-from reporting.report import building, pdf
+from reporting.report import building
 from reporting.report.building import write_report
 from reporting.report.limitations import limitations_of
 from reporting.report.methods import MOST_BATCHES, methods_of
@@ -74,18 +74,14 @@ def study(module_rows: None) -> Study:
 @pytest.fixture(scope="module")
 def folder(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("reports") / "en"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pdf, "browser", lambda: None)
-        assert write_report(study, made) == ["report.html", "references.bib", "numbers.json"]
+    assert write_report(study, made) == ["report.html", "references.bib", "numbers.json"]
     return made
 
 
 @pytest.fixture(scope="module")
 def german(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("reports") / "de"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pdf, "browser", lambda: None)
-        write_report(study, made, language="de")
+    write_report(study, made, language="de")
     return made
 
 
@@ -323,26 +319,17 @@ def test_of_several_notes_each_is_translated() -> None:
     assert said(note) == note
 
 
-def test_a_study_without_anything_has_a_report_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "browser", lambda: None)
+def test_a_study_without_anything_has_a_report_too(tmp_path: Path) -> None:
     write_report(build_study("empty"), tmp_path / "empty")
     assert "No ratings of people count" in page_of(tmp_path / "empty")
 
 
-def test_the_command_prints_a_pdf_where_chromium_is(
+def test_the_command_refuses_a_folder_that_is_there(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call_command("report", study.slug, "--out", str(tmp_path / "out"))
-    assert "report.pdf" in capsys.readouterr().out
-    assert (tmp_path / "out" / "report.pdf").read_bytes().startswith(b"%PDF-")
+    assert capsys.readouterr().out.split() == [
+        str(tmp_path / "out" / name) for name in ("report.html", "references.bib", "numbers.json")
+    ]
     with pytest.raises(CommandError, match="is there already"):
         call_command("report", study.slug, "--out", str(tmp_path / "out"))
-
-
-def test_a_browser_that_fails_leaves_the_report_without_a_pdf(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(pdf, "browser", lambda: "/bin/false")
-    call_command("report", build_study("empty").slug, "--out", str(tmp_path / "out"))
-    assert "no PDF" in capsys.readouterr().out
-    assert not (tmp_path / "out" / "report.pdf").exists()
