@@ -114,7 +114,7 @@ def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
     took: dict[str, Any] = {
         "status": ended.status,
         "cells": ended.progress.total,
-        "verdicts": count_judgments(run.judgments.of_every_question()).parsed,
+        "verdicts": count_judgments(run.judgments.all()).parsed,
         "calls": ended.progress.calls,
         "cost": float(usage_by_run(study)[run.pk].priced),
         "failed": dict(ended.progress.errors),

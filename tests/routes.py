@@ -109,7 +109,7 @@ def _usual(whole: Whole) -> dict[str, Any]:
         "run_id": whole.run.pk,
         "prompt_id": whole.prompt.pk,
         "endpoint_name": whole.judge.endpoint.name if whole.judge.endpoint else "",
-        "judgment_id": whole.run.judgments.of_every_question().earliest("pk").pk,
+        "judgment_id": whole.run.judgments.earliest("pk").pk,
     }
 
 
@@ -143,7 +143,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "api:study-resume-tuning": {"name": _tuning(whole).name},
         "api:prompt-detail": {"pk": whole.prompt.pk},
         **{
-            f"api:judgment-{name}": {"pk": whole.run.judgments.of_every_question().earliest("pk").pk}
+            f"api:judgment-{name}": {"pk": whole.run.judgments.earliest("pk").pk}
             for name in ("detail", "replay", "mark")
         },
         "api:judgeaudit-detail": {"pk": _stress_test(whole)},

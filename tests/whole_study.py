@@ -182,9 +182,7 @@ def _making(mark: str, study: Study, run: JudgeRun) -> TableMaking:
         "calls": {"aspects": 0, "table": 2, "comparator": 0, "verdict": 1},
     }
     table = study.tables.earliest("pk")
-    return TableMaking.objects.create(
-        judgment=run.judgments.of_every_question().earliest("pk"), table=table, record=record
-    )
+    return TableMaking.objects.create(judgment=run.judgments.earliest("pk"), table=table, record=record)
 
 
 def _prompt(mark: str, group: ResearchGroup) -> PromptFile:

@@ -71,7 +71,7 @@ def payments_of(study: Study, *, platforms: bool = False) -> list[Payment]:
         )
     )
     seconds = dict(
-        Rating.objects.of_question(MAIN)
+        Rating.objects.for_question(MAIN)
         .filter(
             display__assignment__hit__batch__study=study,
             display__assignment__annotator__kind__in=kinds,

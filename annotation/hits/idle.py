@@ -21,7 +21,7 @@ class IdleClaim:
 
 def with_activity(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
     """Annotate with what `last_active` reads: the times of the last vote and of the pair opened last, in either stage."""
-    votes = VoteChange.objects.of_every_question().filter(display__assignment=OuterRef("pk")).order_by("-received_at")
+    votes = VoteChange.objects.filter(display__assignment=OuterRef("pk")).order_by("-received_at")
     return (
         assignments.order_by()
         .annotate(voted_at=Subquery(votes.values("received_at")[:1]), opened_at=Max("displays__shown_at"))

@@ -114,7 +114,7 @@ class _StoredRatings:
             (code, pair): left
             for code, pair, left in displays.values_list("assignment__annotator__code", "pair_id", "a_is_left")
         }
-        ratings = Rating.objects.of_every_question().filter(display__assignment__in=rated)
+        ratings = Rating.objects.filter(display__assignment__in=rated)
         self._answers = {
             (code, pair, stage, question): Answer(*said)
             for code, pair, stage, question, *said in ratings.values_list(

@@ -1,6 +1,7 @@
 """Assignments, what each rater was shown on which side, votes and flags."""
 
 from datetime import datetime
+from typing import ClassVar, Self, TypeVar
 
 from django.db import models
 from django.db.models import Q
@@ -11,8 +12,9 @@ from annotation.core.keys import new_key, new_seed
 from annotation.models.annotators import Annotator
 from annotation.models.hits import Hit
 from annotation.models.importing import ComparisonTable, Pair
-from annotation.questions.managers import AnswerManager
 from annotation.questions.questions import MAIN, Answer
+
+Row = TypeVar("Row", bound=models.Model)
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
@@ -154,8 +156,18 @@ class Display(models.Model):
         return f"{self.assignment_id}/{self.position}"
 
 
+class AnswerQuerySet(models.QuerySet[Row]):
+    """Answers to a study's questions."""
+
+    def for_question(self, question: int) -> Self:
+        """Return the answers to one question; 0 is the main one."""
+        return self.filter(question=question)
+
+
 class Answered(models.Model):
     """What is recorded of an answer to one question of a pair."""
+
+    study_path: ClassVar = "display__assignment__hit__batch__study"
 
     question = models.PositiveSmallIntegerField(
         default=MAIN, db_default=MAIN, help_text="Its place among the study's questions; 0 is the main one."
@@ -208,7 +220,7 @@ class Rating(Answered):
     )
     software_version = models.CharField(max_length=40, blank=True)
 
-    objects = AnswerManager["Rating"]("display__assignment__hit__batch__study")
+    objects = AnswerQuerySet["Rating"].as_manager()
 
     class Meta:
         ordering = ["display", "stage", "question"]
@@ -246,7 +258,7 @@ class VoteChange(Answered):
     late = models.BooleanField(default=False)
     software_version = models.CharField(max_length=40, blank=True)
 
-    objects = AnswerManager["VoteChange"]("display__assignment__hit__batch__study")
+    objects = AnswerQuerySet["VoteChange"].as_manager()
 
     class Meta:
         ordering = ["display", "pk"]

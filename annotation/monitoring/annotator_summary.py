@@ -54,7 +54,7 @@ def _first_votes(wanted: Q) -> Coalesce:
 
 def _of_votes(figure: Aggregate) -> Subquery:
     """Return a figure of an assignment's votes on the main question."""
-    votes = Rating.objects.of_question(MAIN).filter(display__assignment=OuterRef("pk")).order_by()
+    votes = Rating.objects.for_question(MAIN).filter(display__assignment=OuterRef("pk")).order_by()
     return Subquery(votes.values("display__assignment").annotate(figure=figure).values("figure"))
 
 
@@ -71,7 +71,7 @@ def summary_of(annotator: Annotator) -> RaterSummary:
         counted=sums["counted"],
         pay=to_cents(sums["pay"]),
         checks=scores_of([annotator.pk])[annotator.pk],
-        translated=Rating.objects.of_question(MAIN)
+        translated=Rating.objects.for_question(MAIN)
         .filter(display__assignment__annotator=annotator, stage=Rating.Stage.FIRST, translated=True)
         .count(),
         events=list(events[:MOST_EVENTS]),

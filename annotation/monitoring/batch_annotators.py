@@ -247,7 +247,7 @@ def _claim(row: Assignment, at: datetime) -> OpenClaim:
 
 
 def _all_votes(batch: Batch) -> QuerySet[Rating]:
-    own = Rating.objects.of_question(MAIN).filter(
+    own = Rating.objects.for_question(MAIN).filter(
         display__assignment__hit__batch=batch, display__assignment__purpose=batch.purpose
     )
     return own.filter(display__assignment__annotator__withdrawn_at=None).order_by()

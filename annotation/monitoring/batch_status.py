@@ -151,7 +151,7 @@ def batch_status(batch: Batch, at: datetime) -> BatchStatus:
 
 def _ratings_per_pair(batch: Batch, pairs: int) -> tuple[dict[int, int], int]:
     """Return number of counted ratings → number of pairs, and how many of the ratings repeat a rater's earlier one."""
-    voted = Rating.objects.of_question(MAIN).filter(display=OuterRef("pk"), stage=Rating.Stage.FIRST)
+    voted = Rating.objects.for_question(MAIN).filter(display=OuterRef("pk"), stage=Rating.Stage.FIRST)
     counted = Display.objects.filter(
         Exists(voted),
         assignment__slot__batch=batch,

@@ -129,7 +129,7 @@ class PlanForm(forms.Form):
             label=_("Votes of these batches"),
             help_text=_("None chosen: all of them."),
         )
-        has_votes = Rating.objects.of_every_question().filter(display__assignment__hit__batch__study=study).exists()
+        has_votes = Rating.objects.filter(display__assignment__hit__batch__study=study).exists()
         self.fields["source"].initial = self.PILOT if has_votes else self.ASSUMED
         self._set_placeholders(study)
 

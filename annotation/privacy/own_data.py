@@ -118,8 +118,8 @@ def _work(annotator: Annotator) -> Sequence[Assignment]:
     mine = annotator.assignments.select_related("annotator__study", "slot").order_by("pk")
     work = list(mine.prefetch_related("displays__flags"))
     displays = [display for assignment in work for display in assignment.displays.all()]
-    ratings = Rating.objects.of_every_question().filter(display__in=displays)
-    attach_votes(displays, ratings, VoteChange.objects.of_every_question().filter(display__in=displays))
+    ratings = Rating.objects.filter(display__in=displays)
+    attach_votes(displays, ratings, VoteChange.objects.filter(display__in=displays))
     return work
 
 

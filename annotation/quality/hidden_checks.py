@@ -94,7 +94,7 @@ def scores_of(annotator_ids: Collection[int]) -> dict[int, CheckScores]:
     A repeated pair is answered as before when the vote equals the earlier first vote, or the vote it was revised to.
     """
     first = (
-        Rating.objects.of_question(MAIN)
+        Rating.objects.for_question(MAIN)
         .filter(
             stage=Rating.Stage.FIRST,
             display__assignment__annotator__in=annotator_ids,
@@ -113,7 +113,7 @@ def scores_of(annotator_ids: Collection[int]) -> dict[int, CheckScores]:
         counts[rater, "gold_right"] += rating.verdict == expected_verdict(rating.display.pair)
     before: dict[tuple[int, int], set[int]] = {}
     earlier = (
-        Rating.objects.of_question(MAIN).filter(display__assignment__repeats__annotator__in=annotator_ids).order_by()
+        Rating.objects.for_question(MAIN).filter(display__assignment__repeats__annotator__in=annotator_ids).order_by()
     )
     for repeat_id, pair_id, verdict in earlier.values_list(
         "display__assignment__repeats", "display__pair_id", "verdict"

@@ -22,7 +22,7 @@ def screen_side(verdict: int | None, display: Display) -> str | None:
 
 def first_verdicts(assignment: Assignment) -> dict[int, int]:
     """Return display's primary key → first verdict."""
-    rows = Rating.objects.of_question(MAIN).filter(display__assignment=assignment, stage=Rating.Stage.FIRST)
+    rows = Rating.objects.for_question(MAIN).filter(display__assignment=assignment, stage=Rating.Stage.FIRST)
     return dict(rows.values_list("display_id", "verdict"))
 
 

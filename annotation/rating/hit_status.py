@@ -119,7 +119,7 @@ def _keys(assignment: int) -> "QuerySet[Display, tuple[int, int, str]]":
 
 
 def _given(assignment: int, stage: str) -> "QuerySet[Rating, tuple[int, int, int]]":
-    answers = Rating.objects.of_every_question().filter(display__assignment=assignment, stage=stage).order_by()
+    answers = Rating.objects.filter(display__assignment=assignment, stage=stage).order_by()
     return answers.annotate(length=Length("reason")).values_list("display", "question", "length")
 
 

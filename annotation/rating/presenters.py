@@ -115,14 +115,14 @@ def _displays(assignment: int) -> QuerySet[Display]:
     related = Display.objects.select_related("pair__generation_a", "pair__generation_b", "table")
     found = related.filter(assignment=assignment).annotate(
         version=change_count(MAIN),
-        has_ratings=Exists(Rating.objects.of_every_question().filter(display=OuterRef("pk"))),
+        has_ratings=Exists(Rating.objects.filter(display=OuterRef("pk"))),
         has_flags=Exists(Flag.objects.filter(display=OuterRef("pk"))),
     )
     return found.order_by("position")
 
 
 def _ratings(assignment: int) -> QuerySet[Rating]:
-    return Rating.objects.of_every_question().filter(display__assignment=assignment)
+    return Rating.objects.filter(display__assignment=assignment)
 
 
 def _flags(assignment: int) -> QuerySet[Flag]:
@@ -130,7 +130,7 @@ def _flags(assignment: int) -> QuerySet[Flag]:
 
 
 def _further(assignment: int) -> "QuerySet[VoteChange, tuple[int, int, int]]":
-    changes = VoteChange.objects.of_every_question().filter(display__assignment=assignment, question__gt=MAIN)
+    changes = VoteChange.objects.filter(display__assignment=assignment, question__gt=MAIN)
     counted = changes.order_by().values("display", "question").annotate(count=Count("pk"))
     return counted.values_list("display", "question", "count")
 

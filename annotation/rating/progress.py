@@ -83,7 +83,7 @@ def progress_of(user: User) -> list[StudyProgress]:
 
 def _rated(annotators: Sequence[Annotator]) -> dict[int, tuple[int, float | None]]:
     """Return annotator → pairs rated and active seconds, of submitted HITs."""
-    ratings = Rating.objects.of_question(MAIN).filter(
+    ratings = Rating.objects.for_question(MAIN).filter(
         display__assignment__annotator__in=annotators, display__assignment__state=SUBMITTED
     )
     rows = (
@@ -105,7 +105,7 @@ def history_of(user: User) -> QuerySet[Assignment]:
 def history_rows(assignments: Sequence[Assignment]) -> list[HistoryRow]:
     """Describe assignments of `history_of`."""
     displays = [display for assignment in assignments for display in assignment.displays.all()]
-    attach_votes(displays, Rating.objects.of_every_question().filter(display__in=displays))
+    attach_votes(displays, Rating.objects.filter(display__in=displays))
     return [_row(assignment) for assignment in assignments]
 
 

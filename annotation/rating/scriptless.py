@@ -90,7 +90,7 @@ def _share(assignment: Assignment, count: int, at: datetime) -> float | None:
     """Divide the time since the previous vote evenly among pairs whose choices arrive together."""
     if count < 2:
         return None
-    changes = VoteChange.objects.of_question(MAIN).filter(display__assignment=assignment)
+    changes = VoteChange.objects.for_question(MAIN).filter(display__assignment=assignment)
     last = changes.aggregate(at=Max("received_at"))["at"]
     began = last or assignment.displays.aggregate(at=Min("shown_at"))["at"]
     return max((at - (began or at)).total_seconds(), 0.0) / count

@@ -40,7 +40,7 @@ def current_display(assignment: Assignment) -> Display | None:
     """Return the first display without a second vote; None when all have one, or in the first stage."""
     if assignment.locked_at is None:
         return None
-    decided = Rating.objects.of_question(MAIN).filter(display__assignment=assignment, stage=Rating.Stage.REVISED)
+    decided = Rating.objects.for_question(MAIN).filter(display__assignment=assignment, stage=Rating.Stage.REVISED)
     return assignment.displays.exclude(pk__in=decided.values("display_id")).order_by("position").first()
 
 
@@ -135,7 +135,7 @@ def require_second_stage(assignment: Assignment) -> None:
 
 
 def _refuse_reason(assignment: Assignment, display: Display, choice: str, reason: str) -> None:
-    first = Rating.objects.of_question(MAIN).get(display=display, stage=Rating.Stage.FIRST)
+    first = Rating.objects.for_question(MAIN).get(display=display, stage=Rating.Stage.FIRST)
     if study_answer(choice, display) == first.answer:
         return
     least = assignment.hit.batch.study.reason_min_length

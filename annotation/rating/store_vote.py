@@ -37,28 +37,28 @@ def display_of(assignment: Assignment, pair_key: str, question: int = MAIN) -> D
 def _display(assignment: int, key: str, question: int) -> QuerySet[Display]:
     displays = Display.objects.filter(assignment=assignment, pair__key=key).order_by()
     return displays.select_related("pair").annotate(
-        has_rating=Exists(Rating.objects.of_question(question).filter(display=OuterRef("pk"))),
+        has_rating=Exists(Rating.objects.for_question(question).filter(display=OuterRef("pk"))),
         versions=change_count(question),
     )
 
 
 def change_count(question: int) -> Coalesce:
     """Return an annotation of displays that counts the vote changes of a question."""
-    counted = VoteChange.objects.of_question(question).filter(display=OuterRef("pk")).order_by().values("display")
+    counted = VoteChange.objects.for_question(question).filter(display=OuterRef("pk")).order_by().values("display")
     return Coalesce(Subquery(counted.annotate(count=Count("pk")).values("count")), 0)
 
 
 def _rating(display: int, stage: str, question: int) -> QuerySet[Rating]:
-    return Rating.objects.of_question(question).filter(display=display, stage=stage).order_by()
+    return Rating.objects.for_question(question).filter(display=display, stage=stage).order_by()
 
 
 def _last_change(display: int, question: int) -> "QuerySet[VoteChange, str]":
-    changes = VoteChange.objects.of_question(question).filter(display=display)
+    changes = VoteChange.objects.for_question(question).filter(display=display)
     return changes.order_by("-pk").values_list("page", flat=True)[:1]
 
 
 def _last_received(assignment: int, at: datetime) -> "QuerySet[VoteChange, datetime]":
-    changes = VoteChange.objects.of_question(MAIN).filter(display__assignment=assignment, received_at__lt=at)
+    changes = VoteChange.objects.for_question(MAIN).filter(display__assignment=assignment, received_at__lt=at)
     return changes.order_by("-received_at").values_list("received_at", flat=True)[:1]
 
 
@@ -230,7 +230,7 @@ def record_times(
 def with_main_vote(displays: QuerySet[Display], stage: str) -> QuerySet[Display]:
     """Annotate displays with the key and the times of a stage's vote on the main question."""
     # Subqueries, not a join: PostgreSQL, with statistics of an emptier table, would join by reading every rating.
-    main = Rating.objects.of_question(MAIN).filter(display=OuterRef("pk"), stage=stage).order_by()
+    main = Rating.objects.for_question(MAIN).filter(display=OuterRef("pk"), stage=stage).order_by()
     return displays.annotate(
         rating=Subquery(main.values("pk")),
         active=Subquery(main.values("active_seconds")),
@@ -239,7 +239,7 @@ def with_main_vote(displays: QuerySet[Display], stage: str) -> QuerySet[Display]
 
 
 def _set_times(rating: int, active: float, wall: float) -> tuple[QuerySet[Rating], dict[str, Any]]:
-    return Rating.objects.of_question(MAIN).filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
+    return Rating.objects.for_question(MAIN).filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
 
 
 _NO_REPORT = ClientReport()

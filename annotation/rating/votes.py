@@ -214,9 +214,9 @@ def asked_in(study: Study, stage: str) -> dict[str, int]:
 
 def is_answered(stage: str, questions: int, least: int) -> Q:
     """Return the condition on displays that all is there which a stage asks for (see `asked_in`)."""
-    answers = Rating.objects.of_every_question().filter(display=OuterRef("pk"), stage=stage).order_by()
+    answers = Rating.objects.filter(display=OuterRef("pk"), stage=stage).order_by()
     counted = Subquery(answers.values("display").annotate(count=Count("pk")).values("count"))
-    main = Rating.objects.of_question(MAIN).filter(display=OuterRef("pk"), stage=stage)
+    main = Rating.objects.for_question(MAIN).filter(display=OuterRef("pk"), stage=stage)
     reasoned = main.annotate(length=Length("reason")).filter(length__gte=least)
     return Q(Exists(reasoned)) & Q(GreaterThanOrEqual(Coalesce(counted, 0), questions))
 

@@ -121,4 +121,4 @@ def _has_votes(study: Study) -> bool:
 
 
 def _ratings(study: Study) -> QuerySet[Rating]:
-    return Rating.objects.of_every_question().filter(display__assignment__hit__batch__study=study)
+    return Rating.objects.filter(display__assignment__hit__batch__study=study)

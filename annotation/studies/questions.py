@@ -6,7 +6,6 @@ from django.apps import apps
 
 from annotation.core.errors import UnknownName
 from annotation.models import Study
-from annotation.questions.managers import AnswerManager
 from annotation.questions.questions import MAIN, Question
 
 
@@ -34,13 +33,11 @@ def question_named(study: Study, key: str) -> Question | None:
 
 def answered_questions(study: Study) -> set[int]:
     """Return the numbers of the further questions that have answers, by people or judges, made here or imported."""
-    managers = [model._default_manager for model in apps.get_models()]
-    answers = [one for one in managers if isinstance(one, AnswerManager)]
     return {
         number
-        for one in answers
-        for number in one.of_every_question()
-        .filter(**{one.study: study}, question__gt=MAIN)
+        for model in apps.get_models()
+        if (path := getattr(model, "study_path", ""))
+        for number in model._default_manager.filter(**{path: study}, question__gt=MAIN)
         .order_by()
         .values_list("question", flat=True)
         .distinct()

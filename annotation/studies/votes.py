@@ -134,7 +134,7 @@ def read_votes(
     known, batch = number_columns(hits.order_by("pk"), "pk", "batch_id").astype(np.int64)
     has_most = 2 * len(known) > Hit.objects.count()  # reading all rows takes less time than joining those of the HITs
     given = _assignments(study, hits, known, np.isin(batch, list(batches)), whose, has_most=has_most)
-    stored = Rating.objects.of_question(question.number).filter(stage=stage)
+    stored = Rating.objects.for_question(question.number).filter(stage=stage)
     if not has_most:
         stored = stored.filter(display__assignment__hit__in=hits)
     answers = _answers(stored, given, question, timed=timed)
@@ -193,7 +193,7 @@ def _seconds_on_pairs(
     hits: QuerySet[Hit], stage: str, given: _Assignments, of: IntArray, asked: IntArray
 ) -> FloatArray:
     """Return the active seconds on pairs, which are kept with the main question."""
-    recorded = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__in=hits)
+    recorded = Rating.objects.for_question(MAIN).filter(stage=stage, display__assignment__hit__in=hits)
     spent = number_columns(recorded.order_by(), "display__assignment_id", "display__pair_id", "active_seconds")
     found = places_of_two((places(given.key, spent[0]), spent[1].astype(np.int64)), (of, asked))
     return np.append(spent[2], np.nan)[found]
@@ -244,7 +244,7 @@ def _assignments(
 
 def _in_arms(arms: Collection[str]) -> Q:
     """Return the condition of assignments in some arms; imported ones have their arm at the second votes."""
-    second = Rating.objects.of_every_question().filter(display__assignment=OuterRef("pk"), arm__in=arms)
+    second = Rating.objects.filter(display__assignment=OuterRef("pk"), arm__in=arms)
     return Q(arm__in=arms) | Q(Exists(second))
 
 

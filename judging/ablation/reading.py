@@ -29,7 +29,7 @@ def judged_rounds(study: Study, judges: Sequence[tuple[Judge, JudgeConfiguration
     Of several runs the latest outcome of a presentation counts, as in findings.
     """
     ids = [judge.pk for judge, _ in judges]
-    stored = Judgment.objects.of_question(MAIN).filter(run__study=study, run__judge__in=ids, negated=False)
+    stored = Judgment.objects.for_question(MAIN).filter(run__study=study, run__judge__in=ids, negated=False)
     names = ("run__judge_id", "pair_id", "repeat", "pk", "status", "verdict", "calls", "cached")
     rows = stored.order_by("run__created_at", "run_id", "pk").values_list(*names).iterator(chunk_size=CHUNK)
     cells = latest_cells((judge, pair, repeat, Cell(*cell)) for judge, pair, repeat, *cell in rows)

@@ -140,7 +140,7 @@ def add_presentations(run: JudgeRun, asked: Iterable[Asked]) -> None:
 def answers_to(run: JudgeRun, asked: Iterable[Asked]) -> Found:
     """Return a run's judgments of these presentations that were asked."""
     wanted = set(asked)
-    cells = run.judgments.of_question(run.questions[0]).exclude(status=Judgment.Status.PENDING)
+    cells = run.judgments.for_question(run.questions[0]).exclude(status=Judgment.Status.PENDING)
     return {
         (one.pair_id, one.order): one
         for part in chunked(sorted({pair for pair, _ in wanted}))

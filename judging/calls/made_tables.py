@@ -68,7 +68,7 @@ def publish_tables(run: JudgeRun) -> int:
     Raises: BadSettings if the variant has tables of another judge.
     """
     version = (
-        run.judgments.of_question(MAIN).exclude(prompt_version="").values_list("prompt_version", flat=True).first()
+        run.judgments.for_question(MAIN).exclude(prompt_version="").values_list("prompt_version", flat=True).first()
     )
     publication = publication_of(run, version or "")
     if publication is None:

@@ -178,9 +178,9 @@ def _fresh(
     """Return the rows of new judgments, and the lines that contradict stored ones."""
     stored = {
         (run_id, pair_id, order, repeat, negated): said
-        for run_id, pair_id, order, repeat, negated, *said in Judgment.objects.of_every_question()
-        .filter(run__in=list(runs.values()))
-        .values_list("run_id", "pair_id", "order", "repeat", "negated", "status", "verdict", "rationale")
+        for run_id, pair_id, order, repeat, negated, *said in Judgment.objects.filter(
+            run__in=list(runs.values())
+        ).values_list("run_id", "pair_id", "order", "repeat", "negated", "status", "verdict", "rationale")
     }
     fresh, bad = [], []
     for one in (one for one in found if one.row.judge in judges):

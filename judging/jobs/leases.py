@@ -176,7 +176,7 @@ def with_reserved_money(
 
     Where half is too little for its next call, it gets all or nothing: shares that suffice for no call would never be spent.
     """
-    spent = run.judgments.of_every_question().aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
+    spent = run.judgments.aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
     left = max(Decimal(0), (run.max_cost or Decimal(0)) - spent - sum(one.reserved for one in others))
     granted = left / 2 if others else left
     if granted < needed:
@@ -209,7 +209,7 @@ def lock_worker(pk: int) -> bool:
 def remove_worker(worker: RunWorker) -> None:
     """Delete a worker and release its open cells, once it has written what it is writing."""
     lock_worker(worker.pk)
-    Judgment.objects.of_every_question().filter(worker=worker.pk).update(worker=None)
+    Judgment.objects.filter(worker=worker.pk).update(worker=None)
     worker.delete()
 
 
@@ -238,7 +238,7 @@ def finish(run: JudgeRun, worker: RunWorker) -> bool:
     """
     with transaction.atomic():
         JudgeRun.objects.select_for_update().get(pk=run.pk)
-        cells = run.judgments.of_every_question().order_by()
+        cells = run.judgments.order_by()
         if cells.filter(status=Judgment.Status.PENDING).exists():
             return False
         may_grow = run.pair_filter.get("on_demand", False)

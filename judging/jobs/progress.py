@@ -59,8 +59,8 @@ class Job:
 
     def count_done(self) -> None:
         """Count the cells with an outcome, also those that other workers filled."""
-        self.progress.total = self.run.judgments.of_every_question().count()
-        open_cells = self.run.judgments.of_every_question().filter(status=Judgment.Status.PENDING).count()
+        self.progress.total = self.run.judgments.count()
+        open_cells = self.run.judgments.filter(status=Judgment.Status.PENDING).count()
         self.progress.done = self.progress.total - open_cells
 
     def report(self, statuses: Iterable[str], *, cached: int = 0) -> None:

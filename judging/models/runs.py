@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.keys import new_seed
 from annotation.models import Batch, Pair, Study
-from annotation.questions.managers import AnswerManager
+from annotation.models.rating import AnswerQuerySet
 from annotation.questions.questions import MAIN
 from judging.models.endpoints import Endpoint
 from judging.models.wordings import PromptFile
@@ -361,7 +361,8 @@ class Judgment(models.Model):
     parser_version = models.CharField(max_length=40, blank=True)
     judged_at = models.DateTimeField(null=True, blank=True)
 
-    objects = AnswerManager["Judgment"]("run__study")
+    study_path: ClassVar = "run__study"
+    objects = AnswerQuerySet["Judgment"].as_manager()
 
     class Meta:
         ordering = ["run", "pair", "order", "repeat", "question"]

@@ -84,7 +84,7 @@ def _pairs(study: Study) -> QuerySet[Pair, Any]:
 
 
 def _presentations(study: Study) -> Iterable[tuple[Any, ...]]:
-    rows = Judgment.objects.of_question(MAIN).filter(run__study=study, repeat=0, negated=False)
+    rows = Judgment.objects.for_question(MAIN).filter(run__study=study, repeat=0, negated=False)
     return (
         rows.order_by("run__created_at", "run_id", "pk")
         .values_list(

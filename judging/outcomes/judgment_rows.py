@@ -77,8 +77,7 @@ def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) 
     fields = {**FIELDS, **more}
     asked = named_questions(study)
     stored = (
-        Judgment.objects.of_every_question()
-        .filter(run__study=study)
+        Judgment.objects.filter(run__study=study)
         .exclude(status=PENDING)
         .order_by(
             *("run__judge__name", "run_id"),

@@ -167,7 +167,7 @@ class RunCells:
 
 def cells_of(run: JudgeRun, *, question: int = MAIN) -> RunCells:
     """Load the cells for a run's figures on a question, in two queries; a jury's pairs stand as cells with A first."""
-    stored = run.judgments.of_question(question).exclude(status=PENDING).order_by()
+    stored = run.judgments.for_question(question).exclude(status=PENDING).order_by()
     rows = list(stored.values_list("pair_id", "repeat", "negated", "order", "verdict"))
     pairs = Pair.objects.filter(pk__in=stored.values("pair_id")).order_by()
     if run.judge.is_jury:

@@ -15,7 +15,7 @@ def people_by_pair(study: Study, *, dataset: str = "", question: int = MAIN) -> 
     rater = dict(counted.values_list("pk", "annotator_id"))
     shown = Display.objects.filter(assignment__hit__batch__in=wanted).order_by("assignment_id", "pk")
     verdicts = dict(
-        Rating.objects.of_question(question)
+        Rating.objects.for_question(question)
         .filter(stage=Rating.Stage.FIRST, display__assignment__hit__batch__in=wanted)
         .order_by()
         .values_list("display_id", "verdict")

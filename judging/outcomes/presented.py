@@ -79,7 +79,7 @@ def presentations_of(
     among : only pairs of these matchups, as far as that saves time: a jury's are all there
     """
     wanted = list(judges)
-    stored = Judgment.objects.of_question(question).filter(repeat=0, negated=False)
+    stored = Judgment.objects.for_question(question).filter(repeat=0, negated=False)
     within = stored if among is None else stored.filter(pair__matchup__in=among)
     plain = [one for one in wanted if not one.is_jury]
     found = _untuned(study, _presented(study, within, plain), plain)

@@ -149,7 +149,7 @@ def votes_on(study: Study, pairs: Sequence[int], *, question: int = MAIN) -> dic
     # Start from the few displays, not the many assignments.
     counted = Assignment.objects.counted().filter(displays__pair__in=pairs, hit__batch__in=rating_batches(study))
     ratings = (
-        Rating.objects.of_question(question)
+        Rating.objects.for_question(question)
         .filter(stage=Rating.Stage.FIRST, display__pair__in=pairs)
         .filter(display__assignment__in=list(counted.order_by().values_list("pk", flat=True)))
         .order_by("display__assignment_id", "display_id")
@@ -174,7 +174,7 @@ def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int], *,
     `pair.said` holds all judgments of the question that were asked: every order, repeat, plain or negated.
     """
     said = (
-        Judgment.objects.of_question(question)
+        Judgment.objects.for_question(question)
         .filter(run__study=study, run__judge__in=judges)
         .exclude(status=Judgment.Status.PENDING)
         .select_related("run")

@@ -20,9 +20,7 @@ def mark_rationale(*, judgment: Judgment, marker: User, sound: bool, note: str =
     """
     if len(note) > LONGEST_NOTE:
         raise Unacceptable(_("The note is too long; at most %(most)d characters are taken.") % {"most": LONGEST_NOTE})
-    judgment = (
-        Judgment.objects.of_every_question().select_for_update(of=("self",)).get(pk=judgment.pk)
-    )  # serialises double clicks
+    judgment = Judgment.objects.select_for_update(of=("self",)).get(pk=judgment.pk)  # serialises double clicks
     if not judgment.rationale.strip():
         raise Unacceptable(_("This judgment has no rationale to mark."))
     mark = judgment.marks.filter(marker=marker).first() or RationaleMark(judgment=judgment, marker=marker)

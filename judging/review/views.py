@@ -96,9 +96,7 @@ RELATED = (
 @study_view(*READERS)
 def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     """Show one judgment with the exact messages sent, each completion, and how it was read."""
-    found = get_object_or_404(
-        Judgment.objects.of_every_question().select_related(*RELATED), run__study=study, pk=judgment_id
-    )
+    found = get_object_or_404(Judgment.objects.select_related(*RELATED), run__study=study, pk=judgment_id)
     context = {
         "study": study,
         "judgment": found,
@@ -109,7 +107,7 @@ def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpRespon
         "has_table": TableMaking.objects.filter(judgment=found).exists(),
         "asked": named_questions(study).get(found.question),
         "votes": votes_on(study, [found.pair_id], question=found.question).get(found.pair_id, []),
-        "others": found.run.judgments.of_question(found.question)
+        "others": found.run.judgments.for_question(found.question)
         .filter(pair=found.pair_id)
         .exclude(pk=found.pk)
         .order_by("repeat", "negated", "order"),
@@ -120,7 +118,7 @@ def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpRespon
 @study_view(*READERS, methods=POST)
 def mark(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     """Store or remove the user's mark on a rationale."""
-    judgment = get_object_or_404(Judgment.objects.of_every_question(), run__study=study, pk=judgment_id)
+    judgment = get_object_or_404(Judgment.objects.all(), run__study=study, pk=judgment_id)
     form = MarkForm(request.POST, auto_id="mark-%s")
     context = {"study": study, "judgment": judgment}
     is_card = request.htmx  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ FIELDS = (*OWN, *(f"pair__{name}" for name in PAIR_FIELDS))
 
 def free_cells(run: JudgeRun) -> QuerySet[Judgment]:
     """Return the open cells that no worker has claimed."""
-    return run.judgments.of_every_question().filter(status=Judgment.Status.PENDING, worker=None)
+    return run.judgments.filter(status=Judgment.Status.PENDING, worker=None)
 
 
 @transaction.atomic
@@ -38,7 +38,7 @@ def claim(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
         return []
     ids = next_free(run, limit)
     if ids:
-        Judgment.objects.of_every_question().filter(pk__in=ids).update(worker=worker)
+        Judgment.objects.filter(pk__in=ids).update(worker=worker)
     return ids
 
 
@@ -54,7 +54,7 @@ def next_free(run: JudgeRun, limit: int) -> list[int]:
 def load(run: JudgeRun, ids: Sequence[int]) -> list[Cell]:
     """Load cells of a run in the order of these primary keys."""
     questions, order_of = _questions(run), {pk: position for position, pk in enumerate(ids)}
-    rows = list(Judgment.objects.of_every_question().filter(pk__in=ids).order_by().values_list(*FIELDS))
+    rows = list(Judgment.objects.filter(pk__in=ids).order_by().values_list(*FIELDS))
     rows.sort(key=lambda row: order_of[row[0]])
     paid = paid_for(row[0] for row in rows if row[8:11] != (None, None, None))
     tables = tables_shown(run.judge, (row[1] for row in rows))

@@ -137,7 +137,7 @@ def estimate(
         pending=pending,
         way=way,
         shared=shared,
-        spent=usage_of(run.judgments.of_every_question(), judge.endpoint.currency).priced if run else Decimal(0),
+        spent=usage_of(run.judgments.all(), judge.endpoint.currency).priced if run else Decimal(0),
     )
 
 
@@ -190,7 +190,7 @@ def cost_of_kinds(judge: Judge, kinds: Sequence[CallKindEstimate], *, batch: boo
 
 def settled_cells(run: JudgeRun) -> QuerySet[Judgment]:
     """Return a run's cells that will not be asked again; those that ended in an error will, unless it is final."""
-    cells = run.judgments.of_every_question().exclude(status=Judgment.Status.PENDING)
+    cells = run.judgments.exclude(status=Judgment.Status.PENDING)
     return cells.exclude(~Q(cause__in=FINAL_CAUSES), status=Judgment.Status.ERROR)
 
 
@@ -226,11 +226,7 @@ def learn(judge: Judge, endpoint: Endpoint) -> LearnedSizes:
     """Learn sizes from the last answers to judges of this method at this endpoint."""
     same = {"judge__endpoint": endpoint, "judge__table_endpoint": judge.table_endpoint}
     runs = JudgeRun.objects.filter(judge__method=judge.method, **same).order_by("-pk")[:5]
-    recent = (
-        Judgment.objects.of_every_question()
-        .filter(run__in=list(runs), status=Judgment.Status.PARSED)
-        .order_by("-pk")[:LEARN_FROM]
-    )
+    recent = Judgment.objects.filter(run__in=list(runs), status=Judgment.Status.PARSED).order_by("-pk")[:LEARN_FROM]
     rows = list(
         Completion.objects.filter(judgments__in=list(recent.values_list("pk", flat=True)))
         .exclude(LEFT_OUT)

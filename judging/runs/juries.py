@@ -75,5 +75,5 @@ def check_members(study: Study, jury: Judge, questions: Sequence[int]) -> None:
 
 
 def _pairs(study: Study, name: str, question: int) -> set[int]:
-    rows = Judgment.objects.of_question(question).filter(run__study=study, run__judge__name=name)
+    rows = Judgment.objects.for_question(question).filter(run__study=study, run__judge__name=name)
     return set(rows.order_by().values_list("pair_id", flat=True))

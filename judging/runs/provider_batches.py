@@ -75,7 +75,7 @@ class PassSession(RunWorkerSession):
 
     def open_cells(self) -> QuerySet[Judgment]:
         """Return the claimed cells that are open."""
-        return self.run.judgments.of_every_question().filter(status=Judgment.Status.PENDING, worker=self.job.worker)
+        return self.run.judgments.filter(status=Judgment.Status.PENDING, worker=self.job.worker)
 
     def begin_pass(self) -> None:
         """Start with the first cell; those that failed before come last."""

@@ -79,7 +79,7 @@ def queue_retry(*, run: JudgeRun, by: User | None = None) -> Reopened:
 def _check(run: JudgeRun) -> None:
     if run.status in leases.ACTIVE:
         raise RunBusy(f"{run} is {run.get_status_display().lower()}: wait until it has ended")
-    if left := run.judgments.of_every_question().filter(status=PENDING).count():
+    if left := run.judgments.filter(status=PENDING).count():
         raise RunBusy(f"{run} has {left} open presentations: resume it first")
     check_cap(run.max_cost, *run.judge.endpoints)
 
@@ -90,7 +90,7 @@ def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> list[int]:
     Cells of another prompt version are left out, unless they got no answer at all.
     """
     asked = Q(calls=0) | _asked_as_today(run, method, setting_of(run.judge))
-    cells = run.judgments.of_every_question().filter(asked, status=UNPARSED)
+    cells = run.judgments.filter(asked, status=UNPARSED)
     return [case.cell.pk for _, cases in replayed(run, method, cells) for case in cases if _lacks_an_answer(case)]
 
 
@@ -112,5 +112,5 @@ def _lacks_an_answer(case: Case) -> bool:
 def _open(run: JudgeRun, ids: list[int]) -> int:
     """Open unparsed cells; their answers stay linked and counted."""
     values = {"status": PENDING, "failure": "", "judged_at": None}
-    unparsed = run.judgments.of_every_question().filter(status=UNPARSED)
+    unparsed = run.judgments.filter(status=UNPARSED)
     return sum(unparsed.filter(pk__in=part).update(**values) for part in chunked(ids))

@@ -27,7 +27,7 @@ def reparse_run(run: JudgeRun, method: AskingMethod) -> int:
     Their cost and number of calls stay as they are.
     """
     stamp = stamp_of(run, method, setting_of(run.judge))
-    old = run.judgments.of_every_question().exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
+    old = run.judgments.exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
     old = old.exclude(calls=0).exclude(parser_version=method.parser_version)
     count = 0
     for pool, cases in replayed(run, method, old):

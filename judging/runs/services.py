@@ -86,7 +86,7 @@ def start_run(
     run.tables_as = tables_as or run.tables_as
     check_cap(run.max_cost, *run.judge.endpoints)
     add_cells(run)
-    if not run.judgments.of_every_question().exists():
+    if not run.judgments.exists():
         raise BadSettings(f"{batch or study} has no {'such ' if only.key else ''}pairs to judge")
     if not leases.has_live_worker(run):  # otherwise its workers fill the new cells as well
         open_failed(run)
@@ -211,7 +211,7 @@ def open_failed(run: JudgeRun, *, final: bool = False) -> int:
 
     final : also those whose request was rejected for its length, or by a content filter, which are refused
     """
-    cells = run.judgments.of_every_question()
+    cells = run.judgments.all()
     failed = cells.filter(status=Judgment.Status.ERROR)
     failed = failed if final else failed.exclude(cause__in=FINAL_CAUSES)
     opened = {"status": Judgment.Status.PENDING, "failure": "", "cause": NO_ANSWER, "judged_at": None}
@@ -247,7 +247,7 @@ def _pairs_on(study: Study, batch: Batch | None, *, off_hits: bool) -> QuerySet[
 def add_cells(run: JudgeRun, found: QuerySet[Pair] | None = None) -> None:
     """Add a run's missing cells on its pairs, or those `found`: orders × repeats × questions, each twice with the negated one."""
     found = pairs_of(run.study, run.batch, filter_of(run.pair_filter)) if found is None else found
-    pairs = found.exclude(pk__in=run.judgments.of_every_question().order_by().values("pair_id"))
+    pairs = found.exclude(pk__in=run.judgments.order_by().values("pair_id"))
     ids = list(pairs.order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
         found = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")

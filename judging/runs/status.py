@@ -90,7 +90,7 @@ def count_judgments(judgments: QuerySet[Judgment]) -> Counts:
 
 def count_runs(study: Study) -> dict[tuple[int, int], Counts]:
     """Return the counts of every run of a study by primary key and question, in one query."""
-    judgments = Judgment.objects.of_every_question().filter(run__study=study).order_by()
+    judgments = Judgment.objects.filter(run__study=study).order_by()
     rows = judgments.values("run_id", "question").annotate(**COUNTED).values_list("run_id", "question", *COUNTED)
     return {(run, question): _counts(values) for run, question, *values in rows}
 
@@ -108,7 +108,7 @@ def _counts(values: Sequence[int]) -> Counts:
 def counts_of_run(run: JudgeRun) -> dict[int, Counts]:
     """Return the counts of a run by question; a jury's are of its verdicts on pairs."""
     if not run.judge.is_jury:
-        return counts_by_question(run.judgments.of_every_question())
+        return counts_by_question(run.judgments.all())
     return {number: _of_jury(run, number) for number in run.questions}
 
 
@@ -133,7 +133,7 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
     calls_by_kind : answers behind the runs, each counted once, cached ones included
     provenance    : of each run with stored answers, who gave them, and how many prompts were probably cut
     """
-    judgments = Judgment.objects.of_every_question().filter(run__in=runs)
+    judgments = Judgment.objects.filter(run__in=runs)
     by_question = _counts_of_runs(runs)
     counts = together(by_question.values())
     endpoint = runs[0].judge.endpoint
@@ -170,7 +170,7 @@ def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
         groups.setdefault((run.judge.method, currency), []).append(run)
     found = []
     for (method, currency), members in sorted(groups.items()):
-        judgments = Judgment.objects.of_every_question().filter(run__in=members)
+        judgments = Judgment.objects.filter(run__in=members)
         by_question = _counts_of_runs(members)
         counts = together(by_question.values())
         money = tokens_and_money(usage_of(judgments, currency), counts.parsed)
@@ -182,7 +182,7 @@ def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
 def _counts_of_runs(runs: Sequence[JudgeRun]) -> dict[int, Counts]:
     """Return the counts of some runs of one method by question."""
     if not runs[0].judge.is_jury:
-        return counts_by_question(Judgment.objects.of_every_question().filter(run__in=runs))
+        return counts_by_question(Judgment.objects.filter(run__in=runs))
     each = [counts_of_run(run) for run in runs]
     return {number: together(one[number] for one in each if number in one) for number in sorted(set().union(*each))}
 
@@ -228,6 +228,4 @@ def pairs_without_source(run: JudgeRun) -> int:
     """Count the pairs of a run that have no source text, as in some imported ratings."""
     if run.judge.endpoint_id is None:
         return 0  # baselines ask nothing
-    return (
-        run.judgments.of_every_question().filter(pair__matchup__instance__source="").values("pair").distinct().count()
-    )
+    return run.judgments.filter(pair__matchup__instance__source="").values("pair").distinct().count()

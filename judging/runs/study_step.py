@@ -38,10 +38,8 @@ def judges_step(study: Study) -> Step:
 
 def _figures(study: Study, runs: Sequence[tuple[int, str]]) -> str:
     judges = len({judge for judge, _status in runs})
-    cells = (
-        Judgment.objects.of_every_question()
-        .filter(run__study=study)
-        .aggregate(total=Count("pk"), done=Count("pk", filter=~Q(status=Judgment.Status.PENDING)))
+    cells = Judgment.objects.filter(run__study=study).aggregate(
+        total=Count("pk"), done=Count("pk", filter=~Q(status=Judgment.Status.PENDING))
     )
     named = ngettext("%(count)d judge", "%(count)d judges", judges) % {"count": judges}
     return f"{named} · {_('%(done)d of %(total)d presentations') % cells}"

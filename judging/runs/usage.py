@@ -59,7 +59,7 @@ USAGE_SUMS = {
 
 def usage_by_run(study: Study) -> dict[int, RunUsage]:
     """Return the usage of every run of a study by primary key, in one query."""
-    judgments = Judgment.objects.of_every_question().filter(run__study=study).order_by()
+    judgments = Judgment.objects.filter(run__study=study).order_by()
     rows = judgments.values("run_id", "run__judge__endpoint__currency").annotate(**USAGE_SUMS)
     return {
         run: RunUsage(currency or "", *sums)
@@ -88,7 +88,7 @@ def pace_of(run: JudgeRun, *, pending: int, now: datetime) -> RunPace:
     """Measure the pace of a run over the last minute, or since it started if that is less."""
     window = RATE_SECONDS if run.started_at is None else (now - run.started_at).total_seconds()
     seconds = max(1.0, min(float(RATE_SECONDS), window))
-    done = run.judgments.of_every_question().filter(judged_at__gte=now - timedelta(seconds=seconds)).count()
+    done = run.judgments.filter(judged_at__gte=now - timedelta(seconds=seconds)).count()
     if not done:
         return RunPace(None, None)
     return RunPace(done / seconds, pending * seconds / done)
@@ -137,7 +137,7 @@ def failures_by_cause(*runs: JudgeRun) -> list[CauseCount]:
     """Count the presentations of some runs without an answer by cause, most frequent first."""
     labels = dict(Judgment.Cause.choices)
     error, refused = Q(status=Judgment.Status.ERROR), Q(status=Judgment.Status.REFUSED)
-    failed = Judgment.objects.of_every_question().filter(error | refused & ~Q(cause=""), run__in=runs).order_by()
+    failed = Judgment.objects.filter(error | refused & ~Q(cause=""), run__in=runs).order_by()
     rows = failed.values_list("cause").annotate(count=Count("pk"), example=Min("failure")).order_by("-count", "cause")
     return [
         CauseCount(cause, str(labels[cause or NO_ANSWER]), count, example, cause in FINAL_CAUSES)
@@ -172,6 +172,6 @@ def failures_by_kind(run: JudgeRun) -> list[tuple[str, int]]:
     """Count a run's errors by their message up to the first colon, most frequent first."""
     colon = StrIndex("failure", Value(":"))
     kind = Case(When(colon__gt=0, then=Left("failure", F("colon") - 1)), default=Left("failure", LONGEST_KIND))
-    errors = run.judgments.of_every_question().filter(status=Judgment.Status.ERROR).order_by()
+    errors = run.judgments.filter(status=Judgment.Status.ERROR).order_by()
     rows = errors.annotate(colon=colon).annotate(kind=kind).values_list("kind").annotate(found=Count("pk"))
     return [(kind[:LONGEST_KIND], count) for kind, count in rows.order_by("-found", "kind")[:MOST_KINDS]]

@@ -265,7 +265,7 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
             (asked.get(number), one, f"&question={asked[number].key}" if asked else "")
             for number, one in (by_question or {MAIN: counts}).items()
         ],
-        "spent": usage_of(found.judgments.of_every_question(), endpoint.currency if endpoint else ""),
+        "spent": usage_of(found.judgments.all(), endpoint.currency if endpoint else ""),
         "pace": pace_of(found, pending=counts.pending, now=now) if active else None,
         "failures": failures_by_kind(found) if counts.errors else [],
         "causes": failures_by_cause(found) if counts.errors or counts.refused else [],
@@ -282,7 +282,7 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
 def _cells(found: JudgeRun) -> QuerySet[Judgment]:
     related = ("pair__matchup__instance", "pair__matchup__system_a", "pair__matchup__system_b")
     # Source texts are shown on a judgment's own page only.
-    return found.judgments.of_every_question().select_related(*related).defer("pair__matchup__instance__source")
+    return found.judgments.select_related(*related).defer("pair__matchup__instance__source")
 
 
 def _examples(found: JudgeRun) -> list[tuple[str, list[Judgment]]]:

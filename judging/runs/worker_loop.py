@@ -53,11 +53,7 @@ class RunWorkerSession(Session):
     def release_cases(self) -> None:
         """Release the open cells."""
         super().release_cases()
-        given = (
-            Judgment.objects.of_every_question()
-            .filter(worker=self.job.worker, status=Judgment.Status.PENDING)
-            .update(worker=None)
-        )
+        given = Judgment.objects.filter(worker=self.job.worker, status=Judgment.Status.PENDING).update(worker=None)
         if self.job.cells_left is not None:
             self.job.cells_left += given
         self.exhausted = False

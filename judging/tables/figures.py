@@ -35,7 +35,7 @@ class TableFigures:
 
 def table_figures(run: JudgeRun) -> TableFigures:
     """Count the tables that a run has made so far for the main question, for which people are shown them."""
-    cells = run.judgments.of_question(MAIN).order_by()
+    cells = run.judgments.for_question(MAIN).order_by()
     makings = TableMaking.objects.filter(judgment__run=run, judgment__question=MAIN)
     lost, coins = 0, 0
     for record in makings.order_by("pk").values_list("record", flat=True).iterator(chunk_size=CHUNK):

@@ -147,7 +147,7 @@ def _runs(study: Study) -> QuerySet[JudgeRun]:
 
 
 def _judgments(makings: QuerySet[TableMaking]) -> list[Judgment]:
-    related = Prefetch("judgment", Judgment.objects.of_every_question().select_related("run__judge"))
+    related = Prefetch("judgment", Judgment.objects.select_related("run__judge"))
     return [one.judgment for one in makings.only("judgment").prefetch_related(related)[:MOST_OTHERS]]
 
 

@@ -27,7 +27,7 @@ def verdicts_at(run: JudgeRun, pairs: IntArray, threshold: float) -> FloatArray:
 
     pairs : (n,) primary keys, ascending
     """
-    rows = run.judgments.of_question(run.questions[0]).filter(status=Judgment.Status.PARSED)
+    rows = run.judgments.for_question(run.questions[0]).filter(status=Judgment.Status.PARSED)
     stored = {(pair, order): said for pair, order, *said in rows.values_list(*FIELDS)}
     keys = [(pair, order) for pair in pairs.tolist() for order in ("ab", "ba") if (pair, order) in stored]
     said = [stored[key] for key in keys]
@@ -48,7 +48,7 @@ def verdicts_at(run: JudgeRun, pairs: IntArray, threshold: float) -> FloatArray:
 
 def thresholds_of(run: JudgeRun) -> tuple[float, ...]:
     """Return the thresholds to try: none but 0 where verdicts don't tell how clear they are, or averages decide."""
-    parsed = run.judgments.of_question(run.questions[0]).filter(status=Judgment.Status.PARSED)
+    parsed = run.judgments.for_question(run.questions[0]).filter(status=Judgment.Status.PARSED)
     if run.judge.combine == Judge.Combine.PROBABILITY:
         return (0.0,)
     if parsed.exclude(p_b=None).exists():

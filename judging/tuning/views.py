@@ -101,7 +101,7 @@ def _work(study: Study) -> dict[str, Any]:
 
 
 def _row(tuning: JudgeTuning) -> dict[str, Any]:
-    asked = Judgment.objects.of_every_question().filter(run__judge__tuned__candidate_of=tuning.name)
+    asked = Judgment.objects.filter(run__judge__tuned__candidate_of=tuning.name)
     tried = sorted(tuning.found.get("tried", ()), key=lambda one: (-one["instances"], -one["agreement"]))
     endpoint = tuning.judge.endpoint
     return {

@@ -153,7 +153,7 @@ class AssignmentViewSet(AssignmentDecisions, StudyRows):
 class RatingViewSet(StudyRows):
     """People's votes."""
 
-    queryset = Rating.objects.of_every_question().select_related(*OF_DISPLAY, "table", "display__table")
+    queryset = Rating.objects.select_related(*OF_DISPLAY, "table", "display__table")
     serializer_class = serializers.RatingSerializer
     filterset_class = filters.RatingFilter
 
@@ -161,9 +161,7 @@ class RatingViewSet(StudyRows):
 class HistoryViewSet(StudyRows):
     """Every change of a vote, as it came in."""
 
-    queryset = (
-        VoteChange.objects.of_every_question().select_related(*OF_DISPLAY, "display__table").annotate(table_of=TABLE_OF)
-    )
+    queryset = VoteChange.objects.select_related(*OF_DISPLAY, "display__table").annotate(table_of=TABLE_OF)
     serializer_class = serializers.HistorySerializer
     filterset_class = filters.RatingFilter
 
@@ -246,11 +244,7 @@ class JudgeRunViewSet(RunSetup, StudyRows):
 class JudgmentViewSet(JudgmentReview, StudyRows):
     """What judges answered, one row per presentation."""
 
-    queryset = (
-        Judgment.objects.of_every_question()
-        .select_related("run__study", "run__judge", "pair")
-        .prefetch_related("completions")
-    )
+    queryset = Judgment.objects.select_related("run__study", "run__judge", "pair").prefetch_related("completions")
     serializer_class = serializers.JudgmentSerializer
     filterset_class = filters.JudgmentFilter
 

@@ -127,6 +127,6 @@ def _prompts(study: Study) -> Iterator[tuple[str, str]]:
     own = {judge.prompt_file for judge in _judges(study).select_related("prompt_file")} - {None}
     for prompt in sorted(own, key=str):
         yield f"{prompt}.txt", prompt.text
-    asked = Judgment.objects.of_every_question().filter(run__study=study).order_by()
+    asked = Judgment.objects.filter(run__study=study).order_by()
     for path in files_named(asked.values_list("prompt_version", flat=True).distinct()):
         yield f"{path.parent.name}/{path.name}", path.read_text(encoding="utf-8")

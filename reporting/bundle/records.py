@@ -127,9 +127,7 @@ class DatabaseTable:
 
 
 def _of(model: type[Model], path: str, *conditions: Q, **more: Any) -> DatabaseTable:
-    manager: Any = model._default_manager
-    everything = manager.of_every_question if hasattr(manager, "of_every_question") else manager.all
-    return DatabaseTable(model, lambda study: everything().filter(*conditions, **{path: study}), **more)
+    return DatabaseTable(model, lambda study: model._default_manager.filter(*conditions, **{path: study}), **more)
 
 
 def _present(path: str) -> Q:

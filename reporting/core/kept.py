@@ -43,14 +43,14 @@ class Kept(Generic[Made]):
 
 def version_of(study: Study) -> Hashable:
     """Return what changes with a study's votes, verdicts, exclusions and separability."""
-    rows = (Rating.objects.of_every_question(), VoteChange.objects.of_every_question(), Event.objects.all())
+    rows = (Rating.objects.all(), VoteChange.objects.all(), Event.objects.all())
     latest = [found.order_by("-pk").values_list("pk", flat=True).first() for found in rows]
     people = Annotator.objects.filter(study=study).aggregate(
         withdrawn=Count("pk", filter=Q(withdrawn_at__isnull=False)),
         excluded=Count("pk", filter=Q(excluded=True)),
     )
     work = Assignment.objects.filter(annotator__study=study, state=Assignment.State.SUBMITTED).count()
-    judged = Judgment.objects.of_every_question().filter(run__study=study).order_by()
+    judged = Judgment.objects.filter(run__study=study).order_by()
     answers = judged.values_list("run", "status").annotate(n=Count("pk")).order_by("run", "status")
     runs = study.judge_runs.aggregate(Count("pk"), Max("pk"))  # a jury's run has no judgments
     separability = study.separability_runs.aggregate(at=Max("computed_at"))

@@ -55,7 +55,7 @@ def opened(
     keys = [(one.instance_ids[instance], *one.systems, index) for one, instance, index in places]
     wanted = reduce(or_, (_is(*key) for key in keys))
     said = (
-        Judgment.objects.of_question(question)
+        Judgment.objects.for_question(question)
         .filter(run__study=study)
         .exclude(status=Judgment.Status.PENDING)
         .select_related("run__judge")
@@ -106,8 +106,7 @@ def _votes(
     # Start from the few displays, not the many assignments.
     counted = Assignment.objects.counted().filter(displays__pair__in=pairs, hit__batch__in=rating)
     ratings = (
-        Rating.objects.of_every_question()
-        .filter(question__in=[question, MAIN], display__pair__in=pairs)
+        Rating.objects.filter(question__in=[question, MAIN], display__pair__in=pairs)
         .filter(display__assignment__in=list(counted.order_by().values_list("pk", flat=True)))
         .select_related("display__assignment__annotator")
         .order_by("display__assignment__annotator__code", "display__assignment_id", "display_id", "question")

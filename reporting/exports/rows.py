@@ -130,7 +130,7 @@ def rating_rows(study: Study, columns: tuple[str, ...] = ()) -> Iterator[Row]:
 
     columns : of `rating_columns` and `RATING_IDS`; the former when left out
     """
-    ratings = _of_study(Rating.objects.of_every_question(), study)
+    ratings = _of_study(Rating.objects.all(), study)
     ordered = ratings.order_by("display__assignment_id", "display__position", "stage", "question")
     columns, keys = columns or rating_columns(study), _keys(study)
     for found in read_rows(ordered, {**RATING_FIELDS, **RATING_IDS}):
@@ -142,7 +142,7 @@ def rating_rows(study: Study, columns: tuple[str, ...] = ()) -> Iterator[Row]:
 def history_rows(study: Study) -> Iterator[Row]:
     """Yield every vote change in the order received; the last of a pair, stage and question is the rating."""
     columns, keys = history_columns(study), _keys(study)
-    changes = _of_study(VoteChange.objects.of_every_question().annotate(table_of=TABLE_OF), study)
+    changes = _of_study(VoteChange.objects.annotate(table_of=TABLE_OF), study)
     for found in read_rows(changes.order_by("display__assignment_id", "pk"), HISTORY_FIELDS):
         second = found["stage"] == Rating.Stage.REVISED
         shown = {

@@ -43,7 +43,7 @@ def body(study: Study, filters: Filters, snapshot: Snapshot, query: QueryDict, *
 
     query : which page of configurations, and by what people are sorted; stages : whether people rate in two stages
     """
-    rated = Rating.objects.of_every_question().filter(display__assignment__hit__batch=OuterRef("pk"))
+    rated = Rating.objects.filter(display__assignment__hit__batch=OuterRef("pk"))
     batches = dict(study.batches.for_rating().values_list("name", Exists(rated)))
     shown = {name: query.get(name, "") for name in ("page", "raters_by")}
     key = (study.pk, query_of(filters), *shown.values(), get_language())

@@ -105,8 +105,8 @@ def snapshot_of(study: Study, filters: Filters) -> Snapshot:
 
 def is_small(study: Study) -> bool:
     """Tell whether a request may compute a study's findings."""
-    rated = Rating.objects.of_every_question().filter(display__assignment__hit__batch__study=study)
-    judged = Judgment.objects.of_every_question().filter(run__study=study)
+    rated = Rating.objects.filter(display__assignment__hit__batch__study=study)
+    judged = Judgment.objects.filter(run__study=study)
     counts = (rows.order_by()[: SMALL + 1].count() for rows in (rated, judged))
     return sum(counts) <= SMALL
 

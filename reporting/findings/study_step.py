@@ -11,8 +11,8 @@ from judging.models import Judgment
 
 def findings_step(study: Study) -> Step:
     """Return the step: whether there is anything to find, and when findings were read last."""
-    rated = Rating.objects.of_every_question().filter(display__assignment__annotator__study=study).exists()
-    judged = Judgment.objects.of_every_question().filter(run__study=study, status=Judgment.Status.PARSED).exists()
+    rated = Rating.objects.filter(display__assignment__annotator__study=study).exists()
+    judged = Judgment.objects.filter(run__study=study, status=Judgment.Status.PARSED).exists()
     if not rated and not judged:
         return Step("findings", _("Findings"), StepState.WAITING, _("Need ratings or judgments"))
     last = study.findings_snapshots.order_by("-read_at").values_list("read_at", flat=True).first()

@@ -44,15 +44,15 @@ def _count() -> Numbers:
     now = timezone.now()
     due = Q(status=TaskResultStatus.READY, run_after__lte=now)
     oldest = DBTaskResult.objects.filter(due).aggregate(at=Min("enqueued_at"))["at"]
-    sums = Judgment.objects.of_every_question().aggregate(calls=Sum(F("calls") - F("cached")), cost=Sum("cost"))
+    sums = Judgment.objects.aggregate(calls=Sum(F("calls") - F("cached")), cost=Sum("cost"))
     return Numbers(
         at=now,
-        votes=Rating.objects.of_every_question().count(),
+        votes=Rating.objects.count(),
         claims=_by(Assignment.objects.all(), "state"),
         tasks={state.value.lower(): 0 for state in TaskResultStatus} | _by(DBTaskResult.objects.all(), "status"),
         oldest_waiting=(now - oldest).total_seconds() if oldest else 0.0,
         runs=_by(JudgeRun.objects.all(), "status"),
-        judgments=_by(Judgment.objects.of_every_question(), "status"),
+        judgments=_by(Judgment.objects.all(), "status"),
         calls=sums["calls"] or 0,
         cost=float(sums["cost"] or 0),
     )

@@ -56,7 +56,7 @@ def read_judge(pairs: TextPairs, study: Study, judge: Judge, target: Target, *, 
 def _answers(study: Study, judge: Judge, question: int) -> FloatArray:
     """Read a judge's answers, as `judge_presentations` takes them; of several runs the latest to the same presentation."""
     stored = (
-        Judgment.objects.of_question(question)
+        Judgment.objects.for_question(question)
         .filter(run__judge=judge, run__study=study)
         .exclude(status=PENDING)
         .order_by("run__created_at", "run_id", "pk")

@@ -69,7 +69,7 @@ def _answers(
         return {}
     items = {int(asked.generation[item]): item for step in steps for item in step}
     stored = (
-        Judgment.objects.of_question(question)
+        Judgment.objects.for_question(question)
         .filter(Q(pair__generation_a__in=items) & Q(pair__generation_b__in=items))
         .filter(run__judge=judge, run__study=study, repeat=0, negated=False)
         .exclude(status=PENDING)

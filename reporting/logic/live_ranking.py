@@ -155,7 +155,7 @@ def _probability(one: Judgment) -> float:
 def _asked(run: JudgeRun, asking: RankingProgress) -> dict[str, Any]:
     """Return what was asked, and how it ended."""
     endpoint = run.judge.endpoint
-    spent = usage_of(run.judgments.of_every_question(), endpoint.currency if endpoint else "")
+    spent = usage_of(run.judgments.all(), endpoint.currency if endpoint else "")
     return {
         "judge": run.judge.name,
         "rankings": asking.sorts,

@@ -168,7 +168,7 @@ def _people(study: Study) -> Iterator[str]:
 def _judges(study: Study) -> Iterator[str]:
     for run in judges_of(study):
         judge = run.judge
-        versions = Judgment.objects.of_every_question().filter(run=run).exclude(prompt_version="").order_by()
+        versions = Judgment.objects.filter(run=run).exclude(prompt_version="").order_by()
         prompts = sorted(versions.values_list("prompt_version", flat=True).distinct())
         if judge.endpoint is None:
             asks_none = _("Judge %(judge)s: method %(method)s, which asks no model here; software version %(version)s.")

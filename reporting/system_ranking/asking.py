@@ -46,7 +46,7 @@ def ask_for(
     field = wanted.field
     ranked, spent = ask_systems(wanted, field, run, stop=stop, limit=limit, on_step=on_step)
     endpoint = run.judge.endpoint
-    cost = usage_of(run.judgments.of_every_question(), endpoint.currency if endpoint else "").cost
+    cost = usage_of(run.judgments.all(), endpoint.currency if endpoint else "").cost
     found = {
         "study": wanted.study.slug,
         "judge": run.judge.name,

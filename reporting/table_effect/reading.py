@@ -139,13 +139,13 @@ def _read(batches: list[Batch], pairs: Collection[int]) -> Collected:
 
 def _votes(batches: list[Batch], stage: str) -> dict[int, Vote]:
     """Return the votes of a stage by their display."""
-    rows = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__batch__in=batches).order_by()
+    rows = Rating.objects.for_question(MAIN).filter(stage=stage, display__assignment__hit__batch__in=batches).order_by()
     found = rows.values_list("display_id", "pk", "verdict", "active_seconds", "arm", "table__pk")
     return {display: Vote(pk, verdict, seconds, arm, table) for display, pk, verdict, seconds, arm, table in found}
 
 
 def _second(study: Study) -> QuerySet[Rating]:
     """Return all second votes of a study."""
-    return Rating.objects.of_question(MAIN).filter(
+    return Rating.objects.for_question(MAIN).filter(
         stage=Rating.Stage.REVISED, display__assignment__hit__batch__study=study
     )

@@ -53,7 +53,7 @@ def reasons_at(votes: SecondVotes, places: Sequence[int]) -> list[Reason]:
     """Read the reasons of some decisions, in the given order."""
     rows = np.asarray(places, dtype=np.int64)
     related = ("display__assignment__annotator", "display__pair__matchup__instance", "table")
-    ratings = Rating.objects.of_every_question().select_related(*related).in_bulk(votes.rating[rows].tolist())
+    ratings = Rating.objects.select_related(*related).in_bulk(votes.rating[rows].tolist())
     decided = votes.votes.of(rows)
     changes = {kind: sums(decided)[:, 0] for kind, sums in BY_CHANGE.items()}
     found = []

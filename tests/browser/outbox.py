@@ -30,7 +30,7 @@ def expect_saved(page: Page, *places: int) -> None:
 def changes() -> QuerySet[VoteChange]:
     """Return the history of the latest HIT, the oldest first."""
     hit = Assignment.objects.latest("pk")
-    return VoteChange.objects.of_every_question().filter(display__assignment=hit).order_by("pk")
+    return VoteChange.objects.filter(display__assignment=hit).order_by("pk")
 
 
 def leave_behind(page: Page) -> Assignment:

@@ -97,7 +97,7 @@ def vote(page: Page, place: int, choice: str = "left") -> None:
 
 def stored(hit: Assignment, stage: str = "first") -> list[Rating]:
     """Return the ratings of a HIT in the order of the page."""
-    ratings = Rating.objects.of_every_question().filter(stage=stage, display__assignment=hit)
+    ratings = Rating.objects.filter(stage=stage, display__assignment=hit)
     return list(ratings.order_by("display__position"))
 
 

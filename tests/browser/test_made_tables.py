@@ -61,5 +61,5 @@ def test_rater_sees_a_made_table_on_the_sides_of_its_texts(
         assert "sc2" not in page.content()
         walk.decide(page, "right")
     walk.submit(page)
-    revised = Rating.objects.of_question(0).filter(stage="revised", table__variant="c4")
+    revised = Rating.objects.for_question(0).filter(stage="revised", table__variant="c4")
     assert revised.count() == 2

@@ -67,7 +67,7 @@ def test_the_next_hit_takes_the_place_of_the_last(open_as: OpenAs, transactional
         page.keyboard.press("Enter")
         expect(heading).to_have_text("HIT 4")
         assert asked == ["vote/", "submit/"]
-        assert Rating.objects.of_every_question().filter(wall_seconds__gt=0).count() == 3
+        assert Rating.objects.filter(wall_seconds__gt=0).count() == 3
     with step("after the last one the answer says that there is none"):
         walk.rate(page, ["none"])
         page.locator("[data-action=submit]").click()

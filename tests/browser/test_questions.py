@@ -73,13 +73,13 @@ def save_elsewhere(choice: str, **more: Any) -> None:
 
 def answers() -> dict[tuple[int, int], str]:
     """Return (place, question) → choice of the latest HIT, on the server."""
-    found = Rating.objects.of_every_question().filter(display__assignment=Assignment.objects.latest("pk"))
+    found = Rating.objects.filter(display__assignment=Assignment.objects.latest("pk"))
     return {(one.display.position, one.question): rated_choice(one) for one in found.select_related("display")}
 
 
 def reasons(hit: Assignment | None = None) -> list[str]:
     """Return the reasons of a HIT, or of the latest one, on the server, in the order of the page."""
-    found = Rating.objects.of_question(0).filter(display__assignment=hit or Assignment.objects.latest("pk"))
+    found = Rating.objects.for_question(0).filter(display__assignment=hit or Assignment.objects.latest("pk"))
     return list(found.order_by("display__position").values_list("reason", flat=True))
 
 
@@ -294,7 +294,7 @@ def test_a_strength_is_kept_or_changed_in_the_second_stage(open_as: OpenAs, tran
     expect(second.get_by_label("Change to: Left, much")).to_be_checked()
     page.keyboard.press("Enter")
     expect(second.get_by_label("Reason")).to_have_js_property("validity.valueMissing", True)
-    assert not Rating.objects.of_question(0).filter(stage="revised").exists()
+    assert not Rating.objects.for_question(0).filter(stage="revised").exists()
     second.get_by_label("Reason").fill(REASON)
     second.locator("[data-save]").click()
     expect(page.locator(".card.decided")).to_contain_text("from Left, slightly to Left, much.", use_inner_text=True)
@@ -303,7 +303,7 @@ def test_a_strength_is_kept_or_changed_in_the_second_stage(open_as: OpenAs, tran
     page.keyboard.press("Enter")
     expect(page.locator(".card.decided")).to_have_count(2)
     walk.submit(page)
-    revised = Rating.objects.of_question(0).filter(stage="revised").order_by("display__position")
+    revised = Rating.objects.for_question(0).filter(stage="revised").order_by("display__position")
     assert [rated_choice(one) for one in revised] == ["left-much", "right-much"]
 
 

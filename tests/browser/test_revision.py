@@ -49,7 +49,7 @@ def test_the_last_hit_is_changed_by_mouse_and_keys(open_as: OpenAs, transactiona
         page.locator("[data-action=submit]").click()
         expect(page.locator("#hit")).to_have_attribute("data-assignment", following.key)
         assert Assignment.objects.filter(state="submitted").count() == 1
-        changes = VoteChange.objects.of_question(0).filter(display__assignment=first)
+        changes = VoteChange.objects.for_question(0).filter(display__assignment=first)
         assert changes.count() == 5
     with step("a change that comes too late is refused, and said to be"):
         reopen(page)

@@ -52,7 +52,7 @@ def stored() -> dict[int, int]:
     """Return the votes on the server by place, turned to the sides of the screen."""
     return {
         rating.display.position: rating.verdict if rating.display.a_is_left else -rating.verdict
-        for rating in Rating.objects.of_every_question().select_related("display")
+        for rating in Rating.objects.select_related("display")
     }
 
 

@@ -43,7 +43,7 @@ def test_a_translator_leaves_the_texts_alone_and_is_noted(open_as: OpenAs, trans
         assert judged() == before
         walk.choose(page, 1, "right")
         page.wait_for_function("() => !Object.keys(localStorage).some(name => name.startsWith('tandem:'))")
-        ratings = Rating.objects.of_every_question().order_by("display__position")
+        ratings = Rating.objects.order_by("display__position")
         assert list(ratings.values_list("translated", flat=True)) == [False, True]
     with step("the second stage, by another browser, which names the language alone"):
         page.reload()
@@ -59,4 +59,4 @@ def test_a_translator_leaves_the_texts_alone_and_is_noted(open_as: OpenAs, trans
         form.locator("textarea[name=reason]").fill(walk.REASON)
         form.locator("button[data-save]").click()
         page.locator(".card.decided").wait_for()
-        assert Rating.objects.of_question(0).get(stage="revised").translated is True
+        assert Rating.objects.for_question(0).get(stage="revised").translated is True

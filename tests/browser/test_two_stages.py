@@ -43,9 +43,7 @@ def two_stage_study(arm: str, *, raters: int = 1, **settings: Any) -> Study:
 
 def stored(stage: str) -> list[str]:
     """Return the choices of one stage on the server, in the order of the page."""
-    ratings = (
-        Rating.objects.of_every_question().filter(stage=stage).select_related("display").order_by("display__position")
-    )
+    ratings = Rating.objects.filter(stage=stage).select_related("display").order_by("display__position")
     return [rated_choice(rating) for rating in ratings]
 
 
@@ -131,7 +129,7 @@ def test_tables_are_shown_after_the_first_votes(open_as: OpenAs, transactional_d
         expect(submit).to_be_focused()
         assert walk.on_server(page, "revised") == {0: "left", 1: "none"}
         walk.submit_to(page, 2)
-        revised = Rating.objects.of_every_question().filter(stage="revised").order_by("display__position")
+        revised = Rating.objects.filter(stage="revised").order_by("display__position")
         assert [(one.reason, one.table_id is None) for one in revised] == [(walk.REASON, False)] * 2
         assert all(one.wall_seconds is not None and one.active_seconds is not None for one in revised)
 
@@ -199,9 +197,7 @@ def test_reasons_are_kept_and_keys_lead_on(open_as: OpenAs, live_server: Any, tr
             second(page).get_by_label("Keep: Left").check()
             save.click()
             expect(page.locator(".card.decided")).to_have_count(decided)
-        of_ben = Rating.objects.of_every_question().filter(
-            stage="revised", display__assignment__annotator__user__username="ben"
-        )
+        of_ben = Rating.objects.filter(stage="revised", display__assignment__annotator__user__username="ben")
         assert {one.reason for one in of_ben} == {""}
         sign_in(page, live_server.url, "ann")
         page.goto(hit)

@@ -109,9 +109,7 @@ def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server
         annotator = open_as(name, "annotator", by_link=True)
         assert rate_everything(annotator) == 2
         expect(annotator.locator("main")).to_contain_text(re.compile("rated", re.IGNORECASE))
-    assert set(Rating.objects.of_every_question().values_list("verdict", flat=True)) == {
-        -1
-    }  # always `verbose`, on whichever side
+    assert set(Rating.objects.values_list("verdict", flat=True)) == {-1}  # always `verbose`, on whichever side
     assert set(Display.objects.values_list("a_is_left", flat=True)) == {True, False}
     assert not Slot.objects.free().exists()
 
@@ -153,4 +151,4 @@ def test_a_judge_is_run_from_its_page(open_as: OpenAs, tmp_path: Path) -> None:
     expect(researcher).to_have_url(re.compile(rf"/judges/runs/{run.pk}/$"))
     expect(researcher.locator("main")).to_contain_text("Done")
     run.refresh_from_db()
-    assert set(run.judgments.of_every_question().values_list("status", "verdict")) == {("parsed", -1)}
+    assert set(run.judgments.values_list("status", "verdict")) == {("parsed", -1)}

@@ -79,7 +79,7 @@ def test_hits_of_one_stage(open_as: OpenAs, transactional_db: None) -> None:
         Display.objects.filter(assignment=hit).update(shown_at=timezone.now() - timedelta(seconds=90))
         choose(page, *ALL.values())
         walk.submit(page)
-        ratings = Rating.objects.of_question(0).filter(display__assignment=hit)
+        ratings = Rating.objects.for_question(0).filter(display__assignment=hit)
         seconds = [rating.wall_seconds or 0.0 for rating in ratings]
         assert max(seconds) == pytest.approx(min(seconds))
         assert 90 <= sum(seconds) < 150
@@ -97,7 +97,7 @@ def test_hits_of_one_stage(open_as: OpenAs, transactional_db: None) -> None:
         choose(late, *ALL.values())
         walk.submit(late)
         assert Assignment.objects.filter(state="submitted").count() == 4
-        assert Rating.objects.of_question(0).count() == 12
+        assert Rating.objects.for_question(0).count() == 12
 
 
 @pytest.mark.weekly
@@ -130,7 +130,7 @@ def test_hits_of_two_stages(open_as: OpenAs, transactional_db: None) -> None:
         page.get_by_role("link", name="Look again").first.click()
         second(page).get_by_label("Keep: Left").check()
         walk.submit(page)
-        revised = Rating.objects.of_question(0).filter(stage="revised").select_related("display")
+        revised = Rating.objects.for_question(0).filter(stage="revised").select_related("display")
         assert [rated_choice(one) for one in revised.order_by("display__position")] == ["left", "left"]
         assert Assignment.objects.filter(state="submitted").count() == 1
 

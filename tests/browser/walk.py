@@ -118,7 +118,7 @@ def submit_to(page: Page, number: int) -> None:
 def on_server(hit: Page | Assignment, stage: str = "first") -> dict[int, str]:
     """Return the choices of a HIT, or of the one that a page shows, that are on the server, by place from 0."""
     key = hit.key if isinstance(hit, Assignment) else hit.url.split("/rate/hit/")[1].split("/")[0]
-    ratings = Rating.objects.of_question(0).filter(stage=stage, display__assignment__key=key)
+    ratings = Rating.objects.for_question(0).filter(stage=stage, display__assignment__key=key)
     return {one.display.position: rated_choice(one) for one in ratings.select_related("display")}
 
 

@@ -129,11 +129,11 @@ def examine(*, uploads: dict[str, bool | None], instances: int) -> dict[str, Any
         found += [f"{upload.study}: the upload is {upload.status}"] * (upload.status in ("queued", "running"))
         found += [f"{upload.study}: the sent file is left"] * folder_of(upload).exists()
     run = JudgeRun.objects.get()
-    cells = Counter(run.judgments.of_every_question().values_list("status", flat=True))
+    cells = Counter(run.judgments.values_list("status", flat=True))
     cells_wanted = 2 * run.study.instances.values("matchups__pairs").count()
     if (run.status, dict(cells)) != ("done", {"parsed": cells_wanted}):
         found.append(f"the judge's run is {run.status} ({run.message}) with {dict(cells)}, not {cells_wanted} parsed")
-    asked = Judgment.objects.of_every_question().filter(calls=0).count()
+    asked = Judgment.objects.filter(calls=0).count()
     found += [f"{asked} judgments have no completion"] * bool(asked)
     files = list(MadeFile.objects.all())
     for made in files:

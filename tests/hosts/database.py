@@ -17,7 +17,7 @@ def at_work() -> dict[str, int]:
 
     run = JudgeRun.objects.get()
     machines = {worker.executor.partition(":")[0] for worker in run.workers.all() if is_alive(worker)}
-    return {"parsed": run.judgments.of_every_question().filter(status="parsed").count(), "hosts": len(machines)}
+    return {"parsed": run.judgments.filter(status="parsed").count(), "hosts": len(machines)}
 
 
 def totals() -> dict[str, int | str]:
@@ -29,11 +29,11 @@ def totals() -> dict[str, int | str]:
     run = JudgeRun.objects.get()
     return {
         "status": f"{run.status} {run.message}".strip(),
-        "cells": run.judgments.of_every_question().count(),
-        "parsed": run.judgments.of_every_question().filter(status="parsed").count(),
+        "cells": run.judgments.count(),
+        "parsed": run.judgments.filter(status="parsed").count(),
         "completions": Completion.objects.count(),
-        "calls": run.judgments.of_every_question().aggregate(calls=Sum("calls"))["calls"] or 0,
-        "repeated": run.judgments.of_every_question().filter(calls__gt=1).count(),
+        "calls": run.judgments.aggregate(calls=Sum("calls"))["calls"] or 0,
+        "repeated": run.judgments.filter(calls__gt=1).count(),
     }
 
 

@@ -73,7 +73,7 @@ def test_tuning_on_a_small_model_ends_within_its_budget_and_asks_nothing_twice(
     told = said(capsys, "tune_judge", **asked, in_flight=2)
 
     assert (told["status"], told["tuned"], len(told["found"]["tried"])) == ("done", "first-tuned", 2)
-    cells = Judgment.objects.of_every_question()
+    cells = Judgment.objects.all()
     assert 0 < cells.count() <= BUDGET
     assert not cells.filter(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR]).exists()
     assert cells.filter(status=Judgment.Status.PARSED).count() == cells.count()

@@ -174,7 +174,7 @@ def test_a_further_criterion_changes_nothing_about_the_main_question(built: Buil
     add_criterion(built)
 
     after = everything(built, client)
-    assert Rating.objects.of_question(1).count() == 26
+    assert Rating.objects.for_question(1).count() == 26
     for name, shown in before.items():
         assert after[name] == shown, name
 

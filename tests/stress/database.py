@@ -80,7 +80,7 @@ def count() -> dict[str, Any]:
 
     batch = Batch.objects.get()
     counted = Assignment.objects.counted()
-    ratings = Rating.objects.of_every_question().filter(stage="first", display__assignment__in=counted)
+    ratings = Rating.objects.filter(stage="first", display__assignment__in=counted)
     per_pair = Counter(ratings.values_list("display__pair_id", flat=True))
     by_whom = Counter(ratings.values_list("display__pair_id", "display__assignment__annotator_id"))
     numbers: dict[int, list[int]] = {}
@@ -98,7 +98,7 @@ def count() -> dict[str, Any]:
         "incomplete": sum(one.displays.exclude(pk__in=ratings.values("display")).exists() for one in counted),
         "votes": {
             f"{assignment} {pair}": [verdict, a_is_left]
-            for assignment, pair, verdict, a_is_left in Rating.objects.of_every_question().values_list(
+            for assignment, pair, verdict, a_is_left in Rating.objects.values_list(
                 "display__assignment__key", "display__pair__key", "verdict", "display__a_is_left"
             )
         },

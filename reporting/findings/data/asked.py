@@ -138,9 +138,7 @@ def arms_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
 def arm_names(study: Study) -> list[str]:
     """List the arms in which people rated."""
     work = Assignment.objects.filter(hit__batch__study=study)
-    second = Rating.objects.of_every_question().filter(
-        display__assignment__hit__batch__study=study, stage=Rating.Stage.REVISED
-    )
+    second = Rating.objects.filter(display__assignment__hit__batch__study=study, stage=Rating.Stage.REVISED)
     found = [rows.order_by().values_list("arm", flat=True).distinct() for rows in (work, second)]
     return sorted({arm for arms in found[: 1 + study.is_two_stage] for arm in arms} - {""})
 

@@ -128,7 +128,7 @@ def _flag(**condition: Any) -> Case:
 
 def _ratings(study: Study) -> object:
     """Sum over the study's ratings: where other studies have few, over all but theirs, which need no joins to be found."""
-    given, of_study = Rating.objects.of_every_question(), Q(display__assignment__hit__batch__study=study)
+    given, of_study = Rating.objects.all(), Q(display__assignment__hit__batch__study=study)
     work = Assignment.objects.order_by()
     if FEW_OF_OTHERS * work.exclude(hit__batch__study=study).count() > work.count():
         return _rating_sums(given.filter(of_study))
@@ -172,7 +172,7 @@ def _judgments(study: Study) -> object:
     return [
         _rows(JudgeRun.objects.filter(study=study), "judge", *columns),
         _sums(
-            Judgment.objects.of_every_question().filter(run__study=study),
+            Judgment.objects.filter(run__study=study),
             status=_code(status=" ".join(Judgment.Status.values)),
             verdict=F("verdict"),
             p_b=_whole("p_b", MILLION),

@@ -119,7 +119,7 @@ class Command(TandemCommand):
 
     def finish(self, run: JudgeRun, ended: ExecutionResult) -> None:
         """Print how a run ended; stop the command where the next run would fail too."""
-        counts = count_judgments(run.judgments.of_every_question())
+        counts = count_judgments(run.judgments.all())
         self.stderr.write(summary(counts, ended.progress))
         if ended.signal:
             self.stderr.write("stopped; the same command resumes without repeating a call")
@@ -129,7 +129,7 @@ class Command(TandemCommand):
         if ended.status != JudgeRun.Status.DONE:
             raise CommandError(f"{ended.message}\n{RESUMES}")
         if counts.errors:
-            reasons = run.judgments.of_every_question().filter(status="error").values_list("failure", flat=True)
+            reasons = run.judgments.filter(status="error").values_list("failure", flat=True)
             self.stderr.write(f"{counts.errors} without an answer, for example: {reasons.first()}; {RESUMES.lower()}")
 
     def show(self, study: Study, options: dict[str, Any]) -> None:

@@ -212,7 +212,7 @@ def test_a_lease_that_ran_out_frees_the_slot_and_keeps_the_votes() -> None:
     assert gone.state == "expired"
     assert taken.hit_id == gone.hit_id
     assert Slot.objects.get().assignment == taken
-    assert Rating.objects.of_every_question().filter(display__assignment=gone).count() == 1
+    assert Rating.objects.filter(display__assignment=gone).count() == 1
 
 
 def test_a_lease_holds_until_its_last_moment() -> None:
@@ -270,7 +270,7 @@ def test_a_hit_that_was_begun_is_taken_up_again_before_any_other() -> None:
     assert again.pk == begun.pk
     assert again.state == "claimed"
     assert list(again.displays.values_list("pk", "a_is_left")) == shown
-    assert Rating.objects.of_every_question().filter(display__assignment=again).count() == 1
+    assert Rating.objects.filter(display__assignment=again).count() == 1
 
 
 # Sides

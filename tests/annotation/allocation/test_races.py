@@ -85,7 +85,7 @@ def test_no_slot_is_held_twice_and_no_rater_gets_a_hit_twice() -> None:
     assert set(Counter(Assignment.objects.values_list("hit", "annotator")).values()) == {1}
     assert set(Counter(Assignment.objects.values_list("hit", flat=True)).values()) == {4}
     assert set(Assignment.objects.values_list("state", flat=True)) == {"submitted"}
-    assert Rating.objects.of_every_question().count() == Display.objects.count() == 48
+    assert Rating.objects.count() == Display.objects.count() == 48
 
 
 @pytest.mark.slow
@@ -201,7 +201,7 @@ def test_votes_on_one_pair_at_once_leave_one_rating() -> None:
     )
 
     assert all(isinstance(result, Rating) for result in results)
-    assert Rating.objects.of_every_question().count() == 1
+    assert Rating.objects.count() == 1
 
 
 def test_a_study_is_found_while_others_look_for_it() -> None:
@@ -231,8 +231,8 @@ def test_first_votes_that_are_closed_stay_as_they_were_closed() -> None:
 
     assert isinstance(closed, Assignment)
     assert all(isinstance(vote, Rating | FirstVotesLocked) for vote in votes)
-    last = VoteChange.objects.of_every_question().filter(display__pair__key=key).order_by("pk").last()
-    assert last.verdict == Rating.objects.of_every_question().get(display__pair__key=key).verdict
+    last = VoteChange.objects.filter(display__pair__key=key).order_by("pk").last()
+    assert last.verdict == Rating.objects.get(display__pair__key=key).verdict
     with pytest.raises(FirstVotesLocked):
         save_vote(assignment=assignment, pair_key=key, choice="none", at=NOON)
 
@@ -306,7 +306,7 @@ def test_the_last_hit_is_changed_before_the_next_is_submitted_or_not_at_all(roun
 
     assert isinstance(submitted, Assignment)
     assert isinstance(changed, Rating | AssignmentClosed)
-    changes = VoteChange.objects.of_question(0).filter(display__assignment=first).count()
+    changes = VoteChange.objects.for_question(0).filter(display__assignment=first).count()
     assert changes == (3 if isinstance(changed, Rating) else 2)
     assert set(Slot.objects.values_list("assignment", flat=True)) == {first.pk, second.pk}
     with pytest.raises(AssignmentClosed):

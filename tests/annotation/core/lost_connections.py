@@ -118,9 +118,9 @@ def main() -> None:
         told["ended"] = end_connections()
         told["after"] = together(threads, page, cookie)
     told["within"] = vote_while_connections_end(assignment, cookie)
-    told["stored_within"] = Rating.objects.of_every_question().count() + VoteChange.objects.of_every_question().count()
+    told["stored_within"] = Rating.objects.count() + VoteChange.objects.count()
     told["again"] = vote(assignment, cookie)
-    told["stored_again"] = Rating.objects.of_every_question().count()
+    told["stored_again"] = Rating.objects.count()
     connection.close()
     sys.stdout.write(f"{json.dumps(told)}\n")
 

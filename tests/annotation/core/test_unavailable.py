@@ -71,9 +71,9 @@ def test_a_vote_that_meets_a_long_write_says_that_it_is_not_saved_yet(client: Cl
     assert "Not saved yet" in page
     assert "reload this page" in page
     assert "locked" not in page  # the database's own words are for the log
-    assert (Rating.objects.of_every_question().count(), VoteChange.objects.of_every_question().count()) == (0, 0)
+    assert (Rating.objects.count(), VoteChange.objects.count()) == (0, 0)
     assert vote(client, assignment).status_code == 302
-    assert Rating.objects.of_every_question().count() == 1
+    assert Rating.objects.count() == 1
 
 
 def test_a_script_gets_the_message_alone(client: Client, assignment: Assignment) -> None:

@@ -64,9 +64,7 @@ def test_votes_texts_and_sides_are_stored_in_study_order() -> None:
     study, _, _ = load(mturk_row(order=[1, 2, 2], answers=[-1, -1, 1]))
 
     assert list(
-        Rating.objects.of_every_question()
-        .order_by("display__pair__index")
-        .values_list(
+        Rating.objects.order_by("display__pair__index").values_list(
             "verdict", "display__a_is_left", "display__pair__generation_a__text", "display__pair__generation_b__text"
         )
     ) == [
@@ -238,7 +236,7 @@ def test_a_missing_answer_is_shown_but_stores_no_rating() -> None:
 
     assert ratings.added == 2
     assert Display.objects.count() == 3
-    assert sorted(Rating.objects.of_every_question().values_list("verdict", flat=True)) == [0, 1]
+    assert sorted(Rating.objects.values_list("verdict", flat=True)) == [0, 1]
 
 
 @pytest.mark.django_db
@@ -247,7 +245,7 @@ def test_the_same_file_again_changes_nothing(extra: dict[str, str]) -> None:
     rows = [mturk_row("W1", answers=["", 1], **extra), mturk_row("W2", **extra)]
     load(*rows)
     before = (
-        Rating.objects.of_every_question().count(),
+        Rating.objects.count(),
         Display.objects.count(),
         Assignment.objects.count(),
         Instance.objects.count(),
@@ -257,7 +255,7 @@ def test_the_same_file_again_changes_nothing(extra: dict[str, str]) -> None:
 
     assert (stored.added, ratings.added, ratings.unchanged) == (0, 0, 3)
     assert before == (
-        Rating.objects.of_every_question().count(),
+        Rating.objects.count(),
         Display.objects.count(),
         Assignment.objects.count(),
         Instance.objects.count(),
@@ -298,7 +296,7 @@ def test_an_answer_that_differs_from_the_stored_one_is_refused() -> None:
     with pytest.raises(BadFile, match="line 2: rater W1@news: one / two has another rating of this pair"):
         load(mturk_row("W1", answers=[-1, -1]))
 
-    assert sorted(Rating.objects.of_every_question().values_list("verdict", flat=True)) == [-1, 1]
+    assert sorted(Rating.objects.values_list("verdict", flat=True)) == [-1, 1]
 
 
 @pytest.mark.django_db
@@ -352,7 +350,7 @@ def test_a_batch_that_collects_ratings_here_takes_no_imported_ones() -> None:
     with pytest.raises(BadFile, match="batch 'live' collects ratings here"):
         load(mturk_row("W1"), batch="live")
 
-    assert Rating.objects.of_every_question().count() == 0
+    assert Rating.objects.count() == 0
 
 
 # The published numbers, through the whole path
@@ -421,7 +419,7 @@ def test_answers_to_further_questions_stand_in_columns_with_their_keys() -> None
 
     assert load(row)[2].added == 5
 
-    found = Rating.objects.of_every_question().order_by("display__pair__index", "question")
+    found = Rating.objects.order_by("display__pair__index", "question")
     assert [(one.question, one.answer, one.reason) for one in found] == [
         (0, Answer(-1, 2), "So."),
         (1, Answer(0, tie_kind="good"), ""),

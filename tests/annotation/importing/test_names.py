@@ -63,7 +63,7 @@ def test_a_rater_with_blanks_around_the_code_is_the_same_person(blank: str) -> N
     load(row(), row(pair_index=1, rater=f"{blank}bob{blank}", instance_id=f"news-1{blank}", system_a=f"alpha{blank}"))
 
     assert [*Annotator.objects.values_list("code", flat=True)] == ["bob"]
-    assert Rating.objects.of_every_question().count() == 2
+    assert Rating.objects.count() == 2
 
 
 @pytest.mark.django_db
@@ -88,7 +88,7 @@ def test_every_lookalike_of_a_file_and_a_study_is_listed_with_the_other_problems
         "line 6: rater 'c em'",
         "line 7: no alpha / beta on instance 'none'",
     ]
-    assert Rating.objects.of_every_question().count() == 1
+    assert Rating.objects.count() == 1
 
 
 @pytest.mark.django_db

@@ -39,7 +39,7 @@ def refused(*records: dict[str, Any]) -> str:
 
 
 def stored() -> dict[int, Answer]:
-    return {one.question: one.answer for one in Rating.objects.of_every_question()}
+    return {one.question: one.answer for one in Rating.objects.all()}
 
 
 def test_answers_are_stored_under_their_questions(study: Study) -> None:
@@ -55,7 +55,7 @@ def test_answers_are_stored_under_their_questions(study: Study) -> None:
 
 def test_an_empty_question_is_the_main_one_and_an_empty_strength_unknown(study: Study) -> None:
     load(line(question="", strength=None), line(question="overall", pair_index=1, strength="1"))
-    assert {one.answer for one in Rating.objects.of_question(0)} == {Answer(-1), Answer(-1, 1)}
+    assert {one.answer for one in Rating.objects.for_question(0)} == {Answer(-1), Answer(-1, 1)}
 
 
 def test_systems_the_other_way_round_turn_the_side_and_keep_the_strength(study: Study) -> None:

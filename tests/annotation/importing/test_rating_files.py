@@ -88,7 +88,7 @@ def test_every_exported_column_is_read(form: str) -> None:
     study, stored = import_ratings(data=data, name=f"ratings.{form}", slug="study")
 
     assert stored == StoredRatings(added=1, unchanged=0)
-    rating = Rating.objects.of_every_question().select_related("display__assignment__hit__batch", "display__pair").get()
+    rating = Rating.objects.select_related("display__assignment__hit__batch", "display__pair").get()
     assert (rating.verdict, rating.stage, rating.arm, rating.reason) == (1, "first", "placebo", "clearer")
     assert (rating.active_seconds, rating.wall_seconds, rating.late) == (3.5, 9.0, True)
     assert rating.rated_at is not None
@@ -117,7 +117,7 @@ def test_a_row_with_a_and_b_the_other_way_round_is_turned(
 
     load({**turned, "rating": rating, "shown_first": shown_first})
 
-    stored = Rating.objects.of_every_question().select_related("display").get()
+    stored = Rating.objects.select_related("display").get()
     assert (stored.verdict, stored.display.a_is_left, stored.display.pair_id) == (verdict, a_is_left, pair.pk)
 
 
@@ -125,7 +125,7 @@ def test_a_row_with_a_and_b_the_other_way_round_is_turned(
 def test_whether_the_page_was_translated_is_read(cell: str | None, stored: bool | None) -> None:
     add_instances(make_study(instances=0), instances=1)
     load(line(translated=cell))
-    assert Rating.objects.of_every_question().get().translated is stored
+    assert Rating.objects.get().translated is stored
 
 
 def test_generation_indexes_do_instead_of_a_pair_index() -> None:
@@ -142,7 +142,7 @@ def test_a_csv_made_safe_for_spreadsheets_is_read_as_it_was() -> None:
 
     import_ratings(data=csv_file([cells], COLUMNS), name="f.csv", slug="study")
 
-    assert Rating.objects.of_every_question().get().reason == "+1"
+    assert Rating.objects.get().reason == "+1"
     assert Annotator.objects.get().code == "-r1"
 
 
@@ -208,7 +208,7 @@ def test_a_bad_row_is_listed_and_nothing_is_stored() -> None:
 
         assert problem.startswith("line 2: "), change
         assert reason in problem
-        assert Rating.objects.of_every_question().count() == Annotator.objects.count() == Batch.objects.count() == 0
+        assert Rating.objects.count() == Annotator.objects.count() == Batch.objects.count() == 0
 
 
 @pytest.mark.any_engine
@@ -236,7 +236,7 @@ def test_the_same_file_again_changes_nothing() -> None:
 
     assert load(*records) == StoredRatings(0, 4)
 
-    assert (Rating.objects.of_every_question().count(), Display.objects.count(), Assignment.objects.count()) == (
+    assert (Rating.objects.count(), Display.objects.count(), Assignment.objects.count()) == (
         4,
         3,
         2,
@@ -282,7 +282,7 @@ def test_rows_that_contradict_each_other_are_refused() -> None:
         (problem,) = refused(first, second)
 
         assert problem.startswith(reason)
-        assert Rating.objects.of_every_question().count() == 0
+        assert Rating.objects.count() == 0
 
 
 @pytest.mark.parametrize("change", [{"rating": 1}, {"shown_first": "b"}], ids=str)
@@ -293,7 +293,7 @@ def test_a_row_that_contradicts_a_stored_one_is_refused(change: dict[str, Any]) 
     assert refused(line(pair_index=1), line(**change)) == [
         "line 2: rater r1 has another rating of this pair in the study already"
     ]
-    assert Rating.objects.of_every_question().count() == 1
+    assert Rating.objects.count() == 1
 
 
 def test_scripted_raters_are_marked_as_programs() -> None:
@@ -359,7 +359,7 @@ def test_a_rating_points_to_the_table_that_was_shown() -> None:
 
     load(line(stage="revised", table_variant="c8", arm="tables"))
 
-    assert Rating.objects.of_every_question().get().table == table
+    assert Rating.objects.get().table == table
 
 
 def test_a_scripted_raters_code_says_so_in_exports_too() -> None:

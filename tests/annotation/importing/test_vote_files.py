@@ -51,7 +51,7 @@ def test_a_winner_is_stored_in_study_order_whatever_side_it_was_on() -> None:
     assert (stored.added, ratings.added) == (1, 5)
     assert study.instances.get().instance_id == "prompt-8"
     assert study.instances.get().source == "Prompt."
-    found = Rating.objects.of_every_question().order_by("display__assignment__annotator__code")
+    found = Rating.objects.order_by("display__assignment__annotator__code")
     assert list(found.values_list("verdict", "display__a_is_left")) == [
         (-1, True),
         (0, True),
@@ -152,7 +152,7 @@ def test_votes_join_a_study_that_has_the_texts_already() -> None:
     load([vote()], [text()])
     load([vote(worker="another")], [text()])
 
-    assert Rating.objects.of_every_question().count() == 2
+    assert Rating.objects.count() == 2
     assert Batch.objects.count() == 1
 
 

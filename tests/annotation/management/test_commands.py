@@ -304,7 +304,7 @@ def test_a_bad_file_is_one_message_with_every_line(write: Any) -> None:
         "  line 2: generations is missing",
         "  line 3: not a JSON object; each line holds one {…}",
     ]
-    assert Study.objects.count() == Rating.objects.of_every_question().count() == 0
+    assert Study.objects.count() == Rating.objects.count() == 0
 
 
 def test_a_refusal_ends_the_program_with_a_status_and_no_stack_trace(

@@ -56,7 +56,7 @@ def test_a_form_of_another_account_is_sent_back_to_its_owner(study: Study) -> No
         answer: Any = other.post(address, sent, headers=headers)
         assert answer.status_code == 401, (name, headers)
         assert "Another person has signed in in this browser" in answer.text
-    assert not Rating.objects.of_every_question().exists()
+    assert not Rating.objects.exists()
     assert Assignment.objects.get(pk=assignment.pk).state == "claimed"
 
 
@@ -75,7 +75,7 @@ def test_ones_own_vote_is_taken_with_and_without_its_owner(study: Study) -> None
     answer = client.post(address, vote(assignment, owner=owner, choice="right"), headers=HTMX)
     assert answer.status_code == 200
     assert f'name="owner" value="{owner}"' in answer.text  # and the next one says it too
-    assert Rating.objects.of_every_question().count() == 1
+    assert Rating.objects.count() == 1
 
 
 def test_every_form_that_saves_or_closes_names_its_owner(study: Study) -> None:

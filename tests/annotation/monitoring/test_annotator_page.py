@@ -53,8 +53,8 @@ def decide(client: Client, rater: Annotator, action: str, assignment: Assignment
 
 
 def test_choices_on_translated_pages_are_counted_for_the_researcher(study: Study, rater: Annotator) -> None:
-    latest = Rating.objects.of_every_question().latest("pk")
-    Rating.objects.of_every_question().filter(pk=latest.pk).update(translated=True)
+    latest = Rating.objects.latest("pk")
+    Rating.objects.filter(pk=latest.pk).update(translated=True)
     assert summary_of(rater).translated == 1
     [row] = raters_of(study.batches.get(), timezone.now())
     assert (row.votes.translated, row.as_json()["translated"]) == (1, 1)

@@ -48,9 +48,9 @@ def timed_rate(assignment: Assignment, choices: Sequence[str], seconds: Sequence
     for display, choice, active in zip(assignment.displays.order_by("position"), choices, seconds, strict=True):
         sent = ClientReport(active_seconds=active, wall_seconds=active)
         save_vote(assignment=assignment, pair_key=display.pair.key, choice=choice, at=at, report=sent)
-    Rating.objects.of_every_question().filter(display__assignment=assignment).update(active_seconds=None)
+    Rating.objects.filter(display__assignment=assignment).update(active_seconds=None)
     for display, active in zip(assignment.displays.order_by("position"), seconds, strict=True):
-        Rating.objects.of_every_question().filter(display=display).update(active_seconds=active)
+        Rating.objects.filter(display=display).update(active_seconds=active)
     return submit_assignment(assignment=assignment, at=at)
 
 
@@ -222,7 +222,7 @@ def test_a_raters_row_says_how_they_rate(study: Study) -> None:
     while same.hit_id != hit.hit_id:
         rate(same, "none")
         same = claim(two)
-    sides = dict(Rating.objects.of_question(0).filter(display__assignment=hit).values_list("display__pair", "verdict"))
+    sides = dict(Rating.objects.for_question(0).filter(display__assignment=hit).values_list("display__pair", "verdict"))
     for display in same.displays.all():
         wanted = sides[display.pair_id]
         choice = "none" if wanted == 0 else ("left" if (wanted == -1) == display.a_is_left else "right")
@@ -249,9 +249,9 @@ def expected_agreement(batch: Batch, rater: Annotator) -> tuple[int, int, float]
     """Compare every counted vote with every other on its pair, one by one."""
     counted = Assignment.objects.counted().filter(hit__batch=batch)
     votes = list(
-        Rating.objects.of_every_question()
-        .filter(stage="first", display__assignment__in=counted)
-        .values_list("display__assignment__annotator", "display__pair", "verdict")
+        Rating.objects.filter(stage="first", display__assignment__in=counted).values_list(
+            "display__assignment__annotator", "display__pair", "verdict"
+        )
     )
     mine = [(pair, verdict) for who, pair, verdict in votes if who == rater.pk]
     compared = [
@@ -275,7 +275,7 @@ def test_speeds_and_agreement_equal_slow_plain_counts() -> None:
 
     for rater in raters:
         row = row_of(batch, rater)
-        own = Rating.objects.of_every_question().filter(display__assignment__annotator=rater)
+        own = Rating.objects.filter(display__assignment__annotator=rater)
         assert row.median_seconds == pytest.approx(median(own.values_list("active_seconds", flat=True)))
         sides = Counter(
             (rating.verdict == -1) == rating.display.a_is_left

@@ -82,11 +82,11 @@ def test_each_release_is_in_the_log_with_who_why_and_how_long(batch: Batch) -> N
 
 def test_released_rater_continues_and_counts_while_the_place_is_free(batch: Batch) -> None:
     held = rate(claim(make_annotator(batch.study)), submit=False)
-    votes = list(Rating.objects.of_question(0).filter(display__assignment=held).values_list("display", "verdict"))
+    votes = list(Rating.objects.for_question(0).filter(display__assignment=held).values_list("display", "verdict"))
     release(batch)
 
     assert (
-        list(Rating.objects.of_question(0).filter(display__assignment=held).values_list("display", "verdict")) == votes
+        list(Rating.objects.for_question(0).filter(display__assignment=held).values_list("display", "verdict")) == votes
     )
     submit_assignment(assignment=held, at=LATER + timedelta(minutes=1))
 

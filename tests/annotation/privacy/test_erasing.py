@@ -42,7 +42,7 @@ def store_ada(study: Study) -> Annotator:
     pair = assignment.displays.select_related("pair").earliest("pk").pair
     flag_pair(assignment=assignment, pair_key=pair.key, kind="other", comment="my own words", at=NOON)
     rate(assignment)
-    Rating.objects.of_every_question().filter(display__assignment=assignment).update(reason="my own words")
+    Rating.objects.filter(display__assignment=assignment).update(reason="my own words")
     Assignment.objects.filter(pk=assignment.pk).update(pay_due="0.75", return_comment="my own words")
     send_message(annotator=annotator, text="a line for Ada", by=None, at=NOON)
     return annotator

@@ -144,11 +144,11 @@ def test_a_rater_is_told_what_goes_and_deletes_it_with_a_second_press(ada: Annot
     assert ada.code in page
     assert "You are signed out" in page
     assert browser.post(at).status_code == 422
-    assert Rating.objects.of_every_question().count() == 2
+    assert Rating.objects.count() == 2
     done = browser.post(at, {"confirm": "yes"})
     assert f'under the code <span class="nowrap">{ada.code}</span>' in done.text
     assert not User.objects.filter(username="ada").exists()
-    assert Rating.objects.of_every_question().count() == 0
+    assert Rating.objects.count() == 0
     assert browser.get("/rate/data/").status_code == 302  # signed out
 
 
@@ -199,7 +199,7 @@ def test_a_study_admin_deletes_on_the_raters_page(ada: Annotator, study: Study, 
     assert told.status_code == 200
     assert "has been deleted" in told.text
     assert not User.objects.filter(username="ada").exists()
-    assert Rating.objects.of_every_question().count() == left
+    assert Rating.objects.count() == left
 
 
 def test_a_study_admin_reaches_no_other_study(ada: Annotator, study: Study) -> None:

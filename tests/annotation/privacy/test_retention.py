@@ -67,7 +67,7 @@ def test_who_raters_are_goes_on_the_day_and_their_ratings_stay(ada: Annotator, s
     assert not User.objects.filter(username="ada").exists()
     ada.refresh_from_db()
     assert ada.withdrawn_at is None
-    assert Rating.objects.of_every_question().count() == 2
+    assert Rating.objects.count() == 2
     assert erase_expired(at=NOON + 31 * DAY) == []
     assert study.events.get(kind=Event.Kind.ERASED).changes == {"raters": 1}
 
@@ -76,7 +76,7 @@ def test_ratings_of_a_rater_who_withdrew_go_too(ada: Annotator, study: Study) ->
     withdraw(annotator=ada, at=NOON)
     archive_study(study=study, at=NOON)
     erase_expired(at=NOON + 30 * DAY)
-    assert Rating.objects.of_every_question().count() == 0
+    assert Rating.objects.count() == 0
     assert not User.objects.filter(username="ada").exists()
 
 

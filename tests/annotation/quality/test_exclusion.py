@@ -87,7 +87,7 @@ def test_an_exclusion_recomputes_findings_keeps_every_row_and_opens_the_slots(st
     assert (bad.excluded, bad.exclusion_reason) == (True, "Clicks left.")
     assert (effect.changed, effect.reopened, effect.ended) == (True, 1, 0)
     assert found_ratings(study) == 2
-    assert Rating.objects.of_every_question().count() == 4
+    assert Rating.objects.count() == 4
     assert Slot.objects.free().count() == 5
     event = decisions().get()
     assert (event.kind, event.annotator, event.by, event.reason) == ("excluded", bad, admin, "Clicks left.")
@@ -131,7 +131,7 @@ def test_an_exclusion_ends_the_open_claim_and_what_comes_in_after_it_is_refused(
     at_work.refresh_from_db()
     assert (effect.ended, at_work.state) == (1, "expired")
     assert Slot.objects.free().count() == 6
-    assert Rating.objects.of_every_question().count() == 2
+    assert Rating.objects.count() == 2
     with pytest.raises(AssignmentClosed, match="Your work in this study has ended"):
         submit_assignment(assignment=at_work, at=NOON)
 
@@ -296,9 +296,7 @@ def slots_are_sound(batch: Batch) -> None:
         assert len(set(held)) == len(held)
         assert [one is None for one in holders] == sorted(one is None for one in holders)
         assert {state for *_, state in of_hit} <= {"claimed", "submitted", None}
-    voted = Rating.objects.of_every_question().filter(
-        stage="first", display__assignment__in=Assignment.objects.counted()
-    )
+    voted = Rating.objects.filter(stage="first", display__assignment__in=Assignment.objects.counted())
     raters = defaultdict(list)
     for pair, rater in voted.values_list("display__pair", "display__assignment__annotator"):
         raters[pair].append(rater)

@@ -142,7 +142,7 @@ def test_gold_and_repeats_are_scored_by_pair() -> None:
     repeats = annotator.assignments.filter(purpose="repeat")
 
     def verdicts(assignment: Assignment) -> dict[int, int]:
-        rows = Rating.objects.of_every_question().filter(display__assignment=assignment)
+        rows = Rating.objects.filter(display__assignment=assignment)
         return dict(rows.values_list("display__pair_id", "verdict"))
 
     right = sum(verdict == -1 for one in gold for verdict in verdicts(one).values())
@@ -439,7 +439,7 @@ def test_a_returned_hit_frees_its_slot_and_does_not_come_again() -> None:
     assert not Slot.objects.exclude(assignment=None).exists()
     following = claim(annotator)
     assert following.hit_id != assignment.hit_id
-    assert Rating.objects.of_every_question().count() == 2  # kept
+    assert Rating.objects.count() == 2  # kept
     rate(following)
     assert not has_work(annotator)
     with pytest.raises(AssignmentClosed):
@@ -479,9 +479,7 @@ def test_who_withdraws_leaves_findings_gets_nothing_more_and_frees_the_slots() -
     assert found.raters == (stays.code,)
     assert set(Slot.objects.exclude(assignment=None).values_list("assignment__annotator", flat=True)) == {stays.pk}
     assert Assignment.objects.get(pk=current.pk).state == "expired"
-    assert (
-        Rating.objects.of_every_question().filter(display__assignment__annotator=gone).count() == 4
-    )  # nothing is deleted
+    assert Rating.objects.filter(display__assignment__annotator=gone).count() == 4  # nothing is deleted
     with pytest.raises(ClaimRefused, match="withdrawn"):
         claim_hit(annotator=gone, at=NOON)
     with pytest.raises(ClaimRefused, match="can't be taken back"):

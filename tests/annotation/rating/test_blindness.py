@@ -158,7 +158,7 @@ def test_what_a_page_says_does_not_depend_on_which_side_has_which_system(study: 
     for display in assignment.displays.all():
         display.a_is_left = not display.a_is_left
         display.save()
-    for rating in Rating.objects.of_every_question():
+    for rating in Rating.objects.all():
         rating.verdict = -rating.verdict
         rating.save()
 

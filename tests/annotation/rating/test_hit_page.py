@@ -68,7 +68,7 @@ def test_a_vote_without_javascript_is_saved_and_shown_again(study: Study) -> Non
 
         assert (response.status_code, response.headers["Location"]) == (302, f"{address}#pair-{key}")
         assert Forms(client.get(address).text).pairs[key]["checked"] == choice
-        rating = Rating.objects.of_every_question().select_related("display").get()
+        rating = Rating.objects.select_related("display").get()
         assert rated_choice(rating) == choice
         assert rating.display.assignment_id == assignment.pk
 
@@ -104,7 +104,7 @@ def test_a_bad_choice_is_refused_on_the_page_or_in_the_form(study: Study) -> Non
         assert "<html" in page.text
         assert list(Forms(page.text).pairs) == [first, second]
         assert page.text.count(refusal) == 1
-    assert Rating.objects.of_every_question().count() == 0
+    assert Rating.objects.count() == 0
 
 
 def test_a_pair_that_is_not_on_the_hit_is_a_404(study: Study) -> None:
@@ -117,7 +117,7 @@ def test_a_pair_that_is_not_on_the_hit_is_a_404(study: Study) -> None:
         assert (part.status_code, "<html" in part.text) == (404, False)
         assert "That pair is not on this page" in part.text
         assert client.post(f"{address}{what}/", {"pair_key": key, "choice": "left"}).status_code == 404
-    assert Rating.objects.of_every_question().count() == 0
+    assert Rating.objects.count() == 0
 
 
 def test_another_annotators_hit_is_a_404(study: Study) -> None:
@@ -127,7 +127,7 @@ def test_another_annotators_hit_is_a_404(study: Study) -> None:
         assert intruder.get(address).status_code == 404
         assert intruder.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 404
         assert intruder.post(f"{address}submit/").status_code == 404
-    assert Rating.objects.of_every_question().count() == 0
+    assert Rating.objects.count() == 0
     assert Assignment.objects.get(pk=assignment.pk).state == "claimed"
 
 
@@ -157,7 +157,7 @@ def test_a_submitted_hit_is_closed(study: Study) -> None:
     assert "This HIT was submitted before" in vote.text
     assert "<html" not in vote.text
     assert client.post(f"{address}submit/").status_code == 409
-    assert {rated_choice(rating) for rating in Rating.objects.of_every_question().select_related("display")} == {"left"}
+    assert {rated_choice(rating) for rating in Rating.objects.select_related("display")} == {"left"}
 
 
 def test_votes_and_submits_are_posts(study: Study) -> None:
@@ -178,7 +178,7 @@ def test_posts_need_the_page_they_came_from(study: Study) -> None:
     key = assignment.displays.select_related("pair")[0].pair.key
 
     assert strict.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 403
-    assert Rating.objects.of_every_question().count() == 0
+    assert Rating.objects.count() == 0
 
 
 def test_a_stale_page_gets_the_choice_that_holds_and_is_told_so(study: Study) -> None:
@@ -198,8 +198,8 @@ def test_a_stale_page_gets_the_choice_that_holds_and_is_told_so(study: Study) ->
 
     assert send(client, address, "vote", pair_key=key, choice="right", page="two", version=1).status_code == 200
     assert send(client, address, "vote", pair_key=key, choice="none", page="two", version=1).status_code == 200
-    assert rated_choice(Rating.objects.of_every_question().select_related("display").get()) == "none"
-    assert VoteChange.objects.of_every_question().count() == 3
+    assert rated_choice(Rating.objects.select_related("display").get()) == "none"
+    assert VoteChange.objects.count() == 3
 
 
 def test_the_same_choice_again_adds_nothing(study: Study) -> None:
@@ -208,7 +208,7 @@ def test_the_same_choice_again_adds_nothing(study: Study) -> None:
     for _ in range(3):
         again = send(client, address, "vote", pair_key=key, choice="left", page="one", version=0)
         assert again.status_code == 200
-    assert (Rating.objects.of_every_question().count(), VoteChange.objects.of_every_question().count()) == (1, 1)
+    assert (Rating.objects.count(), VoteChange.objects.count()) == (1, 1)
 
 
 def test_no_choice_is_lost_to_what_a_page_reports_beside_it(study: Study) -> None:
@@ -223,8 +223,8 @@ def test_no_choice_is_lost_to_what_a_page_reports_beside_it(study: Study) -> Non
     }
     for choice, report in reports.items():
         assert send(client, address, "vote", pair_key=key, choice=choice, **report).status_code == 200
-        change = VoteChange.objects.of_every_question().latest("pk")
-        assert rated_choice(Rating.objects.of_every_question().select_related("display").get()) == choice
+        change = VoteChange.objects.latest("pk")
+        assert rated_choice(Rating.objects.select_related("display").get()) == choice
         assert (change.chosen_at, change.active_seconds, change.page, change.source_opened) == (None, None, "", None)
 
 
@@ -235,7 +235,7 @@ def test_a_choice_on_a_translated_page_is_noted_with_the_rating(study: Study) ->
     stored = []
     for choice, translated in told.items():
         send(client, address, "vote", pair_key=key, choice=choice, translated=translated)
-        stored.append(Rating.objects.of_every_question().get().translated)
+        stored.append(Rating.objects.get().translated)
     assert stored == [True, False, None]
 
 

@@ -358,7 +358,7 @@ def test_progress_sums_up_and_lists_the_latest_first() -> None:
     rate(claim(annotator), ["left", "none"], at=NOON)
     later = NOON + timedelta(minutes=10)
     rate(claim(annotator, later), ["right", "left"], at=later)
-    Rating.objects.of_every_question().update(active_seconds=45)
+    Rating.objects.update(active_seconds=45)
     returned = claim(annotator, NOON + timedelta(minutes=20))
     return_hit(assignment=returned, reason="upsetting", comment="secret", at=NOON + timedelta(minutes=21))
     current = claim(annotator, timezone.now())

@@ -120,7 +120,7 @@ def test_without_a_hit_the_answer_says_why(browser: Client, annotator: Annotator
 def test_a_submission_sent_again_leads_on_and_changes_nothing(browser: Client, annotator: Annotator) -> None:
     done = rated(annotator)
     submit(browser, done)
-    following, ratings = current(annotator), list(Rating.objects.of_every_question().values())
+    following, ratings = current(annotator), list(Rating.objects.values())
     submitted_at = Assignment.objects.get(pk=done.pk).submitted_at
 
     response = submit(browser, done)
@@ -128,7 +128,7 @@ def test_a_submission_sent_again_leads_on_and_changes_nothing(browser: Client, a
     assert response.headers["HX-Push-Url"] == f"/rate/hit/{following.key}/"
     assert "This HIT was submitted before; nothing was changed." in response.text
     assert current(annotator) == following
-    assert list(Rating.objects.of_every_question().values()) == ratings
+    assert list(Rating.objects.values()) == ratings
     assert Assignment.objects.get(pk=done.pk).submitted_at == submitted_at
 
 

@@ -36,7 +36,7 @@ def keys_of(assignment: Assignment) -> list[str]:
 
 def stored(assignment: Assignment) -> dict[tuple[int, int], str]:
     """Return (place, question) → choice."""
-    found = Rating.objects.of_every_question().filter(display__assignment=assignment).select_related("display")
+    found = Rating.objects.filter(display__assignment=assignment).select_related("display")
     return {(one.display.position, one.question): rated_choice(one) for one in found}
 
 
@@ -141,7 +141,7 @@ def test_every_question_has_its_own_choice_version_and_conflict() -> None:
         send(client, address, "vote", **{**sent, "choice": "left-much", "page": "two", "version": 1}).status_code == 200
     )
     assert stored(assignment) == {(0, 0): "left", (0, 1): "left-much"}
-    assert all(one.source_opened for one in VoteChange.objects.of_question(1))
+    assert all(one.source_opened for one in VoteChange.objects.for_question(1))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_reason_is_saved_with_the_main_choice_and_stays_when_that_changes() ->
     key = keys_of(assignment)[0]
 
     def why() -> list[tuple[int, str, str]]:
-        found = Rating.objects.of_every_question().select_related("display").order_by("question")
+        found = Rating.objects.select_related("display").order_by("question")
         return [(one.question, rated_choice(one), one.reason) for one in found]
 
     send(client, address, "vote", pair_key=key, choice="left", reason=" Shorter,\r\nand true.\x00 ")
@@ -242,7 +242,7 @@ def test_a_reason_is_saved_with_the_main_choice_and_stays_when_that_changes() ->
 def test_a_study_that_asks_for_no_reason_stores_none() -> None:
     client, address, assignment = at_hit(study_asking())
     send(client, address, "vote", pair_key=keys_of(assignment)[0], choice="left", reason="Sent all the same.")
-    assert Rating.objects.of_question(0).get().reason == ""
+    assert Rating.objects.for_question(0).get().reason == ""
 
 
 def test_no_preference_needs_its_reason_before_the_first_votes_are_locked() -> None:
@@ -329,7 +329,7 @@ def test_every_question_and_reason_is_in_the_one_form_and_nothing_is_lost_by_a_r
 
     assert refused.status_code == 422
     assert stored(assignment) == {(0, 0): "left", (0, 1): "both-bad"}
-    assert Rating.objects.of_question(0).get().reason == reason
+    assert Rating.objects.for_question(0).get().reason == reason
     assert re.search(rf'<textarea id="reason-{second}"[^>]*>{reason}</textarea>', refused.text)
     assert "Please choose one of the answers." in part(refused.text, f"vote-{second}")
 
@@ -374,8 +374,7 @@ def test_pairs_that_come_together_share_their_time_whatever_number_of_questions_
     )
 
     seconds = {
-        (one.display.position, one.question): one.wall_seconds
-        for one in Rating.objects.of_every_question().select_related("display")
+        (one.display.position, one.question): one.wall_seconds for one in Rating.objects.select_related("display")
     }
     assert seconds[0, 0] == pytest.approx(seconds[1, 0])
     assert 45 <= (seconds[0, 0] or 0) < 60
@@ -393,7 +392,7 @@ def test_an_old_first_page_makes_no_second_votes_of_further_questions() -> None:
     client.get(address)
     key = keys_of(assignment)[0]
     client.post(f"{address}submit/", everything(html, **{f"choice-{key}.2": "left"}))
-    assert not Rating.objects.of_every_question().filter(stage="revised").exists()
+    assert not Rating.objects.filter(stage="revised").exists()
 
 
 # Elsewhere

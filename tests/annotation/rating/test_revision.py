@@ -50,7 +50,7 @@ def revise(assignment: Assignment, choice: str = "right", **settings: Any) -> Ra
 
 
 def choices_of(assignment: Assignment) -> list[str]:
-    ratings = Rating.objects.of_question(0).filter(display__assignment=assignment, stage="first")
+    ratings = Rating.objects.for_question(0).filter(display__assignment=assignment, stage="first")
     return [rated_choice(one) for one in ratings.select_related("display").order_by("display__position")]
 
 
@@ -69,7 +69,7 @@ def test_a_change_is_a_revision_and_leaves_the_hit_as_it_was(rater: Annotator) -
     revise(done)
 
     assert choices_of(done) == ["right", "left"]
-    changes = VoteChange.objects.of_question(0).filter(display__assignment=done, display__position=0).order_by("pk")
+    changes = VoteChange.objects.for_question(0).filter(display__assignment=done, display__position=0).order_by("pk")
     assert [(one.received_at, one.late) for one in changes] == [(NOON, False), (SOON, False)]
     assert changes[0].verdict == -changes[1].verdict
     assert state_of(done) == before
@@ -88,7 +88,7 @@ def test_a_change_is_refused_after_two_minutes_and_once_the_next_one_is_submitte
         revise(done)
     revise(following)
     assert (choices_of(done), choices_of(following)) == (["left", "left"], ["right", "left"])
-    assert VoteChange.objects.of_question(0).count() == 5
+    assert VoteChange.objects.for_question(0).count() == 5
 
 
 def shut_out(study: Study, done: Assignment, how: str) -> None:
@@ -183,7 +183,7 @@ def test_the_second_stage_is_changed_with_a_reason_and_the_first_stays_closed() 
     save_second_vote(**again, reason=REASON, revises=True)
     with pytest.raises(Exception, match="closed"):
         revise(done)
-    changed = Rating.objects.of_question(0).get(display__assignment=done, display__position=0, stage="revised")
+    changed = Rating.objects.for_question(0).get(display__assignment=done, display__position=0, stage="revised")
     assert (rated_choice(changed), changed.reason, state_of(done)[0]) == ("right", REASON, "submitted")
 
 

@@ -156,7 +156,7 @@ def test_no_second_vote_before_every_first_vote_is_given_and_closed() -> None:
     with pytest.raises(VotesMissing, match="a second time"):
         submit_assignment(assignment=assignment, at=NOON)
 
-    assert not Rating.objects.of_every_question().filter(stage="revised").exists()
+    assert not Rating.objects.filter(stage="revised").exists()
 
 
 @pytest.mark.engine
@@ -168,7 +168,7 @@ def test_closed_first_votes_stay_and_closing_again_changes_nothing() -> None:
     again = lock_first_votes(assignment=assignment, at=NOON + timedelta(minutes=5))
 
     assert again.locked_at == NOON
-    assert VoteChange.objects.of_every_question().filter(stage="first").count() == 2
+    assert VoteChange.objects.filter(stage="first").count() == 2
 
 
 def test_tables_are_revealed_pair_by_pair() -> None:
@@ -244,17 +244,17 @@ def test_keeping_needs_no_reason_and_revising_does() -> None:
     for reason in ("", "too short", "   short   "):
         with pytest.raises(Unacceptable, match="in 10 characters or more"):
             second(assignment, 0, "right", reason)
-    assert not Rating.objects.of_every_question().filter(stage="revised").exists()
+    assert not Rating.objects.filter(stage="revised").exists()
     kept = second(assignment, 0, "left")
     assert (kept.verdict, kept.reason) == (
-        Rating.objects.of_every_question().get(display=kept.display, stage="first").verdict,
+        Rating.objects.get(display=kept.display, stage="first").verdict,
         "",
     )
     revised = second(assignment, 0, "right", f"  {REASON}\r\n")
 
     assert (revised.verdict, revised.reason) == (-kept.verdict, REASON)
-    assert Rating.objects.of_every_question().get(display=kept.display, stage="first").verdict == kept.verdict
-    changes = VoteChange.objects.of_every_question().filter(display=kept.display, stage="revised").order_by("pk")
+    assert Rating.objects.get(display=kept.display, stage="first").verdict == kept.verdict
+    changes = VoteChange.objects.filter(display=kept.display, stage="revised").order_by("pk")
     assert list(changes.values_list("verdict", "reason")) == [(kept.verdict, ""), (-kept.verdict, REASON)]
 
 
@@ -297,7 +297,7 @@ def test_bad_second_votes_are_refused() -> None:
     submit_assignment(assignment=assignment, at=NOON)
     with pytest.raises(AssignmentClosed):
         second(assignment, 0, "right", REASON)
-    assert Rating.objects.of_every_question().filter(stage="revised").count() == 2
+    assert Rating.objects.filter(stage="revised").count() == 2
 
 
 # Flags

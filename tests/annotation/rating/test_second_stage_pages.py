@@ -66,7 +66,7 @@ def test_a_hit_of_one_stage_has_nothing_to_lock() -> None:
     keys = all_rated(client, address)
     assert client.post(f"{address}lock/").status_code == 422
     assert send(client, address, "second", pair_key=keys[0], choice="left").status_code == 409
-    assert Rating.objects.of_every_question().filter(stage="revised").count() == 0
+    assert Rating.objects.filter(stage="revised").count() == 0
 
 
 def test_the_second_stage_refuses_what_is_out_of_turn(two_stages: Study) -> None:
@@ -84,7 +84,7 @@ def test_the_second_stage_refuses_what_is_out_of_turn(two_stages: Study) -> None
     assert send(client, address, "second", pair_key=keys[0], choice="right", reason="short").status_code == 422
     early = client.post(f"{address}submit/")
     assert (early.status_code, "pair 1, pair 2, pair 3." in " ".join(early.text.split())) == (422, True)
-    assert Rating.objects.of_every_question().filter(stage="revised").count() == 0
+    assert Rating.objects.filter(stage="revised").count() == 0
     other = signed_in(make_annotator(two_stages, "other"))
     for what in ("lock", "second"):
         assert other.post(f"{address}{what}/", {"pair_key": keys[0], "choice": "left"}).status_code == 404

@@ -41,7 +41,7 @@ def vote(
 
 def stored(stage: str = "first") -> list[tuple[float | None, float | None]]:
     """Return active and wall seconds, pair by pair."""
-    ratings = Rating.objects.of_every_question().filter(stage=stage).order_by("display__position")
+    ratings = Rating.objects.filter(stage=stage).order_by("display__position")
     return list(ratings.values_list("active_seconds", "wall_seconds"))
 
 
@@ -58,7 +58,7 @@ def test_time_after_a_vote_comes_with_the_submission_and_the_history_keeps_the_v
     submit_assignment(assignment=assignment, at=END, times=times)
 
     assert stored() == [(40, 75), (17, 25)]
-    assert list(VoteChange.objects.of_every_question().values_list("active_seconds", "wall_seconds")) == [
+    assert list(VoteChange.objects.values_list("active_seconds", "wall_seconds")) == [
         (8, 10),
         (15, 20),
     ]

@@ -55,7 +55,7 @@ def test_a_choice_is_turned_from_the_screen_to_the_study_and_back() -> None:
         rating = save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
 
         assert rating.verdict == verdict
-        assert rated_choice(Rating.objects.of_every_question().select_related("display").get()) == choice
+        assert rated_choice(Rating.objects.select_related("display").get()) == choice
         assert (rating.stage, rating.rated_at, rating.software_version) == ("first", NOON, VERSION)
 
 
@@ -63,7 +63,7 @@ def test_a_vote_may_be_changed_until_the_hit_is_submitted() -> None:
     assignment = claimed(k=1)
     for choice in ("left", "none", "right"):
         save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
-        assert rated_choice(Rating.objects.of_every_question().select_related("display").get()) == choice
+        assert rated_choice(Rating.objects.select_related("display").get()) == choice
     submit_assignment(assignment=assignment, at=NOON)
 
     before = history(assignment)
@@ -71,7 +71,7 @@ def test_a_vote_may_be_changed_until_the_hit_is_submitted() -> None:
         save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=NOON)
 
     assert history(assignment) == before
-    assert rated_choice(Rating.objects.of_every_question().select_related("display").get()) == "right"
+    assert rated_choice(Rating.objects.select_related("display").get()) == "right"
 
 
 def test_activity_extends_the_lease() -> None:
@@ -116,7 +116,7 @@ def test_an_annotator_who_comes_back_in_time_continues() -> None:
 
     assert Assignment.objects.get().state == "submitted"
     assert Slot.objects.get().assignment == assignment
-    assert Rating.objects.of_every_question().count() == 2
+    assert Rating.objects.count() == 2
 
 
 def test_a_vote_after_the_time_ran_out_is_marked_late_and_a_further_one_is_not() -> None:
@@ -146,7 +146,7 @@ def test_late_work_is_kept_and_not_counted_once_another_has_its_place(pays_late:
     assert Assignment.objects.get(pk=submitted.pk).pay_due == Decimal(due)
     assert Slot.objects.get().assignment == taken
     assert [one.pk for one in Assignment.objects.counted()] == [taken.pk]
-    assert Rating.objects.of_every_question().count() == 4
+    assert Rating.objects.count() == 4
 
 
 def test_late_work_counts_where_its_slot_is_still_unfilled() -> None:
@@ -196,7 +196,7 @@ def test_late_work_on_a_matchup_rated_again_meanwhile_does_not_count_twice() -> 
 
 
 def history(assignment: Assignment) -> list[tuple[int, str]]:
-    rows = VoteChange.objects.of_every_question().filter(display__assignment=assignment).order_by("pk")
+    rows = VoteChange.objects.filter(display__assignment=assignment).order_by("pk")
     return [(row.display_id, screen_side(row.verdict, row.display)) for row in rows]
 
 
@@ -207,7 +207,7 @@ def test_every_change_is_added_to_the_history_and_a_repetition_is_none() -> None
 
     display = assignment.displays.get().pk
     assert history(assignment) == [(display, "left"), (display, "none"), (display, "left")]
-    assert Rating.objects.of_every_question().count() == 1
+    assert Rating.objects.count() == 1
 
 
 def test_a_history_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_times_are_kept_within_what_can_have_passed() -> None:
     rating = save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=at, report=sent)
 
     assert (rating.active_seconds, rating.wall_seconds) == (40, 40)
-    assert VoteChange.objects.of_every_question().get().chosen_at == NOON + timedelta(seconds=30)
+    assert VoteChange.objects.get().chosen_at == NOON + timedelta(seconds=30)
 
 
 def test_times_that_can_not_be_are_missing_and_never_zero() -> None:
@@ -261,7 +261,7 @@ def test_times_that_can_not_be_are_missing_and_never_zero() -> None:
         rating = save_vote(assignment=assignment, pair_key=key, choice="left", at=NOON, report=sent)
 
         assert rating.active_seconds is None
-        assert VoteChange.objects.of_every_question().get(display=rating.display).chosen_at is None
+        assert VoteChange.objects.get(display=rating.display).chosen_at is None
 
 
 def test_without_a_script_wall_time_runs_from_the_vote_before_and_active_time_is_unknown() -> None:
@@ -289,7 +289,7 @@ def test_votes_are_not_taken_from_someone_who_took_consent_back() -> None:
     with pytest.raises(ConsentNeeded):
         submit_assignment(assignment=assignment, at=NOON)
 
-    assert Rating.objects.of_every_question().count() == 0
+    assert Rating.objects.count() == 0
 
 
 def test_a_changed_consent_text_is_a_new_version_and_line_ends_are_no_change() -> None:
@@ -368,7 +368,7 @@ def test_a_pair_that_was_shown_and_not_answered_is_a_missing_verdict() -> None:
     study = make_study(instances=1, k=2)
     make_batch(study, raters=3)
     whole, holed, _ = (rate(claim(make_annotator(study, name))) for name in "abc")
-    Rating.objects.of_question(0).filter(display=holed.displays.get(pair__index=1)).delete()
+    Rating.objects.for_question(0).filter(display=holed.displays.get(pair__index=1)).delete()
     Rating.objects.create(display=whole.displays.get(pair__index=0), stage="revised", verdict=0)
 
     selection = select(configuration(study, dataset="news", systems=("alpha", "beta")))

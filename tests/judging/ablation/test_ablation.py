@@ -206,7 +206,7 @@ def test_stored_judges_ask_single_answers_at_0_in_every_round(study: Study, endp
     start_row(rows[0], ablation, among=rows)
     judge = Judge.objects.get()
     assert (judge.method, judge.repeats, judge.order, judge.params, judge.seed) == ("direct", 3, "random", {}, 1)
-    assert judge.runs.get().judgments.of_every_question().count() == 2 * 3
+    assert judge.runs.get().judgments.count() == 2 * 3
 
 
 def test_a_run_of_a_further_question_is_no_part_of_an_ablation(study: Study, endpoint: Endpoint) -> None:
@@ -218,7 +218,7 @@ def test_a_run_of_a_further_question_is_no_part_of_an_ablation(study: Study, end
     start_row(rows[0], ablation, among=rows)
     assert [one.questions for one in run.judge.runs.order_by("pk")] == [[0], [1]]
     assert len(ablation_judges(study)) == 1
-    run.judgments.of_every_question().delete()
+    run.judgments.delete()
     run.delete()
     assert ablation_judges(study) == []
 
@@ -346,9 +346,7 @@ def test_nothing_to_ask_is_said(study: Study, endpoint: Endpoint) -> None:
 def test_only_a_part_of_the_pairs_is_asked(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:
     one_table = Axes(samples=(1,))
     ask(Ablation(study, endpoint, parts=("samples",), axes=one_table, rounds=1, only=PairFilter(instances=("i1",))))
-    assert set(Judgment.objects.of_every_question().values_list("pair__matchup__instance__instance_id", flat=True)) == {
-        "i1"
-    }
+    assert set(Judgment.objects.values_list("pair__matchup__instance__instance_id", flat=True)) == {"i1"}
 
 
 def test_rounds_are_read_with_what_they_took(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:

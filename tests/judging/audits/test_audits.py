@@ -57,7 +57,7 @@ def test_any_judge_is_asked_all_pairs_in_both_orders_and_negated_as_one_like_it(
     assert all(getattr(run.judge, name) == getattr(judge, name) for name in same)
     assert (run.judge.order, run.judge.negated, run.judge.repeats) == ("both", True, 2)
     assert run.judge.params["temperature"] == 0.7  # at 0, repeats say nothing
-    cells = run.judgments.of_every_question()
+    cells = run.judgments.all()
     assert cells.count() == 5 * 3 * 2 * 2 * 2
     assert set(cells.values_list("pair", flat=True)) == set(Pair.objects.values_list("pk", flat=True))
     assert judge.runs.count() == 0
@@ -134,7 +134,7 @@ def test_run_again_keeps_pairs_that_are_on_no_hit(study: Study) -> None:
     run = start_audit(Audit(study, judge, repeats=1))
     add_instances(study, instances=1, k=1, systems=("alpha", "beta", "gamma"), prefix="late")
     assert run_again(run=run) == run
-    assert run.judgments.of_every_question().count() == 6 * 3 * 2 * 2
+    assert run.judgments.count() == 6 * 3 * 2 * 2
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_run_of_the_judge_and_its_test_share_answers_and_judgments_stay_apart(
     reader = Reader()
     judge_with(reader, study, judge)
     assert len(reader.bodies) == 16
-    before = list(Judgment.objects.of_every_question().values())
+    before = list(Judgment.objects.values())
     test = StressTest(study, judge, ("bold", AGAIN))
     assert (estimate_stress(test).calls, estimate_stress(test).cached) == (32, 16)
     audit = asked(test, reader)
@@ -165,7 +165,7 @@ def test_a_run_of_the_judge_and_its_test_share_answers_and_judgments_stay_apart(
     assert audit.ended_at is not None
     assert {one.status for one in audit.answers.all()} == {"parsed"}
     assert audit.answers.exclude(prompt_version="").exclude(parser_version="").count() == 48
-    assert list(Judgment.objects.of_every_question().values()) == before
+    assert list(Judgment.objects.values()) == before
     assert (estimate_stress(test).pending, estimate_stress(test).calls) == (0, 0)
     assert asked(test, reader).calls == 32
     assert len(reader.bodies) == 48

@@ -110,7 +110,7 @@ def test_new_judges_leave_out_what_is_rejected_and_old_ones_stay(standin: StandI
     for name in ("plain", "repeated", "likely"):
         run = start_run(study=study, judge=judges[name])
         assert execute(run.pk, stop=StopFlag()).status == "done"
-        assert set(run.judgments.of_every_question().values_list("status", flat=True)) == {"parsed"}
+        assert set(run.judgments.values_list("status", flat=True)) == {"parsed"}
     endpoint.supports = {}  # whatever a later test finds, the same command is about the same judge
     for name, settings in asked.items():
         assert add(name=name, **settings) == (judges[name], False)
@@ -136,7 +136,7 @@ def test_tables_of_new_judges_have_a_longest_cell_where_the_endpoint_keeps_to_it
     for judge, status in ((old, "unparsed"), (new, "parsed")):
         run = start_run(study=study, judge=judge)
         assert execute(run.pk, stop=StopFlag()).status == "done"
-        assert set(run.judgments.of_every_question().values_list("status", flat=True)) == {status}
+        assert set(run.judgments.values_list("status", flat=True)) == {status}
     rows = TableMaking.objects.earliest("pk").record["samples"][0]["rows"]
     assert max(len(row["only_a"]) for row in rows) > 350
 

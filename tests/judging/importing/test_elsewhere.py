@@ -77,7 +77,7 @@ def test_alpacaevals_annotations_are_judgments_in_study_order(tmp_path: Path) ->
     run("import_alpacaeval", tmp_path / "a.json", records)
     found = {
         (one.run.judge.name, one.pair.matchup.instance.dataset): (one.status, one.verdict, one.p_b, one.order)
-        for one in Judgment.objects.of_every_question().select_related("run__judge", "pair__matchup__instance")
+        for one in Judgment.objects.select_related("run__judge", "pair__matchup__instance")
         if one.pair.matchup.instance.source == "Name a colour."
     }
     assert found == {
@@ -87,7 +87,7 @@ def test_alpacaevals_annotations_are_judgments_in_study_order(tmp_path: Path) ->
     }
     pair = Pair.objects.get(matchup__instance__source="Count.\n\nto two")
     assert (pair.matchup.system_a.name, pair.generation_b.text) == ("reference", "12")
-    assert not Rating.objects.of_every_question().exists()
+    assert not Rating.objects.exists()
 
 
 def test_battles_are_votes_and_those_of_models_judgments(tmp_path: Path) -> None:
@@ -104,11 +104,9 @@ def test_battles_are_votes_and_those_of_models_judgments(tmp_path: Path) -> None
         ),
     ]
     run("import_battles", tmp_path / "b.json", records)
-    votes = Rating.objects.of_every_question().values_list(
-        "display__assignment__annotator__code", "verdict", "rated_at__year"
-    )
+    votes = Rating.objects.values_list("display__assignment__annotator__code", "verdict", "rated_at__year")
     assert sorted(votes) == [("arena_user_965", 1, 2023), ("arena_user_965", 1, 2023), ("expert_1", 0, 2023)]
-    [judgment] = Judgment.objects.of_every_question()
+    [judgment] = Judgment.objects.all()
     assert (judgment.run.judge.name, judgment.verdict) == ("gpt-4-pair-v2", -1)
     text = Generation.objects.get(instance__instance_id="81-turn-2", system__name="koala-13b").text
     assert text == "Assistant: Good day.\n\nUser: More?\n\nAssistant: Yes."
@@ -120,9 +118,9 @@ def test_label_studios_annotations_and_predictions(tmp_path: Path) -> None:
     model = {"model_version": "m1", "result": region(selected="right")}
     one = task(*annotations, cancelled, predictions=[model])
     run("import_label_studio", tmp_path / "l.json", [one], "--left", "text1", "--right", "text2")
-    votes = Rating.objects.of_every_question().values_list("display__assignment__annotator__code", "verdict")
+    votes = Rating.objects.values_list("display__assignment__annotator__code", "verdict")
     assert sorted(votes) == [("label-studio-1", -1), ("label-studio-2", 0)]
-    [judgment] = Judgment.objects.of_every_question()
+    [judgment] = Judgment.objects.all()
     assert (judgment.run.judge.name, judgment.verdict) == ("m1", 1)
     assert {one.name for one in Study.objects.get().systems.all()} == {"left", "right"}
 
@@ -208,7 +206,7 @@ def test_outputs_of_several_systems_are_paired_with_the_reference(tmp_path: Path
     said = annotation(instruction="Question 0?", generator_1="gpt4", output_1="b", generator_2="two", output_2="d")
     (tmp_path / "annotations.json").write_text(json.dumps([said]), encoding="utf-8")
     call_command("import_alpacaeval", str(tmp_path / "annotations.json"), "--study", "s")
-    assert Judgment.objects.of_every_question().get().pair.matchup.system_b.name == "two"
+    assert Judgment.objects.get().pair.matchup.system_b.name == "two"
     assert Study.objects.get().instances.count() == 2
 
 

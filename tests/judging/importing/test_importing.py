@@ -56,7 +56,7 @@ def everything() -> list[Any]:
 
 
 def stored() -> list[tuple[Any, ...]]:
-    rows = Judgment.objects.of_every_question().order_by("pair__matchup__instance__position", "pair__index", "order")
+    rows = Judgment.objects.order_by("pair__matchup__instance__position", "pair__index", "order")
     return list(rows.values_list("pair__matchup__instance__instance_id", "pair__index", "order", "status", "verdict"))
 
 
@@ -85,7 +85,7 @@ def test_judgments_are_stored_as_those_of_a_finished_run(study: Study) -> None:
     run = JudgeRun.objects.get()
     assert (run.judge.method, run.status, run.batch, run.study) == ("imported", "done", None, study)
     assert run.finished_at is not None
-    assert Judgment.objects.of_every_question().get(status="unparsed").failure
+    assert Judgment.objects.get(status="unparsed").failure
     assert ImportRecord.objects.get().kind == "judgments"
 
 
@@ -101,10 +101,10 @@ def test_verdicts_on_further_questions_are_named_by_key(study: Study) -> None:
     header = f"{HEADER},question"
     done = load("i0,0,gpt,ab,a,", "i0,0,gpt,ab,b,coherence", "i1,0,gpt,ab,tie,overall", header=header)
     assert (done.added, done.unread) == (3, [])
-    assert sorted(Judgment.objects.of_every_question().values_list("question", "verdict")) == [(0, -1), (0, 0), (1, 1)]
+    assert sorted(Judgment.objects.values_list("question", "verdict")) == [(0, -1), (0, 0), (1, 1)]
     assert [run.questions for run in JudgeRun.objects.order_by("pk")] == [[0], [1]]
     load("i1,0,gpt,ab,a,coherence", header=header)  # of the same run
-    assert (JudgeRun.objects.count(), Judgment.objects.of_question(1).count()) == (2, 2)
+    assert (JudgeRun.objects.count(), Judgment.objects.for_question(1).count()) == (2, 2)
     selection, judge = select(configurations(study)[0]), Judge.objects.get()
     assert judgments(selection, judge).rated.outcomes.verdict.tolist() == [-1, 0]
     assert judgments(selection, judge, question=1).rated.outcomes.verdict.tolist() == [1, -1]
@@ -268,7 +268,7 @@ def test_an_imported_judge_can_not_be_run(study: Study) -> None:
 
 def test_what_the_verdicts_took_and_why_is_kept(study: Study) -> None:
     load("i0,0,gpt,ab,a,too long,2,100,7,x", header=f"{HEADER},rationale,calls,prompt_tokens,completion_tokens,mood")
-    judgment = Judgment.objects.of_every_question().get()
+    judgment = Judgment.objects.get()
     assert (judgment.rationale, judgment.calls, judgment.prompt_tokens, judgment.completion_tokens) == (
         ("too long", 2, 100, 7)
     )
@@ -293,7 +293,7 @@ def test_systems_are_named_where_an_instance_has_more_than_two() -> None:
     with pytest.raises(BadFile, match="go together"):
         load("news-1,0,gpt,ab,a,x,", header=header, slug="three")
     load("news-1,0,gpt,ab,a,z,x", "news-1,0,gpt,ab,b,y,z", header=header, slug="three")
-    rows = Judgment.objects.of_every_question().order_by("pair__matchup__system_a__position")
+    rows = Judgment.objects.order_by("pair__matchup__system_a__position")
     # z preferred to x, z shown first: in study order (x, z) that is B preferred, B shown first.
     assert list(rows.values_list("pair__matchup__system_a__name", "order", "verdict")) == [
         ("x", "ba", 1),
@@ -346,7 +346,7 @@ def test_published_verdicts_on_other_pairs_are_refused() -> None:
         (3, "there is no number 1 of LLMBar/Natural: data set Natural has 1 instances, counted from 0"),
         (4, "no data set of the study can be meant by subset LLMBar/Manual: Adversarial_GPTInst, Natural"),
     ]
-    assert not Judgment.objects.of_every_question().exists()
+    assert not Judgment.objects.exists()
 
 
 @pytest.mark.any_engine
@@ -370,9 +370,7 @@ def test_votes_with_a_winner_are_those_of_the_judge_that_is_named() -> None:
     done = load(*votes, header="id,prompt,left,right,winner", judge="gpt 4")
 
     assert (done.added, done.judges, done.unread) == (3, {"gpt-4": "gpt 4"}, [])
-    said = Judgment.objects.of_every_question().order_by(
-        "pair__matchup__system_a__name", "pair__matchup__system_b__name"
-    )
+    said = Judgment.objects.order_by("pair__matchup__system_a__name", "pair__matchup__system_b__name")
     named = said.values_list("pair__matchup__system_a__name", "pair__matchup__system_b__name", "order", "verdict")
     # Study order is that of the file: heron, wren, gull. The third vote prefers gull, which stood on the left.
     assert list(named) == [("heron", "gull", "ba", 1), ("heron", "wren", "ab", -1), ("wren", "gull", "ab", 0)]

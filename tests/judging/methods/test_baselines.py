@@ -87,7 +87,7 @@ def test_sides_are_turned_around_only_when_b_was_shown_first(verdict: Verdict) -
 def test_longer_prefers_the_same_system_in_both_orders() -> None:
     run = start_run(study=make_study(), judge=make_judge("longer", order="both"))
     assert execute(run.pk, stop=StopFlag()).status == "done"
-    assert set(Judgment.objects.of_every_question().values_list("order", "verdict")) == {
+    assert set(Judgment.objects.values_list("order", "verdict")) == {
         ("ab", Verdict.A),
         ("ba", Verdict.A),
     }
@@ -100,8 +100,8 @@ def test_coin_tosses_the_same_in_a_database_with_other_row_numbers() -> None:
         study, judge = make_study(instances=6, k=3), make_judge("coin", order="random")
         execute(start_run(study=study, judge=judge).pk, stop=StopFlag())
         fields = ("pair__matchup__instance__instance_id", "pair__index", "order", "verdict")
-        found = list(Judgment.objects.of_every_question().order_by(*fields[:2]).values_list(*fields))
-        Judgment.objects.of_every_question().delete()
+        found = list(Judgment.objects.order_by(*fields[:2]).values_list(*fields))
+        Judgment.objects.delete()
         judge.runs.all().delete()
         judge.delete()
         study.delete()
@@ -118,4 +118,4 @@ def test_stopped_baseline_leaves_its_cells_open() -> None:
     stop = StopFlag()
     stop.set()
     assert execute(run.pk, stop=stop).status == "queued"
-    assert Judgment.objects.of_every_question().filter(status="pending").count() == 6
+    assert Judgment.objects.filter(status="pending").count() == 6

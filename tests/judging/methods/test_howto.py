@@ -68,8 +68,8 @@ def test_new_method_is_added_and_run_with_the_pages_commands(settings: Any) -> N
     assert [command[0] for command in commands()] == ["add_judge", "run_judge"]
     judge = Judge.objects.get()
     assert (judge.method, judge.negated, judge.params) == ("headline", True, {"ties": True})
-    assert Judgment.objects.of_every_question().count() == 4
-    for judgment in Judgment.objects.of_every_question():
+    assert Judgment.objects.count() == 4
+    for judgment in Judgment.objects.all():
         assert judgment.verdict == (1 if judgment.order == "ab" else -1)
         assert judgment.rationale.startswith("Headline: One is late.")
         assert judgment.prompt_version == "headline.v1+dialogue.v1"

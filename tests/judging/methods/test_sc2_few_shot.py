@@ -119,6 +119,6 @@ def test_tables_of_examples_are_made_once_for_all_pairs() -> None:
     kinds = list(Completion.objects.values_list("kind", flat=True))
     made = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
     assert made == expected == {"comparator": 4, "table": 4 * 2 + 3, "verdict": 4}
-    found = list(Judgment.objects.of_every_question())
+    found = list(Judgment.objects.all())
     assert {one.status for one in found} == {"parsed"}
     assert {step.status for step in replay(found[-1]).steps} == {"read"}

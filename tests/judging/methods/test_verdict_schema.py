@@ -112,7 +112,7 @@ def test_verdicts_are_asked_for_by_schema_where_the_endpoint_has_them(endpoint: 
     client = ScriptedClient(then=json.dumps({"comparison": "It is short.", "verdict": "B"}))
     assert judge_with(client, study, judge).status == "done"
     assert all(SCHEMA_PARAM in body for body in client.bodies)
-    made = Judgment.objects.of_every_question()
+    made = Judgment.objects.all()
     assert {(one.verdict, one.rationale, one.calls) for one in made} == {(1, "It is short.", 1)}
     assert {one.prompt_version for one in made} == {"direct.v2+verdict-schema.v1+summarization.v1"}
 
@@ -128,17 +128,17 @@ def test_endpoint_that_rejects_a_schema_is_asked_in_words(endpoint: Endpoint, me
     assert judge_with(client, study, judge, in_flight=1).status == "done"
     rejected = [body for body in client.bodies if SCHEMA_PARAM in body]
     assert 1 <= len(rejected) <= MIN_START  # what one call has shown, those prepared after it know
-    made = list(Judgment.objects.of_every_question())
+    made = list(Judgment.objects.all())
     assert {(one.verdict, one.status, one.calls) for one in made} == {(-1, "parsed", 1 if method == "direct" else 2)}
     assert not any("verdict-schema" in one.prompt_version for one in made)
     assert all(SCHEMA_PARAM not in one.request for one in Completion.objects.all())
     assert {step.status for step in replay(made[0]).steps} == {"read"}
     # Read again, and started again, nothing is asked and nothing changes.
-    Judgment.objects.of_every_question().update(parser_version="older")
+    Judgment.objects.update(parser_version="older")
     found = find_method(method)
     assert isinstance(found, PromptedMethod)
     assert reparse_run(made[0].run, found) == len(made)
-    again = Judgment.objects.of_every_question()
+    again = Judgment.objects.all()
     assert {(one.verdict, one.prompt_version) for one in again} == {(-1, made[0].prompt_version)}
     assert estimate(study=study, judge=judge).pending == 0
 
@@ -147,5 +147,5 @@ def test_other_rejections_end_a_cell_after_both_ways(endpoint: Endpoint) -> None
     judge, study = make_judge(endpoint=endpoint, params=SCHEMA), make_study(instances=1, k=1)
     client = ScriptedClient([RejectedCall("HTTP 400: too long", kind="HTTP 400")] * 2)
     judge_with(client, study, judge)
-    [made] = Judgment.objects.of_every_question()
+    [made] = Judgment.objects.all()
     assert (made.status, made.failure, len(client.bodies)) == ("error", "HTTP 400: too long", 2)

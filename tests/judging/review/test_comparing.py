@@ -52,21 +52,19 @@ def judged(study: Study, name: str, verdicts: list[int | None]) -> JudgeRun:
 
 def said_by(study: Study, code: str) -> dict[int, int]:
     """A person's verdict on each pair, straight from the votes."""
-    rows = Rating.objects.of_every_question().filter(display__assignment__annotator__code=code)
+    rows = Rating.objects.filter(display__assignment__annotator__code=code)
     return dict(rows.values_list("display__pair_id", "verdict"))
 
 
 def vote(pair: Pair, code: str, verdict: int) -> None:
-    Rating.objects.of_every_question().filter(display__pair=pair, display__assignment__annotator__code=code).update(
-        verdict=verdict
-    )
+    Rating.objects.filter(display__pair=pair, display__assignment__annotator__code=code).update(verdict=verdict)
 
 
 def answer_further(study: Study, verdict: int) -> None:
     """Let everybody answer the study's further question alike."""
     study.criteria = [COHERENCE]
     study.save()
-    for main in Rating.objects.of_question(0):
+    for main in Rating.objects.for_question(0):
         Rating.objects.create(display_id=main.display_id, question=1, verdict=verdict)
 
 
@@ -158,7 +156,7 @@ def test_two_judges_meet_on_the_pairs_that_both_were_asked_about(study: Study) -
 
 def test_only_answers_to_one_question_are_compared(study: Study) -> None:
     answer_further(study, 0)
-    Rating.objects.of_question(0).update(verdict=-1)
+    Rating.objects.for_question(0).update(verdict=-1)
     run = judged(study, "judy", [-1, -1])
     first, second, third = pairs_of(study)[:3]
     for pair in (second, third):
@@ -190,7 +188,7 @@ def test_no_interval_for_three_instances(study: Study) -> None:
 def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client, study: Study) -> None:
     reader = make_user("rea", "researcher", study=study)
     client.force_login(reader, backend="django.contrib.auth.backends.ModelBackend")
-    Rating.objects.of_every_question().update(reason="because <b>so</b>")
+    Rating.objects.update(reason="because <b>so</b>")
     judged(study, "judy", [-1, 1])
     page = client.get(reverse("judging:compare", args=["tea"]), {"first": "judy", "second": "@people"})
     text = page.content.decode()
@@ -199,7 +197,7 @@ def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client
         assert annotator.user is not None
         assert annotator.user.username not in text
     assert "because &lt;b&gt;so&lt;/b&gt;" in text
-    judgment = JudgeRun.objects.get().judgments.of_every_question().earliest("pk")
+    judgment = JudgeRun.objects.get().judgments.earliest("pk")
     beside = client.get(reverse("judging:judgment", args=["tea", judgment.pk])).content.decode()
     assert Annotator.objects.earliest("pk").code in beside
 

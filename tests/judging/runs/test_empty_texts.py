@@ -29,7 +29,7 @@ def test_empty_text_is_judged_and_counted(standin: StandInProcess, settings: Any
         call_command("add_judge", method, "--method", method, *endpoint, "--order", "both", stdout=StringIO())
         call_command("run_judge", study.slug, "--judge", method, stdout=StringIO(), stderr=StringIO())
 
-    found = Judgment.objects.of_every_question()
+    found = Judgment.objects.all()
     assert Counter(found.values_list("run__judge__name", "status")) == {
         ("longer", "parsed"): 4,
         ("direct", "parsed"): 4,

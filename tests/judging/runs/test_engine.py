@@ -21,7 +21,7 @@ CUT_OFF = chat_completion("Comparison: A is", finish_reason="length")
 
 
 def counts() -> tuple[int, ...]:
-    found = count_judgments(Judgment.objects.of_every_question())
+    found = count_judgments(Judgment.objects.all())
     return (found.a, found.tie, found.b, found.unparsed, found.refused, found.errors, found.pending)
 
 
@@ -30,7 +30,7 @@ def test_every_presentation_is_asked_once_and_stored() -> None:
     ended = judge_with(client, make_study(), make_judge())
     assert (ended.status, ended.progress.calls, ended.progress.cached) == ("done", 6, 0)
     assert counts() == (0, 0, 6, 0, 0, 0, 0)
-    judgment = Judgment.objects.of_every_question().earliest("pk")
+    judgment = Judgment.objects.earliest("pk")
     assert (judgment.rationale, judgment.prompt_version, judgment.parser_version, judgment.calls) == (
         "shorter.",
         "direct.v2+summarization.v1",
@@ -46,7 +46,7 @@ def test_every_presentation_is_asked_once_and_stored() -> None:
 @pytest.mark.any_engine
 def test_verdict_is_turned_into_study_order_when_b_was_shown_first() -> None:
     judge_with(ScriptedClient(then="Preferred: A"), make_study(instances=1, k=1), make_judge(order="both"))
-    assert dict(Judgment.objects.of_every_question().values_list("order", "verdict")) == {
+    assert dict(Judgment.objects.values_list("order", "verdict")) == {
         "ab": Verdict.A,
         "ba": Verdict.B,
     }
@@ -106,7 +106,7 @@ def test_unreadable_answer_is_asked_again_with_another_seed() -> None:
     first, second = client.bodies
     assert first["messages"] == second["messages"]
     assert first["seed"] != second["seed"]
-    assert Judgment.objects.of_every_question().get().calls == 2
+    assert Judgment.objects.get().calls == 2
 
 
 def test_answer_that_stays_unreadable_is_stored_as_unparsed() -> None:
@@ -114,7 +114,7 @@ def test_answer_that_stays_unreadable_is_stored_as_unparsed() -> None:
     judge_with(client, make_study(instances=1, k=1), make_judge())
     assert len(client.bodies) == MAX_SAMPLES
     assert counts() == (0, 0, 0, 1, 0, 0, 0)
-    judgment = Judgment.objects.of_every_question().get()
+    judgment = Judgment.objects.get()
     assert judgment.verdict is None
     assert "Both are fine." in judgment.failure
     assert judgment.completions.count() == MAX_SAMPLES
@@ -141,7 +141,7 @@ def test_answer_that_stays_unreadable_is_stored_as_unparsed() -> None:
 @pytest.mark.any_engine
 def test_answer_is_stored_under_what_it_is(answer: str | dict[str, object], status: str, reason: str) -> None:
     judge_with(ScriptedClient([answer] * MAX_SAMPLES), make_study(instances=1, k=1), make_judge())
-    judgment = Judgment.objects.of_every_question().get()
+    judgment = Judgment.objects.get()
     assert judgment.status == status
     assert reason in judgment.failure
 
@@ -165,7 +165,7 @@ def test_error_is_stored_and_asked_again_on_the_next_start() -> None:
     study, judge = make_study(instances=1, k=2), make_judge()
     judge_with(ScriptedClient([RejectedCall("HTTP 400: too long")]), study, judge, in_flight=1)
     assert counts() == (1, 0, 0, 0, 0, 1, 0)
-    assert Judgment.objects.of_every_question().get(status="error").failure == "HTTP 400: too long"
+    assert Judgment.objects.get(status="error").failure == "HTTP 400: too long"
     client = ScriptedClient()
     judge_with(client, study, judge)
     assert (len(client.bodies), counts()) == (1, (2, 0, 0, 0, 0, 0, 0))
@@ -226,11 +226,7 @@ def test_better_parser_reads_old_completions_without_a_call(monkeypatch: pytest.
     client = ScriptedClient()
     judge_with(client, study, judge)
     assert client.bodies == []
-    found = (
-        Judgment.objects.of_every_question()
-        .values_list("verdict", "rationale", "parser_version", "calls", "cached")
-        .get()
-    )
+    found = Judgment.objects.values_list("verdict", "rationale", "parser_version", "calls", "cached").get()
     assert found == (Verdict.B, "so it is", "direct.2", MAX_SAMPLES, 0)
 
 
@@ -267,8 +263,8 @@ def test_answers_to_another_wording_stay_as_they_were_read(monkeypatch: pytest.M
     monkeypatch.setattr(direct, "parser_version", "direct.2")
     monkeypatch.setattr(direct, "words", lambda *_: {"intro": "Another wording."})
     judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
-    assert Judgment.objects.of_every_question().values_list("verdict", "parser_version").get()[0] == Verdict.A
-    assert Judgment.objects.of_every_question().get().parser_version != "direct.2"
+    assert Judgment.objects.values_list("verdict", "parser_version").get()[0] == Verdict.A
+    assert Judgment.objects.get().parser_version != "direct.2"
 
 
 def test_cells_added_later_are_asked_and_nothing_else() -> None:
@@ -296,7 +292,7 @@ def test_oddly_shaped_answer_is_unparsed_and_stops_nothing(logprobs: Any) -> Non
     odd = chat_completion("A")
     odd["choices"][0]["logprobs"] = logprobs
     judge_with(ScriptedClient([odd] * MAX_SAMPLES), study, judge)
-    assert Judgment.objects.of_every_question().get().status in ("unparsed", "parsed")
+    assert Judgment.objects.get().status in ("unparsed", "parsed")
     judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)  # taken up again, it goes through them once more
 
 
@@ -320,7 +316,7 @@ def test_answer_that_would_end_the_same_way_is_asked_for_once(answer: str | dict
     study, judge = make_study(instances=1, k=1), make_judge()
     client = ScriptedClient([answer])
     judge_with(client, study, judge)
-    judgment = Judgment.objects.of_every_question().get()
+    judgment = Judgment.objects.get()
     assert (len(client.bodies), judgment.status, judgment.calls) == (1, "unparsed", 1)
     assert reason in judgment.failure
 
@@ -343,4 +339,4 @@ def test_further_attempts_that_are_stored_still_count(monkeypatch: pytest.Monkey
 def test_answer_without_an_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "LONGEST_ANSWER", 100)
     judge_with(ScriptedClient(then="a" * 101 + "\nPreferred: A"), make_study(instances=1, k=1), make_judge())
-    assert "at most 100 are read" in Judgment.objects.of_every_question().get().failure
+    assert "at most 100 are read" in Judgment.objects.get().failure

@@ -72,7 +72,7 @@ def test_second_round_is_asked_with_the_values_of_the_first() -> None:
     ended = judge_with(client, make_study(instances=1, k=1), judge_named("noted"))
     assert (ended.status, client.kinds) == ("done", ["critique", "critique", "verdict"])
     assert "['*fine', '*fine']" in client.asked[-1]
-    found = Judgment.objects.of_every_question().values_list("verdict", "rationale", "calls", "cached").get()
+    found = Judgment.objects.values_list("verdict", "rationale", "calls", "cached").get()
     assert found == (-1, "*fine *fine", 3, 0)
     assert sorted(Completion.objects.values_list("kind", flat=True)) == ["critique", "critique", "verdict"]
 
@@ -86,15 +86,13 @@ def test_reusable_calls_are_made_once_for_both_orders_both_questions_and_other_j
     other = Talker()
     judge_with(other, study, make_judge("noted", endpoint=judge.endpoint, name="other", seed=99, order="ba"))
     assert other.kinds == ["verdict"]
-    assert Judgment.objects.of_every_question().filter(run__judge__name="other").values_list(
-        "calls", "cached"
-    ).get() == (3, 2)
+    assert Judgment.objects.filter(run__judge__name="other").values_list("calls", "cached").get() == (3, 2)
 
 
 def test_each_cell_pays_for_the_calls_that_were_made_for_it() -> None:
     study = make_study(instances=1, k=1)
     judge_with(Talker(), study, judge_named("noted", order="both"), in_flight=1)
-    first, second = Judgment.objects.of_every_question().order_by("pk").values_list("calls", "cached", *SPENT)
+    first, second = Judgment.objects.order_by("pk").values_list("calls", "cached", *SPENT)
     assert first == (3, 0, 33, 21, 3 * CALL)
     assert second == (3, 2, 11, 7, CALL)
     assert set(Completion.objects.values_list("cost", flat=True)) == {CALL}
@@ -104,15 +102,15 @@ def test_cost_is_unknown_without_prices_and_nothing_when_nothing_was_asked() -> 
     study = make_study(instances=1, k=1)
     judge = make_judge("noted", endpoint=make_endpoint())
     judge_with(Talker(), study, judge)
-    assert Judgment.objects.of_every_question().values_list(*SPENT).get() == (33, 21, None)
+    assert Judgment.objects.values_list(*SPENT).get() == (33, 21, None)
     judge_with(Talker(), study, make_judge("noted", endpoint=judge.endpoint, name="twin"))
-    assert Judgment.objects.of_every_question().filter(run__judge__name="twin").values_list(*SPENT).get() == (0, 0, 0)
+    assert Judgment.objects.filter(run__judge__name="twin").values_list(*SPENT).get() == (0, 0, 0)
 
 
 def test_repeats_are_samples_of_their_own_and_the_negated_question_turns_the_verdict() -> None:
     client = Talker(lambda asked: "*" if asked.startswith("critique") else "B" if "worse?" in asked else "A")
     judge_with(client, make_study(instances=1, k=1), judge_named("noted", repeats=2, negated=True))
-    rows = set(Judgment.objects.of_every_question().values_list("repeat", "negated", "verdict"))
+    rows = set(Judgment.objects.values_list("repeat", "negated", "verdict"))
     assert rows == {(0, False, -1), (1, False, -1), (0, True, -1), (1, True, -1)}
     seeds = [body["seed"] for body in client.bodies if texts(body).startswith("verdict")]
     assert len(set(seeds)) == 2  # plain and negated differ by their words, repeats by their seeds
@@ -127,10 +125,7 @@ def test_several_draws_of_one_question_are_asked_side_by_side_with_different_see
 
 def test_probability_and_scores_are_turned_into_study_order() -> None:
     judge_with(Talker(), make_study(instances=1, k=1), judge_named("polled", order="both"))
-    found = {
-        order: rest
-        for order, *rest in Judgment.objects.of_every_question().values_list("order", "p_b", "score_a", "score_b")
-    }
+    found = {order: rest for order, *rest in Judgment.objects.values_list("order", "p_b", "score_a", "score_b")}
     assert found == {"ab": [0.25, 2.0, 3.0], "ba": [0.75, 3.0, 2.0]}
 
 
@@ -138,14 +133,14 @@ def test_optional_answer_that_can_not_be_read_or_is_refused_is_left_out() -> Non
     script: list[Any] = ["?", "?", "?", "A", chat_completion(None, refusal="No."), ZeroDivisionError()]
     client = ScriptedClient(script)
     judge_with(client, make_study(instances=1, k=1), judge_named("polled"), in_flight=1)
-    assert Judgment.objects.of_every_question().values_list("status", "verdict", "calls").get() == ("parsed", -1, 5)
+    assert Judgment.objects.values_list("status", "verdict", "calls").get() == ("parsed", -1, 5)
     assert len(client.bodies) == 5
 
 
 def test_readable_answers_that_give_no_verdict_together_are_unparsed() -> None:
     client = Talker(lambda asked: "?")
     judge_with(client, make_study(instances=1, k=1), judge_named("polled"))
-    assert Judgment.objects.of_every_question().values_list("status", "failure", "calls").get() == (
+    assert Judgment.objects.values_list("status", "failure", "calls").get() == (
         "unparsed",
         "nobody voted",
         9,
@@ -156,18 +151,18 @@ def test_unreadable_critique_ends_the_cell_after_three_samples() -> None:
     client = Talker(lambda asked: "?" if "Heron" in asked else "*fine")
     judge_with(client, make_study(instances=1, k=1), judge_named("noted"))
     assert client.kinds == ["critique"] * 4
-    assert Judgment.objects.of_every_question().values_list("status", "calls").get() == ("unparsed", 4)
+    assert Judgment.objects.values_list("status", "calls").get() == ("unparsed", 4)
 
 
 def test_a_failing_call_ends_its_cell_and_the_answers_beside_it_are_kept() -> None:
     study, judge = make_study(instances=1, k=1), judge_named("noted")
     client = Talker(lambda asked: RejectedCall("HTTP 400") if "Heron" in asked else "*fine")
     judge_with(client, study, judge)
-    assert Judgment.objects.of_every_question().values_list("status", *SPENT).get() == ("error", 11, 7, CALL)
+    assert Judgment.objects.values_list("status", *SPENT).get() == ("error", 11, 7, CALL)
     again = Talker()
     judge_with(again, study, judge)
     assert again.kinds == ["critique", "verdict"]
-    found = Judgment.objects.of_every_question().values_list("status", "calls", "cached", *SPENT).get()
+    found = Judgment.objects.values_list("status", "calls", "cached", *SPENT).get()
     assert found == ("parsed", 3, 0, 33, 21, 3 * CALL)  # the kept one was this cell's own
 
 
@@ -179,29 +174,29 @@ NEW_CELL_VALUES = {**chat_completion("A"), "choices": []}
 def test_samples_of_which_none_got_an_answer_are_an_error_and_asked_again() -> None:
     study, judge = make_study(instances=1, k=1), judge_named("polled")
     judge_with(Talker(lambda asked: REJECTED), study, judge)
-    found = Judgment.objects.of_every_question().values_list("status", "failure", "calls").get()
+    found = Judgment.objects.values_list("status", "failure", "calls").get()
     assert found == ("error", "HTTP 400: temperature", 0)
     client = Talker()
     judge_with(client, study, judge)
-    assert (len(client.bodies), Judgment.objects.of_every_question().get().status) == (3, "parsed")
+    assert (len(client.bodies), Judgment.objects.get().status) == (3, "parsed")
 
 
 def test_verdict_stands_on_the_samples_that_were_answered_when_the_endpoint_rejects_one_alone() -> None:
     judge_with(ScriptedClient([REJECTED, "A", "A"]), make_study(instances=1, k=1), judge_named("polled"))
-    assert Judgment.objects.of_every_question().values_list("status", "calls").get() == ("parsed", 2)
+    assert Judgment.objects.values_list("status", "calls").get() == ("parsed", 2)
 
 
 def test_no_verdict_from_answers_without_those_that_are_missing_is_an_error() -> None:
     study, judge = make_study(instances=1, k=1), judge_named("polled")
     judge_with(ScriptedClient([REJECTED, *["?"] * 6]), study, judge, in_flight=1)
-    assert Judgment.objects.of_every_question().values_list("status", "failure", "calls").get() == (
+    assert Judgment.objects.values_list("status", "failure", "calls").get() == (
         "error",
         "HTTP 400: temperature",
         6,
     )
     client = Talker()
     judge_with(client, study, judge)
-    assert (len(client.bodies), Judgment.objects.of_every_question().get().status) == (
+    assert (len(client.bodies), Judgment.objects.get().status) == (
         1,
         "parsed",
     )  # the missing one, and it is read
@@ -210,13 +205,13 @@ def test_no_verdict_from_answers_without_those_that_are_missing_is_an_error() ->
 def test_endpoint_that_is_gone_ends_a_cell_whose_other_samples_were_answered() -> None:
     study, judge = make_study(instances=1, k=1), judge_named("polled")
     judge_with(ScriptedClient(["A", GONE, GONE]), study, judge, in_flight=1)
-    assert Judgment.objects.of_every_question().values_list("status", "failure").get() == (
+    assert Judgment.objects.values_list("status", "failure").get() == (
         "error",
         "HTTP 404: no such model",
     )
     client = Talker()
     judge_with(client, study, judge)
-    assert (len(client.bodies), Judgment.objects.of_every_question().values_list("status", "calls").get()) == (
+    assert (len(client.bodies), Judgment.objects.values_list("status", "calls").get()) == (
         2,
         ("parsed", 3),
     )
@@ -225,7 +220,7 @@ def test_endpoint_that_is_gone_ends_a_cell_whose_other_samples_were_answered() -
 def test_answer_of_no_use_is_paid_for_and_asked_again() -> None:
     study = make_study(instances=1, k=1)
     ended = judge_with(ScriptedClient([NEW_CELL_VALUES, "A", "A", "A"]), study, judge_named("polled"), in_flight=1)
-    found = Judgment.objects.of_every_question().values_list("status", "calls", "cached", *SPENT).get()
+    found = Judgment.objects.values_list("status", "calls", "cached", *SPENT).get()
     assert found == ("parsed", 4, 0, 44, 28, 4 * CALL)
     assert (ended.progress.cost, ended.progress.errors) == (4 * CALL, {"no choice": 1})
     assert Completion.objects.filter(cache_key=None).values_list("finish_reason", "cost").get() == ("unusable", CALL)
@@ -236,10 +231,10 @@ def test_answers_of_no_use_end_the_cell_after_three_and_stay_paid_for() -> None:
     client = Talker(lambda asked: NEW_CELL_VALUES if asked.startswith("verdict") else "*fine")
     judge_with(client, study, judge)
     assert client.kinds == ["critique"] * 2 + ["verdict"] * 3
-    found = Judgment.objects.of_every_question().values_list("status", "failure", "calls", *SPENT).get()
+    found = Judgment.objects.values_list("status", "failure", "calls", *SPENT).get()
     assert found == ("error", "an empty answer: a completion without a choice", 5, 55, 35, 5 * CALL)
     judge_with(Talker(), study, judge)
-    found = Judgment.objects.of_every_question().values_list("status", "calls", "cached", *SPENT).get()
+    found = Judgment.objects.values_list("status", "calls", "cached", *SPENT).get()
     assert found == ("parsed", 6, 0, 66, 42, 6 * CALL)
 
 
@@ -249,7 +244,7 @@ def test_answers_that_come_after_a_cell_has_ended_are_counted_as_its_own() -> No
 
     study, judge = make_study(instances=1, k=1), judge_named("noted")
     judge_with(Talker(answer), study, judge)
-    assert Judgment.objects.of_every_question().values_list("status", "calls", *SPENT).get() == (
+    assert Judgment.objects.values_list("status", "calls", *SPENT).get() == (
         "error",
         1,
         11,
@@ -263,7 +258,7 @@ def test_better_parser_leaves_answers_of_no_use_alone(monkeypatch: pytest.Monkey
     judge_with(ScriptedClient([NEW_CELL_VALUES, "A", "A", "A"]), study, judge, in_flight=1)
     monkeypatch.setattr(Polled, "parser_version", "polled.2")
     judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
-    assert Judgment.objects.of_every_question().values_list("status", "parser_version", "calls").get() == (
+    assert Judgment.objects.values_list("status", "parser_version", "calls").get() == (
         "parsed",
         "polled.2",
         4,
@@ -277,12 +272,7 @@ def test_answers_that_others_paid_for_stay_cached_ones_when_a_cell_is_asked_agai
     other = make_judge("noted", endpoint=judge.endpoint, name="other", seed=99)
     judge_with(Talker(lambda asked: RejectedCall("HTTP 400")), study, other)
     judge_with(Talker(), study, other)
-    found = (
-        Judgment.objects.of_every_question()
-        .filter(run__judge=other)
-        .values_list("status", "calls", "cached", *SPENT)
-        .get()
-    )
+    found = Judgment.objects.filter(run__judge=other).values_list("status", "calls", "cached", *SPENT).get()
     assert found == ("parsed", 3, 2, 11, 7, CALL)
 
 
@@ -305,11 +295,11 @@ def test_a_run_stopped_between_rounds_asks_no_question_again_and_knows_what_it_h
 
     first = Talker(last_words)
     assert judge_with(first, study, judge, stop=stop, in_flight=1).status == "paused"
-    assert Judgment.objects.of_every_question().values_list("status", *SPENT).get() == ("pending", 22, 14, 2 * CALL)
+    assert Judgment.objects.values_list("status", *SPENT).get() == ("pending", 22, 14, 2 * CALL)
     second = Talker()
     judge_with(second, study, judge)
     assert first.kinds + second.kinds == ["critique", "critique", "verdict"]
-    found = Judgment.objects.of_every_question().values_list("calls", "cached", *SPENT).get()
+    found = Judgment.objects.values_list("calls", "cached", *SPENT).get()
     assert found == (3, 0, 33, 21, 3 * CALL)
 
 
@@ -332,14 +322,14 @@ def test_limit_fills_so_many_cells_and_leaves_the_rest() -> None:
     study, judge = make_study(), judge_named("polled")
     ended = limited(Talker(), study, judge, limit=4)
     assert (ended.status, ended.as_asked) == ("paused", True)
-    assert Judgment.objects.of_every_question().filter(status="parsed").count() == 4
+    assert Judgment.objects.filter(status="parsed").count() == 4
     ended = limited(Talker(), study, judge)
-    assert (ended.status, Judgment.objects.of_every_question().filter(status="parsed").count()) == ("done", 6)
+    assert (ended.status, Judgment.objects.filter(status="parsed").count()) == ("done", 6)
 
 
 def test_limit_holds_for_baselines() -> None:
     assert limited(ScriptedClient(), make_study(), make_judge("coin"), limit=4).as_asked
-    assert Judgment.objects.of_every_question().filter(status="pending").count() == 2
+    assert Judgment.objects.filter(status="pending").count() == 2
 
 
 @pytest.mark.parametrize("in_flight", [1, 4, 16])
@@ -360,9 +350,7 @@ def test_cap_counts_answers_of_no_use(in_flight: int) -> None:
     client = Talker(lambda asked: NEW_CELL_VALUES)
     ended = limited(client, study, judge, in_flight=in_flight, max_cost=Decimal("0.85"))
     assert ended.status in ("paused", "failed")
-    assert len(client.bodies) * CALL == sum(
-        filter(None, Judgment.objects.of_every_question().values_list("cost", flat=True))
-    )
+    assert len(client.bodies) * CALL == sum(filter(None, Judgment.objects.values_list("cost", flat=True)))
     assert len(client.bodies) <= 10
     assert limited(Talker(), study, judge, max_cost=Decimal("0.85")).status == "paused"
 
@@ -438,7 +426,7 @@ def test_failed_calls_are_counted_by_kind_and_cost_nothing() -> None:
     failures: list[Any] = [TransientFailure("HTTP 500", kind="HTTP 500")] * 2
     ended = judge_with(ScriptedClient([*failures, *["A"] * 3]), make_study(instances=1, k=1), judge_named("polled"))
     assert (ended.progress.errors, ended.progress.calls) == ({"HTTP 500": 2}, 5)
-    assert ended.progress.cost == Judgment.objects.of_every_question().get().cost == 3 * CALL
+    assert ended.progress.cost == Judgment.objects.get().cost == 3 * CALL
 
 
 def test_new_cells_are_begun_while_others_go_on_to_their_next_round() -> None:

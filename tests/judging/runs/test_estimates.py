@@ -104,7 +104,7 @@ def test_what_is_done_or_stored_costs_nothing(standin: StandInProcess, settings:
     other = estimate(study=study, judge=make_judge("prepair", endpoint=endpoint, name="jack", seed=8))
     assert calls_of(other) == {"critique": 0, "verdict": 6}
     assert other.cached == 12
-    Judgment.objects.of_every_question().filter(run=run).update(status="error", verdict=None)
+    Judgment.objects.filter(run=run).update(status="error", verdict=None)
     again = estimate(study=study, judge=judge)
     assert (again.pending, again.calls, again.cached) == (6, 0, 18)
 

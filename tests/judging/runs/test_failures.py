@@ -66,7 +66,7 @@ def too_long(talks: Collection[int]) -> Reject:
 
 
 def statuses() -> Counter[str]:
-    return Counter(Judgment.objects.of_every_question().values_list("status", flat=True))
+    return Counter(Judgment.objects.values_list("status", flat=True))
 
 
 @pytest.mark.parametrize(
@@ -206,16 +206,16 @@ def test_rejected_presentation_keeps_its_cause_until_a_retry(error: dict[str, An
     study, judge = make_study(instances=2, k=1), make_judge()
     judge_with(Rejecting(lambda talk: error if talk == 0 else None), study, judge)
     run = JudgeRun.objects.get()
-    assert Judgment.objects.of_every_question().get(cause=cause).status == status
+    assert Judgment.objects.get(cause=cause).status == status
     [found] = failures_by_cause(run)
     assert (found.cause, found.count, found.is_final) == (cause, 1, True)
     assert report_on([run])["failures"] == [asdict(found)]
     assert retry_run(run=run, errors=True) == Reopened(errors=1)
-    assert Judgment.objects.of_every_question().filter(status="pending").count() == 1
+    assert Judgment.objects.filter(status="pending").count() == 1
     client = Rejecting(too_long(()))
     judge_with(client, study, judge)
     assert (client.talks, statuses()) == ([0], {"parsed": 2})
-    assert set(Judgment.objects.of_every_question().values_list("cause", flat=True)) == {""}
+    assert set(Judgment.objects.values_list("cause", flat=True)) == {""}
 
 
 def test_sample_that_a_filter_stops_counts_as_declined() -> None:

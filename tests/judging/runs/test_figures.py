@@ -66,11 +66,11 @@ def test_a_share_of_one_instance_has_no_interval_and_of_none_no_value() -> None:
 def test_spending_counts_what_is_known_and_says_what_is_not() -> None:
     study = make_study(instances=1, k=4)
     run = start_run(study=study, judge=make_judge(endpoint=make_endpoint(currency="EUR")))
-    priced, cached, unpriced, open_one = run.judgments.of_every_question().order_by("pk")
-    cells = Judgment.objects.of_every_question()
+    priced, cached, unpriced, open_one = run.judgments.order_by("pk")
+    cells = Judgment.objects.all()
     cells.filter(pk=priced.pk).update(status="parsed", verdict=1, calls=2, cost=Decimal("0.5"), prompt_tokens=10)
     cells.filter(pk=cached.pk).update(status="parsed", verdict=1, calls=1, cached=1)
-    found = usage_of(run.judgments.of_every_question(), "EUR")
+    found = usage_of(run.judgments.all(), "EUR")
     assert (found.calls, found.cached, found.cost, found.unpriced) == (2, 1, Decimal("0.5"), 0)
     assert found.per_verdict == Decimal("0.25")
     assert (found.prompt_tokens, found.completion_tokens) == (10, None)
@@ -79,7 +79,7 @@ def test_spending_counts_what_is_known_and_says_what_is_not() -> None:
     assert (found.calls, found.cost, found.unpriced, found.per_verdict) == (5, Decimal("0.5"), 1, None)
     assert found.currency == "EUR"
     cells.filter(pk=priced.pk).update(cost=None)
-    assert usage_of(run.judgments.of_every_question(), "EUR").cost is None
+    assert usage_of(run.judgments.all(), "EUR").cost is None
     assert open_one.status == "pending"
 
 
@@ -99,10 +99,10 @@ def test_answers_are_counted_once_by_kind_however_many_judgments_use_them() -> N
         answer("b", "verdict", None),
         answer("c", "score", None),
     )
-    for cell in run.judgments.of_every_question():
+    for cell in run.judgments.all():
         cell.completions.add(shared)
-    run.judgments.of_every_question().earliest("pk").completions.add(verdict)
-    other.judgments.of_every_question().earliest("pk").completions.add(strange)
+    run.judgments.earliest("pk").completions.add(verdict)
+    other.judgments.earliest("pk").completions.add(strange)
     found = [(one.kind, one.answers, one.prompt_tokens, one.cost, one.unpriced) for one in calls_by_kind(run)]
     assert found == [("critique", 1, 5, Decimal(1), 0), ("verdict", 1, 5, None, 1)]
 
@@ -111,7 +111,7 @@ def test_answers_are_counted_once_by_kind_however_many_judgments_use_them() -> N
 def test_errors_go_by_what_their_message_begins_with() -> None:
     run = start_run(study=make_study(instances=1, k=4), judge=make_judge())
     failures = ["HTTP 500: one", "HTTP 500: another", "x" * 200, "odd"]
-    for cell, failure in zip(run.judgments.of_every_question().order_by("pk"), failures, strict=True):
+    for cell, failure in zip(run.judgments.order_by("pk"), failures, strict=True):
         cell.status, cell.failure = ("error", failure) if failure != "odd" else ("unparsed", "HTTP 500: quoted")
         cell.save()
     assert failures_by_kind(run) == [("HTTP 500", 2), ("x" * 80, 1)]
@@ -121,7 +121,7 @@ def test_errors_go_by_what_their_message_begins_with() -> None:
 def test_pace_is_of_the_last_minute_or_since_the_start() -> None:
     run = start_run(study=make_study(instances=2, k=5), judge=make_judge())
     now = timezone.now()
-    cells = list(run.judgments.of_every_question().order_by("pk"))
+    cells = list(run.judgments.order_by("pk"))
     assert pace_of(run, pending=10, now=now).per_second is None
     for number, cell in enumerate(cells[:6]):
         cell.judged_at = now - timedelta(seconds=20 * number)  # three of them within the last minute, one at its edge
@@ -137,7 +137,7 @@ def test_pace_is_of_the_last_minute_or_since_the_start() -> None:
 def test_figures_look_at_the_plain_question_asked_first() -> None:
     study = make_study(instances=3, k=1)
     run = start_run(study=study, judge=make_judge("coin"))
-    run.judgments.of_every_question().delete()
+    run.judgments.delete()
     for pair in pairs_in(study):
         fill(run, pair, "ab", verdict=-1)
         Judgment.objects.create(run=run, pair=pair, order="ab", repeat=1, status="parsed", verdict=1)

@@ -68,7 +68,7 @@ def test_a_jury_is_a_judge_whose_verdicts_are_made_when_read(study: Study) -> No
     run = added(study)
     # A tie of -1, 1 and 0 is shared by all three; on the fifth pair two members abstain; on the last all do.
     assert said(study, run) == [-1, 0, 1, 1, -1, None]
-    assert (run.status, run.judgments.of_every_question().count()) == ("done", 0)
+    assert (run.status, run.judgments.count()) == ("done", 0)
     assert [one.judge.name for one in judges_of(study)] == ["ann", "bea", "cal", "panel"]
     judged = judgments(selection_of(study), run)
     assert judged.rated.outcomes.verdict[:5].tolist() == [-1, 0, 1, 1, -1]
@@ -81,7 +81,7 @@ def test_a_jury_is_a_judge_whose_verdicts_are_made_when_read(study: Study) -> No
     assert {(row["order"], row["shown_first"], row["calls"], row["cost"]) for row in rows} == {("", "", 0, None)}
     assert rows[-1]["reason"] == "no member has a verdict"
     # A member's later verdict is the jury's at once.
-    run.study.judge_runs.get(judge__name="cal").judgments.of_question(0).filter(pair=pairs_in(study)[1]).update(
+    run.study.judge_runs.get(judge__name="cal").judgments.for_question(0).filter(pair=pairs_in(study)[1]).update(
         verdict=1
     )
     assert said(study, run)[1] == 1
@@ -93,9 +93,9 @@ def test_a_pair_on_which_every_member_failed_is_an_error_and_no_wrong_answer(stu
     Instance.objects.filter(matchups__pairs=last).update(gold={"better": last.matchup.system_a.name})
     judges = {"ann": [True, True], "bea": [True, True], "cal": [True, True], "panel": [True, True]}
     assert answered(study) == judges
-    Judgment.objects.of_question(0).filter(pair=last, run__judge__name__in=("ann", "bea")).update(status="error")
+    Judgment.objects.for_question(0).filter(pair=last, run__judge__name__in=("ann", "bea")).update(status="error")
     assert answered(study) == judges | {"ann": [True, False], "bea": [True, False]}  # cal's can't be read
-    Judgment.objects.of_question(0).filter(pair=last).update(status="error")
+    Judgment.objects.for_question(0).filter(pair=last).update(status="error")
     assert answered(study) == {name: [True, False] for name in judges}
     assert judgments(selection_of(study), run).counts["errors"] == report_on([run])["errors"] == 1
     [row] = [row for row in judgment_rows(study) if (row["judge"], row["status"]) == ("panel", "error")]

@@ -72,7 +72,7 @@ def work(judge: Judge) -> ExecutionResult:
 
 
 def statuses() -> Counter[str]:
-    return Counter(Judgment.objects.of_every_question().values_list("status", flat=True))
+    return Counter(Judgment.objects.values_list("status", flat=True))
 
 
 # Each method at one of these endpoints, and each endpoint with methods: the whole product tells no more.
@@ -131,7 +131,7 @@ def test_calls_and_money_are_those_that_the_endpoint_served(judge: Judge, standi
     standin.behave(no_choices=0.3, declined=0.1, thoughts=0.1, parts=0.2, error_body=0.1)
     work(judge)
     work(judge)
-    spent = usage_of(Judgment.objects.of_every_question(), "USD")
+    spent = usage_of(Judgment.objects.all(), "USD")
     assert spent.calls == standin.stats()["answered"] == Completion.objects.count()
     every = Completion.objects.values_list("prompt_tokens", "completion_tokens", "cost")
     assert (spent.prompt_tokens, spent.completion_tokens, spent.cost) == tuple(map(sum, zip(*every, strict=True)))

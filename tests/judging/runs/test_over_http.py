@@ -170,7 +170,7 @@ def test_misbehaving_endpoint_costs_no_verdict() -> None:
     ]
     with StandIn(script) as stand_in:
         ended = run_on(stand_in, order="random", instances=10)
-    found = count_judgments(Judgment.objects.of_every_question())
+    found = count_judgments(Judgment.objects.all())
     assert (ended.status, found.asked, found.parsed, found.first) == ("done", 20, 20, 20)
     assert stand_in.calls == ended.progress.calls == 26
     assert found.a
@@ -204,10 +204,10 @@ def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int
     assert counted <= stand_in.calls < counted + in_flight
     assert stand_in.calls < 40
     # Only a question that had all its tries is an error: with one call at a time the first one has, before a second fails.
-    errors = Judgment.objects.of_every_question().filter(status="error").count()
+    errors = Judgment.objects.filter(status="error").count()
     assert errors * RetryPolicy().attempts <= counted
     assert errors == 1 or in_flight > 1
-    assert Judgment.objects.of_every_question().filter(status="pending").count() == 40 - errors
+    assert Judgment.objects.filter(status="pending").count() == 40 - errors
 
 
 @pytest.mark.django_db
@@ -287,7 +287,7 @@ def test_researchers_are_not_told_where_an_endpoint_is(base_url: str, monkeypatc
         stop=StopFlag(),
         make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep),
     )
-    told = ended.message + "".join(Judgment.objects.of_every_question().values_list("failure", flat=True))
+    told = ended.message + "".join(Judgment.objects.values_list("failure", flat=True))
     assert told
     for part in ("10.20.30.40", "no-such-host", "127.0.0.1"):
         assert part not in told

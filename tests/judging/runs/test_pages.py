@@ -60,10 +60,8 @@ def test_progress_tells_pace_workers_and_what_is_left(researcher: Client, study:
     run = start_run(study=study, judge=make_judge())
     now = timezone.now()
     JudgeRun.objects.update(status="running", started_at=now - timedelta(hours=1))
-    done = list(run.judgments.of_every_question().order_by("pk").values_list("pk", flat=True)[:3])
-    Judgment.objects.of_every_question().filter(pk__in=done).update(
-        status="parsed", verdict=-1, judged_at=now - timedelta(seconds=5)
-    )
+    done = list(run.judgments.order_by("pk").values_list("pk", flat=True)[:3])
+    Judgment.objects.filter(pk__in=done).update(status="parsed", verdict=-1, judged_at=now - timedelta(seconds=5))
     RunWorker.objects.create(run=run, executor="elsewhere:1:x", heartbeat_at=now, in_flight=7)
     page = text_of(researcher, reverse("judging:run", args=["tea", run.pk]))
     assert "1 worker, 7 calls in flight" in page
@@ -75,7 +73,7 @@ def test_progress_tells_pace_workers_and_what_is_left(researcher: Client, study:
 
 def test_errors_are_counted_by_kind(researcher: Client, study: Study) -> None:
     run = start_run(study=study, judge=make_judge())
-    cells = list(run.judgments.of_every_question().order_by("pk"))
+    cells = list(run.judgments.order_by("pk"))
     for cell, failure in zip(
         cells, ["HTTP 500: a", "HTTP 500: b", "timed out", "HTTP 404: <x>", "", "timed out"], strict=True
     ):
@@ -89,7 +87,7 @@ def test_errors_are_counted_by_kind(researcher: Client, study: Study) -> None:
 def test_money_is_known_partly_known_or_unknown(researcher: Client, study: Study) -> None:
     run = start_run(study=study, judge=make_judge())
     address = reverse("judging:run", args=["tea", run.pk])
-    cells = run.judgments.of_every_question().order_by("pk")
+    cells = run.judgments.order_by("pk")
     cells.update(status="parsed", verdict=1, calls=1, cached=0, cost=None)
     page = text_of(researcher, address)
     assert "unknown" in page[page.index('data-count="cost"') :][:100]
@@ -98,9 +96,7 @@ def test_money_is_known_partly_known_or_unknown(researcher: Client, study: Study
     page = text_of(researcher, address)
     assert "0.0090 USD" in page
     assert "0.0015 USD a verdict" in page
-    Judgment.objects.of_every_question().filter(pk=run.judgments.of_every_question().earliest("pk").pk).update(
-        cost=None
-    )
+    Judgment.objects.filter(pk=run.judgments.earliest("pk").pk).update(cost=None)
     page = text_of(researcher, address)
     assert "0.0075 USD" in page
     assert "and what 1 presentation cost, which is unknown" in page
@@ -124,7 +120,7 @@ def test_run_is_paused_resumed_and_cancelled_by_button(
 
 def test_judgment_page_of_an_open_cell_shows_what_will_be_sent(researcher: Client, study: Study) -> None:
     run = start_run(study=study, judge=make_judge())
-    judgment = run.judgments.of_every_question().earliest("pk")
+    judgment = run.judgments.earliest("pk")
     page = text_of(researcher, reverse("judging:judgment", args=["tea", judgment.pk]))
     assert "To be sent" in page
     assert page.count("What was said in talk 0.") > 1  # the source, and the message
@@ -290,7 +286,7 @@ def test_run_is_started_by_form_and_left_to_a_worker(
         answer = researcher.post(reverse("judging:start", args=["tea"]), {"judge": "coin", "batch": "", "in_flight": 4})
     run = JudgeRun.objects.get()
     assert answer.headers["Location"] == reverse("judging:run", args=["tea", run.pk])
-    assert (run.status, run.in_flight, run.way, run.judgments.of_every_question().count()) == ("queued", 4, "calls", 6)
+    assert (run.status, run.in_flight, run.way, run.judgments.count()) == ("queued", 4, "calls", 6)
     assert DBTaskResult.objects.get().args_kwargs["args"][0] == run.pk
 
 
@@ -369,9 +365,7 @@ def test_estimate_above_the_cap_says_so_with_what_the_run_has_spent(researcher: 
     assert [told(cap) for cap in (enough, enough - Decimal("0.000002"))] == [False, True]
 
     run = start_run(study=study, judge=judge)
-    Judgment.objects.of_every_question().filter(pk=run.judgments.of_every_question().earliest("pk").pk).update(
-        status="parsed", verdict=1, cost=1, calls=1
-    )
+    Judgment.objects.filter(pk=run.judgments.earliest("pk").pk).update(status="parsed", verdict=1, cost=1, calls=1)
     assert told(Decimal(1))  # so much was spent already
 
 
@@ -410,9 +404,7 @@ def test_comparison_shows_disagreements_first_with_everything_that_was_said(rese
         for run, verdict in zip(runs, verdicts, strict=True):
             status = "unparsed" if verdict is None else "parsed"
             said = fill(run, pair, "ab", verdict=verdict, status=status)
-            Judgment.objects.of_every_question().filter(pk=said.pk).update(
-                rationale=f"<u>{run.judge.name} on {pair.pk}</u>"
-            )
+            Judgment.objects.filter(pk=said.pk).update(rationale=f"<u>{run.judge.name} on {pair.pk}</u>")
     address = reverse("judging:compare", args=["tea"])
     page = text_of(researcher, address, data={"first": "one", "second": "two"})
     shown = order_of(page, pairs[:5])
@@ -462,5 +454,5 @@ def test_run_page_says_when_pairs_have_no_source_text(researcher: Client, study:
 
     study.instances.update(source="")
 
-    pairs = run.judgments.of_every_question().count()
+    pairs = run.judgments.count()
     assert f"{pairs} pairs have no source text" in researcher.get(address).content.decode()

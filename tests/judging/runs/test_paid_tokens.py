@@ -51,7 +51,7 @@ def test_cap_holds_wherever_reasoning_is_counted(standin: StandInProcess, reason
     run = make_run(standin, max_cost=CAP)
     assert work_on(run).status == JudgeRun.Status.PAUSED
     assert CAP / 2 < true_bill() <= CAP
-    assert usage_of(run.judgments.of_every_question(), "USD").priced == true_bill()
+    assert usage_of(run.judgments.all(), "USD").priced == true_bill()
 
 
 def test_a_limit_that_reasoning_passes_is_not_relied_on(standin: StandInProcess) -> None:
@@ -73,7 +73,7 @@ def test_counts_of_zero_are_unknown_and_stop_a_run_with_a_cap(standin: StandInPr
     standin.behave(no_counts=True)
     run = make_run(standin, max_cost=Decimal("0.001"), in_flight=1)
     assert work_on(run).status == JudgeRun.Status.FAILED
-    spent = usage_of(run.judgments.of_every_question(), "USD")
+    spent = usage_of(run.judgments.all(), "USD")
     assert (spent.calls, spent.prompt_tokens, spent.cost) == (1, None, None)
 
 
@@ -84,6 +84,6 @@ def test_price_that_the_endpoint_names_is_spent_in_its_currency(
     standin.behave(billed=0.004)
     run = make_run(standin, currency=currency, max_cost=Decimal("0.0205"), in_flight=1)
     work_on(run)
-    spent = usage_of(run.judgments.of_every_question(), currency)
+    spent = usage_of(run.judgments.all(), currency)
     assert (spent.priced == Decimal("0.004") * spent.calls) == counts
     assert (spent.calls == 5) == counts

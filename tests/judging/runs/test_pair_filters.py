@@ -47,7 +47,7 @@ def study(stored: int) -> Study:
 def judged(run: JudgeRun) -> set[tuple[str, str, str]]:
     """Name the pairs of a run's cells."""
     names = ("matchup__instance__instance_id", "matchup__system_a__name", "matchup__system_b__name")
-    return set(run.judgments.of_every_question().values_list(*(f"pair__{name}" for name in names)))
+    return set(run.judgments.values_list(*(f"pair__{name}" for name in names)))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_run_is_about_the_pairs_that_its_filter_lets_through(
     found = judged(run)
     assert {instance for instance, _, _ in found} == instances
     assert {frozenset(pair) for _, *pair in found if "systems" in only} <= {frozenset(only.get("systems", ()))}
-    assert len(found) == systems * len(instances) == run.judgments.of_every_question().count()
+    assert len(found) == systems * len(instances) == run.judgments.count()
     assert filter_of(run.pair_filter).key == run.filter_key
 
 
@@ -79,7 +79,7 @@ def test_the_same_filter_is_the_same_run_and_another_one_is_another(study: Study
     others = [start_run(study=study, judge=judge, only=only) for only in (PairFilter(tags=("hard",)), PairFilter())]
     assert len({run.pk, *(other.pk for other in others)}) == 3
     assert others[1].pair_filter == {}
-    assert others[1].judgments.of_every_question().count() == 15
+    assert others[1].judgments.count() == 15
 
 
 def test_a_filter_narrows_a_batch_down(study: Study) -> None:
@@ -206,7 +206,7 @@ def test_pairs_off_hits_are_judged_where_asked(
     assert JudgeRun.objects.count() == 2
     with django_capture_on_commit_callbacks(execute=True):
         started = client.post(reverse("judging:start", args=["tea"]), sent)
-    assert JudgeRun.objects.latest("pk").judgments.of_every_question().count() == 15
+    assert JudgeRun.objects.latest("pk").judgments.count() == 15
     assert "all pairs of the study, on HITs or not" in client.get(started.headers["Location"]).content.decode()
     runs = client.get("/api/v1/runs/?study=tea").json()["results"]
     assert [run["filter"].get("off_hits", False) for run in runs].count(True) == 2

@@ -97,7 +97,7 @@ def test_models_that_a_router_swaps_are_counted_and_warned_of(
     assert 'data-origin="llama3-8b-instruct"' in page
     by_model = {row["served_models"][0]: (row["fingerprints"], row["providers"]) for row in judgment_rows(run.study)}
     assert by_model == {model: ([fingerprint], [provider]) for model, fingerprint, provider in SWAPPED}
-    judgment = Judgment.objects.of_every_question().filter(completions__served_model="llama3-8b-instruct").first()
+    judgment = Judgment.objects.filter(completions__served_model="llama3-8b-instruct").first()
     assert judgment is not None
     page = admin_client.get(reverse("judging:judgment", args=["tea", judgment.pk])).content.decode()
     assert "llama3-8b-instruct" in page
@@ -120,7 +120,7 @@ def test_prompts_beyond_the_window_are_counted_and_warned_of(
     assert 'data-warning="cut"' in page
     rows = [row["prompt_cut"] for row in judgment_rows(run.study)]
     assert rows.count(True) == len(at_window)
-    for judgment in run.judgments.of_every_question().order_by("pk")[:40:13]:
+    for judgment in run.judgments.order_by("pk")[:40:13]:
         is_cut = judgment.completions.get().pk in at_window
         page = admin_client.get(reverse("judging:judgment", args=["tea", judgment.pk])).content.decode()
         assert ('data-warning="cut"' in page) == is_cut

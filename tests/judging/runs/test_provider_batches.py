@@ -57,7 +57,7 @@ def start_at_a_time(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
 
 def outcomes() -> list[tuple[Any, ...]]:
     """Return what came of every cell."""
-    return list(Judgment.objects.of_every_question().order_by("pk").values_list("status", "verdict", "calls", "cached"))
+    return list(Judgment.objects.order_by("pk").values_list("status", "verdict", "calls", "cached"))
 
 
 def handed_in(standin: StandInProcess) -> int:
@@ -69,7 +69,7 @@ def handed_in(standin: StandInProcess) -> int:
 def test_cells_are_filled_with_what_comes_back(standin: StandInProcess) -> None:
     run = batch_run(standin, order="both")
     assert work(run).status == "done"
-    found = count_judgments(run.judgments.of_every_question())
+    found = count_judgments(run.judgments.all())
     assert (found.asked, found.a, found.b, found.fetched) == (12, 6, 6, 12)
     told = standin.stats()
     assert (told["outcomes"], told["answered"], handed_in(standin)) == ({"in a batch": 12}, 12, 1)
@@ -87,25 +87,25 @@ def test_answers_cost_the_batch_price(standin: StandInProcess) -> None:
         whole = (one.prompt_tokens + 2 * one.completion_tokens) / Decimal(1_000_000)
         assert one.cost == whole / 2
         assert one.kind == "verdict"
-    paid = Judgment.objects.of_every_question().values_list("cost", flat=True)
+    paid = Judgment.objects.values_list("cost", flat=True)
     assert sum(filter(None, paid)) == sum(filter(None, Completion.objects.values_list("cost", flat=True)))
 
 
 def test_calls_and_batches_share_the_cache(standin: StandInProcess) -> None:
     run = batch_run(standin)
     work(run)
-    Judgment.objects.of_every_question().delete()
+    Judgment.objects.delete()
     again = start_run(study=run.study, judge=run.judge, way="calls")
     assert work(again).status == "done"
     assert standin.stats()["outcomes"] == {"in a batch": 6}
-    assert count_judgments(again.judgments.of_every_question()).from_cache == 6
+    assert count_judgments(again.judgments.all()).from_cache == 6
 
 
 def test_procedure_of_two_rounds_takes_two_batches(standin: StandInProcess) -> None:
     run = batch_run(standin, "prepair", instances=2, order="both")
     assert work(run).status == "done"
     assert list(ProviderBatch.objects.order_by("pk").values_list("requests", flat=True)) == [8, 8]
-    assert count_judgments(run.judgments.of_every_question()).parsed == 8
+    assert count_judgments(run.judgments.all()).parsed == 8
 
 
 def test_what_several_cells_need_is_handed_in_once(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,16 +138,16 @@ def test_lines_that_fail_are_handed_in_again_a_few_times(standin: StandInProcess
     standin.behave(error=0.5, seed=3)
     run = batch_run(standin, instances=10)
     assert work(run).status == "done"
-    found = count_judgments(run.judgments.of_every_question())
+    found = count_judgments(run.judgments.all())
     assert (found.asked, handed_in(standin)) == (20, 3)
     assert 0 < found.errors < 10
-    failure = Judgment.objects.of_every_question().filter(status="error").values_list("failure", flat=True)[0]
+    failure = Judgment.objects.filter(status="error").values_list("failure", flat=True)[0]
     assert failure.startswith("HTTP 500: ")
     assert failure.endswith("(tried in 3 batches)")
     standin.behave(error=0.0)
     again = start_run(study=run.study, judge=run.judge)
     assert work(again).status == "done"
-    assert count_judgments(run.judgments.of_every_question()).parsed == 20
+    assert count_judgments(run.judgments.all()).parsed == 20
     assert standin.stats()["repeated"] == 0
 
 
@@ -167,7 +167,7 @@ def test_run_of_nothing_but_rejected_lines_fails_with_the_reason_and_is_asked_ag
     standin.behave(rejects=[])
     start_run(study=run.study, judge=run.judge)
     assert work(run).status == "done"
-    assert count_judgments(run.judgments.of_every_question()).parsed == 12
+    assert count_judgments(run.judgments.all()).parsed == 12
 
 
 def test_line_that_refuses_access_stops_the_run_and_keeps_the_other_answers(
@@ -270,7 +270,7 @@ def test_kill_costs_nothing(standin: StandInProcess, monkeypatch: pytest.MonkeyP
         work(run)
     start_run(study=run.study, judge=run.judge)
     assert work(run).status == "done"
-    assert count_judgments(run.judgments.of_every_question()).parsed == 2
+    assert count_judgments(run.judgments.all()).parsed == 2
     told = standin.stats()
     assert (told["answered"], told["repeated"], handed_in(standin)) == (6, 0, 2)
 
@@ -296,16 +296,16 @@ def test_answers_of_no_use_are_paid_for_once_however_often_their_batch_is_collec
     start_run(study=run.study, judge=run.judge, way="batch")
     work(run)
     served = standin.stats()["answered"]
-    spent = usage_of(Judgment.objects.of_every_question(), "USD")
+    spent = usage_of(Judgment.objects.all(), "USD")
     assert spent.calls == served == Completion.objects.filter(finish_reason="unusable").count()
     assert spent.cost == sum(filter(None, Completion.objects.values_list("cost", flat=True))) > 0
-    assert set(Judgment.objects.of_every_question().values_list("status", "failure")) == {
+    assert set(Judgment.objects.values_list("status", "failure")) == {
         ("error", "an empty answer: a completion without a choice")
     }
     standin.reset()
     start_run(study=run.study, judge=run.judge, way="batch")
     assert (work(run).status, standin.stats()["answered"]) == ("done", 6)
-    assert set(Judgment.objects.of_every_question().values_list("status", flat=True)) == {"parsed"}
+    assert set(Judgment.objects.values_list("status", flat=True)) == {"parsed"}
 
 
 def test_kill_in_the_middle_of_storing_costs_nothing(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +343,7 @@ def test_worker_that_loses_its_lease_in_a_pass_collects_the_answers_again(
 
     monkeypatch.setattr(provider_batches.BatchWork, "run_pass", run_pass)
     assert (work(run).status, lost) == ("done", [True])
-    assert count_judgments(run.judgments.of_every_question()).parsed == 6
+    assert count_judgments(run.judgments.all()).parsed == 6
     assert (standin.stats()["answered"], standin.stats()["repeated"], handed_in(standin)) == (6, 0, 1)
 
 
@@ -399,7 +399,7 @@ def test_cap_bounds_what_is_handed_in(standin: StandInProcess) -> None:
     ended = work(run)
     assert ended.status == "paused"
     assert "the cap of 0.0040 USD is reached" in ended.message
-    spent = sum(filter(None, Judgment.objects.of_every_question().values_list("cost", flat=True)))
+    spent = sum(filter(None, Judgment.objects.values_list("cost", flat=True)))
     assert 0 < spent <= Decimal("0.004")
     assert 0 < standin.stats()["answered"] < 40
     start_run(study=run.study, judge=run.judge, max_cost=Decimal(1))
@@ -416,7 +416,7 @@ def test_cap_with_room_lets_the_next_round_be_handed_in(standin: StandInProcess)
 def test_limit_bounds_the_cells(standin: StandInProcess) -> None:
     run = batch_run(standin)
     ended = work(run, limit=4)
-    assert (ended.status, ended.as_asked, count_judgments(run.judgments.of_every_question()).parsed) == (
+    assert (ended.status, ended.as_asked, count_judgments(run.judgments.all()).parsed) == (
         "paused",
         True,
         4,
@@ -431,7 +431,7 @@ def test_worker_comes_back_later_and_begins_no_further_cells(standin: StandInPro
     assert "waiting for the provider" in JudgeRun.objects.get().message
     second = work(run, limit=first.cells_left, wait_for_batches=False)
     assert (second.status, second.batch_pending, handed_in(standin)) == ("paused", False, 1)
-    assert count_judgments(run.judgments.of_every_question()).parsed == 4
+    assert count_judgments(run.judgments.all()).parsed == 4
 
 
 def test_task_is_queued_for_later_once(standin: StandInProcess) -> None:
@@ -504,7 +504,7 @@ def test_command_goes_through_batches(standin: StandInProcess, capsys: pytest.Ca
     assert capsys.readouterr().out.startswith(outcome)
     assert (JudgeRun.objects.get().way, sizes()) == ("batch", [("collected", 4), ("collected", 2)])
     standin.behave(key="sesame")
-    Judgment.objects.of_every_question().delete()
+    Judgment.objects.delete()
     Completion.objects.all().delete()
     with pytest.raises(CommandError, match="HTTP 401"):
         call_command("run_judge", "tea", judge="judy", batch_api=True)
@@ -556,7 +556,7 @@ def test_declined_sample_is_paid_for_once_and_its_table_is_left_out(standin: Sta
     assert (ended.status, told["repeated"], told["answered"]) == ("done", 0, Completion.objects.count())
     found = Counter(status for status, *_ in outcomes())
     assert found["error"] == 0
-    parsed = Judgment.objects.of_every_question().filter(status="parsed")
+    parsed = Judgment.objects.filter(status="parsed")
     assert parsed.filter(completions__cache_key=None).exists()
 
 
@@ -584,7 +584,7 @@ def test_batch_over_the_queue_limit_is_split_and_its_parts_wait_for_each_other(
     assert ended.status == "done"
     assert sizes() == [("queue_full", 10), ("queue_full", 5), *[("collected", 2)] * 5]
     assert (standin.stats()["answered"], standin.stats()["repeated"]) == (10, 0)
-    assert count_judgments(run.judgments.of_every_question()).parsed == 10
+    assert count_judgments(run.judgments.all()).parsed == 10
 
 
 def test_batch_that_finds_the_queue_full_of_others_waits_as_it_is(standin: StandInProcess) -> None:

@@ -32,7 +32,7 @@ def run_on(study: Study, questions: list[int], **settings: Any) -> JudgeRun:
     judge = make_judge("longer", **settings)
     judge_with(ScriptedClient(), study, judge, questions=questions)
     run = judge.runs.latest("pk")
-    run.judgments.of_question(1).update(verdict=1)
+    run.judgments.for_question(1).update(verdict=1)
     return run
 
 
@@ -59,8 +59,8 @@ def test_form_offers_the_questions_and_starts_a_run_with_them(
     with django_capture_on_commit_callbacks(execute=True):
         assert reader.post(reverse("judging:start", args=["tea"]), data).status_code == 302
     run = JudgeRun.objects.get()
-    assert (run.questions, run.judgments.of_question(1).count()) == ([1], 2)
-    assert run.judgments.of_every_question().count() == 2
+    assert (run.questions, run.judgments.for_question(1).count()) == ([1], 2)
+    assert run.judgments.count() == 2
 
 
 @pytest.mark.parametrize(("name", "questions"), [("start", []), ("estimate", ["length"])])
@@ -83,7 +83,7 @@ def test_estimate_counts_the_questions(reader: Client) -> None:
 def test_one_question_alone_is_not_named(reader: Client, study: Study) -> None:
     Study.objects.update(criteria=[])
     run = run_on(study, [0])
-    judgment = run.judgments.of_question(0).earliest("pk")
+    judgment = run.judgments.for_question(0).earliest("pk")
     texts = [
         *(page(reader, "judges"), page(reader, "run", run.pk), page(reader, "judgments", run.pk)),
         *(page(reader, "judgment", judgment.pk), page(reader, "compare")),
@@ -132,8 +132,8 @@ def test_judgments_are_listed_with_their_question_and_by_it(reader: Client, stud
 
 def test_judgment_stands_beside_those_of_its_question(reader: Client, study: Study) -> None:
     run = run_on(study, [0, 1], order="both")
-    judgment = run.judgments.of_question(1).earliest("pk")
-    [beside] = run.judgments.of_question(1).filter(pair=judgment.pair).exclude(pk=judgment.pk)
+    judgment = run.judgments.for_question(1).earliest("pk")
+    [beside] = run.judgments.for_question(1).filter(pair=judgment.pair).exclude(pk=judgment.pk)
     text = page(reader, "judgment", judgment.pk)
     assert f"Question: {COHERENCE['text']}" in text
     linked = {int(pk) for pk in re.findall(r"/judgments/(\d+)/", text)}
@@ -142,7 +142,7 @@ def test_judgment_stands_beside_those_of_its_question(reader: Client, study: Stu
 
 def test_open_judgment_shows_the_question_that_will_be_asked(reader: Client, study: Study) -> None:
     run = start_run(study=study, judge=make_judge(), questions=[1])
-    text = page(reader, "judgment", run.judgments.of_question(1).earliest("pk").pk)
+    text = page(reader, "judgment", run.judgments.for_question(1).earliest("pk").pk)
     assert f"Answer this question about them: {COHERENCE['text']} (What is meant: Sentences follow" in text
 
 
@@ -150,7 +150,7 @@ def test_open_judgment_shows_the_question_that_will_be_asked(reader: Client, stu
 def test_two_raters_are_compared_on_one_question(reader: Client, study: Study) -> None:
     run_on(study, [0, 1])
     other = run_on(study, [0, 1], name="jo")
-    Judgment.objects.of_question(1).filter(run=other, pair=pairs_in(study)[0]).update(verdict=-1)
+    Judgment.objects.for_question(1).filter(run=other, pair=pairs_in(study)[0]).update(verdict=-1)
     chosen = {"first": "judy", "second": "jo"}
     assert "Pairs with verdicts of both: 2, of 2 that both were asked about; disagreements: 0" in page(
         reader, "compare", **chosen

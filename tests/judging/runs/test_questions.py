@@ -48,7 +48,7 @@ def study() -> Study:
 
 
 def cells(run: JudgeRun, *fields: str) -> list[tuple[Any, ...]]:
-    return list(run.judgments.of_every_question().order_by("pk").values_list(*fields))
+    return list(run.judgments.order_by("pk").values_list(*fields))
 
 
 def asked_of(client: ScriptedClient) -> Counter[str]:
@@ -101,7 +101,7 @@ def test_new_pairs_get_a_cell_for_each_question(study: Study) -> None:
     judge, everything = make_judge("coin"), ["pair", "question"]
     [first, second] = pairs_in(study)
     run = start_run(study=study, judge=judge, questions=[0, 1])
-    run.judgments.of_every_question().filter(pair=second).delete()
+    run.judgments.filter(pair=second).delete()
     start_run(study=study, judge=judge, questions=[0, 1])
     assert sorted(cells(run, *everything)) == sorted((pair.pk, one) for pair in (first, second) for one in (0, 1))
 
@@ -152,7 +152,7 @@ def test_further_questions_change_nothing_that_is_sent_for_the_main_one(study: S
     keys = set(Completion.objects.values_list("cache_key", flat=True))
     judge_with(client, study, judge, questions=[0, 1, 2])
     assert asked_of(client) == {"coherence": 4, "brevity": 4}  # the main question's answers are in the cache
-    main = study.judge_runs.get().judgments.of_question(0)
+    main = study.judge_runs.get().judgments.for_question(0)
     assert set(main.values_list("completions__cache_key", flat=True)) == keys
     assert set(main.values_list("calls", "cached")) == {(1, 1)}
 
@@ -174,7 +174,7 @@ def test_answers_to_a_further_question_change_no_number_of_the_main_one(study: S
     before = judgments(selection, judge), figures_of(main)
     judge_with(ScriptedClient(), study, judge, questions=[0, 1])
     judge_with(ScriptedClient(), study, judge, questions=[1])
-    Judgment.objects.of_question(1).update(verdict=0)
+    Judgment.objects.for_question(1).update(verdict=0)
     found = judgments(selection, judge)
     assert (found.counts, figures_of(main)) == (before[0].counts, before[1])
     np.testing.assert_array_equal(found.rated.outcomes.verdict, before[0].rated.outcomes.verdict)
@@ -216,7 +216,7 @@ def test_estimate_leaves_out_the_cells_of_a_question_that_are_filled(study: Stud
     judge = make_judge()
     judge_with(ScriptedClient(), study, judge)
     run = start_run(study=study, judge=judge, questions=[0, 1])
-    run.judgments.of_question(0).update(status="refused")
+    run.judgments.for_question(0).update(status="refused")
     left = estimate(study=study, judge=judge, questions=[0, 1])
     assert (left.pending, left.calls, left.cached) == (2, 2, 0)
 
@@ -231,7 +231,7 @@ def test_answers_are_parsed_again_as_those_of_their_question(study: Study) -> No
     judge_with(ScriptedClient(), study, make_judge(), questions=[0, 1])
     run = JudgeRun.objects.get()
     before = cells(run, "question", "verdict", "prompt_version")
-    run.judgments.of_every_question().update(parser_version="older", status="unparsed", verdict=None)
+    run.judgments.update(parser_version="older", status="unparsed", verdict=None)
     assert reparse_run(run, asking("direct")) == 4
     assert cells(run, "question", "verdict", "prompt_version") == before
 
@@ -239,13 +239,13 @@ def test_answers_are_parsed_again_as_those_of_their_question(study: Study) -> No
 def test_unparsed_cells_are_reopened_while_their_question_has_the_same_words(study: Study) -> None:
     judge_with(ScriptedClient(), study, make_judge(), questions=[0, 1, 2])
     run = JudgeRun.objects.get()
-    cut = run.judgments.of_every_question().filter(pair=pairs_in(study)[0])
+    cut = run.judgments.filter(pair=pairs_in(study)[0])
     for one in cut:
         one.completions.clear()
     cut.update(status="unparsed", verdict=None)
     Study.objects.update(criteria=[COHERENCE, {**BREVITY, "text": "Which one has fewer words?"}])
     assert retry_run(run=JudgeRun.objects.get(), unparsed=True) == Reopened(unparsed=2)
-    assert sorted(run.judgments.of_every_question().filter(status="pending").values_list("question", flat=True)) == [
+    assert sorted(run.judgments.filter(status="pending").values_list("question", flat=True)) == [
         0,
         1,
     ]
@@ -319,7 +319,7 @@ def test_estimate_is_of_the_named_questions(study: Study) -> None:
 @pytest.mark.slow
 def test_status_counts_verdicts_question_by_question(study: Study) -> None:
     judge_with(ScriptedClient(), study, make_judge("longer"), questions=[0, 1])
-    Judgment.objects.of_question(1).update(verdict=1)
+    Judgment.objects.for_question(1).update(verdict=1)
     for told in (
         json.loads(command("run_status", "--format", "json")),
         status_of_all()["runs"][0],

@@ -36,7 +36,7 @@ def lost_run(*scripts: list[Any]) -> JudgeRun:
     judge = make_judge("polled", endpoint=endpoint)
     client = ScriptedClient([answer for script in scripts for answer in script])
     judge_with(client, study, judge, in_flight=1)
-    Judgment.objects.of_every_question().filter(status="error").update(status="unparsed", failure="nobody voted")
+    Judgment.objects.filter(status="error").update(status="unparsed", failure="nobody voted")
     return judge.runs.get()
 
 
@@ -46,7 +46,7 @@ def work(run: JudgeRun, client: ScriptedClient) -> ExecutionResult:
 
 
 def statuses() -> list[str]:
-    return list(Judgment.objects.of_every_question().order_by("pk").values_list("status", flat=True))
+    return list(Judgment.objects.order_by("pk").values_list("status", flat=True))
 
 
 @pytest.mark.slow
@@ -64,13 +64,13 @@ def test_unparsed_without_an_answer_are_asked_again_and_no_others() -> None:
 @pytest.mark.slow
 def test_only_the_missing_answers_are_asked_for_and_what_was_paid_stays_counted() -> None:
     run = lost_run([REJECTED, *["?"] * 6])
-    before = usage_of(run.judgments.of_every_question(), "USD")
+    before = usage_of(run.judgments.all(), "USD")
     assert (before.calls, before.cached) == (6, 0)
     retry_run(run=run, unparsed=True)
-    assert usage_of(run.judgments.of_every_question(), "USD").calls == 6  # also while it is open
+    assert usage_of(run.judgments.all(), "USD").calls == 6  # also while it is open
     client = ScriptedClient(then="A")
     work(run, client)
-    after = usage_of(run.judgments.of_every_question(), "USD")
+    after = usage_of(run.judgments.all(), "USD")
     assert (len(client.bodies), statuses(), after.calls, after.cached) == (1, ["parsed"], 7, 0)
     assert after.cost == before.cost * 7 / 6  # type: ignore[operator]
 
@@ -81,13 +81,13 @@ def test_answers_that_came_from_the_cache_stay_cached_ones() -> None:
     run = lost_run([REJECTED, *["?"] * 6])
     twin = make_judge("polled", endpoint=run.judge.endpoint, name="twin")
     judge_with(ScriptedClient([REJECTED]), Study.objects.get(), twin, in_flight=1)
-    Judgment.objects.of_every_question().filter(status="error").update(status="unparsed")
+    Judgment.objects.filter(status="error").update(status="unparsed")
     [other] = twin.runs.all()
-    Judgment.objects.of_every_question().filter(run=other).update(calls=6, cached=6)
-    other.judgments.of_every_question().get().completions.set(run.judgments.of_every_question().get().completions.all())
+    Judgment.objects.filter(run=other).update(calls=6, cached=6)
+    other.judgments.get().completions.set(run.judgments.get().completions.all())
     retry_run(run=other, unparsed=True)
     work(other, ScriptedClient(then="A"))
-    assert other.judgments.of_every_question().values_list("status", "calls", "cached").get() == ("parsed", 7, 6)
+    assert other.judgments.values_list("status", "calls", "cached").get() == ("parsed", 7, 6)
 
 
 @pytest.mark.slow
@@ -107,9 +107,7 @@ def test_missing_answer_that_another_run_fetched_since_is_taken_from_the_cache()
 @pytest.mark.any_engine
 def test_errors_are_opened_apart_from_the_unparsed() -> None:
     run = lost_run([REJECTED] * 3, [REJECTED] * 3)
-    Judgment.objects.of_every_question().filter(pk=Judgment.objects.of_every_question().latest("pk").pk).update(
-        status="error"
-    )
+    Judgment.objects.filter(pk=Judgment.objects.latest("pk").pk).update(status="error")
     assert retry_run(run=run, errors=True) == Reopened(errors=1)
     assert statuses() == ["unparsed", "pending"]
     work(run, ScriptedClient(then="A"))
@@ -159,7 +157,7 @@ def test_command_asks_again_what_was_lost_after_the_repair(settings: Any, capsys
         judge: Judge = make_judge("self-consistency", endpoint=make_endpoint(stand_in.base_url), params={"samples": 3})
         with pytest.raises(CommandError, match="no question got an answer"):
             call_command("run_judge", "tea", judge="judy")
-        Judgment.objects.of_every_question().update(status="unparsed")
+        Judgment.objects.update(status="unparsed")
         run = judge.runs.get()
         before = stand_in.calls
         call_command("retry_run", str(run.pk), "--unparsed", "--errors")

@@ -134,7 +134,7 @@ def test_cap_is_kept_and_ends_with_its_own_exit_code(priced: StandIn, capsys: py
 def test_bound_that_makes_no_sense_is_refused(priced: StandIn, option: str, value: object) -> None:
     with pytest.raises(CommandError, match="must be"):
         call_command("run_judge", "tea", judge="judy", **{option: value})
-    assert not Judgment.objects.of_every_question().exists()
+    assert not Judgment.objects.exists()
 
 
 def test_failed_calls_are_counted_by_kind(settings: Any, db: None, capsys: pytest.CaptureFixture[str]) -> None:

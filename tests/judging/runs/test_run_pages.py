@@ -68,7 +68,7 @@ def researcher(client: Client, study: Study) -> Client:
 
 
 def pages(run: JudgeRun) -> list[str]:
-    judgment = run.judgments.of_every_question().earliest("pk")
+    judgment = run.judgments.earliest("pk")
     return [
         reverse("judging:judges", args=["tea"]),
         reverse("judging:run", args=["tea", run.pk]),
@@ -87,7 +87,7 @@ def text_of(client: Client, address: str, **more: Any) -> str:
 def test_pages_of_another_study_do_not_show_this_ones(researcher: Client, run: JudgeRun) -> None:
     other = make_study("coffee", instances=1)
     researcher.force_login(make_user("rob", "researcher", other), backend="django.contrib.auth.backends.ModelBackend")
-    judgment = run.judgments.of_every_question().earliest("pk")
+    judgment = run.judgments.earliest("pk")
     assert researcher.get(reverse("judging:run", args=["coffee", run.pk])).status_code == 404
     assert researcher.get(reverse("judging:judgments", args=["coffee", run.pk])).status_code == 404
     assert researcher.get(reverse("judging:judgment", args=["coffee", judgment.pk])).status_code == 404
@@ -159,22 +159,22 @@ def test_judgment_page_shows_what_was_sent_and_how_it_was_read(researcher: Clien
     assert "&lt;b&gt;Hm&lt;/b&gt;" in page
     assert "Tokens in: 11" in page
     assert "Ended by: stop." in page
-    read = run.judgments.of_every_question().filter(status="parsed").earliest("pk")
+    read = run.judgments.filter(status="parsed").earliest("pk")
     page = text_of(researcher, reverse("judging:judgment", args=["tea", read.pk]))
     assert '<strong data-read="read">first</strong>' in page
     assert "A (heron) is preferred" in page
     assert "&lt;i&gt;nice&lt;/i&gt;" in page
-    refused = run.judgments.of_every_question().get(status="refused")
+    refused = run.judgments.get(status="refused")
     page = text_of(researcher, reverse("judging:judgment", args=["tea", refused.pk]))
     assert 'data-read="refused"' in page
     assert "never reused" in page
 
 
 def test_judgment_page_says_which_answers_were_there_before(researcher: Client, study: Study, run: JudgeRun) -> None:
-    Judgment.objects.of_every_question().delete()
+    Judgment.objects.delete()
     JudgeRun.objects.all().delete()
     judge_with(ScriptedClient([]), study, Judge.objects.get())
-    again = JudgeRun.objects.get().judgments.of_every_question().filter(cached__gt=0).earliest("pk")
+    again = JudgeRun.objects.get().judgments.filter(cached__gt=0).earliest("pk")
     assert "it was there before this run began" in text_of(
         researcher, reverse("judging:judgment", args=["tea", again.pk])
     )
@@ -221,9 +221,7 @@ def test_pages_hold_no_inline_script_and_take_the_same_number_of_queries_however
         pair.matchup.instance.position += 10
         pair.matchup.instance.save()
         fill(run, pair, "ab", verdict=1)
-    Judgment.objects.of_every_question().filter(run=run, status="parsed", verdict=-1).update(
-        status="refused", verdict=None
-    )
+    Judgment.objects.filter(run=run, status="parsed", verdict=-1).update(status="refused", verdict=None)
     assert queries([]) == before
     assert max(before) <= 24
 
@@ -235,6 +233,6 @@ def test_admin_lists_every_table(client: Client, run: JudgeRun) -> None:
     client.force_login(boss, backend="django.contrib.auth.backends.ModelBackend")
     for model in ("endpoint", "judge", "judgerun", "completion", "judgment"):
         assert client.get(reverse(f"admin:judging_{model}_changelist")).status_code == 200
-    judgment = run.judgments.of_every_question().earliest("pk")
+    judgment = run.judgments.earliest("pk")
     assert client.get(reverse("admin:judging_judgment_change", args=[judgment.pk])).status_code == 200
     assert client.get(reverse("admin:judging_endpoint_add")).status_code == 403

@@ -25,7 +25,7 @@ PRICED = {"price_prompt": Decimal(1), "price_completion": Decimal(2)}
 def test_cells_are_orders_times_repeats_and_the_negated_question_beside_each() -> None:
     study = make_study(instances=1, k=1)
     start_run(study=study, judge=make_judge("coin", order="both", repeats=3, negated=True))
-    cells = list(Judgment.objects.of_every_question().values_list("order", "repeat", "negated"))
+    cells = list(Judgment.objects.values_list("order", "repeat", "negated"))
     wanted = {(order, repeat, negated) for order in ("ab", "ba") for repeat in range(3) for negated in (False, True)}
     assert (len(cells), set(cells)) == (12, wanted)
 
@@ -33,7 +33,7 @@ def test_cells_are_orders_times_repeats_and_the_negated_question_beside_each() -
 def test_random_order_is_the_same_for_all_repeats_and_the_negated_question() -> None:
     start_run(study=make_study(instances=20), judge=make_judge("coin", order="random", repeats=2, negated=True))
     orders: dict[int, set[str]] = {}
-    for pair, order in Judgment.objects.of_every_question().values_list("pair", "order"):
+    for pair, order in Judgment.objects.values_list("pair", "order"):
         orders.setdefault(pair, set()).add(order)
     assert {len(found) for found in orders.values()} == {1}
     assert set().union(*orders.values()) == {"ab", "ba"}
@@ -44,8 +44,8 @@ def test_random_order_is_the_same_for_all_repeats_and_the_negated_question() -> 
 def test_coin_is_tossed_again_for_each_repeat() -> None:
     judge_with(ScriptedClient(), make_study(instances=20), make_judge("coin", repeats=2))
     verdicts = [
-        set(Judgment.objects.of_every_question().filter(pair=pair).values_list("verdict", flat=True))
-        for pair in Judgment.objects.of_every_question().values_list("pair", flat=True).distinct()
+        set(Judgment.objects.filter(pair=pair).values_list("verdict", flat=True))
+        for pair in Judgment.objects.values_list("pair", flat=True).distinct()
     ]
     assert {1, 2} == {len(found) for found in verdicts}
 
@@ -85,7 +85,7 @@ def test_cap_and_calls_in_flight_stay_until_others_are_given() -> None:
 def test_paused_run_is_not_taken_up_until_it_is_resumed(django_capture_on_commit_callbacks: Any) -> None:
     run = pause_run(run=start_run(study=make_study(), judge=make_judge("coin")))
     assert execute(run.pk, stop=StopFlag()).status == run.status == "paused"
-    assert Judgment.objects.of_every_question().filter(status="pending").count() == 6
+    assert Judgment.objects.filter(status="pending").count() == 6
     with django_capture_on_commit_callbacks(execute=True):
         assert resume_run(run=run).status == "queued"
     assert DBTaskResult.objects.count() == 1
@@ -156,8 +156,8 @@ def test_worker_of_a_run_that_is_stopped_stores_what_is_in_flight_and_leaves_cel
     assert ended.status == JudgeRun.objects.get().status == wanted
     assert not ended.signal
     assert 3 <= len(client.bodies) <= 8
-    assert Judgment.objects.of_every_question().filter(status="parsed").count() == len(client.bodies)
-    assert not Judgment.objects.of_every_question().exclude(worker=None).exists()
+    assert Judgment.objects.filter(status="parsed").count() == len(client.bodies)
+    assert not Judgment.objects.exclude(worker=None).exists()
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_call_that_never_ends_holds_a_stopped_run_for_a_while_only(monkeypatch: 
     client.told.wait = asyncio.Event().wait  # type: ignore[method-assign]
     ended = judge_with(client, make_study(instances=5), make_judge(), in_flight=4)
     assert ended.status == "paused"
-    assert Judgment.objects.of_every_question().filter(status="parsed").count() < len(client.bodies)
+    assert Judgment.objects.filter(status="parsed").count() < len(client.bodies)
 
 
 def test_queued_run_with_a_limit_is_told_to_its_worker(django_capture_on_commit_callbacks: Any) -> None:

@@ -142,7 +142,7 @@ def test_unknown_names_list_those_that_exist() -> None:
 
 def test_run_without_batches_is_on_every_pair() -> None:
     run = start_run(study=make_study(), judge=make_judge(order="both"))
-    assert run.judgments.of_every_question().count() == 12
+    assert run.judgments.count() == 12
     assert run.status == "queued"
 
 
@@ -152,15 +152,15 @@ def test_run_on_a_study_with_batches_is_on_their_pairs_only() -> None:
     make_batch(study, pairs[:2], "first")
     second = make_batch(study, pairs[2:4], "second")
     judge = make_judge("coin")
-    assert start_run(study=study, judge=judge).judgments.of_every_question().count() == 4
+    assert start_run(study=study, judge=judge).judgments.count() == 4
     run = start_run(study=study, judge=judge, batch=second)
-    assert set(run.judgments.of_every_question().values_list("pair_id", flat=True)) == {pair.pk for pair in pairs[2:4]}
+    assert set(run.judgments.values_list("pair_id", flat=True)) == {pair.pk for pair in pairs[2:4]}
 
 
 def test_starting_again_is_the_same_run() -> None:
     study, judge = make_study(), make_judge("coin")
     first, second = start_run(study=study, judge=judge, in_flight=3), start_run(study=study, judge=judge)
-    assert (first.pk, second.in_flight, Judgment.objects.of_every_question().count()) == (second.pk, 3, 6)
+    assert (first.pk, second.in_flight, Judgment.objects.count()) == (second.pk, 3, 6)
 
 
 @pytest.mark.parametrize("in_flight", [0, -1, 100_000])

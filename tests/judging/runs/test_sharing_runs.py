@@ -68,12 +68,12 @@ def test_no_cell_is_given_out_twice(run: JudgeRun) -> None:
 def test_cells_of_a_dead_worker_are_free_again_and_those_it_filled_stay(run: JudgeRun) -> None:
     dead, alive = join(run), join(run)
     taken = claim(run, dead, limit=10)
-    Judgment.objects.of_every_question().filter(pk=taken[0]).update(status="parsed", verdict=1, worker=None)
+    Judgment.objects.filter(pk=taken[0]).update(status="parsed", verdict=1, worker=None)
     claim(run, alive, limit=10)
     is_dead(dead)
     assert leases.send_heartbeat(alive).others == 0
-    assert Judgment.objects.of_every_question().filter(worker=None, status="pending").count() == 29
-    assert Judgment.objects.of_every_question().get(pk=taken[0]).verdict == 1
+    assert Judgment.objects.filter(worker=None, status="pending").count() == 29
+    assert Judgment.objects.get(pk=taken[0]).verdict == 1
 
 
 @pytest.mark.parametrize(("age", "others"), [(timedelta(), 1), (2 * leases.LEASE, 0)])
@@ -111,7 +111,7 @@ def test_cells_that_were_taken_from_a_worker_are_not_written_by_it(monkeypatch: 
             RunWorker.objects.all().delete()
             JudgeRun.objects.update(in_flight=2)  # one call for each
             other = RunWorker.objects.create(run=JudgeRun.objects.get(), executor=ELSEWHERE)
-            Judgment.objects.of_every_question().filter(status="pending").update(worker=other)
+            Judgment.objects.filter(status="pending").update(worker=other)
 
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.0)
     client = Asleep()
@@ -119,8 +119,8 @@ def test_cells_that_were_taken_from_a_worker_are_not_written_by_it(monkeypatch: 
     stop = StopFlag()
     monkeypatch.setattr(stop, "wait_for", lambda seconds: stop.set())
     execute(run.pk, stop=stop, make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep))
-    assert Judgment.objects.of_every_question().filter(status="parsed").count() == 2
-    assert Judgment.objects.of_every_question().filter(status="pending", worker__executor=ELSEWHERE).count() == 18
+    assert Judgment.objects.filter(status="parsed").count() == 2
+    assert Judgment.objects.filter(status="pending", worker__executor=ELSEWHERE).count() == 18
     assert Completion.objects.count() == len(client.bodies) < 6  # what it was asking is kept, the rest is theirs to ask
 
 
@@ -149,7 +149,7 @@ def test_odd_calls_in_flight_are_shared_out_whole(run: JudgeRun) -> None:
 def test_money_under_a_cap_is_given_out_once(run: JudgeRun) -> None:
     JudgeRun.objects.update(max_cost=Decimal(10))
     fill(run, pairs_in(run.study)[0], "ba", verdict=1)
-    Judgment.objects.of_every_question().filter(order="ba").update(cost=Decimal(2))
+    Judgment.objects.filter(order="ba").update(cost=Decimal(2))
     one, two = join(run), join(run)
     RunWorker.objects.filter(pk=two.pk).delete()
     assert leases.send_heartbeat(one).reserved == 8
@@ -207,7 +207,7 @@ def test_run_of_a_dead_process_is_taken_over() -> None:
     claim(run, dead, limit=4)
     is_dead(dead)
     assert execute(run.pk, stop=StopFlag()).status == "done"
-    assert Judgment.objects.of_every_question().filter(status="parsed").count() == 6
+    assert Judgment.objects.filter(status="parsed").count() == 6
 
 
 @pytest.fixture
@@ -269,11 +269,8 @@ def test_worker_that_may_make_no_more_calls_releases_its_cells(monkeypatch: pyte
     send_heartbeat = leases.send_heartbeat
 
     def look(worker: RunWorker, **state: Any) -> leases.HeartbeatReply:
-        free = Judgment.objects.of_every_question().filter(status="pending", worker=None).count()
-        if (
-            RunWorker.objects.count() == 2
-            and free == Judgment.objects.of_every_question().filter(status="pending").count()
-        ):
+        free = Judgment.objects.filter(status="pending", worker=None).count()
+        if RunWorker.objects.count() == 2 and free == Judgment.objects.filter(status="pending").count():
             given_back.append(free)
             RunWorker.objects.filter(pk=1_000_000).delete()
         return send_heartbeat(worker, **state)
@@ -333,7 +330,7 @@ def test_worker_that_is_removed_while_it_claims_leaves_no_cell_behind() -> None:
         for one in threads:
             one.join()
     assert failed == []
-    assert not run.judgments.of_every_question().exclude(worker=None).exists()
+    assert not run.judgments.exclude(worker=None).exists()
 
 
 @pytest.mark.parametrize("method", ["coin", "direct"])
@@ -357,7 +354,7 @@ def test_worker_that_was_removed_claims_nothing_until_it_has_joined_again(
     monkeypatch.setattr("judging.runs.execution.claim", reap_first)
     ended = execute(run.pk, stop=StopFlag(), make_client=lambda _: RetryingClient(ScriptedClient(), sleep=no_sleep))
     assert (ended.status, len(reaped)) == ("done", 1)
-    assert run.judgments.of_every_question().filter(status="parsed").count() == 10
+    assert run.judgments.filter(status="parsed").count() == 10
 
 
 def test_claim_passes_over_what_another_one_is_taking_just_now(run: JudgeRun) -> None:
@@ -407,8 +404,8 @@ def test_result_is_written_only_into_cells_that_the_worker_holds(run: JudgeRun) 
     [held], [lost] = claim(run, mine, limit=1), claim(run, theirs, limit=1)
     writes = PendingWrites(results=[Result(pk, "ab", parsed(Outcome(Verdict.B))) for pk in (held, lost)])
     write(writes, Stamp("", worker=mine.pk))
-    assert Judgment.objects.of_every_question().values_list("verdict", "worker").get(pk=held) == (1, None)
-    assert Judgment.objects.of_every_question().values_list("verdict", "worker").get(pk=lost) == (None, theirs.pk)
+    assert Judgment.objects.values_list("verdict", "worker").get(pk=held) == (1, None)
+    assert Judgment.objects.values_list("verdict", "worker").get(pk=lost) == (None, theirs.pk)
 
 
 @pytest.mark.parametrize("has_joined_again", [False, True])
@@ -431,7 +428,7 @@ def test_worker_that_lost_its_lease_stores_its_answers_and_nothing_about_cells(
     if has_joined_again:  # before it writes what it knew under its old lease
         assert leases.send_heartbeat(sleeper).lost
     write(PendingWrites(answers=[late], bills=late_bill, links=[(cell, late)]), stamp)
-    judgment = Judgment.objects.of_every_question().get(pk=cell)
+    judgment = Judgment.objects.get(pk=cell)
     assert (judgment.calls, judgment.prompt_tokens, judgment.cost) == (1, 10, Decimal("0.5"))
     assert not judgment.completions.exists()
     assert Completion.objects.get().text == "A"  # for the other worker, if it has not asked yet

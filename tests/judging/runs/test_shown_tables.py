@@ -56,7 +56,7 @@ def test_verdict_is_asked_with_the_stored_table_and_nothing_else_is(study: Study
     first, second = (body["messages"][0]["content"] for body in client.bodies)
     assert "only A: the heron is loud\n  both: both are birds\n  only B: the wren is shy" in first
     assert "only A: the wren is shy\n  both: both are birds\n  only B: the heron is loud" in second  # B was shown first
-    made = Judgment.objects.of_every_question().order_by("pair", "order")
+    made = Judgment.objects.order_by("pair", "order")
     assert [(one.verdict, one.status, one.calls) for one in made] == [
         *((-1, "parsed", 1), (1, "parsed", 1)),
         *((None, "unparsed", 0), (None, "unparsed", 0)),

@@ -71,7 +71,7 @@ def test_calls_about_the_same_texts_find_their_beginning_in_the_cache_and_cost_l
     # Of four equal prompts three come from the cache, but for the last part of a step.
     assert 0.6 < told["cached_tokens"] / told["prompt_tokens"] <= 0.75
     paid = told["prompt_tokens"] - 0.9 * told["cached_tokens"] + 2 * told["completion_tokens"]
-    assert float(usage_of(run.judgments.of_every_question(), "USD").priced) * 1e6 == pytest.approx(paid)
+    assert float(usage_of(run.judgments.all(), "USD").priced) * 1e6 == pytest.approx(paid)
 
 
 @pytest.mark.django_db
@@ -82,9 +82,9 @@ def test_pointwise_judge_says_how_to_do_without_log_probabilities(standin: Stand
     for name, params in (("weighted", {}), ("plain", {"weighted": False})):
         judge = make_judge("pointwise", name=name, endpoint=endpoint, params=params)
         execute(start_run(study=study, judge=judge).pk, stop=StopFlag())
-    found = dict(Judgment.objects.of_every_question().values_list("run__judge__name", "status"))
+    found = dict(Judgment.objects.values_list("run__judge__name", "status"))
     assert found == {"weighted": "error", "plain": "parsed"}
-    assert "does without by weighted=false" in Judgment.objects.of_every_question().get(status="error").failure
+    assert "does without by weighted=false" in Judgment.objects.get(status="error").failure
 
 
 SHOWS = "[$fence begin] $source $first $second [$fence end] $question"
@@ -113,7 +113,7 @@ def test_every_method_reads_what_it_says(standin: StandInProcess, settings: Any,
     for judge in judges:
         run, name = start_run(study=study, judge=judge), judge.name
         assert execute(run.pk, stop=StopFlag()).status == "done"
-        outcomes = set(run.judgments.of_every_question().values_list("status", "verdict"))
+        outcomes = set(run.judgments.values_list("status", "verdict"))
         wanted = {("parsed", -1 if how == "first" else 1)}
         assert outcomes == wanted or (judge.method == "pointwise" and {one[0] for one in outcomes} == {"parsed"}), (
             name,

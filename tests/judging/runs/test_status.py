@@ -70,9 +70,7 @@ def test_unknown_price_is_not_free(standin: StandInProcess, capsys: pytest.Captu
     run(study, endpoint=make_endpoint(standin.base_url))
     told = status(capsys, "--judge", "judy")
     assert (told["cost"], told["cost_per_verdict"], told["cost_known"]) == (None, None, 0)
-    Judgment.objects.of_every_question().filter(pk=Judgment.objects.of_every_question().earliest("pk").pk).update(
-        cost=Decimal("0.25")
-    )
+    Judgment.objects.filter(pk=Judgment.objects.earliest("pk").pk).update(cost=Decimal("0.25"))
     told = status(capsys, "--judge", "judy")
     assert (told["cost"], told["cost_known"]) == (None, 0.25)
 

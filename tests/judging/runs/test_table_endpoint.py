@@ -77,7 +77,7 @@ def test_tables_are_made_at_one_endpoint_and_judged_at_the_other(study: Study) -
         **{(kind, MAKER): CALLS[kind] for kind in ("table", "comparator")},
         ("verdict", "https://models.example/v1"): 1,
     }
-    [made] = Judgment.objects.of_every_question()
+    [made] = Judgment.objects.all()
     paid = {kind: Decimal(0) for kind in CALLS}
     for one in Completion.objects.all():
         dear = 4 if one.base_url == MAKER else 1

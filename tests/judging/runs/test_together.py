@@ -34,7 +34,7 @@ def study() -> Study:
 
 def outcomes() -> list[tuple[Any, ...]]:
     fields = ("question", "status", "verdict", "calls", "cached")
-    return list(Judgment.objects.of_every_question().order_by("question").values_list(*fields))
+    return list(Judgment.objects.order_by("question").values_list(*fields))
 
 
 def test_one_call_asks_all_and_each_verdict_is_stored_under_its_question(study: Study) -> None:
@@ -52,14 +52,14 @@ def test_one_call_asks_all_and_each_verdict_is_stored_under_its_question(study: 
     ):
         assert words in sent
     assert outcomes() == [(0, "parsed", -1, 1, 0), (1, "parsed", 1, 1, 1), (2, "parsed", -1, 1, 1)]
-    made = list(Judgment.objects.of_every_question().order_by("question"))
+    made = list(Judgment.objects.order_by("question"))
     assert [one.cost for one in made] == [Decimal("0.011"), 0, 0]
     assert {one.rationale for one in made} == {"Each has its merits."}
     [version] = {one.prompt_version for one in made}
     assert version.startswith("direct-together.v1+summarization.v1+criterion.v1+question-")
     assert (expected.calls, expected.pending) == (1, 3)
     assert [replay(one).steps[0].status for one in made] == ["read"] * 3
-    Judgment.objects.of_every_question().update(parser_version="older", verdict=None, status="unparsed")
+    Judgment.objects.update(parser_version="older", verdict=None, status="unparsed")
     assert reparse_run(made[0].run, find_method("direct")) == 3  # type: ignore[arg-type]
     assert [row[:3] for row in outcomes()] == [(0, "parsed", -1), (1, "parsed", 1), (2, "parsed", -1)]
     assert Completion.objects.count() == 1
@@ -90,7 +90,7 @@ def test_what_can_be_read_is_stored_and_the_others_are_unparsed(
     assert [row[2] for row in outcomes()] == verdicts
     assert [row[1] for row in outcomes()] == ["unparsed" if one is None else "parsed" for one in verdicts]
     assert len(client.bodies) == 1  # asking again would pay for the others again
-    failure = Judgment.objects.of_every_question().filter(status="unparsed")[0].failure
+    failure = Judgment.objects.filter(status="unparsed")[0].failure
     assert failure.startswith("no verdict on question ")
 
 
@@ -107,7 +107,7 @@ def test_negated_question_is_another_call_in_which_the_letter_names_the_worse_te
     client = ScriptedClient(then=FULL)
     judge_with(client, study, make_judge(params=TOGETHER, negated=True), questions=ALL)
     assert len(client.bodies) == 2
-    found = Judgment.objects.of_every_question().order_by("negated", "question").values_list("verdict", flat=True)
+    found = Judgment.objects.order_by("negated", "question").values_list("verdict", flat=True)
     assert list(found) == [-1, 1, -1, 1, -1, 1]
 
 

@@ -36,7 +36,7 @@ def run() -> JudgeRun:
 
 
 def test_mass_is_stored_with_a_verdict_and_without_one(run: JudgeRun) -> None:
-    rows = run.judgments.of_every_question().order_by("pk").values_list("status", "p_b", "token_mass")
+    rows = run.judgments.order_by("pk").values_list("status", "p_b", "token_mass")
     assert list(rows) == [
         ("parsed", pytest.approx(0.2), pytest.approx(0.9)),
         ("unparsed", None, pytest.approx(0.25)),
@@ -45,7 +45,7 @@ def test_mass_is_stored_with_a_verdict_and_without_one(run: JudgeRun) -> None:
 
 
 def test_a_newer_parser_stores_the_mass_of_stored_answers(run: JudgeRun) -> None:
-    cells = run.judgments.of_every_question()
+    cells = run.judgments.all()
     before = list(cells.order_by("pk").values_list("status", "token_mass"))
     cells.update(parser_version="answers.9", token_mass=None)
     method = find_method("token-preference")
@@ -56,6 +56,6 @@ def test_a_newer_parser_stores_the_mass_of_stored_answers(run: JudgeRun) -> None
 
 @pytest.mark.parametrize("status", ["parsed", "unparsed"])
 def test_mass_is_on_the_page_of_a_judgment(run: JudgeRun, admin_client: Client, status: str) -> None:
-    judgment = Judgment.objects.of_every_question().get(run=run, status=status)
+    judgment = Judgment.objects.get(run=run, status=status)
     page = admin_client.get(reverse("judging:judgment", args=[run.study.slug, judgment.pk]))
     assert f'data-fact="token-mass">{judgment.token_mass:.4f}<' in page.content.decode()

@@ -176,7 +176,7 @@ def test_pair_with_too_few_tables_is_marked_and_the_run_continues(standin: Stand
     told = made("--samples", "4")
     assert (told["pairs"], told["tables"], told["marked"]) == (3, 2, 1)
     assert "4 of 4 tables could not be read" in told["why"]
-    judgment = Judgment.objects.of_every_question().get(pair=spoilt)
+    judgment = Judgment.objects.get(pair=spoilt)
     assert (judgment.status, judgment.verdict, judgment.calls) == ("unparsed", None, 4)
     assert not ComparisonTable.objects.filter(pair=spoilt).exists()
 
@@ -195,7 +195,7 @@ def test_table_that_the_endpoint_rejects_is_a_lost_sample() -> None:
         Endpoint.objects.update(base_url=server.base_url)
         run = start_run(study=study, judge=judge, in_flight=1)
         execute(run.pk, stop=StopFlag(), make_client=lambda one: RetryingClient(OpenAIClient(one), sleep=no_sleep))
-    judgment = Judgment.objects.of_every_question().get()
+    judgment = Judgment.objects.get()
     assert (judgment.status, judgment.verdict is not None) == ("parsed", True)
     assert sorted("rows" in sample for sample in judgment.making.record["samples"]) == [False, True, True]
 
@@ -213,7 +213,7 @@ def test_table_is_kept_where_the_verdict_cannot_be_read(standin: StandInProcess)
     standin.behave(rules=[["Comparison: <", "I would rather not say which."]])
     told = made("--samples", "2")
     assert (told["tables"], told["marked"]) == (1, 0)
-    judgment = Judgment.objects.of_every_question().get()
+    judgment = Judgment.objects.get()
     assert (judgment.status, judgment.verdict) == ("unparsed", None)
     assert judgment.making.table is not None
 
@@ -264,7 +264,7 @@ def test_parameters_go_to_the_judge_and_with_each_call(standin: StandInProcess) 
     make_study(instances=1, k=1)
     make("--samples", "2", "--param", "verdicts=3", "--param", "max_tokens=700")
     assert Judge.objects.get().params["verdicts"] == 3
-    assert Judgment.objects.of_every_question().get().calls == 2 + 1 + 3
+    assert Judgment.objects.get().calls == 2 + 1 + 3
     assert {call["body"]["max_tokens"] for call in standin.requests()} == {700}
     assert not any("verdicts" in call["body"] for call in standin.requests())
     with pytest.raises(CommandError, match="samples can't be given as a parameter as well"):
@@ -288,7 +288,7 @@ def test_study_without_pairs_and_unknown_names_are_said() -> None:
 def test_calls_of_a_pair_are_counted_by_kind_in_the_database() -> None:
     make_study(instances=1, k=1)
     make("--budget", "15")
-    judgment = Judgment.objects.of_every_question().get()
+    judgment = Judgment.objects.get()
     assert Counter(judgment.completions.values_list("kind", flat=True)) == {"table": 7, "comparator": 6, "verdict": 1}
     assert (judgment.calls, judgment.making.record["left_over"], judgment.making.record["budget"]) == (14, 1, 15)
     assert ComparisonTable.objects.get().variant == "b15"

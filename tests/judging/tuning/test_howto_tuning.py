@@ -33,4 +33,4 @@ def test_the_page_can_be_walked_through(capsys: pytest.CaptureFixture[str], sett
     assert "judges tuned on people's ratings" in said
     tuned = Judge.objects.get(name="plain-tuned")
     assert len(tuned.tuned["instances"]) == 15
-    assert Judgment.objects.of_every_question().filter(run__judge=tuned, run__study=study).count() == 30
+    assert Judgment.objects.filter(run__judge=tuned, run__study=study).count() == 30

@@ -145,8 +145,8 @@ def test_the_settings_that_agree_best_make_a_frozen_judge_for_the_held_out_insta
 
     # Nor stands one in findings.
     run = start_run(study=study, judge=tuned)
-    for cell in run.judgments.of_question(0):
-        Judgment.objects.of_question(0).filter(pk=cell.pk).update(status="parsed", verdict=-1)
+    for cell in run.judgments.for_question(0):
+        Judgment.objects.for_question(0).filter(pk=cell.pk).update(status="parsed", verdict=-1)
     said = verdicts_by_pair(study, tuned)
     pairs = {pair.pk: pair.matchup.instance_id for pair in pairs_in(study)}
     assert {pairs[pair] for pair in said} == kept
@@ -184,7 +184,7 @@ def test_examples_are_drawn_from_votes_and_choose_nothing(study: Study, judge: J
 
 @pytest.mark.slow
 def test_unclear_verdicts_become_ties_where_people_see_ties(study: Study) -> None:
-    Rating.objects.of_every_question().update(verdict=0)
+    Rating.objects.update(verdict=0)
     judge = make_judge("pointwise", endpoint=make_endpoint(), order="random", params={"weighted": False})
 
     class Scores(ScriptedClient):
@@ -205,7 +205,7 @@ def test_rounds_halve_the_candidates_within_the_budget(study: Study, judge: Judg
     tuning = search(start_tuning(asked)).work()
     assert tuning.plan["rounds"] == [[4, 7], [2, 20]]  # 60 presentations: 4 * 7 of 30, then 2 * 13 of 30
     assert sorted(one["instances"] for one in tuning.found["tried"]) == [7, 7, 20, 20]
-    cells = Judgment.objects.of_every_question().filter(run__judge__tuned__candidate_of="judy-tuned")
+    cells = Judgment.objects.filter(run__judge__tuned__candidate_of="judy-tuned")
     assert cells.count() <= 100
     assert tuning.plan["presentations"] <= 100
 

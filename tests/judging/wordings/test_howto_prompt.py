@@ -44,12 +44,8 @@ def test_page_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
 
     assert [command[0] for command in commands()] == ["add_prompt", "add_judge", "run_judge"]
     assert str(PromptFile.objects.get()) == "plain-words.v1"
-    assert set(Judgment.objects.of_every_question().values_list("status", "rationale")) == {
-        ("parsed", "The second one is shorter.")
-    }
-    assert {"plain-words.v1:verdict-line" in one.prompt_version for one in Judgment.objects.of_every_question()} == {
-        True
-    }
+    assert set(Judgment.objects.values_list("status", "rationale")) == {("parsed", "The second one is shorter.")}
+    assert {"plain-words.v1:verdict-line" in one.prompt_version for one in Judgment.objects.all()} == {True}
     content = Completion.objects.earliest("pk").request["messages"][0]["content"]
     assert content.startswith("You help an editor who wants plain words. Which one is plainer?")
     assert content.endswith("name the letter A or the letter B:\nVerdict: <A or B>")

@@ -209,7 +209,7 @@ def test_published_prompt_is_stored_in_versions_with_its_system_message(tmp_path
     judge_with(client, study, judge)
     assert [one["role"] for one in client.bodies[0]["messages"]] == ["system", "user"]
     assert client.bodies[0]["messages"][0]["content"] == "You measure answers."
-    assert set(Judgment.objects.of_every_question().values_list("verdict", flat=True)) == {1}
+    assert set(Judgment.objects.values_list("verdict", flat=True)) == {1}
     with pytest.raises(BadSettings, match=r"mt\.v2 has a system prompt of its own"):
         add_judge(
             name="two", method="direct", endpoint=judge.endpoint, prompt_file=judge.prompt_file, system_prompt="Hm."
@@ -227,7 +227,7 @@ def test_system_prompt_of_a_judge_is_sent_with_every_call_and_part_of_the_versio
     judge_with(client, make_study(instances=1, k=1), Judge.objects.get(), in_flight=1)
     assert {body["messages"][0]["content"] for body in client.bodies} == {"You are strict."}
     assert len(client.bodies) == 3
-    made = Judgment.objects.of_every_question().get()
+    made = Judgment.objects.get()
     assert made.prompt_version.startswith("critique.v2+prepair.v2+summarization.v1+system-")
     with pytest.raises(BadSettings, match="it takes no prompt file and no system prompt"):
         add_judge(name="control", method="coin", system_prompt="Hm.")

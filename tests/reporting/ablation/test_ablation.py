@@ -117,9 +117,7 @@ def test_tables_that_are_looked_at_are_of_the_same_pairs_in_every_row(
             words = ["One", "fact", "second", "dragon", "wyvern"][: 1 + names.index(name)]
             rows = [{"aspect": word, "only_a": word, "both": "", "only_b": "griffin"} for word in words]
             record = {"samples": [{"rows": rows}], "winner": 0, "bracket": []}
-            TableMaking.objects.create(
-                judgment=made.judgments.of_every_question().get(pair=pair(study, name)), record=record
-            )
+            TableMaking.objects.create(judgment=made.judgments.get(pair=pair(study, name)), record=record)
     rows = ablation(study)["parts"]["samples"]
     assert [row["support"]["n"] for row in rows] == [2, 2, 2]
     assert len({row["support"]["value"] for row in rows}) == 1
@@ -225,7 +223,7 @@ def test_support_and_coverage_are_those_of_the_tables_that_won(study: Study, end
         # Of A's text; of both; of no text
         {"aspect": "x", "only_a": "second", "both": "fact", "only_b": "dragon"},
     ]
-    for cell in run.judgments.of_every_question():
+    for cell in run.judgments.all():
         TableMaking.objects.create(
             judgment=cell, record={"samples": [{"lost": "?"}, {"rows": rows}], "winner": 1, "bracket": []}
         )

@@ -180,7 +180,7 @@ def test_only_plain_first_answers_count_and_the_latest_run_wins(study: Study) ->
     later = JudgeRun.objects.create(study=study, judge=run.judge, batch=batch, status="running")
     fill(later, "n1", "ab", "pending")
     assert subset(judge_accuracy(study), "all")["accuracy"]["value"] == 0.0
-    later.judgments.of_every_question().update(status="parsed", verdict=-1)
+    later.judgments.update(status="parsed", verdict=-1)
     found = subset(judge_accuracy(study), "all")
     assert (found["asked"], found["accuracy"]["value"]) == (1, 1.0)
 

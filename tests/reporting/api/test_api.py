@@ -43,7 +43,7 @@ def build_everything(slug: str) -> Built:
     rate(built, 0, "ann", [-1, 1])
     judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ba", 1)])
     completion = Completion.objects.create(cache_key=f"{built.study.pk:064x}", base_url="https://x.example", request={})
-    for judgment in Judgment.objects.of_every_question().filter(run__study=built.study):
+    for judgment in Judgment.objects.filter(run__study=built.study):
         judgment.completions.add(completion)
     ComparisonTable.objects.create(study=built.study, table_id="t1", pair=built.pairs[0][0], variant="c8")
     display = Display.objects.filter(assignment__hit__batch__study=built.study).earliest("pk")
@@ -183,7 +183,7 @@ def test_findings_are_those_of_the_command(reader: APIClient, other: Built, mine
 
 
 def test_completion_behind_many_judgments_is_listed_once(reader: APIClient, mine: Built) -> None:
-    assert Judgment.objects.of_every_question().filter(completions__isnull=False).count() == 2
+    assert Judgment.objects.filter(completions__isnull=False).count() == 2
     assert reader.get("/api/v1/completions/").json()["count"] == 1
 
 
@@ -308,7 +308,7 @@ def test_one_table_comes_with_its_checks_and_its_making(reader: APIClient, mine:
     [row] = bare["checks"]["rows"]
     assert [row[cell]["support"] for cell in ("only_a", "both", "only_b")] == [1.0, None, 0.0]
     record = {"samples": [], "bracket": []}
-    TableMaking.objects.create(judgment=Judgment.objects.of_every_question().earliest("pk"), table=table, record=record)
+    TableMaking.objects.create(judgment=Judgment.objects.earliest("pk"), table=table, record=record)
     endpoint = Endpoint.objects.create(name="local", base_url="https://x.example/v1", model="m")
     TableCheck.objects.create(table=table, endpoint=endpoint, model="m", found={"n": 2})
     full = reader.get(f"/api/v1/tables/{table.pk}/").json()

@@ -69,7 +69,7 @@ def test_run_tells_who_is_at_it_and_not_where(reader: APIClient) -> None:
 
 
 def test_judgment_tells_probability_scores_and_what_it_took(reader: APIClient) -> None:
-    Judgment.objects.of_every_question().update(
+    Judgment.objects.update(
         p_b=0.25, score_a=4.0, score_b=2.5, cached=1, prompt_tokens=40, completion_tokens=6, cost=Decimal("0.0001")
     )
     row = rows(reader, "judgments")[0]
@@ -96,7 +96,7 @@ def test_judgments_are_filtered(reader: APIClient, query: dict[str, Any], count:
 
 
 def test_judgments_of_a_run_or_a_pair(reader: APIClient) -> None:
-    one = Judgment.objects.of_every_question().select_related("pair").earliest("pk")
+    one = Judgment.objects.select_related("pair").earliest("pk")
     assert len(rows(reader, "judgments", run=one.run_id)) == 3
     assert [row["id"] for row in rows(reader, "judgments", pair=one.pair.key)] == [one.pk]
 
@@ -104,7 +104,7 @@ def test_judgments_of_a_run_or_a_pair(reader: APIClient) -> None:
 def test_question_of_a_judgment_is_told_and_filtered_where_there_are_several(reader: APIClient, mine: Built) -> None:
     assert not {"question", "questions"} & {*rows(reader, "judgments")[0], *rows(reader, "runs")[0]}
     ask_more(mine.study, "coherence")
-    first = Judgment.objects.of_question(0).earliest("pk")
+    first = Judgment.objects.for_question(0).earliest("pk")
     Judgment.objects.create(run=first.run, pair=first.pair, order=first.order, question=1, status="parsed", verdict=0)
     JudgeRun.objects.filter(pk=first.run_id).update(questions=[0, 1])
     assert rows(reader, "runs")[0]["questions"] == ["overall", "coherence"]
@@ -123,7 +123,7 @@ def test_completion_tells_its_kind_and_price(reader: APIClient) -> None:
     completion = Completion.objects.create(
         cache_key="ab", base_url="https://x.example", request={}, kind="critique", cost=Decimal("0.5")
     )
-    Judgment.objects.of_every_question().earliest("pk").completions.add(completion)
+    Judgment.objects.earliest("pk").completions.add(completion)
     [row] = rows(reader, "completions")
     assert (row["kind"], row["cost"]) == ("critique", "0.50000000")
     assert "base_url" not in row

@@ -70,7 +70,7 @@ def test_numbers_are_those_of_the_commands_and_lists_come_in_pages(whole: Whole,
 def test_judges_are_made_of_judges_votes_and_wordings(whole: Whole, researcher: Client) -> None:
     other, _ = add_judge(name="coin", method="coin")
     JudgeRun.objects.create(study=whole.study, judge=other, status="done", software_version="1")
-    pair = whole.run.judgments.of_every_question().earliest("pk").pair
+    pair = whole.run.judgments.earliest("pk").pair
     Judgment.objects.create(run=JudgeRun.objects.get(judge=other), pair=pair, order="ab", verdict=1, status="parsed")
     asked: dict[str, Any] = {"name": "jury", "members": [whole.judge.name, "coin"], "rule": "majority"}
     made = researcher.post(f"{AT}juries/", **asked)
@@ -123,7 +123,7 @@ def test_audits_of_logic_and_ablations_are_estimated_and_queued(whole: Whole, re
 
 
 def test_a_judgment_is_opened_and_its_rationale_marked(whole: Whole, researcher: Client) -> None:
-    judgment = whole.run.judgments.of_every_question().earliest("pk")
+    judgment = whole.run.judgments.earliest("pk")
     [step] = researcher.get(f"judgments/{judgment.pk}/replay/").json()["steps"]
     assert (step["status"], step["attempt"]) == ("read", 1)
     assert "mine" in step["text"]

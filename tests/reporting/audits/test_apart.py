@@ -34,7 +34,7 @@ def everything(study: Study, folder: Path) -> dict[str, Any]:
         "logic": audit_study(study, [None, *judges_audited(study, 0).values()]),
         "bundle": written,
         "rows": [list(model.objects.order_by("pk").values()) for model in RATED],
-        "cells": list(Judgment.objects.of_every_question().order_by("pk").values()),
+        "cells": list(Judgment.objects.order_by("pk").values()),
     }
 
 

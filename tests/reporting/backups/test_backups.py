@@ -76,12 +76,12 @@ def test_every_row_comes_back_also_by_way_of_another_database_and_the_erased_sta
     User.objects.create(username="its number is free")  # sequences follow
 
     rater = Annotator.objects.get(pk=whole.annotator.pk)
-    assert Rating.objects.of_every_question().filter(display__assignment__annotator=rater).exists()
+    assert Rating.objects.filter(display__assignment__annotator=rater).exists()
     erase_rater(annotator=rater, by=None, at=timezone.now())
     assert "1 rater erased again" in restore(backup, "--replace")
     rater.refresh_from_db()
     assert rater.erased_at is not None
-    assert not Rating.objects.of_every_question().filter(display__assignment__annotator=rater).exists()
+    assert not Rating.objects.filter(display__assignment__annotator=rater).exists()
     assert "0 raters erased again" in restore(again, "--replace", "--erasures")
     rater.refresh_from_db()
     assert rater.erased_at is None

@@ -227,10 +227,10 @@ def _shown_tables(built: Built, draw: Random) -> None:
         tables[pair.pk] = ComparisonTable.objects.create(
             study=built.study, table_id=f"c8-{place}", pair=pair, variant="c8", rows=[{"aspect": "text 0 and more"}]
         )
-    for cell in Judgment.objects.of_question(0).filter(run__judge__name="plain", pair__in=tables).order_by("pk"):
+    for cell in Judgment.objects.for_question(0).filter(run__judge__name="plain", pair__in=tables).order_by("pk"):
         table = tables[cell.pair_id] if draw.random() < 0.9 else None
         TableMaking.objects.create(judgment=cell, table=table, record={"samples": ["[[A]] since it has text 0"]})
-    for second in Rating.objects.of_question(0).filter(stage="revised", table=None).order_by("pk"):
+    for second in Rating.objects.for_question(0).filter(stage="revised", table=None).order_by("pk"):
         second.active_seconds = draw.choice([None, round(draw.random() * 30, 2)])
         second.reason = draw.choice(["", "as I see it now"])
         second.arm = draw.choice(["", "none", "table:c8"])
@@ -259,8 +259,8 @@ def _judged(everything: list[Built], draw: Random, rules: Sequence[str] = RULES)
     tried = judge(everything[0], "tried", [(0, 0, "ab", 1)])
     Judge.objects.filter(pk=tried.judge_id).update(tuned={"candidate_of": "twice"})
     Judge.objects.filter(name="likely").update(combine="probability", family="third")
-    for cell in Judgment.objects.of_every_question().filter(run__judge__name="likely", status="parsed"):
-        Judgment.objects.of_every_question().filter(pk=cell.pk).update(p_b=draw.random(), rationale="since B says more")
+    for cell in Judgment.objects.filter(run__judge__name="likely", status="parsed"):
+        Judgment.objects.filter(pk=cell.pk).update(p_b=draw.random(), rationale="since B says more")
     questions = list(range(len(run.study.questions)))
     later = JudgeRun.objects.create(
         study=run.study,
@@ -288,14 +288,14 @@ def _asked_again(other: Built, loose: Built, draw: Random) -> None:
     cells += [("twice", pair, *more) for pairs in (*other.pairs, *loose.pairs) for pair in pairs for more in AGAIN]
     orders = {"plain": ("ab",), "twice": ("ab", "ba")}
     _answered([(runs[name], *more, order) for name, *more in cells for order in orders[name]], draw)
-    of_twice = Judgment.objects.of_question(0).filter(run=runs["twice"], negated=False)  # a cycle of four texts
+    of_twice = Judgment.objects.for_question(0).filter(run=runs["twice"], negated=False)  # a cycle of four texts
     of_twice.filter(pair__in=loose.pairs[0][:2]).update(status="parsed", verdict=-1)
     of_twice.filter(pair__in=loose.pairs[0][2:]).update(verdict=1)
-    said = Judgment.objects.of_question(0).filter(run=runs["plain"], pair__index=2).exclude(verdict=0)[0]
+    said = Judgment.objects.for_question(0).filter(run=runs["plain"], pair__index=2).exclude(verdict=0)[0]
     earlier = JudgeRun.objects.filter(judge__name="plain").earliest("created_at")
     Judgment.objects.create(run=earlier, pair=said.pair, order="ab", status="parsed", verdict=-said.verdict)
     # What members were not asked yet, their juries were not either.
-    Judgment.objects.of_question(0).filter(pair=loose.pairs[3][1]).update(status="pending", verdict=None, p_b=None)
+    Judgment.objects.for_question(0).filter(pair=loose.pairs[3][1]).update(status="pending", verdict=None, p_b=None)
     own = PromptFile.objects.create(name="own", text="Which one?", parser="letter")
     Judge.objects.filter(name="plain").update(prompt_file=own)
     JudgeRun.objects.filter(judge__name="likely").update(pair_filter={"on_demand": True})
@@ -347,7 +347,7 @@ def _spent_and_marked(study: Study, draw: Random) -> None:
     Judge.objects.filter(name="twice").update(task="summarization")
     Judge.objects.filter(name="likely").update(method="imported", params={"label": "The likely one"})
     readers = [User.objects.create_user(f"reader{number}") for number in range(2)]
-    asked = Judgment.objects.of_every_question().filter(run__study=study).exclude(status="pending")
+    asked = Judgment.objects.filter(run__study=study).exclude(status="pending")
     cells, links, marks = list(asked.order_by("pk").select_related("run__judge")), [], []
     for cell in cells:
         judge = cell.run.judge.name

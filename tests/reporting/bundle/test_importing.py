@@ -79,7 +79,7 @@ def test_a_bundle_made_before_a_field_was_added_is_read_with_its_default(acme: P
             folder, name, in_every_row(lambda row: {name: one for name, one in row.items() if name != "translated"})
         )
     copy = import_bundle(folder, slug="copy")
-    ratings = Rating.objects.of_every_question().filter(display__assignment__hit__batch__study=copy)
+    ratings = Rating.objects.filter(display__assignment__hit__batch__study=copy)
     assert set(ratings.values_list("translated", flat=True)) == {None}
 
 
@@ -177,7 +177,7 @@ def test_a_taken_name_is_refused_before_the_bundle_is_read(acme: Path, tmp_path:
 
 def test_what_stays_here_is_in_no_file(small: Study, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "lean"
-    failed = Judgment.objects.of_every_question().filter(run__study=small, status="unparsed")
+    failed = Judgment.objects.filter(run__study=small, status="unparsed")
     assert failed.update(failure="no verdict in: I can't say") > 0
     call_command("export_bundle", small.slug, "--out", str(out), "--without", "completions", "reasons")
     assert "without the work of raters who have withdrawn (1)" in capsys.readouterr().out
@@ -201,7 +201,7 @@ def test_what_stays_here_is_in_no_file(small: Study, tmp_path: Path, capsys: Any
     marks = RationaleMark.objects.order_by("pk").values_list("sound", "note", "marker")
     kept = list(marks.filter(judgment__run__study=copy))
     assert kept == [(sound, "", None) for sound, *_ in marks.filter(judgment__run__study=small)] != []
-    answered = Judgment.objects.of_every_question().filter(run__study=copy).exclude(completions=None)
+    answered = Judgment.objects.filter(run__study=copy).exclude(completions=None)
     assert replay(answered.earliest("pk")).steps == ()  # there is nothing to show of them
 
 

@@ -232,4 +232,4 @@ def test_the_study_is_the_same_beside_itself(
     assert repeat.repeat_of.hit.batch.study == copy
     assert JudgeRun.objects.filter(study=varied, status="queued").exists()  # runs at work are stopped in the copy
     assert set(copy.judge_runs.values_list("status", flat=True)) == {"done", "paused"}
-    assert Judgment.objects.of_every_question().filter(run__study=copy, status="pending").exists()
+    assert Judgment.objects.filter(run__study=copy, status="pending").exists()

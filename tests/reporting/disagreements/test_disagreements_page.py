@@ -47,7 +47,7 @@ def built() -> Built:
     rate(built, 0, "bob", [-1, 1], reason="why not")
     rate(built, 1, "cat", [0, 0])
     run = judge(built, "direct", [(0, 0, "ab", 1), (0, 1, "ab", -1), (1, 0, "ab", 0)])
-    run.judgments.of_question(0).filter(pair=built.pairs[0][0]).update(rationale=f"because {HOSTILE}")
+    run.judgments.for_question(0).filter(pair=built.pairs[0][0]).update(rationale=f"because {HOSTILE}")
     Generation.objects.update(text=f"text {HOSTILE}")
     Instance.objects.update(source=f"source {HOSTILE}")
     return built

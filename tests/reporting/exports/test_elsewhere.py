@@ -127,9 +127,9 @@ def test_training_data_are_the_preferences_as_given(built: Built, tmp_path: Path
 
 def test_strengths_are_margins_where_every_preference_has_one(built: Built, tmp_path: Path) -> None:
     Study.objects.update(strength=True)
-    ratings = Rating.objects.of_every_question().exclude(verdict=0).order_by("pk")
+    ratings = Rating.objects.exclude(verdict=0).order_by("pk")
     for number, rating in enumerate(ratings):
-        Rating.objects.of_every_question().filter(pk=rating.pk).update(strength=1 + number % 2)
+        Rating.objects.filter(pk=rating.pk).update(strength=1 + number % 2)
 
     def margins() -> list[Any]:
         export("trl", tmp_path)
@@ -142,7 +142,7 @@ def test_strengths_are_margins_where_every_preference_has_one(built: Built, tmp_
     said = {row["chosen"]: row["margin"] for row in rows if first.generation_a.text in (row["chosen"], row["rejected"])
             and row["instance_id"] == first.matchup.instance.instance_id}  # fmt: skip
     assert said == {first.generation_a.text: 1, first.generation_b.text: 2}
-    Rating.objects.of_every_question().filter(pk=ratings[0].pk).update(strength=None)
+    Rating.objects.filter(pk=ratings[0].pk).update(strength=None)
     assert margins() == ["none"] * 5
 
 

@@ -61,7 +61,7 @@ def source() -> Built:
 
 def fill(run: JudgeRun) -> None:
     """Give a run's judgments all that an export tells, in values that are not easily kept."""
-    first, second, third = run.judgments.of_every_question().order_by("pk")
+    first, second, third = run.judgments.order_by("pk")
     first.p_b, first.token_mass, first.rationale, first.cost = (
         0.1,
         0.75,
@@ -73,8 +73,8 @@ def fill(run: JudgeRun) -> None:
     for place, one in enumerate((first, second, third)):
         one.judged_at = NOON + timedelta(minutes=place, microseconds=7)
         one.save()
-    Judgment.objects.of_every_question().filter(run__judge__name="direct").update(judged_at=NOON)
-    Judgment.objects.of_every_question().filter(status="error").update(failure="=the endpoint answered 404")
+    Judgment.objects.filter(run__judge__name="direct").update(judged_at=NOON)
+    Judgment.objects.filter(status="error").update(failure="=the endpoint answered 404")
 
 
 def texts_come_back(study: Study, form: str, folder: Path) -> Study:
@@ -173,7 +173,7 @@ def test_judgments_on_every_question_come_back(form: str, tmp_path: Path) -> Non
     JudgeRun.objects.update(questions=[0, 1])
     answer = {"order": "ab", "question": 1, "status": "parsed", "verdict": 1}
     Judgment.objects.create(run=run, pair=built.pairs[0][0], **answer)
-    Judgment.objects.of_every_question().update(judged_at=NOON)
+    Judgment.objects.update(judged_at=NOON)
     file = exported(built, "judgments", form, tmp_path)
     before = kept(judgment_rows(built.study), NOT_READ)
     assert sorted(row["question"] for row in before) == ["coherence", "overall", "overall"]
@@ -203,7 +203,7 @@ def test_a_copy_with_the_systems_the_other_way_round_turns_all_that_has_sides(so
 
     call_command("import_judgments", str(file), "--study", "copy")
 
-    first, second = Judgment.objects.of_every_question().filter(run__judge__name="scored").order_by("judged_at")[:2]
+    first, second = Judgment.objects.filter(run__judge__name="scored").order_by("judged_at")[:2]
     assert (first.order, first.verdict, first.p_b) == ("ba", 1, 0.9)
     assert (second.order, second.verdict, second.score_a, second.score_b) == ("ab", 0, 1e-7, -2.5)
 
@@ -234,7 +234,7 @@ def test_of_a_presentation_in_two_runs_the_latest_outcome_is_read(db: None) -> N
     study_of("copy")
     later = line(batch="second", verdict=-1, rated_at=(NOON + timedelta(hours=1)).isoformat())
     read(later, line(batch="first"))
-    assert [one.verdict for one in Judgment.objects.of_every_question()] == [-1]
+    assert [one.verdict for one in Judgment.objects.all()] == [-1]
 
 
 @pytest.mark.any_engine
@@ -257,7 +257,7 @@ def test_what_an_export_never_says_is_refused(changes: dict[str, Any], told: str
     with pytest.raises(BadFile) as caught:
         read(line(**changes))
     assert [one.reason for one in caught.value.lines] == [told]
-    assert not Judgment.objects.of_every_question().exists()
+    assert not Judgment.objects.exists()
 
 
 @pytest.mark.any_engine

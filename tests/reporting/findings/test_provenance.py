@@ -21,7 +21,7 @@ def built() -> Built:
     endpoint = Endpoint.objects.create(name="e", base_url="https://m.example", model="asked-1")
     for name in ("clean", "mixed"):
         judge(built, name, [(place, 0, "ab", -1) for place in range(8)])
-        judgments = list(Judgment.objects.of_every_question().filter(run__judge__name=name).order_by("pk"))
+        judgments = list(Judgment.objects.filter(run__judge__name=name).order_by("pk"))
         for place, judgment in enumerate(judgments):
             long = place % 2 and name == "mixed"
             judgment.completions.add(
@@ -70,7 +70,7 @@ def test_data_section_of_the_page_warns(built: Built, admin_client: Client) -> N
 
 
 def test_an_answer_behind_several_judgments_counts_once(built: Built) -> None:
-    first, *others = Judgment.objects.of_every_question().filter(run__judge__name="clean").order_by("pk")
+    first, *others = Judgment.objects.filter(run__judge__name="clean").order_by("pk")
     for one in others:
         one.completions.set(first.completions.all())
     assert findings(built.study, rounds=10)["provenance"][0]["answers"] == 1

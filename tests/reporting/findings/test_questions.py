@@ -160,8 +160,8 @@ def graded(db: None) -> Built:
 
 def grade(study: Study, answers: list[Answer]) -> None:
     """Give the ratings of a study, in the order in which they were made, these strengths and kinds."""
-    for rating, answer in zip(Rating.objects.of_question(0).order_by("pk"), answers, strict=True):
-        Rating.objects.of_question(0).filter(pk=rating.pk).update(
+    for rating, answer in zip(Rating.objects.for_question(0).order_by("pk"), answers, strict=True):
+        Rating.objects.for_question(0).filter(pk=rating.pk).update(
             verdict=answer.verdict, strength=answer.strength, tie_kind=answer.tie_kind
         )
 

@@ -185,8 +185,8 @@ def test_people_are_audited_on_their_partial_graph_and_judges_beside_them(capsys
 def test_a_judge_asked_in_one_order_of_its_choice_has_the_whole_graph(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     let_judge(study, built, in_order() | {("one", "three"): "three"})
-    Judgment.objects.of_question(0).filter(order="ab", pair__in=built["one", "three"].pairs[0]).delete()
-    Judgment.objects.of_question(0).filter(order="ba").exclude(pair__in=built["one", "three"].pairs[0]).delete()
+    Judgment.objects.for_question(0).filter(order="ab", pair__in=built["one", "three"].pairs[0]).delete()
+    Judgment.objects.for_question(0).filter(order="ba").exclude(pair__in=built["one", "three"].pairs[0]).delete()
     found = audited(study, capsys)
     (one,) = found["raters"]
     assert transitivity_of(found, 3) == 0.75
@@ -201,7 +201,7 @@ def test_repeats_that_contradict_count_by_their_majority_and_an_even_split_as_a_
 ) -> None:
     study, built = build_four_systems()
     let_judge(study, built, in_order(), repeats=3)
-    answers = Judgment.objects.of_question(0)
+    answers = Judgment.objects.for_question(0)
     outvoted = answers.filter(pair=built["one", "three"].pairs[0][0], order="ab", repeat=2)
     outvoted.update(verdict=1)  # as a majority it would make a cycle of one, two and three
     found = audited(study, capsys)

@@ -77,7 +77,7 @@ def test_the_page_can_be_walked_through(
 
     assert Instance.objects.get(instance_id="a1").gold == {"scores": {f"M{n}": n + 0.5 for n in range(4)}}
     # Two articles with six pairs, both orders, plain and negated, twice, of two judges.
-    assert Judgment.objects.of_every_question().filter(status="parsed").count() == 2 * 6 * 2 * 2 * 2 * 2
+    assert Judgment.objects.filter(status="parsed").count() == 2 * 6 * 2 * 2 * 2 * 2
     assert "judge:thinks-audit2,summeval-coherence,transitivity_3," in said
     card = (tmp_path / "repaired" / "README.md").read_text(encoding="utf-8")
     assert "REPAIR" in card

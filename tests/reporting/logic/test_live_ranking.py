@@ -108,7 +108,7 @@ def reachable(name: str = "judy", *, judge: Mapping[str, Any] | None = None, **s
 
 
 def presentations(run: JudgeRun) -> list[tuple[int, str]]:
-    return list(run.judgments.of_every_question().values_list("pair", "order"))
+    return list(run.judgments.values_list("pair", "order"))
 
 
 def counts(found: RankingProgress) -> tuple[int, int, int]:
@@ -201,7 +201,7 @@ def test_a_call_that_failed_is_made_again_by_the_next_command() -> None:
     judge, client = reachable(), InOrder({"source 0": RejectedCall("too long")})
     found, _, run = ask(study, judge, client)
     assert (counts(found), found.asked) == ((0, 1, 0), 2)
-    assert set(run.judgments.of_every_question().values_list("status", flat=True)) == {Judgment.Status.ERROR}
+    assert set(run.judgments.values_list("status", flat=True)) == {Judgment.Status.ERROR}
     assert judged_pairs(run) == "the pairs that rankings needed"
     client.otherwise = {}
     assert run_again(run=run) == run  # from its page: no other pairs are added
@@ -233,7 +233,7 @@ def test_each_question_has_answers_of_its_own() -> None:
     found, ranked, other = ask(study, judge, client, question=1)
     assert run != other
     assert (found.finished, ranked["instances"]) == (1, 1)
-    assert set(other.judgments.of_every_question().values_list("question", flat=True)) == {1}
+    assert set(other.judgments.values_list("question", flat=True)) == {1}
     assert "coherence" in str(client.bodies[-1]).lower()
     assert found.asked == found.calls > 0
 

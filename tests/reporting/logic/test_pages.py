@@ -130,7 +130,7 @@ def test_contradictions_are_listed_with_texts_and_rationales(
     study, built = audited
     System.objects.filter(study=study, name="two").update(name=HOSTILE)
     Generation.objects.filter(system__name=HOSTILE).update(text=f"text {HOSTILE}")
-    Judgment.objects.of_question(0).filter(order="ab", pair=built["one", "two"].pairs[0][0]).update(rationale=HOSTILE)
+    Judgment.objects.for_question(0).filter(order="ab", pair=built["one", "two"].pairs[0][0]).update(rationale=HOSTILE)
     page = text_of(reader, f"{ADDRESS}contradictions/?rater=judge:fair&kind=cycles")
     assert "6 cycles: each text" in page
     first = page.split('<details class="disagreement">')[1]
@@ -158,7 +158,7 @@ def test_contradictions_are_listed_with_texts_and_rationales(
 
 def test_new_answers_are_there_at_once(audited: Audited, reader: Client) -> None:
     assert ">6 cycles</a>" in text_of(reader)
-    Judgment.objects.of_question(0).filter(pair__matchup__instance__instance_id="i0").delete()
+    Judgment.objects.for_question(0).filter(pair__matchup__instance__instance_id="i0").delete()
     assert ">5 cycles</a>" in text_of(reader)
 
 
@@ -230,7 +230,7 @@ def test_the_form_prices_an_audit_and_starts_it(audited: Audited, reader: Client
     started: Any = reader.post(f"{ADDRESS}start/", sent)
     run = JudgeRun.objects.get(judge__name="guess-audit2")
     assert started.url == f"/studies/tried/judges/runs/{run.pk}/"
-    assert (run.judgments.of_every_question().count(), run.in_flight, run.status) == (144, 4, "queued")
+    assert (run.judgments.count(), run.in_flight, run.status) == (144, 4, "queued")
     assert "all pairs of the study, on HITs or not; of these only 3 instances" in text_of(reader, started.url)
     for wrong in ({"judge": "nobody"}, {"judge": "guess", "instances": "0"}, {"judge": "guess", "dataset": "none"}):
         for action in ("estimate", "start"):

@@ -54,7 +54,7 @@ def build(slug: str = "shown") -> Study:
     endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small-model")
     tables = Endpoint.objects.create(name="large", base_url="http://localhost/v1", model="large-model")
     Judge.objects.update(endpoint=endpoint, table_endpoint=tables)
-    Judgment.objects.of_every_question().filter(run=run).update(prompt_version="pairwise-cot.v1+summarization.v1")
+    Judgment.objects.filter(run=run).update(prompt_version="pairwise-cot.v1+summarization.v1")
     Batch.objects.update(selection={"spec": "top", "asked": {"spec": "top:6"}, "similarity": "rouge1", "pool": 9})
     Instance.objects.update(gold={"better": "first-system"})
     Annotator.objects.filter(code="bob").update(kind="scripted")

@@ -84,7 +84,7 @@ def test_a_limit_stops_it_and_the_same_call_resumes(study: Study) -> None:
     judge, client = reachable(), InOrder()
     _, whole, _, run = ask(study, judge, client, settle=0, budget=70)
     everything = set(presentations(run))
-    run.judgments.of_every_question().delete()
+    run.judgments.delete()
     stopped, resumed = (ask(study, judge, client, settle=0, budget=70, limit=most) for most in (25, None))
 
     assert (stopped[1].stopped, stopped[2].asked) == ("ended", 25)

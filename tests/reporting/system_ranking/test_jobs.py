@@ -93,7 +93,7 @@ def test_the_page_prices_asks_and_shows_a_ranking(study: Study, judge: Judge, re
     assert "7 presentations" in first.text
     assert "Cost: <strong>" in priced.text
     assert f'formaction="{ADDRESS}start/"' in priced.text
-    assert not Judgment.objects.of_every_question().exists()
+    assert not Judgment.objects.exists()
 
     waiting = reader.post(f"{ADDRESS}start/", FORM, follow=True)
     assert waiting.redirect_chain == [(ADDRESS, 302)]

@@ -64,7 +64,7 @@ def test_a_parameter_may_be_compared_with_a_small_integer() -> None:
     assignment = rate(claim(make_annotator(study)))
 
     def answered(assignment: int, question: int) -> "QuerySet[Display, int]":
-        answers = Rating.objects.of_question(question).filter(display=OuterRef("pk"))
+        answers = Rating.objects.for_question(question).filter(display=OuterRef("pk"))
         return Display.objects.filter(Exists(answers), assignment=assignment).values_list("position", flat=True)
 
     query = Prepared(answered)
@@ -81,7 +81,7 @@ def test_values_and_annotations_come_converted() -> None:
     claim(annotator)
 
     def rows(annotator: int, after: datetime) -> "QuerySet[Assignment, Any]":
-        voted = Exists(Rating.objects.of_every_question().filter(display__assignment=OuterRef("pk")))
+        voted = Exists(Rating.objects.filter(display__assignment=OuterRef("pk")))
         found = Assignment.objects.filter(annotator=annotator, claimed_at__gte=after).annotate(voted=voted)
         return found.order_by("pk").values_list("claimed_at", "voted", "late", "key")
 
@@ -130,11 +130,11 @@ def test_an_update_sets_fractions_and_what_is_missing() -> None:
     study = make_study(instances=1)
     make_batch(study)
     rate(claim(make_annotator(study)))
-    rating = Rating.objects.of_every_question().first()
+    rating = Rating.objects.first()
     assert rating is not None
 
     def times(rating: int, active: float, wall: float) -> tuple[QuerySet[Rating], dict[str, Any]]:
-        return Rating.objects.of_every_question().filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
+        return Rating.objects.filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
 
     update = PreparedUpdate(times)
     for active, wall in ((0.25, 7.5), (None, 1987654002.5), (0.0, None)):

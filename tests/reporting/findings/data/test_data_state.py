@@ -31,7 +31,7 @@ from reporting.findings.data.data_state import DEPARTED, State, departures, stat
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
-RATINGS, JUDGMENTS = Rating.objects.of_every_question, Judgment.objects.of_every_question
+RATINGS, JUDGMENTS = Rating.objects.all, Judgment.objects.all
 CHANGES: dict[str, tuple[str, Callable[[Built], object]]] = {
     "a setting of a question": ("settings", lambda built: Study.objects.update(strength=True)),
     "a further question": ("settings", lambda built: Study.objects.update(criteria=[{"key": "x", "text": "Which?"}])),
