@@ -85,15 +85,6 @@ TEMPLATES = [
             ],
         },
     },
-    {  # the parts of a rater's page that each HIT or vote renders
-        "NAME": "jinja2",
-        "BACKEND": "django.template.backends.jinja2.Jinja2",
-        "DIRS": [BASE_DIR / "templates" / "jinja2"],
-        "OPTIONS": {
-            "environment": "annotation.rating.jinja_environment.environment",
-            "context_processors": ["annotation.rating.jinja_environment.of_request"],
-        },
-    },
 ]
 
 DATABASES = {"default": env.database()}

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, ngettext
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.core.markdown import render
@@ -140,21 +140,3 @@ def answers_on(
         rating = display.votes.get((stage, asked.number))
         answers.append(answer_to(asked, rating, versions.get(asked.number, 0), **refusal))
     return answers
-
-
-def reason_hint(least: int) -> str:
-    """Say how long the reason for a first choice must be."""
-    return ngettext(
-        "Needed for every choice: %(least)s character or more.",
-        "Needed for every choice: %(least)s characters or more.",
-        least,
-    ) % {"least": least}
-
-
-def change_hint(least: int) -> str:
-    """Say how long the reason for a changed choice must be."""
-    return ngettext(
-        "Needed when you change your choice: %(least)s character or more.",
-        "Needed when you change your choice: %(least)s characters or more.",
-        least,
-    ) % {"least": least}

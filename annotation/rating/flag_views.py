@@ -45,11 +45,11 @@ def flag(request: HttpRequest, assignment_key: str) -> HttpResponse:
     context: dict[str, Any] = {"here": here, "pair_key": display.pair.key}
     if row is not None:
         context["row"] = shown_rows(display)[row]
-        return TemplateResponse(request, "annotation/rating/_row_flag.html", context, using="jinja2")
+        return TemplateResponse(request, "annotation/rating/_row_flag.html", context)
     standing = display.flags.filter(row=None, taken_back_at=None)
     context |= {"place": display.position + 1, "flags": standing, "flag_kinds": PAIR_FLAGS}
     context |= {"taken_back": made if made.taken_back_at else None}
-    return TemplateResponse(request, "annotation/rating/_flag.html", context, using="jinja2")
+    return TemplateResponse(request, "annotation/rating/_flag.html", context)
 
 
 @login_required

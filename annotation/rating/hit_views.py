@@ -130,7 +130,7 @@ def _answer(
         "answer": answer(context["questions"][question]),
         "status": status(display.assignment, timezone.now()),
     }
-    return TemplateResponse(request, "annotation/rating/_vote.html", context, status=code, using="jinja2")
+    return TemplateResponse(request, "annotation/rating/_vote.html", context, status=code)
 
 
 @never_cache

@@ -22,7 +22,14 @@ from annotation.models.studies import FirstReason
 from annotation.quality.qualification import hits_in_attempt
 from annotation.questions.labels import choice_name, side_names, translate_default
 from annotation.questions.questions import LONGEST_REASON, MAIN
-from annotation.rating.card_questions import AskedQuestion, CardAnswer, RejectedAnswer, answers_on, asked_questions
+from annotation.rating.card_questions import (
+    AskedQuestion,
+    CardAnswer,
+    RejectedAnswer,
+    answers_on,
+    asked_questions,
+    key_rows,
+)
 from annotation.rating.forms import PAIR_FLAGS
 from annotation.rating.hit_status import status
 from annotation.rating.second_stage import ShownRow, shown_rows
@@ -161,6 +168,7 @@ def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
         **_labels(study.source_label, study.label_left, study.label_right, get_language()),
         "flag_kinds": PAIR_FLAGS,
         "longest_reason": LONGEST_REASON,
+        "key_rows": lambda: key_rows(questions[:1] if assignment.locked_at else questions),
         "page": page or secrets.token_urlsafe(9),
     }
 

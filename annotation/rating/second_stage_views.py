@@ -64,7 +64,7 @@ def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
         **base_context(assignment, request.POST.get("page", "")[:32]),
         **second_stage(assignment, timezone.now(), opened, *rejected),
     }
-    return TemplateResponse(request, "annotation/rating/_second_stage.html", context, status=code, using="jinja2")
+    return TemplateResponse(request, "annotation/rating/_second_stage.html", context, status=code)
 
 
 def _next_page(assignment: Assignment) -> HttpResponse:

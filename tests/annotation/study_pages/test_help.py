@@ -64,10 +64,9 @@ def test_page_of_components_shows_every_one_and_pages_use_them() -> None:
 
 
 def test_pages_have_no_rows_of_forms_or_empty_lists_of_their_own() -> None:
-    raters = {"rating", "jinja2"}
     for path in (ROOT / "templates").rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        if raters & set(path.parts):
+        if "rating" in path.parts:
             continue
         assert not re.search(r"\.as_(p|div|table)\b", text), f"{path} renders a form without the component"
         assert not re.search(r'<td colspan="\d+">{% translate "N', text), f"{path} shows a table without rows"
