@@ -1,31 +1,27 @@
 """Cheap checks of one comparison table against its two texts; they are shown, and decide nothing.
 
-A cell is checked by its content words (`analysis.content_words`), or by vectors of an encoder. A blank cell is missing:
+A cell is checked by its content words (`analysis.content_words`). A blank cell is missing:
 it is neither supported nor unsupported, and no share counts it.
 
 source : stand-ins for the entailment and coverage of Predicting Text Preference Via Structured Comparative Reasoning,
-         appendix, fig. 5, which asks a model for entailment; words and vectors only compare topics
+         appendix, fig. 5, which asks a model for entailment; words only compare topics
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
 
-import numpy as np
-
 from analysis.content_words import content_words, is_blank, length_in_words, words
-from analysis.errors import ShapeError, UnknownValue
-from analysis.types import FloatArray
+from analysis.errors import UnknownValue
 
 Cell = Literal["only_a", "both", "only_b"]
 Row = Mapping[str, Any]  # of texts
-Encoder = Callable[[Sequence[str]], FloatArray]
 
 CELLS: tuple[Cell, ...] = ("only_a", "both", "only_b")
-SUPPORTED = 0.5  # share of its words, or cosine, from which on a cell counts as supported
+SUPPORTED = 0.5  # share of its words, or score, from which on a cell counts as supported
 LONG = 40  # words; a cell is a note, not a copy of the text
 # English only: references to a text by its position, which are wrong in a swapped table.
 _TEXT = r"(?i:text|summary|response|answer|reply|document|passage|translation|output|candidate|continuation)"
@@ -210,11 +206,11 @@ def sentences(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class VectorCheck:
-    """The checks of a table by vectors: each cell's cosine with its nearest sentence; `None` where missing.
+class ScoredCells:
+    """A model's scores of a table's cells; `None` where missing.
 
-    n         : cells that are not blank, of `cells`
-    supported : share of these with a cosine of the threshold or more; `support` is their mean
+    n         : cells with a score, of `cells`
+    supported : share of these with a score of the threshold or more; `support` is their mean
     """
 
     rows: tuple[Mapping[Cell, float | None], ...]
@@ -224,64 +220,9 @@ class VectorCheck:
     support: float | None
 
 
-def check_by_vectors(
-    rows: Sequence[Row], text_a: str, text_b: str, encode: Encoder, *, threshold: float = SUPPORTED
-) -> VectorCheck:
-    """Check a table by the cosine between each cell and the nearest sentence of its text.
-
-    For `both` it is the lesser of the cosines with either text. A cell whose text has no sentence, or whose vector or
-    sentences have no direction (zeros), is missing.
-
-    encode : texts → (n_texts, dimensions), finite; called once, with every cell and sentence
-    raises : ShapeError if the encoder returns another shape; UnknownValue if it returns what is not finite
-    """
-    text = [row[cell] for row in rows for cell in CELLS if not is_blank(row[cell])]
-    if not text:
-        return summarize_cosines([dict.fromkeys(CELLS) for _row in rows], threshold=threshold)
-    of_a, of_b = sentences(text_a), sentences(text_b)
-    vectors = _directions([*text, *of_a, *of_b], encode)
-    cells, in_a, in_b = np.split(vectors, [len(text), len(text) + len(of_a)])
-    nearest = iter(list(zip(_nearest(cells, in_a), _nearest(cells, in_b), strict=True)))
-    return summarize_cosines(
-        [{cell: _of_side(cell, row[cell], nearest) for cell in CELLS} for row in rows], threshold=threshold
-    )
-
-
-def summarize_cosines(rows: Sequence[Mapping[Cell, float | None]], *, threshold: float) -> VectorCheck:
-    """Summarize the cosines of a table's cells."""
+def summarize_scores(rows: Sequence[Mapping[Cell, float | None]], *, threshold: float) -> ScoredCells:
+    """Summarize the scores of a table's cells."""
     every = [row[cell] for row in rows for cell in CELLS]
     known = [value for value in every if value is not None]
     supported = _mean(value >= threshold for value in known)
-    return VectorCheck(tuple(rows), len(every), len(known), supported, _mean(known))
-
-
-def _directions(texts: Sequence[str], encode: Encoder) -> FloatArray:
-    """Encode texts as vectors of length 1; zeros become NaN."""
-    vectors = np.asarray(encode(texts), dtype=np.float64)
-    if vectors.ndim != 2 or len(vectors) != len(texts):
-        raise ShapeError(f"the encoder made an array of shape {vectors.shape} of {len(texts)} texts")
-    if not np.isfinite(vectors).all():
-        raise UnknownValue("the encoder made vectors that are not finite")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units: FloatArray = np.divide(vectors, lengths, out=np.full(vectors.shape, np.nan), where=lengths > 0)
-    return units
-
-
-def _nearest(cells: FloatArray, of_text: FloatArray) -> list[float | None]:
-    """Return each cell's greatest cosine with a sentence."""
-    known = of_text[~np.isnan(of_text).any(axis=1)]
-    if not len(known):
-        return [None] * len(cells)
-    best = np.clip((cells @ known.T).max(axis=1), -1, 1)
-    return [None if np.isnan(value) else float(value) for value in best]
-
-
-def _of_side(cell: Cell, text: str, nearest: Iterator[tuple[float | None, float | None]]) -> float | None:
-    if is_blank(text):
-        return None
-    in_a, in_b = next(nearest)
-    if cell == "only_a":
-        return in_a
-    if cell == "only_b":
-        return in_b
-    return None if in_a is None or in_b is None else min(in_a, in_b)
+    return ScoredCells(tuple(rows), len(every), len(known), supported, _mean(known))

@@ -3,7 +3,6 @@
 from django.apps import AppConfig
 
 from annotation.importing.further_kinds import AFTER_REMOVAL, FURTHER, LEVELS
-from annotation.separability.model_sources import register_module
 from annotation.study_pages.later_steps import LATER
 
 
@@ -14,8 +13,7 @@ class JudgingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Offer the models of endpoints to separability, and a step and kinds of files to a study's pages, which stand below."""
-        register_module("judging.embeddings.similarity_models")
+        """Offer a step and kinds of files to a study's pages, which stand below."""
         LATER.append("judging.runs.study_step.judges_step")
         FURTHER.update(
             dict.fromkeys(("alpacaeval", "battles", "label-studio"), "judging.importing.elsewhere.import_upload")

@@ -223,7 +223,7 @@ class LoadedFolder:
         if self.family not in FAMILIES:
             raise ModelUnavailable(
                 f"{self.folder}: a model of type {self.family} can't be run here, only {', '.join(FAMILIES)}; name it as "
-                f"transformers:MODEL (extra `transformers`), {_ELSEWHERE}"
+                f"transformers:MODEL (extra `transformers`), or {_ELSEWHERE}"
             )
         safetensors = import_optional("safetensors.numpy")
         path = self.folder / WEIGHTS
@@ -253,10 +253,7 @@ class LoadedFolder:
         return tokenizer
 
 
-_ELSEWHERE = (
-    "serve it at an endpoint and name it as endpoint:NAME:MODEL, or offer a similarity of your own by the entry point "
-    "tandem.similarities"
-)
+_ELSEWHERE = "offer a similarity of your own by the entry point tandem.similarities"
 _loading = Lock()
 
 

@@ -1,7 +1,7 @@
 """Finding language models for similarities, by the names that commands and pages take."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from django.conf import settings
 
 from annotation.core.errors import ModelUnavailable
-from annotation.separability import model_sources, transformers_models
+from annotation.separability import transformers_models
 from annotation.separability.encoder_folders import (
     FINGERPRINTED,
     TO_INSTALL,
@@ -33,7 +33,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
 class Model(Protocol):
-    """Encodes texts; `encode_tokens` raises ModelUnavailable if the model has no token vectors."""
+    """Encodes texts."""
 
     @property
     def name(self) -> str:
@@ -54,50 +54,24 @@ class Model(Protocol):
 class KnownModel:
     """An available model.
 
-    spec   : its name
-    tokens : whether it has token vectors, as BERTScore needs; else only `cosine` can use it
-    about  : where it comes from, for a list of choices
+    spec  : its name
+    about : where it comes from, for a list of choices
     """
 
     spec: str
-    tokens: bool
     about: str
-
-
-@dataclass(frozen=True)
-class Source:
-    """Models of another package, named SOURCE:NAME."""
-
-    find: Callable[[str], Model]
-    known: Callable[[], Sequence[KnownModel]]
-    form: str
-
-
-_SOURCES: dict[str, Source] = {}
-
-
-def register(name: str, source: Source) -> None:
-    """Register a source under its name, replacing an earlier one."""
-    _SOURCES[name] = source
-
-
-def _sources() -> dict[str, Source]:
-    model_sources.load()
-    return _SOURCES
 
 
 def find_model(spec: str, *, listed_only: bool = False) -> Model:
     """Return the model of that name, which is loaded when first used.
 
     spec        : `small`; a folder's path, or its name in MODEL_FOLDER; a name on the Hugging Face hub;
-                  endpoint:NAME:MODEL. `transformers:` before it: run by PyTorch. `#L` after it: token vectors of layer L.
+                  `transformers:` before it: run by PyTorch. `#L` after it: token vectors of layer L.
     listed_only : only names of `list_models`; for pages, where users must not choose paths
     Raises: ModelUnavailable saying which models exist, what to install, or which files are missing.
     """
     spec = spec.strip()
     source, _, rest = spec.partition(":")
-    if source in _sources():
-        return _sources()[source].find(rest)
     bare, layer = _layer(rest if source == transformers_models.PREFIX else spec)
     if listed_only and bare not in {known.spec for known in list_models()}:
         raise ModelUnavailable(_unknown(spec))
@@ -112,10 +86,7 @@ def find_model(spec: str, *, listed_only: bool = False) -> Model:
 
 
 def default_model() -> str:
-    """Return the name of the default model: the small one, else the first in MODEL_FOLDER, else "".
-
-    Models at endpoints cost money, so they are never the default.
-    """
+    """Return the name of the default model: the small one, else the first in MODEL_FOLDER, else ""."""
     try:
         check_installed()
     except ModelUnavailable:
@@ -123,17 +94,9 @@ def default_model() -> str:
     return next((known.spec for known in (*_small(), *_in_model_folder())), "")
 
 
-def list_installed() -> list[KnownModel]:
-    """List the models on this machine; for pages, whose process doesn't load other sources."""
-    return [*_small(), *_in_model_folder(), *_in_hub_cache()]
-
-
 def list_models() -> list[KnownModel]:
     """List all available models, without loading any."""
-    found = list_installed()
-    for source in _sources().values():
-        found += source.known()
-    return list({known.spec: known for known in reversed(found)}.values())[::-1]
+    return [*_small(), *_in_model_folder(), *_in_hub_cache()]
 
 
 def _layer(spec: str) -> tuple[str, int | None]:
@@ -189,7 +152,6 @@ def _unknown(spec: str) -> str:
     there = ", ".join(known.spec for known in list_models()) or "none"
     forms = ["small", "a folder", "the name of one in MODEL_FOLDER", "of one on the Hugging Face hub"]
     forms += ["one of these after transformers:"]
-    forms += [source.form for source in _sources().values()]
     return f"there is no model {spec!r}; a model is named as {', '.join(forms)}; there now: {there}"
 
 
@@ -205,14 +167,14 @@ def _small_folder() -> Path | None:
 
 def _small() -> Iterator[KnownModel]:
     if _small_folder() is not None:
-        yield KnownModel(SMALL, True, "all-MiniLM-L6-v2, English")
+        yield KnownModel(SMALL, "all-MiniLM-L6-v2, English")
 
 
 def _in_model_folder() -> Iterator[KnownModel]:
     folder = Path(settings.MODEL_FOLDER)
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if is_model(path) and path.name != SMALL:
-            yield KnownModel(path.name, True, "in this installation's folder of models")
+            yield KnownModel(path.name, "in this installation's folder of models")
 
 
 def _in_hub_cache() -> Iterator[KnownModel]:
@@ -226,7 +188,7 @@ def _in_hub_cache() -> Iterator[KnownModel]:
         return
     for repo in sorted(cache.repos, key=lambda one: one.repo_id):
         if repo.repo_type == "model" and any(_complete(revision.snapshot_path) for revision in repo.revisions):
-            yield KnownModel(repo.repo_id, True, "in this machine's cache of the Hugging Face hub")
+            yield KnownModel(repo.repo_id, "in this machine's cache of the Hugging Face hub")
 
 
 def _complete(folder: Path) -> bool:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from analysis import similarity as similarities
 from annotation.models.separability import LONGEST_MODEL
-from annotation.separability.encoders import KnownModel, list_installed
+from annotation.separability.encoders import KnownModel, list_models
 from annotation.separability.jobs import SeparabilityRequest
 from annotation.separability.measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
 
@@ -55,7 +55,7 @@ class SeparabilityForm(forms.Form):
 
     def known_models(self) -> list[KnownModel]:
         """List the installed models, as suggestions."""
-        return list_installed()
+        return list_models()
 
     def request(self) -> SeparabilityRequest:
         """Return the request of a valid form."""

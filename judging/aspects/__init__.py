@@ -1,4 +1,4 @@
 """The aspects that a task's texts are compared under: distilling them, their versions, changing them by hand.
 
-May use calls, embeddings, importing and the rooms below them.
+May use calls, importing and the rooms below them.
 """

@@ -42,10 +42,6 @@ class UnparsedVerdict(JudgingError):
         self.token_mass = token_mass
 
 
-class BadVectors(JudgingError):
-    """An endpoint's embeddings are unusable: not numbers, of different lengths, or not one per text."""
-
-
 class RunBusy(JudgingError):
     """Another process is working on this run."""
 

@@ -41,6 +41,5 @@ OTHER = {
     "judging.RationaleMark": "judgment sound",
     "judging.TableMaking": "judgment table record",
     "judging.AspectSet": "group task version aspects made_by created_at",
-    "judging.Embedding": "cache_key model vector created_at",
     "judging.TableCheck": "table endpoint model found made_at",
 }

@@ -107,10 +107,6 @@ class OpenAIClient:
         content = await self._send("POST", self._chat_url, {**body, "stream": False})
         return read_answer(content, latency_ms=(time.monotonic() - started) * 1000, scrub=self.scrubber(content))
 
-    async def embeddings(self, body: Mapping[str, Any]) -> Any:
-        """Return the endpoint's embeddings of some texts, unparsed."""
-        return self._read(await self._send("POST", self._url("/embeddings"), body))
-
     async def upload(self, content: bytes) -> str:
         """Upload a batch's file of requests; returns the provider's id of the file."""
         form = aiohttp.FormData({"purpose": "batch"})

@@ -1,4 +1,4 @@
 """Sampling a system's texts at an endpoint.
 
-May use calls, embeddings, importing and the rooms below them.
+May use calls, importing and the rooms below them.
 """

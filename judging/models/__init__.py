@@ -5,7 +5,6 @@ May use no other room.
 
 from judging.models.aspects import AspectSet
 from judging.models.audits import AuditAnswer, JudgeAudit
-from judging.models.embeddings import Embedding
 from judging.models.endpoints import Endpoint
 from judging.models.generation import GenerationRun
 from judging.models.review import RationaleMark
@@ -18,7 +17,6 @@ __all__ = [
     "AspectSet",
     "AuditAnswer",
     "Completion",
-    "Embedding",
     "Endpoint",
     "GenerationRun",
     "Judge",

@@ -34,7 +34,7 @@ class TableMaking(models.Model):
 
 
 class TableCheck(models.Model):
-    """What embeddings say about one table. What words alone say is computed when it is looked at."""
+    """What a model says about one table. What words alone say is computed when it is looked at."""
 
     table = models.ForeignKey(ComparisonTable, on_delete=models.CASCADE, related_name="checks")
     endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="table_checks")

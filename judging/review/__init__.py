@@ -1,4 +1,4 @@
 """Looking at judgments: how one came about, two raters side by side, marks on rationales.
 
-May use calls, embeddings, importing and the rooms below them.
+May use calls, importing and the rooms below them.
 """

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,19 +21,15 @@ LONGEST_SHOWN = 200
 
 @dataclass(frozen=True)
 class ModelFigure:
-    """The check of a variant's tables by one model: its vectors, or its scores of entailment.
+    """The check of a variant's tables by one model's scores.
 
-    supported  : share of cells with a cosine, or score, of the threshold or more
-    thresholds : those applied; with several of them the share has no meaning
-    entailment : mean over tables of the mean score of their cells; `None` for vectors, like
+    entailment : mean over tables of the mean score of their cells
     coverage   : mean over tables of the mean score of both texts' sentences
     """
 
     model: str
-    supported: Proportion
-    thresholds: tuple[float, ...]
-    entailment: Proportion | None = None
-    coverage: Proportion | None = None
+    entailment: Proportion
+    coverage: Proportion
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class VariantFigures:
     coverage: Proportion
     overlap: Proportion
     odd: Mapping[str, int]
-    vectors: Sequence[ModelFigure]
+    by_model: Sequence[ModelFigure]
     shown: int
     flags: int
     flagged: int
@@ -153,7 +149,7 @@ def figures_by_variant(study: Study) -> list[VariantFigures]:
     }
     sample = _sample(study, tables, len(counts))
     checked = _checked(sample)
-    vectors = _vectors(study)
+    by_model = _by_model(study)
     flags = {
         name: (raised, on)
         for name, raised, on in standing_flags(study)
@@ -164,7 +160,7 @@ def figures_by_variant(study: Study) -> list[VariantFigures]:
     }
     shown = dict(shown_beside_own_pair(study).order_by().values_list("table__variant").annotate(Count("pk")))
     return [
-        _figures(name, counts[name], *checked[name], vectors[name], shown.get(name, 0), flags.get(name, (0, 0)))
+        _figures(name, counts[name], *checked[name], by_model[name], shown.get(name, 0), flags.get(name, (0, 0)))
         for name in sorted(counts)
     ]
 
@@ -196,19 +192,18 @@ def _checked(sample: Sequence[int]) -> dict[str, tuple[_VariantSums, list[Mappin
 
 def model_figures(study: Study, *, model: str, variant: str = "") -> dict[str, ModelFigure]:
     """Return the check by one model, by variant."""
-    figures = {name: one for name, several in _vectors(study).items() for one in several if one.model == model}
+    figures = {name: one for name, several in _by_model(study).items() for one in several if one.model == model}
     return {name: found for name, found in figures.items() if not variant or name == variant}
 
 
-def _vectors(study: Study) -> dict[str, list[ModelFigure]]:
+def _by_model(study: Study) -> dict[str, list[ModelFigure]]:
     """Aggregate the stored checks by models over all tables."""
     rows = (
         TableCheck.objects.filter(table__study=study)
         .order_by("model", "table")
         .values_list(
             *("table__variant", "model", "table__pair__matchup__instance"),
-            *("found__supported", "found__n", "found__missing", "found__threshold"),
-            *("found__support", "found__coverage", "found__sentences"),
+            *("found__support", "found__coverage"),
         )
     )
     by_key: dict[tuple[str, str], list[Any]] = defaultdict(list)
@@ -216,16 +211,14 @@ def _vectors(study: Study) -> dict[str, list[ModelFigure]]:
         by_key[variant, model].append(rest)
     found: dict[str, list[ModelFigure]] = defaultdict(list)
     for (variant, model), several in by_key.items():
-        sums = [((supported or 0.0) * n, n) for _instance, supported, n, *_rest in several]
-        left_out = sum(one[3] for one in several)
-        instances = [one[0] for one in several]
-        thresholds = tuple(sorted({one[4] for one in several}))
-        shares = proportion(sums, instances, left_out=left_out)
-        figure = ModelFigure(model, shares, thresholds)
-        if any(one[7] is not None for one in several):
-            entailment, coverage = (_mean_of_tables([one[place] for one in several], instances) for place in (5, 6))
-            figure = replace(figure, entailment=entailment, coverage=coverage)
-        found[variant].append(figure)
+        instances = [instance for instance, _support, _coverage in several]
+        found[variant].append(
+            ModelFigure(
+                model,
+                entailment=_mean_of_tables([support for _instance, support, _coverage in several], instances),
+                coverage=_mean_of_tables([coverage for _instance, _support, coverage in several], instances),
+            )
+        )
     return found
 
 
@@ -240,7 +233,7 @@ def _figures(
     counts: tuple[int, int],
     sums: _VariantSums,
     makers: Sequence[Mapping[str, Any]],
-    vectors: Sequence[ModelFigure],
+    by_model: Sequence[ModelFigure],
     shown: int,
     flags: tuple[int, int],
 ) -> VariantFigures:
@@ -257,7 +250,7 @@ def _figures(
         coverage=mean_proportion(sums.coverage, sums.instance, left_out=undefined),
         overlap=mean_proportion(sums.overlap, sums.instance),
         odd=sums.odd,
-        vectors=vectors,
+        by_model=by_model,
         shown=shown,
         flags=flags[0],
         flagged=flags[1],

@@ -4,13 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import Study
-from judging.embeddings.services import Embedder
-from judging.endpoints.services import find_endpoint
 from judging.models import Endpoint
 from judging.tables.checked_tables import ModelFigure, model_figures
 from judging.tables.entailment import EntailmentProgress, check_entailment
 from judging.tables.entailment_calls import name_of
-from judging.tables.services import CheckProgress, check_tables
 
 LEVEL = {"level": 0.95}
 
@@ -19,24 +16,9 @@ LEVEL = {"level": 0.95}
 class Checked:
     """What was checked, the figures of all tables by variant, and the same as a document."""
 
-    done: CheckProgress | EntailmentProgress
+    done: EntailmentProgress
     figures: dict[str, ModelFigure]
     document: dict[str, Any]
-
-
-def checked_by_vectors(
-    study: Study, *, endpoint: str, model: str, variant: str, threshold: float, **running: Any
-) -> Checked:
-    """Check by vectors of an embedding model. Arguments and errors as of `check_tables`; UnknownName."""
-    embedder = Embedder(find_endpoint(endpoint), model)
-    done = check_tables(study=study, embedder=embedder, variant=variant, threshold=threshold, **running)
-    figures = model_figures(study, model=model, variant=variant)
-    variants = {name: vars(found.supported) | LEVEL for name, found in figures.items()}
-    return Checked(
-        done,
-        figures,
-        {"study": study.slug, "model": model, "threshold": threshold, **vars(done), "variants": variants},
-    )
 
 
 def checked_by_entailment(study: Study, *, endpoint: Endpoint, variant: str, **running: Any) -> Checked:
@@ -52,7 +34,7 @@ def checked_by_entailment(study: Study, *, endpoint: Endpoint, variant: str, **r
         "cost": None if usage.total.cost is None else float(usage.total.cost),
         "variants": {
             name: {
-                part: figure and vars(figure) | LEVEL
+                part: vars(figure) | LEVEL
                 for part, figure in (("entailment", found.entailment), ("coverage", found.coverage))
             }
             for name, found in figures.items()

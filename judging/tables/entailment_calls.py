@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from analysis.content_words import is_blank
-from analysis.table_checks import CELLS, SUPPORTED, Cell, sentences, summarize_cosines
+from analysis.table_checks import CELLS, SUPPORTED, Cell, sentences, summarize_scores
 from annotation.models import ComparisonTable, Study
 from judging.calls.adhoc import AdhocRequests, estimate_procedure
 from judging.calls.dry_run import CallsEstimate
@@ -75,7 +75,7 @@ class OpenTable:
             {cell: follow.get((number, cell)) for cell in CELLS} for number in range(len(self.rows))
         ]
         return {
-            **found(summarize_cosines(rows, threshold=SUPPORTED), SUPPORTED),
+            **found(summarize_scores(rows, threshold=SUPPORTED), SUPPORTED),
             "coverage": sum(covered) / len(covered) if covered else None,
             "sentences": len(self.sentences),
         }

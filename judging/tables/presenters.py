@@ -23,7 +23,7 @@ class ShownCell:
 
     supported  : enough of its words are in the text; `None` for a missing cell
     other_side : the other text's letter, for an only-cell
-    cosines    : by model, in the order of the table's vector checks
+    scores     : by model, in the order of the table's checks
     """
 
     label: str
@@ -31,7 +31,7 @@ class ShownCell:
     text: str
     check: CellCheck
     other_side: str
-    cosines: Sequence[tuple[str, float]]
+    scores: Sequence[tuple[str, float]]
 
     @property
     def supported(self) -> bool | None:
@@ -150,7 +150,7 @@ def show_table(table: ComparisonTable, *, turned: bool) -> ShownTable:
     standing = standing_flags(table.study).filter(table=table)
     for flag in standing.select_related("display__assignment__annotator").order_by("flagged_at", "pk"):
         flags.setdefault(flag.row or 0, []).append(flag)
-    return show_rows(table.rows, table.pair, turned=turned, flags=flags, vectors=list(table.checks.order_by("model")))
+    return show_rows(table.rows, table.pair, turned=turned, flags=flags, checks=list(table.checks.order_by("model")))
 
 
 def show_rows(
@@ -159,7 +159,7 @@ def show_rows(
     *,
     turned: bool,
     flags: Mapping[int, Sequence[Flag]] | None = None,
-    vectors: Sequence[TableCheck] = (),
+    checks: Sequence[TableCheck] = (),
 ) -> ShownTable:
     """Return the rows of a table in study order, or turned, with their checks against the pair's texts."""
     labels: dict[Cell, str] = {"only_a": _("Only A"), "both": _("Both"), "only_b": _("Only B")}
@@ -175,7 +175,7 @@ def show_rows(
                     row[cell],
                     found.rows[number][cell],
                     SIDES[TURNED[cell]].upper(),
-                    _cosines(vectors, number, cell),
+                    _scores(checks, number, cell),
                 )
                 for cell in order
             ],
@@ -186,9 +186,9 @@ def show_rows(
     return ShownTable(rows, [labels[cell] for cell in order], found.summary, turned)
 
 
-def _cosines(vectors: Sequence[TableCheck], number: int, cell: Cell) -> list[tuple[str, float]]:
-    found = [(check.model, check.found["cells"][number][cell]) for check in vectors]
-    return [(model, cosine) for model, cosine in found if cosine is not None]
+def _scores(checks: Sequence[TableCheck], number: int, cell: Cell) -> list[tuple[str, float]]:
+    found = [(check.model, check.found["cells"][number][cell]) for check in checks]
+    return [(model, score) for model, score in found if score is not None]
 
 
 def show_making(making: TableMaking, pair: Pair, *, turned: bool) -> ShownMaking:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from analysis.table_checks import Cell, VectorCheck
+from analysis.table_checks import Cell, ScoredCells
 from annotation.core.errors import AnnotationError
 from annotation.models import Study
 from judging.core.errors import BadSettings
@@ -31,8 +31,8 @@ def refuse_other_endpoint(earlier: QuerySet[TableCheck], endpoint: Endpoint) -> 
         )
 
 
-def found(check: VectorCheck, threshold: float) -> dict[str, Any]:
-    """Return the result of a vector check as it is stored."""
+def found(check: ScoredCells, threshold: float) -> dict[str, Any]:
+    """Return the scores of a table's cells as they are stored."""
     cells: list[Mapping[Cell, float | None]] = list(check.rows)
     return {
         "threshold": threshold,

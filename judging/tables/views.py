@@ -55,7 +55,7 @@ def tables(request: HttpRequest, study: Study) -> HttpResponse:
         "study": study,
         "figures": figures,
         "most_checked": TABLES_PER_VARIANT,
-        "models": sorted({one.model for each in figures for one in each.vectors}),
+        "models": sorted({one.model for each in figures for one in each.by_model}),
         "form": form,
         "page": page,
         "rows": [(one, check_pair(one.rows, one.pair).summary, flags.get(one.pk, 0)) for one in listed],
@@ -84,7 +84,7 @@ def table(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         "siblings": ComparisonTable.objects.filter(pair=found.pair)
         .exclude(pk=found.pk)
         .order_by("variant", "table_id"),
-        "vectors": found.checks.select_related("endpoint").order_by("model"),
+        "checks": found.checks.select_related("endpoint").order_by("model"),
     }
     return TemplateResponse(request, "judging/tables/table.html", context)
 

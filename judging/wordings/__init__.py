@@ -1,4 +1,4 @@
 """Researchers' own wordings of prompts: checked, kept in versions, tried on a pair.
 
-May use calls, embeddings, importing and the rooms below them.
+May use calls, importing and the rooms below them.
 """

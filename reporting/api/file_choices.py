@@ -9,7 +9,6 @@ from django.http import Http404
 from rest_framework import serializers
 
 from analysis.refinement import EQUAL_RATINGS
-from analysis.table_checks import SUPPORTED
 from annotation.core.errors import BadFields
 from annotation.models import Rating, Study
 from annotation.studies.questions import find_question
@@ -43,9 +42,7 @@ CHOICES_OF: dict[str, dict[str, Any]] = {
     MadeFile.Kind.RANKING: {**asdict(TextRanking()), **STORED, "run": False, **dict.fromkeys(RANKING_LIMITS)},
     MadeFile.Kind.TABLE_CHECKS: {
         "endpoint": "",
-        "model": "",
         "variant": "",
-        "threshold": SUPPORTED,
         "params": {},
         "max_cost": None,
         "in_flight": None,
@@ -109,13 +106,7 @@ class NewFileSerializer(serializers.Serializer[Any]):
         min_value=1, max_value=MOST_SEED, required=False, help_text="Of a ranking that asks: most presentations."
     )
     endpoint = serializers.CharField(required=False, max_length=80, help_text="Of table-checks, which need one.")
-    model = serializers.CharField(
-        required=False, help_text="Of table-checks: of an embedding model; without it the chat model is asked."
-    )
     variant = serializers.CharField(required=False, help_text="Of table-checks: only the tables of this variant.")
-    threshold = serializers.FloatField(
-        min_value=-1, max_value=1, required=False, help_text="Of table-checks by vectors: the cosine that supports."
-    )
     params = serializers.DictField(required=False, help_text="Of table-checks: sent with each call.")
     max_cost = serializers.DecimalField(
         required=False, max_digits=12, decimal_places=6, min_value=Decimal(0), help_text="Of files that ask: at most."
@@ -179,8 +170,8 @@ def estimated(study: Study, kind: str, options: dict[str, Any]) -> dict[str, Any
         wanted = TextRanking(**{name: options[name] for name in asdict(TextRanking())})
         judge, found = estimate_asking(study, wanted, limit=options["limit"])
         return {"judge": judge.name, **found.as_dict()}
-    if kind == MadeFile.Kind.TABLE_CHECKS and not options["model"]:
+    if kind == MadeFile.Kind.TABLE_CHECKS:
         require_tables(study, options["variant"])
         asked = {name: options[name] for name in ("variant", "params")}
         return estimate_entailment(study, endpoint=find_endpoint(options["endpoint"]), **asked).as_dict()
-    raise BadFields({"kind": ["Only of a ranking with run, and of table-checks without an embedding model."]})
+    raise BadFields({"kind": ["Only of a ranking with run, and of table-checks."]})

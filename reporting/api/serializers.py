@@ -232,14 +232,16 @@ class ComparisonTableSerializer(InStudySerializer):
 class TableDetailSerializer(ComparisonTableSerializer):
     """A comparison table with what was found in checking it, and how it was made where a judge made it."""
 
-    checks = serializers.SerializerMethodField(help_text="By words, of each cell and in sum; by model, of vectors.")
+    checks = serializers.SerializerMethodField(
+        help_text="By words, of each cell and in sum; by model, of scores, under `vectors`."
+    )
     making = serializers.SerializerMethodField(help_text="Samples, bracket and winner, in study order; null: unknown.")
 
     class Meta(ComparisonTableSerializer.Meta):
         fields = [*ComparisonTableSerializer.Meta.fields, "checks", "making"]
 
     def get_checks(self, table: ComparisonTable) -> dict[str, Any]:
-        """Check the table against its texts; vectors are those that are stored."""
+        """Check the table against its texts by words; what models say is stored."""
         found = check_pair(table.rows, table.pair)
         return {
             "threshold": SUPPORTED,

@@ -115,23 +115,20 @@ def _asked_ranking(made: MadeFile, wanted: TextRanking, running: dict[str, Any],
 
 def _table_checks(made: MadeFile, folder: Path, progress: Progress) -> None:
     # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
-    from judging.tables.checking import checked_by_entailment, checked_by_vectors
+    from judging.tables.checking import checked_by_entailment
 
-    asked = dict(made.options)
-    cap, in_flight, params = (asked.pop(name) for name in ("max_cost", "in_flight", "params"))
+    asked = made.options
     require_tables(made.study, asked["variant"])
-    if asked["model"]:
-        found = checked_by_vectors(made.study, **asked)
-    else:
-        running = {"stop": WORKER_STOP, "since": made.asked_at, "params": params}
-        running |= {} if in_flight is None else {"in_flight": in_flight}
-        found = checked_by_entailment(
-            made.study,
-            endpoint=find_endpoint(asked["endpoint"]),
-            variant=asked["variant"],
-            max_cost=None if cap is None else Decimal(cap),
-            **running,
-        )
+    found = checked_by_entailment(
+        made.study,
+        endpoint=find_endpoint(asked["endpoint"]),
+        variant=asked["variant"],
+        params=asked["params"],
+        max_cost=None if asked["max_cost"] is None else Decimal(asked["max_cost"]),
+        stop=WORKER_STOP,
+        since=made.asked_at,
+        **({} if asked["in_flight"] is None else {"in_flight": asked["in_flight"]}),
+    )
     folder.mkdir()
     _write(folder / "checks.json", found.document)
     progress(1, 1)

@@ -1,18 +1,15 @@
 """Checks of comparison tables: by hand, in other scripts, degenerate, and what holds for any table."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.content_words import content_words, is_blank, length_in_words, words
-from analysis.errors import ShapeError, UnknownValue
-from analysis.table_checks import CELLS, LONG, Row, check_by_vectors, check_table, sentences
-from analysis.types import FloatArray
+from analysis.content_words import content_words, is_blank, length_in_words
+from analysis.errors import UnknownValue
+from analysis.table_checks import CELLS, LONG, Row, check_table, sentences, summarize_scores
 
 TEXT_A = "The ferry was cancelled. Olek bought two tickets!"
 TEXT_B = "The ferry is late; nobody bought a ticket."
@@ -24,11 +21,6 @@ def row(only_a: str = "", both: str = "", only_b: str = "", aspect: str = "x") -
 
 def cell(name: Any, text: str, **more: str) -> Any:
     return check_table([row(**{name: text, **more})], TEXT_A, TEXT_B).rows[0][name]
-
-
-def bag_of_words(texts: Sequence[str]) -> FloatArray:
-    known = sorted({word for text in texts for word in words(text)})
-    return np.array([[words(text).count(word) for word in known] for text in texts], dtype=np.float64)
 
 
 def test_a_table_by_hand() -> None:
@@ -75,8 +67,6 @@ def test_what_both_say_needs_both_texts() -> None:
     # cancelled and ferry are in A, ferry alone in B.
     assert cell("both", "cancelled ferry").support == 0.5
     assert cell("both", "Olek").support == 0.0
-    found = check_by_vectors([row(both="x")], "x", "y", lambda texts: np.array([[text == "x", 1.0] for text in texts]))
-    assert found.rows[0]["both"] == pytest.approx(0.5**0.5)  # (1, 1) beside (1, 1) and beside (0, 1)
 
 
 def test_a_cell_on_the_wrong_side_is_found() -> None:
@@ -169,8 +159,6 @@ def test_a_table_that_says_nothing_has_no_shares(rows: list[dict[str, str]]) -> 
     assert (told.n, told.cells, told.supported, told.support) == (0, 3 * len(rows), None, None)
     assert (told.overlap_mean, told.overlap_max, told.overlaps) == (None, None, 0)
     assert (told.coverage, told.odd) == (0.0, 0)
-    vectors = check_by_vectors(rows, TEXT_A, TEXT_B, bag_of_words)
-    assert (vectors.n, vectors.cells, vectors.supported, vectors.support) == (0, 3 * len(rows), None, None)
 
 
 def test_empty_texts_support_nothing_and_have_no_coverage() -> None:
@@ -182,39 +170,12 @@ def test_sentences_end_at_marks_and_lines() -> None:
     assert sentences("One. Two!\nThree? 3.5 four。五！ … -") == ["One.", "Two!", "Three?", "3.5 four。", "五！"]
 
 
-def test_vectors_by_hand() -> None:
-    table = {"x": (1, 0), "Left. Far.": (9, 9), "Left.": (3, 4), "Far.": (0, 2), "Right.": (0, 1), "y": (0, 5)}
-    asked: list[list[str]] = []
-
-    def encode(texts: Sequence[str]) -> FloatArray:
-        asked.append(list(texts))
-        return np.array([table[text] for text in texts], dtype=np.float32)
-
-    found = check_by_vectors([row("x", "y", "x"), row("", "none", "y")], "Left. Far.", "Right.", encode, threshold=0.6)
-    # x beside Left: 3/5, beside Far: 0; y beside Far: 1, beside Right: 1; x beside Right: 0.
-    assert [list(one.values()) for one in found.rows] == [pytest.approx([0.6, 1.0, 0.0]), [None, None, 1.0]]
+def test_scores_of_cells_by_hand() -> None:
+    rows = [{"only_a": 0.6, "both": 1.0, "only_b": 0.0}, {"only_a": None, "both": None, "only_b": 1.0}]
+    found = summarize_scores(rows, threshold=0.6)
     assert (found.n, found.cells, found.supported, found.support) == (4, 6, 0.75, pytest.approx(2.6 / 4))
-    assert asked == [["x", "y", "x", "y", "Left.", "Far.", "Right."]]
-
-
-def test_vectors_without_direction_or_sentence_are_missing() -> None:
-    zero_x = lambda texts: np.array([[0.0, 0.0] if text == "x" else [1.0, 0.0] for text in texts])  # noqa: E731
-    found = check_by_vectors([row("x", "y", "y")], "Left.", "", zero_x)
-    assert found.rows[0] == {"only_a": None, "both": None, "only_b": None}
-    assert (found.n, found.supported) == (0, None)
-
-
-@pytest.mark.parametrize(
-    ("made", "error"),
-    [
-        pytest.param(np.ones((1, 2)), ShapeError, id="too few"),
-        pytest.param(np.ones(3), ShapeError, id="flat"),
-        pytest.param(np.full((3, 2), np.nan), UnknownValue, id="NaN"),
-    ],
-)
-def test_an_encoder_that_makes_no_vectors_is_refused(made: FloatArray, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        check_by_vectors([row("x")], "Left.", "Right.", lambda _texts: made)
+    empty = summarize_scores([dict.fromkeys(CELLS)], threshold=0.5)
+    assert (empty.n, empty.cells, empty.supported, empty.support) == (0, 3, None, None)
 
 
 text = st.one_of(
@@ -255,14 +216,3 @@ def test_order_of_rows_does_not_matter(rows: list[Row], a: str, b: str, rng: Any
     check, other = check_table(rows, a, b), check_table([rows[place] for place in order], a, b)
     assert [check.rows[place] for place in order] == list(other.rows)
     assert check.summary == other.summary
-
-
-@pytest.mark.slow
-@given(tables, text, text)
-def test_cosines_are_bounded_and_turn_with_the_table(rows: list[Row], a: str, b: str) -> None:
-    turned = [{**one, "only_a": one["only_b"], "only_b": one["only_a"]} for one in rows]
-    check, other = check_by_vectors(rows, a, b, bag_of_words), check_by_vectors(turned, b, a, bag_of_words)
-    for one, two in zip(check.rows, other.rows, strict=True):
-        assert [one["only_a"], one["both"], one["only_b"]] == pytest.approx([two["only_b"], two["both"], two["only_a"]])
-        assert all(-1 <= value <= 1 for value in one.values() if value is not None)
-    assert check.n == other.n

@@ -22,8 +22,17 @@ def test_comparison_tables_are_accessible(open_as: Callable[..., Page]) -> None:
     table = make_table(pairs[0], rows, made_by={"judge": "judy", "calls": {"table": 8, "comparator": 7}})
     make_table(pairs[1], [row(only_a="x" * 200)], variant="c1")
     cells = [dict.fromkeys(("only_a", "both", "only_b"), 0.5)] * 3
-    found = {"threshold": 0.5, "cells": cells, "n": 9, "missing": 0, "supported": 1.0, "support": 0.5}
-    TableCheck.objects.create(table=table, endpoint=make_endpoint(), model="some-embedding-model", found=found)
+    found = {
+        "threshold": 0.5,
+        "cells": cells,
+        "n": 9,
+        "missing": 0,
+        "supported": 1.0,
+        "support": 0.5,
+        "coverage": 0.5,
+        "sentences": 2,
+    }
+    TableCheck.objects.create(table=table, endpoint=make_endpoint(), model="some-model", found=found)
     make_making(fill(run, pairs[0], "ab", verdict=1), table)
     exact = fill(run, pairs[1], "ab", verdict=1)
     make_making(exact, **exact_record())

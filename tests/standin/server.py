@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.standin import batches, chat, embeddings
+from tests.standin import batches, chat
 from tests.standin.behaviour import NO_ANSWER, Behaviour, asked_for, changed
 from tests.standin.state import State
 
@@ -120,8 +120,6 @@ class StandInServer:
         match (request.method, *parts):
             case ("GET", "models"):
                 return json_response({"object": "list", "data": [{"id": "stand-in", "object": "model"}]})
-            case ("POST", "embeddings"):
-                return json_response(embeddings.embeddings(await request.json()))
             case ("POST", "files"):
                 return json_response(await self.upload(request))
             case ("GET", "files"):

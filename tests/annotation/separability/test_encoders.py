@@ -19,7 +19,7 @@ from analysis.errors import NotFinite
 from annotation.core.errors import ModelUnavailable
 from annotation.models import TextVector
 from annotation.separability import encoder_folders, encoders, transformers_models
-from annotation.separability.encoders import KnownModel, Source, default_model, find_model, list_models
+from annotation.separability.encoders import KnownModel, default_model, find_model, list_models
 from tests.analysis.encoders.tiny import COUNT, POSITIONS, TOKENS, WIDTH, tiny
 from tests.annotation.separability.model_folders import CLS, SEP, WORDS, with_weights, words, write, write_model
 
@@ -34,7 +34,6 @@ def only_what_a_test_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sett
     settings.MODEL_DOWNLOADS = False
     monkeypatch.setattr(encoders, "SMALL_PACKAGES", (("no_such_package", "model"),))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(encoders, "_SOURCES", {})
 
 
 @pytest.fixture
@@ -243,7 +242,7 @@ def test_a_tokenizer_of_another_model_is_refused(folder: Path) -> None:
             "config", {**tiny("bert")[0], "model_type": "t5"}, "of type t5 can't be run here, only bert", id="type"
         ),
         pytest.param("config", {**tiny("bert")[0], "num_hidden_layers": 3}, "layer.2.* are missing", id="weights"),
-        pytest.param("modules", [{"type": "x.Dense"}], "step Dense can't be run here; serve it", id="step"),
+        pytest.param("modules", [{"type": "x.Dense"}], "step Dense can't be run here; offer", id="step"),
         pytest.param("1_Pooling/config", {"pooling_mode": "lasttoken"}, "unknown pooling lasttoken", id="pooling"),
     ],
 )
@@ -319,7 +318,7 @@ def test_a_model_of_the_hub_is_taken_from_the_cache(tmp_path: Path) -> None:
     (cached / "refs" / "main").write_text("abc", encoding="utf-8")
 
     assert find_model("org/model").name == "org/model"
-    assert list_models() == [KnownModel("org/model", True, "in this machine's cache of the Hugging Face hub")]
+    assert list_models() == [KnownModel("org/model", "in this machine's cache of the Hugging Face hub")]
     assert default_model() == ""  # what others left in a cache is only taken by name
     (cached / "snapshots" / "abc" / "tokenizer.json").unlink()
     assert list_models() == []
@@ -353,19 +352,6 @@ def test_names_from_a_page_lead_to_no_other_folder(folder: Path, tmp_path: Path,
     for spec in (str(outside), str(folder), "../outside", "org/model", "small"):
         with pytest.raises(ModelUnavailable, match=r"there is no model .* there now: tiny$"):
             find_model(spec, listed_only=True)
-
-
-def test_a_source_offers_models_of_its_own(folder: Path) -> None:
-    model = find_model("tiny")
-    encoders.register(
-        "shop",
-        Source(lambda rest: model if rest == "x:y" else None, lambda: [KnownModel("shop:x:y", False, "")], "shop:NAME"),
-    )
-
-    assert find_model("shop:x:y", listed_only=True) is model
-    assert [known.spec for known in list_models()] == ["tiny", "shop:x:y"]
-    with pytest.raises(ModelUnavailable, match="shop:NAME; there now: tiny, shop:x:y"):
-        find_model("nothing")
 
 
 def test_a_found_model_is_what_similarities_take(folder: Path) -> None:

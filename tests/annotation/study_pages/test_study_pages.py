@@ -480,8 +480,8 @@ def test_admin_lists_do_not_ask_per_row(study: Study) -> None:
 def test_page_suggests_the_models_that_are_installed(
     researcher: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = [KnownModel("small", True, "an extra"), KnownModel('my"<model>', False, "MODEL_FOLDER")]
-    monkeypatch.setattr(forms, "list_installed", lambda: listed)
+    listed = [KnownModel("small", "an extra"), KnownModel('my"<model>', "MODEL_FOLDER")]
+    monkeypatch.setattr(forms, "list_models", lambda: listed)
     page = researcher.get(f"/studies/{study.slug}/").content.decode()
     suggested = page.split('<datalist id="known-models">')[1].split("</datalist>")[0].strip()
     assert suggested == (

@@ -144,7 +144,7 @@ def test_answer_is_one_score_for_each_line(text: str, value: list[float] | None)
 
 def test_command_prints_an_estimate_and_the_figures_by_variant(study: Study, endpoint: Endpoint) -> None:
     make_table(pairs_in(study)[0], [row(only_a="the heron", both="", only_b="wren")])
-    arguments = ("check_tables", "tea", "--endpoint", "stand-in", "--entailment", "--format", "json")
+    arguments = ("check_tables", "tea", "--endpoint", "stand-in", "--format", "json")
     out = StringIO()
     call_command(*arguments, "--estimate", stdout=out)
     assert json.loads(out.getvalue())["calls"] == 2
@@ -156,8 +156,6 @@ def test_command_prints_an_estimate_and_the_figures_by_variant(study: Study, end
     figures = told["variants"]["c8"]
     assert (figures["entailment"]["value"], figures["entailment"]["n"]) == (0.4, 1)
     assert (figures["coverage"]["n"], figures["coverage"]["low"]) == (1, None)  # of one instance there is no interval
-    with pytest.raises(CommandError, match="--estimate is for --entailment"):
-        call_command("check_tables", "tea", "--endpoint", "stand-in", "--model", "bag", "--estimate")
 
 
 @pytest.mark.parametrize(
@@ -185,12 +183,12 @@ def test_command_and_task_that_are_stopped_end_as_the_others_do(
     monkeypatch.setattr(checking, "check_entailment", stopped)
     err = StringIO()
     with pytest.raises((SystemExit, CommandError)) as exit_:
-        call_command("check_tables", "tea", "--endpoint", "stand-in", "--entailment", stderr=err)
+        call_command("check_tables", "tea", "--endpoint", "stand-in", stderr=err)
     assert getattr(exit_.value, "code", getattr(exit_.value, "returncode", None)) == status
     assert told in err.getvalue() + str(exit_.value)
 
     settings.DATA_DIR = tmp_path
-    asked = {"endpoint": "stand-in", "model": "", "variant": "", "threshold": 0.5, "params": {}}
+    asked = {"endpoint": "stand-in", "variant": "", "params": {}}
     made, _ = queue_file(study, "table-checks", {**asked, "max_cost": "1", "in_flight": None})
     with pytest.raises(SystemExit) if file == "queued" else nullcontext():  # the task stays, for the next worker
         ask_for_file.func(made.pk)
