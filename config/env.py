@@ -143,7 +143,7 @@ def tasks() -> tuple[dict[str, Any], dict[str, Any]]:
     if not is_redis:
         _refuse(f"TASKS_URL must be redis://:PASSWORD@HOST:PORT/NUMBER, or rediss:// with TLS, {ENCODED}.")
     if find_spec("django_tasks_rq") is None:
-        _refuse("TASKS_URL needs an extra: pip install 'tandem[redis]'")
+        _refuse("TASKS_URL needs an extra: pip install 'tandem-eval[redis]'")
     module = "annotation.core.tasks.redis_queue"
     backends = {
         "default": {"BACKEND": f"{module}.RecordedBackend", "QUEUES": ["default"]},

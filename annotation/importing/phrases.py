@@ -89,7 +89,7 @@ REFUSALS = (
     gettext_noop("%(name)s: the rows can't be stored: %(error)s"),
     gettext_noop("%(name)s: %(column)s: null characters are not allowed"),
     gettext_noop("%(name)s: %(column)s: it is missing"),
-    gettext_noop("Parquet files need the package pyarrow: pip install 'tandem[parquet]'"),
+    gettext_noop("Parquet files need the package pyarrow: pip install 'tandem-eval[parquet]'"),
 )
 # Of bad lines: first what needs its very words, then what begins with any field.
 REASONS = (

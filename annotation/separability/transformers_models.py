@@ -16,7 +16,7 @@ from annotation.core.errors import ModelUnavailable
 from annotation.separability.encoder_folders import FolderModel, LoadedFolder, Vectors, import_optional, load_with
 
 PREFIX = "transformers"
-TO_INSTALL = "pip install 'tandem[transformers]' (PyTorch for your GPU first, as its site says)"
+TO_INSTALL = "pip install 'tandem-eval[transformers]' (PyTorch for your GPU first, as its site says)"
 BATCH = 32  # texts of similar length that are run together
 DEFAULT_LENGTH = 512  # tokens, of models that say nothing
 

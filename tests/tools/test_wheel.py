@@ -60,7 +60,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*install, "--python", python, wheel], check=True)
     # Else each of the demo's processes would compile every module.
     subprocess.run([python, "-m", "compileall", "-q", *(packages / name for name in PACKAGES)], check=True)
-    ours = next(packages.glob("tandem-*.dist-info"))
+    ours = next(packages.glob("tandem_eval-*.dist-info"))
     for needed in required_by(metadata.PathDistribution(ours)):
         for top in {file.parts[0] for file in needed.files or [] if file.parts[0] != ".."}:
             if not (packages / top).exists():

@@ -31,7 +31,7 @@ def _pyarrow() -> Any:
         import pyarrow  # 100 MB, and only these functions need it
         import pyarrow.parquet
     except ImportError:
-        raise AnnotationError("Parquet files need the package pyarrow: pip install 'tandem[parquet]'") from None
+        raise AnnotationError("Parquet files need the package pyarrow: pip install 'tandem-eval[parquet]'") from None
     return pyarrow
 
 

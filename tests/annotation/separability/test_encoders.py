@@ -291,7 +291,7 @@ def test_a_model_that_pytorch_runs_is_named_so_and_says_what_to_install(
     ):
         find_model("transformers:nothing", listed_only=True)
     del installed["torch"]
-    with pytest.raises(ModelUnavailable, match=r"takes the package torch; pip install 'tandem\[transformers\]'"):
+    with pytest.raises(ModelUnavailable, match=r"takes the package torch; pip install 'tandem-eval\[transformers\]'"):
         find_model("transformers:tiny")
 
 

@@ -225,7 +225,7 @@ def test_without_pyarrow_the_extra_is_named(
     study: Study, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
-    with pytest.raises(CommandError, match=r"tandem\[parquet\]"):
+    with pytest.raises(CommandError, match=r"tandem-eval\[parquet\]"):
         call_command("export_study", study.slug, "--format", "parquet", "--what", "flags", "--out", str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
