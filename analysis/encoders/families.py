@@ -20,18 +20,14 @@ Tensors = Mapping[str, npt.NDArray[Any]]
 class Family:
     """Names of one family.
 
-    prefixes      : possible prefixes of weight names; a model saved with a head has one
-    layer, parts  : names of a layer's weights: `layer` with its number, then the name of the part
+    prefix        : of weight names in a model saved with a head
+    parts         : names of a layer's weights
     after_padding : whether position ids begin after that of padding, not at 0
+    relative      : name of the relative position bias, where there is one
     """
 
-    prefixes: tuple[str, ...]
-    layer: str
+    prefix: str
     parts: Mapping[str, str]
-    width: str = "hidden_size"
-    heads: str = "num_attention_heads"
-    count: str = "num_hidden_layers"
-    activation: str = "hidden_act"
     after_padding: bool = False
     relative: str = ""
 
@@ -56,38 +52,19 @@ _MPNET = MappingProxyType(
         "attention_norm": "attention.LayerNorm",
     }
 )
-_DISTILBERT = MappingProxyType(
-    {
-        "query": "attention.q_lin",
-        "key": "attention.k_lin",
-        "value": "attention.v_lin",
-        "attention_output": "attention.out_lin",
-        "attention_norm": "sa_layer_norm",
-        "feed_forward_in": "ffn.lin1",
-        "feed_forward_out": "ffn.lin2",
-        "norm": "output_layer_norm",
-    }
-)
-_ROBERTA = Family(("", "roberta."), "encoder.layer.{}.", _BERT, after_padding=True)
+_ROBERTA = Family("roberta.", _BERT, after_padding=True)
 
+# By `model_type`; those of RoBERTa's family differ in what they were trained on.
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
-        "bert": Family(("", "bert."), "encoder.layer.{}.", _BERT),
+        "bert": Family("bert.", _BERT),
         "camembert": _ROBERTA,
-        "distilbert": Family(
-            ("", "distilbert."), "transformer.layer.{}.", _DISTILBERT, "dim", "n_heads", "n_layers", "activation"
-        ),
-        "mpnet": Family(
-            ("", "mpnet."),
-            "encoder.layer.{}.",
-            _MPNET,
-            after_padding=True,
-            relative="encoder.relative_attention_bias.weight",
-        ),
+        "mpnet": Family("mpnet.", _MPNET, after_padding=True, relative="encoder.relative_attention_bias.weight"),
         "roberta": _ROBERTA,
         "xlm-roberta": _ROBERTA,
     }
 )
+LAYER = "encoder.layer.{}."
 _DEFAULT_EPS = 1e-12
 _PADDING = 1  # default position id of padding
 
@@ -103,14 +80,16 @@ def weights_of(settings: Mapping[str, Any], tensors: Tensors) -> Weights:
     family = FAMILIES.get(str(settings.get("model_type")))
     if family is None:
         raise UnknownValue(f"unknown kind of encoder {settings.get('model_type')!r}; known: {', '.join(FAMILIES)}")
-    activation = str(settings.get(family.activation, "gelu"))
+    activation = str(settings.get("hidden_act", "gelu"))
     if activation not in ACTIVATIONS:
         raise UnknownValue(f"unknown activation {activation!r}; known: {', '.join(ACTIVATIONS)}")
     if settings.get("position_embedding_type", "absolute") != "absolute":
         raise UnknownValue(f"unknown kind of positions {settings['position_embedding_type']!r}; known: absolute")
     if settings.get("is_decoder"):
         raise UnknownValue("the model is a decoder; similarities need an encoder")
-    width, heads, count = (_number(settings, name) for name in (family.width, family.heads, family.count))
+    width, heads, count = (
+        _number(settings, name) for name in ("hidden_size", "num_attention_heads", "num_hidden_layers")
+    )
     if width % heads:
         raise ShapeError(f"a width of {width} can't be divided among {heads} heads")
     found = _TensorReader(family, tensors, width)
@@ -138,7 +117,7 @@ class _TensorReader:
 
     def __init__(self, family: Family, tensors: Tensors, width: int) -> None:
         words = "embeddings.word_embeddings.weight"
-        self.prefix = next((prefix for prefix in family.prefixes if prefix + words in tensors), "")
+        self.prefix = family.prefix if family.prefix + words in tensors else ""
         self.tensors = tensors
         self.width = width
 
@@ -177,7 +156,7 @@ def _positions(family: Family, settings: Mapping[str, Any], found: _TensorReader
 
 
 def _layer(family: Family, found: _TensorReader, number: int, heads: int) -> Layer:
-    names = {part: family.layer.format(number) + name for part, name in family.parts.items()}
+    names = {part: LAYER.format(number) + name for part, name in family.parts.items()}
     width = found.width
     query, key, value = (found.linear(names[part], width, width) for part in ("query", "key", "value"))
     scale = np.float32(1 / np.sqrt(width // heads))

@@ -1,7 +1,7 @@
 """Language models in folders of Hugging Face's or sentence-transformers' layout."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import file_digest, sha256
@@ -9,7 +9,7 @@ from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +51,136 @@ BERTSCORE_LAYERS: Mapping[str, int] = {
 _POOLING = "pooling_mode_"
 _OLD_POOLING = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
 _NEW_POOLING = "pooling_mode"
+_ELSEWHERE = "offer a similarity of your own by the entry point tandem.similarities"
 Vectors = npt.NDArray[np.float32]
-Folder = TypeVar("Folder", bound="LoadedFolder")
+
+
+_loading = Lock()
+
+
+class LoadedFolder:
+    """A loaded folder, whose weights are run by NumPy."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = _read(folder, SETTINGS)
+        self.family = str(self.settings.get("model_type"))
+        self.tokenizer = self._tokenizer()
+        marks = self.tokenizer.encode("a").special_tokens_mask
+        self.specials = sum(takewhile(bool, marks)), sum(takewhile(bool, reversed(marks)))
+
+    def ids(self, texts: Sequence[str], *, most: int | None = None, spaced: bool = False) -> list[list[int]]:
+        """Token ids of texts, truncated to `most`, with the special tokens."""
+        lower = bool(_read(self.folder, LENGTH).get("do_lower_case"))
+        cleaned = [text.strip().lower() if lower else text.strip() for text in texts]
+        # The tokenizer refuses lone surrogates.
+        cleaned = [
+            (" " if spaced and text else "") + text.encode("utf-8", "replace").decode("utf-8") for text in cleaned
+        ]
+        found = [list(one.ids) for one in self.tokenizer.encode_batch(cleaned)]
+        _, last = self.specials
+        longest = min(most or self.max_tokens, self.max_tokens)
+        return [ids if len(ids) <= longest else ids[: longest - last] + ids[len(ids) - last :] for ids in found]
+
+    def token_vectors(self, texts: Sequence[Sequence[int]], layer: int | None = None) -> list[Vectors]:
+        """Return the token vectors of texts after a layer, by default the last."""
+        return token_vectors(self.weights, texts, layer)
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return len(self.weights.layers)
+
+    @property
+    def known_tokens(self) -> int:
+        """Number of tokens that have a vector."""
+        return len(self.weights.words)
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a text."""
+        return self.weights.max_tokens
+
+    @property
+    def wants_space(self) -> bool:
+        """Whether texts are tokenized with a leading space, as by bert-score for RoBERTa."""
+        return self.family == "roberta"
+
+    @cached_property
+    def sentence_tokens(self) -> int:
+        """Maximum number of tokens of a text's vector."""
+        limit = _read(self.folder, LENGTH).get("max_seq_length")
+        if limit and not isinstance(limit, int):
+            raise ModelUnavailable(f"{self.folder / LENGTH}: max_seq_length is {limit!r}; it must be a whole number")
+        return min(limit, self.max_tokens) if limit else self.max_tokens
+
+    @cached_property
+    def pooling(self) -> list[str]:
+        """Names of `analysis.encoders.POOLINGS`, from `1_Pooling/config.json`; by default the mean."""
+        settings = _read(self.folder, POOLING)
+        if _NEW_POOLING in settings:
+            found = settings[_NEW_POOLING]
+            names = [found] if isinstance(found, str) else list(found)
+        else:
+            modes = [
+                key.removeprefix(_POOLING)
+                for key, value in settings.items()
+                if key.startswith(_POOLING) and value is True
+            ]
+            names = [_OLD_POOLING.get(mode, mode) for mode in modes] or ["mean"]
+        if unknown := [name for name in names if name not in POOLINGS]:
+            raise ModelUnavailable(
+                f"{self.folder / POOLING}: unknown pooling {', '.join(unknown)}; known: {', '.join(POOLINGS)}"
+            )
+        return names
+
+    @cached_property
+    def unit(self) -> bool:
+        """Whether vectors are normalised to length 1: by default, or if the folder lists this step.
+
+        Raises: ModelUnavailable for unknown steps.
+        """
+        steps = [str(step.get("type", "")).rsplit(".", 1)[-1] for step in _read(self.folder, MODULES, kind=list)]
+        if unknown := set(steps) - {"Transformer", "Pooling", "Normalize"}:
+            raise ModelUnavailable(
+                f"{self.folder / MODULES}: the step {', '.join(sorted(unknown))} can't be run here; {_ELSEWHERE}"
+            )
+        return not steps or "Normalize" in steps
+
+    @cached_property
+    def weights(self) -> Weights:
+        """The weights."""
+        if self.family not in FAMILIES:
+            raise ModelUnavailable(
+                f"{self.folder}: a model of type {self.family} can't be run here, only {', '.join(FAMILIES)}; name it as "
+                f"transformers:MODEL (extra `transformers`), or {_ELSEWHERE}"
+            )
+        safetensors = import_optional("safetensors.numpy")
+        path = self.folder / WEIGHTS
+        try:
+            return weights_of(self.settings, safetensors.load_file(path))
+        except AnalysisError as error:
+            raise ModelUnavailable(f"{path}: {error}") from None
+        except Exception as error:  # the library raises many types
+            raise ModelUnavailable(f"{path} can't be read: {error}") from error
+
+    def _tokenizer(self) -> "Tokenizer":
+        path = self.folder / TOKENIZER
+        try:
+            tokenizer: Tokenizer = import_optional("tokenizers").Tokenizer.from_file(str(path))
+        except ModelUnavailable:
+            raise
+        except Exception as error:  # the library raises no subclass
+            raise ModelUnavailable(f"{path} can't be read: {error}") from error
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        known, there = tokenizer.get_vocab_size(with_added_tokens=True), self.known_tokens
+        if known > there:
+            raise ModelUnavailable(
+                f"{self.folder}: {TOKENIZER} knows {known:,} tokens, and {WEIGHTS} has vectors for {there:,}: they are "
+                "not of one model. Take both from the same place"
+            )
+        return tokenizer
 
 
 @dataclass(frozen=True)
@@ -67,10 +195,17 @@ class FolderModel:
     folder: Path
     layer: int | None = None
 
-    @property
+    loads: ClassVar[type[LoadedFolder]] = LoadedFolder
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of weights, tokenizer and settings, and of what runs them."""
-        return sha256(json.dumps([*self.backend, *_digests_of(self.folder, _stamp(self.folder))]).encode()).hexdigest()
+        digests = []
+        for name in FINGERPRINTED:
+            if (path := self.folder / name).is_file():
+                with path.open("rb") as file:
+                    digests.append((name, file_digest(file, "sha256").hexdigest()))
+        return sha256(json.dumps([*self.backend, *digests]).encode()).hexdigest()
 
     @property
     def backend(self) -> list[Any]:
@@ -115,9 +250,10 @@ class FolderModel:
         """The name without its owner: `bert-base-uncased` of `google-bert/bert-base-uncased`."""
         return self.name.split("#")[0].rsplit("/", 1)[-1]
 
-    @property
-    def _loaded(self) -> "LoadedFolder":
-        return load_with(_cached, self.folder)
+    @cached_property
+    def _loaded(self) -> Any:  # a kind of `LoadedFolder`
+        with _loading:  # so that concurrent threads load it once
+            return _cached(self.loads, self.folder, self.fingerprint)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         loaded = self._loaded
@@ -125,136 +261,6 @@ class FolderModel:
         found = pooled(vectors, loaded.pooling, unit=loaded.unit)
         _check_finite(self.name, found, texts)
         return found
-
-
-class LoadedFolder:
-    """A loaded folder, whose weights are run by NumPy."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.settings = _object(folder, SETTINGS)
-        self.family = str(self.settings.get("model_type"))
-        self.tokenizer = self._tokenizer()
-        marks = self.tokenizer.encode("a").special_tokens_mask
-        self.specials = sum(takewhile(bool, marks)), sum(takewhile(bool, reversed(marks)))
-
-    def ids(self, texts: Sequence[str], *, most: int | None = None, spaced: bool = False) -> list[list[int]]:
-        """Token ids of texts, truncated to `most`, with the special tokens."""
-        lower = bool(_optional(self.folder, LENGTH).get("do_lower_case"))
-        cleaned = [text.strip().lower() if lower else text.strip() for text in texts]
-        # The tokenizer refuses lone surrogates.
-        cleaned = [
-            (" " if spaced and text else "") + text.encode("utf-8", "replace").decode("utf-8") for text in cleaned
-        ]
-        found = [list(one.ids) for one in self.tokenizer.encode_batch(cleaned)]
-        _, last = self.specials
-        longest = min(most or self.max_tokens, self.max_tokens)
-        return [ids if len(ids) <= longest else ids[: longest - last] + ids[len(ids) - last :] for ids in found]
-
-    def token_vectors(self, texts: Sequence[Sequence[int]], layer: int | None = None) -> list[Vectors]:
-        """Return the token vectors of texts after a layer, by default the last."""
-        return token_vectors(self.weights, texts, layer)
-
-    @property
-    def layers(self) -> int:
-        """Number of layers."""
-        return len(self.weights.layers)
-
-    @property
-    def known_tokens(self) -> int:
-        """Number of tokens that have a vector."""
-        return len(self.weights.words)
-
-    @property
-    def max_tokens(self) -> int:
-        """Most tokens of a text."""
-        return self.weights.max_tokens
-
-    @property
-    def wants_space(self) -> bool:
-        """Whether texts are tokenized with a leading space, as by bert-score for RoBERTa."""
-        return self.family == "roberta"
-
-    @cached_property
-    def sentence_tokens(self) -> int:
-        """Maximum number of tokens of a text's vector."""
-        limit = _optional(self.folder, LENGTH).get("max_seq_length")
-        if limit and not isinstance(limit, int):
-            raise ModelUnavailable(f"{self.folder / LENGTH}: max_seq_length is {limit!r}; it must be a whole number")
-        return min(limit, self.max_tokens) if limit else self.max_tokens
-
-    @cached_property
-    def pooling(self) -> list[str]:
-        """Names of `analysis.encoders.POOLINGS`, from `1_Pooling/config.json`; by default the mean."""
-        settings = _optional(self.folder, POOLING)
-        if _NEW_POOLING in settings:
-            found = settings[_NEW_POOLING]
-            names = [found] if isinstance(found, str) else list(found)
-        else:
-            modes = [
-                key.removeprefix(_POOLING)
-                for key, value in settings.items()
-                if key.startswith(_POOLING) and value is True
-            ]
-            names = [_OLD_POOLING.get(mode, mode) for mode in modes] or ["mean"]
-        if unknown := [name for name in names if name not in POOLINGS]:
-            raise ModelUnavailable(
-                f"{self.folder / POOLING}: unknown pooling {', '.join(unknown)}; known: {', '.join(POOLINGS)}"
-            )
-        return names
-
-    @cached_property
-    def unit(self) -> bool:
-        """Whether vectors are normalised to length 1: by default, or if the folder lists this step.
-
-        Raises: ModelUnavailable for unknown steps.
-        """
-        path = self.folder / MODULES
-        if not path.is_file():
-            return True
-        steps = [str(step.get("type", "")).rsplit(".", 1)[-1] for step in _json(self.folder, MODULES)]
-        if unknown := set(steps) - {"Transformer", "Pooling", "Normalize"}:
-            raise ModelUnavailable(f"{path}: the step {', '.join(sorted(unknown))} can't be run here; {_ELSEWHERE}")
-        return "Normalize" in steps
-
-    @cached_property
-    def weights(self) -> Weights:
-        """The weights."""
-        if self.family not in FAMILIES:
-            raise ModelUnavailable(
-                f"{self.folder}: a model of type {self.family} can't be run here, only {', '.join(FAMILIES)}; name it as "
-                f"transformers:MODEL (extra `transformers`), or {_ELSEWHERE}"
-            )
-        safetensors = import_optional("safetensors.numpy")
-        path = self.folder / WEIGHTS
-        try:
-            return weights_of(self.settings, safetensors.load_file(path))
-        except AnalysisError as error:
-            raise ModelUnavailable(f"{path}: {error}") from None
-        except Exception as error:  # the library raises many types
-            raise ModelUnavailable(f"{path} can't be read: {error}") from error
-
-    def _tokenizer(self) -> "Tokenizer":
-        path = self.folder / TOKENIZER
-        try:
-            tokenizer: Tokenizer = import_optional("tokenizers").Tokenizer.from_file(str(path))
-        except ModelUnavailable:
-            raise
-        except Exception as error:  # the library raises no subclass
-            raise ModelUnavailable(f"{path} can't be read: {error}") from error
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        known, there = tokenizer.get_vocab_size(with_added_tokens=True), self.known_tokens
-        if known > there:
-            raise ModelUnavailable(
-                f"{self.folder}: {TOKENIZER} knows {known:,} tokens, and {WEIGHTS} has vectors for {there:,}: they are "
-                "not of one model. Take both from the same place"
-            )
-        return tokenizer
-
-
-_ELSEWHERE = "offer a similarity of your own by the entry point tandem.similarities"
-_loading = Lock()
 
 
 def is_model(folder: Path) -> bool:
@@ -290,52 +296,23 @@ def import_optional(name: str, to_install: str = TO_INSTALL) -> Any:
         ) from error
 
 
-def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return sizes and times of a folder's files, as a cache key."""
-    return tuple((name, path.stat().st_size, path.stat().st_mtime_ns) for name, path in _files(folder))
-
-
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    return ((name, folder / name) for name in FINGERPRINTED if (folder / name).is_file())
-
-
-def load_with(cached: Callable[[Path, Any], Folder], folder: Path) -> Folder:
-    """Load a folder by a cache of loaded ones, which its files' sizes and times are a key of."""
-    with _loading:  # so that concurrent threads load it once
-        return cached(folder, _stamp(folder))
+def _read(folder: Path, name: str, *, kind: type[Any] = dict) -> Any:
+    """Return what a JSON file of a folder holds; nothing where the file is missing."""
+    path = folder / name
+    if not path.is_file():
+        return kind()
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelUnavailable(f"{path} can't be read: {error}") from None
+    if not isinstance(found, kind):
+        raise ModelUnavailable(f"{path} holds no JSON {'list' if kind is list else 'object'}")
+    return found
 
 
 @lru_cache(maxsize=2)  # each holds its weights in memory
-def _cached(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> LoadedFolder:
-    return LoadedFolder(folder)
-
-
-@lru_cache(maxsize=16)
-def _digests_of(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> list[tuple[str, str]]:
-    found = []
-    for name, path in _files(folder):
-        with path.open("rb") as file:
-            found.append((name, file_digest(file, "sha256").hexdigest()))
-    return found
-
-
-def _json(folder: Path, name: str) -> Any:
-    path = folder / name
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelUnavailable(f"{path} can't be read: {error}") from None
-
-
-def _object(folder: Path, name: str) -> dict[str, Any]:
-    found = _json(folder, name)
-    if not isinstance(found, dict):
-        raise ModelUnavailable(f"{folder / name} holds no JSON object")
-    return found
-
-
-def _optional(folder: Path, name: str) -> dict[str, Any]:
-    return _object(folder, name) if (folder / name).is_file() else {}
+def _cached(kind: type[LoadedFolder], folder: Path, fingerprint: str) -> LoadedFolder:
+    return kind(folder)
 
 
 def _check_finite(name: str, found: Sequence[Vectors] | Vectors, texts: Sequence[str]) -> None:

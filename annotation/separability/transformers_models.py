@@ -5,39 +5,19 @@ Named `transformers:MODEL`, so that the results of NumPy's forward pass, the def
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from annotation.core.errors import ModelUnavailable
-from annotation.separability.encoder_folders import FolderModel, LoadedFolder, Vectors, import_optional, load_with
+from annotation.separability.encoder_folders import FolderModel, LoadedFolder, Vectors, import_optional
 
 PREFIX = "transformers"
 TO_INSTALL = "pip install 'tandem-eval[transformers]' (PyTorch for your GPU first, as its site says)"
 BATCH = 32  # texts of similar length that are run together
 DEFAULT_LENGTH = 512  # tokens, of models that say nothing
-
-
-@dataclass(frozen=True)
-class TransformersModel(FolderModel):
-    """A model in a folder, run by `transformers`."""
-
-    @property
-    def backend(self) -> list[str]:
-        """What runs it: vectors of another version are others'. The device is left out: it matters to some 10⁻⁶."""
-        return [PREFIX, *versions()]
-
-    @property
-    def _loaded(self) -> "TransformersFolder":
-        return load_with(_cached, self.folder)
-
-    @property
-    def folder_name(self) -> str:
-        """The name without backend and owner."""
-        return super().folder_name.removeprefix(f"{PREFIX}:")
 
 
 class TransformersFolder(LoadedFolder):
@@ -109,9 +89,21 @@ class TransformersFolder(LoadedFolder):
         return found
 
 
-@lru_cache(maxsize=1)  # it holds its weights in memory
-def _cached(folder: Path, stamp: object) -> TransformersFolder:
-    return TransformersFolder(folder)
+@dataclass(frozen=True)
+class TransformersModel(FolderModel):
+    """A model in a folder, run by `transformers`."""
+
+    loads = TransformersFolder
+
+    @property
+    def backend(self) -> list[str]:
+        """What runs it: vectors of another version are others'. The device is left out: it matters to some 10⁻⁶."""
+        return [PREFIX, *versions()]
+
+    @property
+    def folder_name(self) -> str:
+        """The name without backend and owner."""
+        return super().folder_name.removeprefix(f"{PREFIX}:")
 
 
 def versions() -> list[str]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from analysis.encoders import FAMILIES, pooled, token_vectors, transformer, weights_of
 from analysis.encoders.activations import BLOCK, gelu, gelu_by_tanh, relu
+from analysis.encoders.families import LAYER
 from analysis.errors import ShapeError, UnknownValue
 from tests.analysis.encoders.tiny import COUNT, HEADS, POSITIONS, TOKENS, WIDTH, tiny
 
@@ -160,7 +161,7 @@ def slow(family: str, settings_: dict[str, Any], tensors: dict[str, Any], text: 
             row = row + w["embeddings.token_type_embeddings.weight"][0]
         rows.append(norm(row, w, "embeddings.LayerNorm"))
     for number in range(layers):
-        part = {key: names.layer.format(number) + name for key, name in names.parts.items()}
+        part = {key: LAYER.format(number) + name for key, name in names.parts.items()}
         mixed = [attended(family, w, part, rows, place) for place in range(len(rows))]
         rows = [
             norm(row + linear(mix, w, part["attention_output"]), w, part["attention_norm"])

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from analysis.encoders import FAMILIES
+from analysis.encoders.families import LAYER
 
 WIDTH, HEADS, COUNT, WIDE, TOKENS, POSITIONS = 8, 2, 2, 12, 40, 30
 PADDING = 1
@@ -15,10 +16,10 @@ def tiny(family: str, seed: int = 1) -> tuple[dict[str, Any], dict[str, np.ndarr
     names, rng = FAMILIES[family], np.random.default_rng(seed)
     settings: dict[str, Any] = {
         "model_type": family,
-        names.width: WIDTH,
-        names.heads: HEADS,
-        names.count: COUNT,
-        names.activation: "gelu",
+        "hidden_size": WIDTH,
+        "num_attention_heads": HEADS,
+        "num_hidden_layers": COUNT,
+        "hidden_act": "gelu",
         "pad_token_id": PADDING,
         "layer_norm_eps": 1e-12,
     }
@@ -28,14 +29,14 @@ def tiny(family: str, seed: int = 1) -> tuple[dict[str, Any], dict[str, np.ndarr
         "embeddings.LayerNorm.weight": (WIDTH,),
         "embeddings.LayerNorm.bias": (WIDTH,),
     }
-    if family not in ("distilbert", "mpnet"):
+    if family != "mpnet":
         shapes["embeddings.token_type_embeddings.weight"] = (2, WIDTH)
     if names.relative:
         shapes[names.relative] = (32, HEADS)
     for number in range(COUNT):
         for part, name in names.parts.items():
             out, into = {"feed_forward_in": (WIDE, WIDTH), "feed_forward_out": (WIDTH, WIDE)}.get(part, (WIDTH, WIDTH))
-            prefix = names.layer.format(number) + name
+            prefix = LAYER.format(number) + name
             shapes[f"{prefix}.weight"] = (out,) if part.endswith("norm") else (out, into)
             shapes[f"{prefix}.bias"] = (out,)
     return settings, {name: rng.normal(0, 0.6, shape).astype(np.float32) for name, shape in shapes.items()}
