@@ -66,7 +66,7 @@ function look() {
   const all = byId("hit") ? cards() : [];
   if (!all.length) return null;
   const now = reading.look({ pairs: all.map(measure), area: readingArea(), alone: isAlone() });
-  if (["timed", "others", "byMouse"].some((part) => String(now[part]) !== String(current[part]))) {
+  if (["timed", "others", "byMouse", "next"].some((part) => String(now[part]) !== String(current[part]))) {
     count();
     current = now;
   }

@@ -2,6 +2,7 @@
 
 const TICK = 250; // ms, as rate.js looks at least each second
 const GAP = 20;
+const MARGIN = 10; // pixels that a rater leaves beside a pair
 
 /** Return numbers in [0, 1), the same for the same seed. */
 function randomNumbers(seed) {
@@ -19,7 +20,7 @@ class Page {
   constructor(random, { width, height }) {
     this.height = height;
     this.area = { top: width < 900 ? 0.1 * height : 0, bottom: height - (width < 900 ? 0 : 71) };
-    let y = 150 + 100 * random();
+    let y = this.area.top + 100 + 100 * random();
     const count = 2 + Math.floor(6 * random());
     const column = width < 700 ? width : width / 3; // texts are stacked on a phone, beside each other elsewhere
     this.pairs = Array.from({ length: count }, (_, index) => {
@@ -35,7 +36,7 @@ class Page {
   }
 
   scrollTo(y) {
-    this.scrolled = Math.max(0, Math.min(y, this.end - this.height));
+    this.scrolled = this.bounded(y);
   }
 
   view() {
@@ -47,6 +48,21 @@ class Page {
 
   fits = ({ start, end }) => end - start <= this.area.bottom - this.area.top;
 
+  /** Return how far to scroll, no farther than needed, to see a pair, or its first or last part where it is too high. */
+  placeFor(pair, part = "all", from = this.scrolled) {
+    const [top, bottom] = [pair.start - MARGIN - this.area.top, pair.end + MARGIN - this.area.bottom];
+    if (part === "end") return this.bounded(Math.max(from, bottom));
+    return this.bounded(this.fits(pair) ? Math.max(Math.min(from, top), bottom) : top);
+  }
+
+  bounded = (y) => Math.max(0, Math.min(y, this.end - this.height));
+
+  /** Tell whether scrolling shows when a pair begins to be read, and when the next one does: a few pixels show nothing. */
+  isTold(pair, next) {
+    const place = this.placeFor(pair, "end", this.placeFor(pair));
+    return Math.abs(place - this.scrolled) > MARGIN && Math.abs(this.placeFor(next, "all", place) - place) > MARGIN;
+  }
+
   /** Scroll as rate.js does to the pair that the page turns to. */
   show(pair) {
     const [top, bottom] = [pair.start - this.scrolled, pair.end - this.scrolled];
@@ -54,7 +70,7 @@ class Page {
   }
 }
 
-/** A HIT being rated; `recorded` and `spent` are milliseconds by pair. */
+/** A HIT being rated; `recorded` and `spent` are milliseconds by pair, but for those of `untold` visits, which no input shows. */
 class Session {
   constructor({ Reading }, random, page, advance) {
     Object.assign(this, { random, page, advance, reading: new Reading(), recorded: {}, spent: {}, wrongKeys: 0 });
@@ -82,38 +98,34 @@ class Session {
   read(pair, ms) {
     for (let rest = ms; rest > 0; rest -= TICK) {
       const passed = Math.min(rest, TICK);
-      this.spent[pair.name] += passed;
-      this.recorded[this.current.timed] += passed;
-      this.reading.spend(this.current, passed, passed);
+      const told = this.untold ? 0 : passed;
+      this.spent[pair.name] += told;
+      this.recorded[this.current.timed] += told;
+      this.reading.spend(this.current, passed, told);
       this.look();
     }
   }
 
   wheelTo(y) {
     const from = this.page.scrolled;
+    if (y === from) return;
     for (const part of [0.25, 0.5, 0.75, 1]) {
       this.page.scrollTo(from + (y - from) * part);
       this.look();
     }
   }
 
-  /** Scroll no farther than needed to see a pair, or its first or last part where it is too high. */
-  bringIntoView(pair, part = "all") {
-    const { page } = this;
-    const [top, bottom] = [pair.start - 10 - page.area.top, pair.end + 10 - page.area.bottom];
-    if (page.fits(pair) || part === "end") {
-      if (page.scrolled < bottom) this.wheelTo(bottom);
-      else if (page.scrolled > top && part !== "end") this.wheelTo(top);
-    } else this.wheelTo(top);
+  bringIntoView(pair, part) {
+    this.wheelTo(this.page.placeFor(pair, part));
   }
 
   /** Move the mouse from pair to pair in view, as a hand does. */
   moveMouse(from, to) {
     const [first, last] = [from, to].map((pair) => this.page.pairs.indexOf(pair));
     const step = Math.sign(last - first);
-    for (let index = first; index !== last + step; index += step || 1) {
+    for (let index = first; ; index += step) {
       if (this.reading.moveOver(this.page.pairs[index].name)) this.look();
-      if (!step) break;
+      if (index === last) break;
     }
     this.mouse = to;
   }
@@ -121,9 +133,9 @@ class Session {
   choose(pair) {
     pair.done = true;
     this.look();
-    for (const [name, ms] of this.reading.choose(pair.name, true)) {
-      this.recorded[name] -= ms;
-      this.recorded[pair.name] += ms;
+    for (const [name, , told] of this.reading.choose(pair.name, true)) {
+      this.recorded[name] -= told;
+      this.recorded[pair.name] += told;
     }
     const next = this.page.pairs[this.page.pairs.indexOf(pair) + 1];
     if (this.advance && next) {
@@ -165,7 +177,7 @@ class Session {
     const parts = page.fits(pair) ? [1] : [0.6, 0.4];
     parts.forEach((share, index) => {
       if (index && input !== "keys") this.bringIntoView(pair, "end");
-      else if (index) this.wheelTo(pair.end + 10 - page.area.bottom);
+      else if (index) this.wheelTo(pair.end + MARGIN - page.area.bottom);
       if (input === "mouse") {
         const before = Math.min(dwell * share, 1500 * this.random());
         this.read(pair, before);
@@ -186,9 +198,10 @@ class Session {
 }
 
 /** Rate a random HIT in a random window; return the misattributed share of the time and what the page marked. */
-function simulate(module, seed, { input, jumps, undecided, advance }) {
+function simulate(module, seed, { input, jumps, undecided, advance, widths = [320, 3840] }) {
   const random = randomNumbers(seed);
-  const [width, height] = [320 * 12 ** random(), 480 + 1680 * random()].map(Math.round); // pixels, up to 3,840 x 2,160
+  const [narrowest, widest] = widths; // pixels
+  const [width, height] = [narrowest * (widest / narrowest) ** random(), 480 + 1680 * random()].map(Math.round);
   const page = new Page(random, { width, height });
   for (const pair of page.pairs) pair.done = random() < 0.1; // a HIT taken up again
   if (page.pairs.every(({ done }) => done)) page.pairs[0].done = false;
@@ -200,7 +213,11 @@ function simulate(module, seed, { input, jumps, undecided, advance }) {
   const dwell = () => 2000 + 18000 * random();
   for (const [, pair] of order) {
     const glanced = undecided && random() < 0.3 && page.pairs[Math.floor(random() * page.pairs.length)];
-    if (glanced && !glanced.done) session.visit(glanced, input, dwell(), null);
+    if (glanced && !glanced.done) {
+      session.untold = input === "touch" && glanced !== pair && !page.isTold(glanced, pair);
+      session.visit(glanced, input, dwell(), null);
+      session.untold = false;
+    }
     session.visit(pair, input, dwell(), parks ? page.pairs[Math.floor(random() * page.pairs.length)] : null);
     session.answer(pair, input);
   }
