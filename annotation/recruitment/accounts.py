@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.core.validators import RegexValidator, validate_email
@@ -14,7 +15,6 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.annotators.participants import new_username, refuse_closed
 from annotation.core.errors import ClaimRefused
-from annotation.core.generic_bases import AnyUserCreationForm
 from annotation.core.http import client_ip
 from annotation.members.usernames import self_registered_name
 from annotation.models import Channel
@@ -50,7 +50,7 @@ class AccountsOptionsForm(ArrivalLimitsForm):
         return self.cleaned_data["registration"] or OFF
 
 
-class PasswordForm(AnyUserCreationForm):
+class PasswordForm(UserCreationForm):  # type: ignore[type-arg]  # generic in its stubs only
     """User name and password, checked by Django's validators.
 
     Names are unique within a channel: the account's user name ends in the channel's key.

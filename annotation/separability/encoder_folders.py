@@ -54,7 +54,6 @@ _NEW_POOLING = "pooling_mode"
 _ELSEWHERE = "offer a similarity of your own by the entry point tandem.similarities"
 Vectors = npt.NDArray[np.float32]
 
-
 _loading = Lock()
 
 
@@ -251,9 +250,9 @@ class FolderModel:
         return self.name.split("#")[0].rsplit("/", 1)[-1]
 
     @cached_property
-    def _loaded(self) -> Any:  # a kind of `LoadedFolder`
+    def _loaded(self) -> LoadedFolder:
         with _loading:  # so that concurrent threads load it once
-            return _cached(self.loads, self.folder, self.fingerprint)
+            return _cached(self.loads, self.folder, self.fingerprint)  # type: ignore[arg-type]  # classes are hashable
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         loaded = self._loaded
