@@ -1,29 +1,50 @@
 """Win rates adjusted for length: what a rater would prefer if both texts were equally long."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import ShapeError, UnknownValue
 from analysis.jackknife import student_quantile, student_tail
+from analysis.logistic import expit
 from analysis.refusal import Refusal, too_few
 from analysis.types import FloatArray, IntArray, code_array, verdict_array
 
 RIDGE = 0.01  # of a verdict: what it takes for finite values where one system, or the longer text, wins throughout
+RIDGES = 10.0 ** np.arange(-2, 4)  # on effects of length around their common one: from standard deviations of 10 to .03
+ABILITY = 1.0  # prior standard deviation of a system's ability on an instance, in log-odds
 MIN_INSTANCES = 20  # for a jackknife of what is no mean
 ROUNDS = 100  # of Newton's method, which takes some six
-TOLERANCE = 1e-12
-BLOCK = 8192  # rows
+HALVINGS = 50  # of a step that overshoots
+TOLERANCE = 1e-9  # of the last step, beside which the error is its square
+BLOCK = 2_000_000  # numbers in the systems' abilities of several instances
 NEAR = 0.25  # standard deviations of the length differences: texts of about equal lengths
 # Shares of pairs, all and on each side, below which a rate at equal lengths is a guess; normal differences around 0 have .197, .099.
 LEAST_NEAR, LEAST_NEAR_SIDE = 0.1, 0.06
-LONGEST_STEP = 5.0  # in log-odds, so that a step from a flat place does not overshoot
+LENGTH = 1  # place of the effect of length among the parameters: the constant, length, difficulty
+
+
+@dataclass(frozen=True, eq=False)
+class LengthVerdicts:
+    """Verdicts on pairs of two systems, as columns of one length.
+
+    verdict           : (n,) -1 (A), 0 (tie), +1 (B); NaN is left out
+    length_difference : (n,) length of B less that of A, in any unit; finite
+    instance          : (n,) integer codes, the same ones in all comparisons of a data set
+    systems           : names of A and B
+    """
+
+    verdict: npt.ArrayLike
+    length_difference: npt.ArrayLike
+    instance: npt.ArrayLike
+    systems: tuple[str, str] = ("A", "B")
 
 
 @dataclass(frozen=True)
 class LengthAdjustedRate:
-    """Result of `length_adjusted_win_rate`; NaN without a verdict, or if lengths differ by one and the same throughout.
+    """Result of `length_adjusted_win_rates`; NaN without a verdict, or if lengths differ by one and the same throughout.
 
     win_rate, low, high : of B at equal lengths; no interval if refused, or if all verdicts are alike
     plain               : win rate of B on the same verdicts, as it is
@@ -31,9 +52,13 @@ class LengthAdjustedRate:
     effect_low, effect_high : its interval; none where the win rate has none, or if all texts of a pair are equally long
     effect_p_value      : of H0: no effect of length; NaN without an interval
     change, change_low, change_high : win_rate - plain, and its paired interval; none where the effect has none
+    ridge               : on the effect of length; around the common effect, where there is one
+    common_effect       : of length, over the comparisons of the data set; NaN for two systems
+    difficulty_effect   : log-odds for each unit of the instance's difficulty; NaN for two systems
     scale               : standard deviation of the length differences
     near                : share of verdicts on texts of about equal lengths
-    near_shorter, near_longer : the same with B's text not the longer one, and not the shorter one
+    overlaps            : whether such verdicts are enough, on both sides, to know the effect of length
+    extrapolates        : whether the rate at equal lengths is a guess, as there are too few of them in all comparisons
     """
 
     win_rate: float
@@ -48,157 +73,378 @@ class LengthAdjustedRate:
     change: float
     change_low: float
     change_high: float
+    ridge: float
+    common_effect: float
+    difficulty_effect: float
     scale: float
     near: float
-    near_shorter: float
-    near_longer: float
+    overlaps: bool
+    extrapolates: bool
     n: int
     n_instances: int
     refusal: Refusal | None
 
-    @property
-    def overlaps(self) -> bool:
-        """Whether lengths are near equal often enough, on both sides, for a rate at equal lengths."""
-        return self.near >= LEAST_NEAR and min(self.near_shorter, self.near_longer) >= LEAST_NEAR_SIDE
-
 
 def length_adjusted_win_rate(
-    verdict: npt.ArrayLike,
-    length_difference: npt.ArrayLike,
-    instance: npt.ArrayLike,
-    *,
-    ridge: float = RIDGE,
-    level: float = 0.95,
+    verdict: npt.ArrayLike, length_difference: npt.ArrayLike, instance: npt.ArrayLike, *, level: float = 0.95
 ) -> LengthAdjustedRate:
-    """Win rate of B if both texts were equally long, by logistic regression; a tie is half a win.
+    """Win rate of B if both texts were equally long, for two systems: see `length_adjusted_win_rates`."""
+    return length_adjusted_win_rates([LengthVerdicts(verdict, length_difference, instance)], level=level)[0]
 
-        P(B wins) = 1 / (1 + exp(-(θ + γ tanh(d / s)))),   win rate at equal lengths = 1 / (1 + exp(-θ))
+
+def length_adjusted_win_rates(compared: Sequence[LengthVerdicts], *, level: float = 0.95) -> list[LengthAdjustedRate]:
+    """Win rates of B if both texts were equally long, by logistic regression; a tie is half a win.
+
+        P(B wins) = 1 / (1 + exp(-(θ + γ tanh(d / s) + β x))),   win rate at equal lengths = mean of 1 / (1 + exp(-(θ + β x)))
 
     with d the length of B less that of A and s its standard deviation; d is not centred, so that 0 means equal lengths.
-    θ and γ maximise the likelihood less ridge (θ² + γ²) / 2. Intervals are Student's t on the log-odds, that of the change
-    on the rates, from leaving out one instance at a time by one Newton step from the full fit; s stays. Length matters if
-    the intervals of γ and of the change are without 0; where lengths hardly overlap, θ is an extrapolation.
+    x is the difficulty of the instance, and is there only for several comparisons: what the other comparisons say of the
+    abilities of A and B on this instance, with a normal prior of standard deviation `ABILITY`, by one Newton step from
+    fits without x. Parameters maximise the likelihood less ridge (θ² + γ² + β²) / 2. The rates of several comparisons have
+    a ridge (γ - γ̄)² / 2 around the common effect of length, where this ridge is the strongest one whose loss, in leaving
+    out one instance at a time, is above the least loss by at most one standard error over comparisons.
+    Intervals are Student's t, that of the rate on the log-odds, that of the change on the rates, from leaving out one
+    instance at a time by one Newton step from the full fit; s, x and the ridge stay. γ, its interval and its test are
+    those of the comparison alone, so that none borrows an effect. Length matters if the intervals of γ and of the change
+    are without 0; where lengths hardly overlap, θ is an extrapolation.
 
-    verdict           : (n,) -1 (A), 0 (tie), +1 (B); NaN is left out
-    length_difference : (n,) length of B less that of A, in any unit; finite
-    instance          : (n,) integer codes
-    ridge             : above 0; as good as nothing beside a few dozen verdicts, and what makes separated data finite
-    returns           : `LengthAdjustedRate`, with a `Refusal` and no interval below 20 instances
-    raises            : ShapeError; UnknownValue for a difference that is not finite, a ridge that is not above 0, or a level
-                        outside (0, 1)
-    source            : Dubois, Galambosi, Liang and Hashimoto 2024, Length-Controlled AlpacaEval, eq. 2 without its term for
-                        the instance's difficulty; Pregibon 1981, Logistic Regression Diagnostics, for the step
+    compared : comparisons of a rater in a data set, of different pairs of systems
+    returns  : `LengthAdjustedRate` of each, with a `Refusal` and no interval below 20 instances
+    raises   : ShapeError; UnknownValue for a difference that is not finite, or a level outside (0, 1)
+    source   : Dubois, Galambosi, Liang and Hashimoto 2024, Length-Controlled AlpacaEval, eq. 2; Pregibon 1981, Logistic
+               Regression Diagnostics, for the step; Breiman, Friedman, Olshen and Stone 1984 for the rule of one error
     """
-    known, difference, codes, scale = _columns(verdict, length_difference, instance)
-    if not (ridge > 0 and 0 < level < 1):
-        raise UnknownValue(f"a ridge is above 0 and a level lies in (0, 1), got {ridge} and {level}")
-    clusters, cluster = np.unique(codes, return_inverse=True)
-    wins, n = (1 + known) / 2, len(clusters)
-    plain = float(wins.mean()) if n else np.nan
+    if not 0 < level < 1:
+        raise UnknownValue(f"a level lies in (0, 1), got {level}")
+    columns = [_Columns.of(one) for one in compared]
+    known = [one for one in columns if one.fits]
+    estimates = iter(_estimates(known) if known else [])
+    # Which of two systems is B differs between comparisons, and with it the side.
+    together = len(known) > 1 and _near(known)[0] >= LEAST_NEAR
+    return [_rate(one, next(estimates) if one.fits else NO_ESTIMATES, together, level) for one in columns]
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Known verdicts of a comparison; wins are of B. The scale is NaN where the effect of length is unknowable."""
+
+    wins: FloatArray
+    difference: FloatArray
+    instance: IntArray
+    systems: tuple[str, str]
+    scale: float
+
+    @classmethod
+    def of(cls, compared: LengthVerdicts) -> "_Columns":
+        verdict, difference = verdict_array(compared.verdict), np.asarray(compared.length_difference, dtype=np.float64)
+        instance = code_array("instance", compared.instance)
+        if verdict.ndim != 1 or not verdict.shape == difference.shape == instance.shape:
+            raise ShapeError(
+                f"need columns of one length, got {verdict.shape}, {difference.shape} and {instance.shape}"
+            )
+        if not np.isfinite(difference).all():
+            raise UnknownValue(f"{(~np.isfinite(difference)).sum()} length differences are not finite")
+        known = ~np.isnan(verdict)
+        verdict, difference, instance = verdict[known], difference[known], instance[known]
+        scale = float(difference.std()) if len(verdict) else 0.0
+        # Texts of equal lengths throughout need no adjustment.
+        scale = np.nan if not scale and difference.any() else scale
+        return cls((1 + verdict) / 2, difference, instance, compared.systems, scale)
+
+    @property
+    def fits(self) -> bool:
+        return len(self.wins) > 0 and not np.isnan(self.scale)
+
+    @property
+    def tanh(self) -> FloatArray:
+        return np.tanh(self.difference / self.scale) if self.scale else self.difference
+
+
+def _near(compared: Sequence[_Columns]) -> tuple[float, float]:
+    """Return the share of texts of about equal lengths, and that with B's text longer or that with A's, the lesser one."""
+    difference = np.concatenate([one.difference / (one.scale or 1) for one in compared])
+    if not len(difference) or np.isnan(difference).any():
+        return np.nan, np.nan
+    near = np.abs(difference) <= NEAR
+    return float(near.mean()), float(min((near & (difference <= 0)).mean(), (near & (difference >= 0)).mean()))
+
+
+@dataclass(frozen=True)
+class _Estimates:
+    """Rate and parameters of a comparison, and the standard errors of the rate in log-odds, of γ, and of the change."""
+
+    win_rate: float
+    length_effect: float
+    difficulty_effect: float
+    ridge: float
+    common_effect: float
+    errors: tuple[float, float, float]
+
+
+NO_ESTIMATES = _Estimates(np.nan, np.nan, np.nan, RIDGE, np.nan, (np.nan, np.nan, np.nan))
+
+
+def _rate(columns: _Columns, found: _Estimates, together: bool, level: float) -> LengthAdjustedRate:
+    n = len(np.unique(columns.instance))
     refusal = too_few("instances", n, MIN_INSTANCES)
-    beta, errors = np.full(2, np.nan), np.full(3, np.nan)
-    if n and not np.isnan(scale):
-        tanh = np.tanh(difference / scale) if scale else difference
-        beta = _fit(tanh, wins, ridge)
-        if not refusal and np.ptp(wins):  # where all verdicts are alike, the ridge alone says how far from 1 or 0
-            errors = _standard_errors(tanh, wins, beta, ridge, cluster, n)
-    errors[1:] = errors[1:] if scale else np.nan
-    near, near_shorter, near_longer = _near(difference, scale)
-    reach = errors if np.isnan(errors).all() else student_quantile((1 + level) / 2, n - 1) * errors
-    (theta, gamma), change = beta, _at(beta[0]) - plain
+    # Where all verdicts are alike, the ridge alone says how far from 1 or 0 the rate is.
+    known = not refusal and np.ptp(columns.wins) and columns.fits
+    rate_error, effect_error, change_error = found.errors if known else NO_ESTIMATES.errors
+    quantile = student_quantile((1 + level) / 2, n - 1) if known else np.nan
+    plain = float(columns.wins.mean()) if n else np.nan
+    effect, change, odds = found.length_effect, found.win_rate - plain, _log_odds(found.win_rate)
+    near, least_side = _near([columns])
+    overlaps = near >= LEAST_NEAR and least_side >= LEAST_NEAR_SIDE
     return LengthAdjustedRate(
-        win_rate=_at(theta),
-        low=_at(theta - reach[0]),
-        high=_at(theta + reach[0]),
+        win_rate=found.win_rate,
+        low=float(expit(odds - quantile * rate_error)),
+        high=float(expit(odds + quantile * rate_error)),
         level=level,
         plain=plain,
-        length_effect=float(gamma),
-        effect_low=float(gamma - reach[1]),
-        effect_high=float(gamma + reach[1]),
-        effect_p_value=2 * student_tail(abs(gamma) / errors[1], n - 1) if errors[1] > 0 else np.nan,
+        length_effect=effect,
+        effect_low=effect - quantile * effect_error,
+        effect_high=effect + quantile * effect_error,
+        effect_p_value=2 * student_tail(abs(effect) / effect_error, n - 1) if effect_error > 0 else np.nan,
         change=change,
-        change_low=float(change - reach[2]),
-        change_high=float(change + reach[2]),
-        scale=scale,
+        change_low=change - quantile * change_error,
+        change_high=change + quantile * change_error,
+        ridge=found.ridge,
+        common_effect=found.common_effect,
+        difficulty_effect=found.difficulty_effect,
+        scale=columns.scale,
         near=near,
-        near_shorter=near_shorter,
-        near_longer=near_longer,
-        n=len(wins),
+        overlaps=overlaps,
+        extrapolates=not (overlaps or together),
+        n=len(columns.wins),
         n_instances=n,
         refusal=refusal,
     )
 
 
-def _near(difference: FloatArray, scale: float) -> tuple[float, float, float]:
-    """Shares of differences near 0: all, those of at most 0, those of at least 0."""
-    if not len(difference) or np.isnan(scale):
-        return np.nan, np.nan, np.nan
-    near = np.abs(difference) <= NEAR * scale
-    shorter, longer = near & (difference <= 0), near & (difference >= 0)
-    return float(near.mean()), float(shorter.mean()), float(longer.mean())
+def _estimates(compared: Sequence[_Columns]) -> list[_Estimates]:
+    """Fit comparisons that have verdicts; together, where there are several."""
+    rows = _Rows.of(compared)
+    own = final = _Fit.of(rows, RIDGE, 0.0)
+    common, moved = np.nan, np.zeros(rows.instances)
+    if len(compared) > 1:
+        rows = rows.with_difficulty(_difficulty(own, [one.systems for one in compared]))
+        own = _Fit.of(rows, RIDGE, 0.0)
+        final, common, moved = _shrunk(own)
+    return [_estimate(own, final, common, moved, place) for place in range(len(compared))]
 
 
-def _at(odds: float) -> float:
-    return float(_shares(np.array(odds)))
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Verdicts of several comparisons, and their cells: the instances of each comparison, ascending.
+
+    columns  : (parameters, n) ones, tanh of the length differences, and difficulty where there is one
+    compared, cell : (n,) the comparison and the cell of each verdict
+    cell_compared, cell_instance : (n_cells,) the comparison of each cell, and its instance among all
+    """
+
+    columns: FloatArray
+    wins: FloatArray
+    compared: IntArray
+    cell: IntArray
+    cell_compared: IntArray
+    cell_instance: IntArray
+    instances: int
+
+    @classmethod
+    def of(cls, compared: Sequence[_Columns]) -> "_Rows":
+        number = np.repeat(np.arange(len(compared)), [len(one.wins) for one in compared])
+        codes, instance = np.unique(np.concatenate([one.instance for one in compared]), return_inverse=True)
+        cells, cell = np.unique(number * len(codes) + instance, return_inverse=True)
+        tanh, wins = (np.concatenate(parts) for parts in zip(*((one.tanh, one.wins) for one in compared), strict=True))
+        columns = np.stack([np.ones(len(wins)), tanh])
+        return cls(columns, wins, number, cell, *np.divmod(cells, len(codes)), len(codes))
+
+    def with_difficulty(self, of_cell: FloatArray) -> "_Rows":
+        """Add a column, known by the cell."""
+        return replace(self, columns=np.vstack([self.columns, of_cell[self.cell]]))
+
+    def odds(self, beta: FloatArray) -> FloatArray:
+        """(n,) log-odds of a win of B; beta : (n_compared, parameters)."""
+        odds: FloatArray = (self.columns * beta.T[:, self.compared]).sum(axis=0)
+        return odds
+
+    def derivatives(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Score (n_cells, parameters) and curvature (n_cells, parameters, parameters) of the likelihood in each cell."""
+        share = expit(self.odds(beta))
+        gap, weight, n = self.wins - share, share * (1 - share), len(self.cell_compared)
+        score = np.stack([_sums(self.cell, gap * one, n) for one in self.columns], axis=-1)
+        curvature = np.empty((n, len(self.columns), len(self.columns)))
+        for i, one in enumerate(self.columns):
+            for j, other in enumerate(self.columns[: i + 1]):
+                curvature[:, i, j] = curvature[:, j, i] = _sums(self.cell, weight * one * other, n)
+        return score, curvature
+
+    def total(self, of_cells: FloatArray) -> FloatArray:
+        """Sum over the cells of each comparison, which stand one after another."""
+        starts = np.searchsorted(self.cell_compared, np.arange(self.cell_compared[-1] + 1))
+        total: FloatArray = np.add.reduceat(of_cells, starts)
+        return total
+
+    def losses(self, odds: FloatArray) -> FloatArray:
+        """(n,) minus the log-likelihood of each verdict."""
+        losses: FloatArray = np.logaddexp(0, odds) - self.wins * odds
+        return losses
 
 
-def _columns(
-    verdict: npt.ArrayLike, length_difference: npt.ArrayLike, instance: npt.ArrayLike
-) -> tuple[FloatArray, FloatArray, IntArray, float]:
-    """Verdicts, length differences, instances, and the scale: NaN where the effect of length is unknowable."""
-    given, difference = verdict_array(verdict), np.asarray(length_difference, dtype=np.float64)
-    codes = code_array("instance", instance)
-    if given.ndim != 1 or not given.shape == difference.shape == codes.shape:
-        raise ShapeError(f"need columns of one length, got {given.shape}, {difference.shape} and {codes.shape}")
-    if not np.isfinite(difference).all():
-        raise UnknownValue(f"{(~np.isfinite(difference)).sum()} length differences are not finite")
-    known = ~np.isnan(given)
-    given, difference, codes = given[known], difference[known], codes[known]
-    scale = float(difference.std()) if len(given) else 0.0
-    # Texts of equal lengths throughout need no adjustment.
-    return given, difference, codes, np.nan if not scale and difference.any() else scale
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Penalised maximum likelihood of each comparison.
+
+    beta      : (n_compared, parameters)
+    score     : (n_cells, parameters)
+    curvature : (n_compared, parameters, parameters) with the ridge
+    steps     : (n_cells, parameters) that leaving out a cell moves beta by, in one Newton step
+    """
+
+    rows: _Rows
+    beta: FloatArray
+    ridge: float
+    of_cells: tuple[FloatArray, FloatArray]
+    curvature: FloatArray
+    steps: FloatArray
+
+    @classmethod
+    def of(cls, rows: _Rows, ridge: float, centre: float, start: FloatArray | None = None) -> "_Fit":
+        """Maximise by Newton's method, with halved steps where one overshoots; ridge and centre : of the effect of length."""
+        middle, penalty = np.zeros(len(rows.columns)), np.full(len(rows.columns), RIDGE)
+        middle[LENGTH], penalty[LENGTH] = centre, ridge
+        beta = np.zeros((rows.compared[-1] + 1, len(middle))) if start is None else start.copy()
+
+        def loss(at: FloatArray) -> FloatArray:
+            penalties: FloatArray = np.square(at - middle) @ penalty / 2
+            return _sums(rows.compared, rows.losses(rows.odds(at)), len(at)) + penalties
+
+        value = loss(beta)
+        for _ in range(ROUNDS):
+            of_cells = rows.derivatives(beta)
+            curvature = rows.total(of_cells[1]) + np.diag(penalty)
+            step = _solved(curvature, rows.total(of_cells[0]) - penalty * (beta - middle))
+            for _ in range(HALVINGS):
+                moved = loss(beta + step)
+                worse = moved > value * (1 + TOLERANCE)
+                if not worse.any():
+                    break
+                step[worse] /= 2
+            beta, value = beta + step, moved
+            if (np.abs(step).max(axis=1) < TOLERANCE * np.maximum(1, np.abs(beta).max(axis=1))).all():
+                break
+        score, of_cell = rows.derivatives(beta)
+        curvature = rows.total(of_cell) + np.diag(penalty)
+        steps = -_solved(curvature[rows.cell_compared] - of_cell, score)
+        return cls(rows, beta, ridge, (score, of_cell), curvature, steps)
+
+    def held_out_losses(self) -> FloatArray:
+        """(n_instances,) loss on each instance's verdicts by the fits without them."""
+        rows = self.rows
+        odds = (rows.columns * (self.beta[rows.compared] + self.steps[rows.cell]).T).sum(axis=0)
+        return _sums(rows.cell_instance[rows.cell], rows.losses(odds), rows.instances)
 
 
-def _fit(tanh: FloatArray, wins: FloatArray, ridge: float) -> FloatArray:
-    """Maximise the penalised likelihood by Newton's method; the penalty keeps its curvature away from 0."""
-    beta, square = np.zeros(2), tanh**2
-    for _ in range(ROUNDS):
-        share = _shares(beta[0] + beta[1] * tanh)
-        gap, weight = wins - share, share * (1 - share)
-        score = np.array([gap.sum(), _dot(gap, tanh)]) - ridge * beta
-        mixed = _dot(weight, tanh)
-        curvature = np.array([[weight.sum() + ridge, mixed], [mixed, _dot(weight, square) + ridge]])
-        step = np.linalg.solve(curvature, score)
-        step *= min(1, LONGEST_STEP / max(np.abs(step).max(), TOLERANCE))
-        beta += step
-        if np.abs(step).max() < TOLERANCE * max(1, np.abs(beta).max()):
-            break
-    return beta
+def _difficulty(fit: _Fit, systems: Sequence[tuple[str, str]]) -> FloatArray:
+    """(n_cells,) log-odds of B by the abilities of both systems on the instance, from the other comparisons alone.
+
+    Abilities u have a normal prior; one Newton step from 0 gives u = M r, where M⁻¹ = Laplacian of the curvatures + prior,
+    and r sums the scores. Without a comparison of score g and curvature w, with v = u_B - u_A and h its variance
+    under M, the difference is (v - g h) / (1 - w h).
+    """
+    rows, codes = fit.rows, np.unique(systems, return_inverse=True)[1].reshape(-1, 2)
+    a, b = codes[rows.cell_compared].T
+    gap, weight = fit.of_cells[0][:, 0], fit.of_cells[1][:, 0, 0]
+    n, difficulty = int(codes.max()) + 1, np.empty(len(gap))
+    order = np.argsort(rows.cell_instance, kind="stable")
+    for instances in np.array_split(np.arange(rows.instances), 1 + rows.instances * n * n // BLOCK):
+        first, last = np.searchsorted(rows.cell_instance[order], [instances[0], instances[-1] + 1])
+        cells = order[first:last]
+        at, left, right = rows.cell_instance[cells] - instances[0], a[cells], b[cells]
+        precision = np.zeros((len(instances), n, n))
+        precision[:, range(n), range(n)] = ABILITY**-2
+        scores = np.zeros((len(instances), n))
+        for one, other, sign in ((left, right, -1), (right, left, 1)):
+            np.add.at(precision, (at, one, one), weight[cells])
+            np.add.at(precision, (at, one, other), -weight[cells])
+            np.add.at(scores, (at, one), sign * gap[cells])
+        variance = np.linalg.inv(precision)
+        ability = (variance @ scores[:, :, np.newaxis])[:, :, 0]
+        spread = variance[at, left, left] + variance[at, right, right] - 2 * variance[at, left, right]
+        between = ability[at, right] - ability[at, left]
+        difficulty[cells] = (between - gap[cells] * spread) / (1 - weight[cells] * spread)
+    return difficulty
 
 
-def _dot(first: FloatArray, second: FloatArray) -> float:
-    """Scalar product in blocks: for longer ones BLAS wakes threads, which cost far more than they save."""
-    starts = range(0, len(first), BLOCK)
-    return float(sum(first[start : start + BLOCK] @ second[start : start + BLOCK] for start in starts))
+def _shrunk(own: _Fit) -> tuple[_Fit, float, FloatArray]:
+    """Choose the ridge around a common effect of length; (n_instances,) is what leaving out an instance moves that by."""
+    rows, effects = own.rows, own.beta[:, LENGTH]
+    information = np.maximum(1 / np.linalg.inv(own.curvature)[:, LENGTH, LENGTH] - own.ridge, 0)
+    fits, centres, start = [], [], own.beta
+    for ridge in RIDGES:
+        weight = information * ridge / (information + ridge)
+        weight /= weight.sum() or 1.0
+        centres.append((weight, float(weight @ effects)))
+        fits.append(_Fit.of(rows, ridge, centres[-1][1], start))
+        start = fits[-1].beta
+    losses = np.stack([one.held_out_losses() for one in fits])
+    total, error = losses.sum(axis=1), losses.std(axis=1, ddof=1) * rows.instances**0.5
+    least = total.argmin()
+    chosen = int(np.flatnonzero(total <= total[least] + error[least]).max())
+    weight, common = centres[chosen]
+    moved = weight[rows.cell_compared] * own.steps[:, LENGTH]
+    return fits[chosen], common, _sums(rows.cell_instance, moved, rows.instances)
 
 
-def _standard_errors(
-    tanh: FloatArray, wins: FloatArray, beta: FloatArray, ridge: float, cluster: IntArray, n: int
-) -> FloatArray:
-    """Jackknife standard errors of θ, γ and the change of the rate, over clusters, each left out by one Newton step."""
-    share = _shares(beta[0] + beta[1] * tanh)
-    gap, weight = wins - share, share * (1 - share)
-    columns = (gap, gap * tanh, weight, weight * tanh, weight * tanh**2)
-    first, second, own, mixed, square = (np.bincount(cluster, column, n) for column in columns)
-    own, mixed, square = own.sum() - own + ridge, mixed.sum() - mixed, square.sum() - square + ridge
-    moved = -np.stack([square * first - mixed * second, own * second - mixed * first]) / (own * square - mixed**2)
-    won, played = np.bincount(cluster, wins, n), np.bincount(cluster, minlength=n)
-    plain = (won.sum() - won) / (played.sum() - played)
-    moved = np.vstack([moved, _shares(beta[0] + moved[0]) - plain])
-    errors: FloatArray = np.sqrt((n - 1) / n * np.square(moved - moved.mean(axis=1, keepdims=True)).sum(axis=1))
-    return errors
+def _estimate(own: _Fit, final: _Fit, common: float, common_moved: FloatArray, place: int) -> _Estimates:
+    """Estimates of a comparison with the jackknife's standard errors, over all instances that its rate depends on."""
+    rows, beta = final.rows, final.beta[place]
+    cells = slice(*np.searchsorted(rows.cell_compared, [place, place + 1]))
+    verdicts = slice(*np.searchsorted(rows.compared, [place, place + 1]))
+    instance, wins = rows.cell_instance[cells], rows.wins[verdicts]
+    cell, n = rows.cell[verdicts] - cells.start, len(instance)
+    equal = rows.columns[:, verdicts].copy()
+    equal[LENGTH] = 0
+    shares = expit(beta @ equal)
+    rate = float(shares.mean())
+    steps = np.outer(common_moved, np.linalg.inv(final.curvature[place])[LENGTH] * final.ridge)
+    steps[instance] += final.steps[cells]
+    odds, plain = np.full(len(steps), _log_odds(rate)), np.full(len(steps), wins.mean())
+    odds[instance], plain[instance] = _log_odds(_mean_without(shares, cell, n)), _mean_without(wins, cell, n)
+    odds += steps @ (equal @ (shares * (1 - shares)) / len(shares) / (rate * (1 - rate)))
+    moved = (odds, own.steps[cells, LENGTH], expit(odds) - plain)
+    rate_error, effect_error, change_error = map(_jackknife_error, moved)
+    if not rows.columns[LENGTH, verdicts].any():
+        effect_error = change_error = np.nan
+    return _Estimates(
+        win_rate=rate,
+        length_effect=float(own.beta[place, LENGTH]),
+        difficulty_effect=float(beta[LENGTH + 1]) if len(beta) > LENGTH + 1 else np.nan,
+        ridge=float(final.ridge),
+        common_effect=common,
+        errors=(rate_error, effect_error, change_error),
+    )
 
 
-def _shares(odds: FloatArray) -> FloatArray:
-    """1 / (1 + exp(-odds)), without overflow."""
-    return 0.5 * (1 + np.tanh(odds / 2))
+def _sums(codes: IntArray, values: FloatArray, n: int) -> FloatArray:
+    return np.bincount(codes, values, n).astype(np.float64, copy=False)
+
+
+def _mean_without(values: FloatArray, cell: IntArray, n: int) -> FloatArray:
+    """(n,) mean of the values outside each cell; NaN where a cell has them all."""
+    rest = len(values) - np.bincount(cell, minlength=n)
+    mean: FloatArray = (values.sum() - _sums(cell, values, n)) / np.where(rest, rest, np.nan)
+    return mean
+
+
+def _jackknife_error(moved: FloatArray) -> float:
+    return float(np.sqrt((len(moved) - 1) / len(moved) * np.square(moved - moved.mean()).sum()))
+
+
+def _solved(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    solved: FloatArray = np.linalg.solve(matrices, vectors[..., np.newaxis])[..., 0]
+    return solved
+
+
+def _log_odds(share: npt.ArrayLike) -> FloatArray:
+    return np.asarray(2 * np.arctanh(2 * np.asarray(share) - 1), dtype=np.float64)

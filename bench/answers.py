@@ -83,6 +83,9 @@ def populations() -> Iterator[Population]:
         for number in (1, 4):
             study = partial(_length_matters, longer=longer, number=number)
             yield Population(f"length: {name}, {number} configurations", study, (20, 50), most=LENGTH_CLAIMED)
+        for opponents, design in ((False, "each two of 4 systems"), (True, "one against 3 systems")):
+            study = partial(_length_matters_to_systems, longer=longer, opponents=opponents)
+            yield Population(f"length: {name}, {design}", study, (20, 50), most=LENGTH_CLAIMED)
     judges: dict[str, dict[str, Any]] = {
         "at ε": {"right": right_at_epsilon(0.8)},
         "at ε, all of an instance alike": {"right": right_at_epsilon(0.8), "whole": True},
@@ -141,6 +144,24 @@ def _length_matters(rng: np.random.Generator, n: int, *, longer: float, number: 
         votes = np.where(rng.random((n, PAIRS, PEOPLE_EACH)) < 1 / (1 + np.exp(-odds)), 1.0, -1.0)
         lengths = np.stack([np.full(gap.size, 1000.0), 1000 + 200 * gap.ravel()])
         datas.append(configuration(f"data {place}", ("one", "two"), votes, lengths=lengths))
+    return _says_that_length_matters(datas)
+
+
+def _length_matters_to_systems(rng: np.random.Generator, n: int, *, longer: float, opponents: bool) -> bool:
+    """The same with four systems on the same instances; `opponents`: the first, whose texts are longer, meets each other."""
+    abilities = rng.normal(size=(4, n, 1, 1)) + np.array([1.0, 0, 0, 0]).reshape(4, 1, 1, 1)
+    sizes = (rng.normal(size=(4, n, 1)) + rng.normal(size=(4, n, PAIRS))) / 2
+    sizes[0] += longer
+    datas = []
+    for a, b in ((0, 1), (0, 2), (0, 3)) if opponents else combinations(range(4), 2):
+        share = 1 / (1 + np.exp(abilities[a] - abilities[b]))
+        votes = np.where(rng.random((n, PAIRS, PEOPLE_EACH)) < share, 1.0, -1.0)
+        lengths = 1000 + 200 * np.stack([sizes[a].ravel(), sizes[b].ravel()])
+        datas.append(configuration("data", (f"system {a}", f"system {b}"), votes, lengths=lengths))
+    return _says_that_length_matters(datas)
+
+
+def _says_that_length_matters(datas: Sequence[ConfigurationData]) -> bool:
     said = length_rule({"length_adjusted": length_adjusted(datas, FILTERS)})
     return said is not None and said[0] != "length_apart"
 

@@ -237,7 +237,11 @@ def _length_effect(one: dict[str, Any]) -> str:
     """Return the log-odds that a longer text adds, with their interval; nothing without them."""
     value, low, high = (one[f"length_effect{end}"] for end in ("", "_low", "_high"))
     interval = "" if low is None else f" [{fixed(low)}, {fixed(high)}]"
-    return "" if value is None else f"; effect of length {fixed(value)}{interval} (log-odds)"
+    own = "" if value is None else f"; effect of length {fixed(value)}{interval} (log-odds)"
+    together = one.get("together")
+    return own + (
+        f"; common effect {fixed(together['length_effect'])}, ridge {together['ridge']:g}" if together else ""
+    )
 
 
 def _jury(one: dict[str, Any]) -> list[str]:

@@ -1,15 +1,20 @@
 """Win rates at equal lengths: by hand, against plain refits, and in degenerate studies."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from analysis.errors import ShapeError, UnknownValue
 from analysis.jackknife import student_quantile
-from analysis.length_adjusted import RIDGE, length_adjusted_win_rate
+from analysis.length_adjusted import RIDGE, RIDGES, LengthVerdicts, length_adjusted_win_rate, length_adjusted_win_rates
 
 A, TIE, B = -1.0, 0.0, 1.0
+RATES, EFFECTS = [0.349669, 0.161386, 0.136568, 0.039194], [1.16111, 2.136772, 2.241188, 3.133223]  # of `several`
+RIDGE_AND_COMMON = (1000.0, 1.603139)
 SCIKIT = (0.4419796684504193, 0.8370707138798157)  # win rate and effect of length
 
 
@@ -148,8 +153,6 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(UnknownValue):
         length_adjusted_win_rate([1], [np.nan], [0])
     with pytest.raises(UnknownValue):
-        length_adjusted_win_rate([1], [1.0], [0], ridge=0)
-    with pytest.raises(UnknownValue):
         length_adjusted_win_rate([1], [1.0], [0], level=1)
 
 
@@ -177,11 +180,7 @@ def test_overlap_of_lengths(shift, overlaps):
     found = length_adjusted_win_rate(np.resize([A, B], 2000), difference, np.arange(2000))
     near = np.abs(difference) <= difference.std() / 4
     assert found.near == near.mean()
-    assert (found.near_shorter, found.near_longer) == (
-        (near & (difference < 0)).mean(),
-        (near & (difference > 0)).mean(),
-    )
-    assert found.overlaps is overlaps
+    assert (found.overlaps, found.extrapolates) == (overlaps, not overlaps)
 
 
 def test_pairs_near_equal_lengths_on_one_side_do_not_overlap():
@@ -194,3 +193,166 @@ def test_the_p_value_of_the_effect_is_that_of_its_interval():
     p_value = length_adjusted_win_rate(verdict, difference, instance).effect_p_value
     at_edge = length_adjusted_win_rate(verdict, difference, instance, level=1 - p_value)
     assert min(abs(at_edge.effect_low), abs(at_edge.effect_high)) == pytest.approx(0, abs=1e-6)
+
+
+def several(seed, *, systems=4, n=60, effect=2.0, difficulty=1.0, opponents=False, deviations=0.0):
+    """Comparisons of systems on the same instances; a system's ability on an instance is 1 - its number, and random.
+
+    opponents : only the first system meets the others
+    """
+    rng = np.random.default_rng(seed)
+    ability = difficulty * rng.normal(size=(systems, n)) - np.arange(systems)[:, np.newaxis]
+    length = 1000 + 300 * rng.normal(size=(systems, n)) + 100 * np.arange(systems)[:, np.newaxis]
+    compared = []
+    for a, b in [pair for pair in combinations(range(systems), 2) if not (opponents and pair[0])]:
+        gap = length[b] - length[a]
+        slope = effect + deviations * rng.normal()
+        share = 1 / (1 + np.exp(ability[a] - ability[b] - slope * np.tanh(gap / gap.std())))
+        compared.append(LengthVerdicts(np.where(rng.random(n) < share, B, A), gap, np.arange(n), (f"s{a}", f"s{b}")))
+    return compared
+
+
+def searched(columns, wins, ridge, centre):
+    """Find a maximum by a search that knows no derivative of second order."""
+
+    def loss(beta):
+        odds = beta @ columns
+        return (np.logaddexp(0, odds) - wins * odds).sum() + np.square(beta - centre) @ ridge / 2
+
+    def slope(beta):
+        return columns @ (1 / (1 + np.exp(-beta @ columns)) - wins) + ridge * (beta - centre)
+
+    return minimize(loss, np.array(centre), jac=slope, method="BFGS", options={"gtol": 1e-9}).x
+
+
+def plainly(compared):
+    """Return the rates, the ridge and the common effect step by step: each comparison is taken out, each instance left out."""
+    n, names = 30, sorted({name for one in compared for name in one.systems})
+    tanh = [np.tanh(one.length_difference / one.length_difference.std()) for one in compared]
+    wins = [(1 + one.verdict) / 2 for one in compared]
+    sides = np.array(
+        [[(name == one.systems[1]) - (name == one.systems[0]) * 1.0 for name in names] for one in compared]
+    )
+    alone = [
+        searched(np.array([np.ones(n), x]), y, np.full(2, RIDGE), np.zeros(2)) for x, y in zip(tanh, wins, strict=True)
+    ]
+    share = np.array([1 / (1 + np.exp(-beta[0] - beta[1] * x)) for beta, x in zip(alone, tanh, strict=True)])
+    gap, weight = np.array(wins) - share, share * (1 - share)
+    columns = []
+    for place, x in enumerate(tanh):
+        rest = np.arange(len(compared)) != place
+        precision = np.eye(len(names)) + np.einsum("ki,ks,kt->ist", weight[rest], sides[rest], sides[rest])
+        ability = np.linalg.solve(precision, (gap[rest].T @ sides[rest])[:, :, np.newaxis])[:, :, 0]
+        columns.append(np.array([np.ones(n), x, ability @ sides[place]]))
+    own = [searched(x, y, np.full(3, RIDGE), np.zeros(3)) for x, y in zip(columns, wins, strict=True)]
+    information = []
+    for beta, x in zip(own, columns, strict=True):
+        at = 1 / (1 + np.exp(-beta @ x))
+        information.append(1 / np.linalg.inv((x * at * (1 - at)) @ x.T + RIDGE * np.eye(3))[1, 1] - RIDGE)
+    tried = {}
+    for ridge in RIDGES:
+        share_of = np.array([one * ridge / (one + ridge) for one in information])
+        common = float(share_of @ [beta[1] for beta in own] / share_of.sum())
+        penalty, centre = np.array([RIDGE, ridge, RIDGE]), np.array([0, common, 0])
+        losses = np.zeros(n)
+        for x, y in zip(columns, wins, strict=True):
+            for out in range(n):
+                kept = np.arange(n) != out
+                odds = searched(x[:, kept], y[kept], penalty, centre) @ x[:, out]
+                losses[out] += np.logaddexp(0, odds) - y[out] * odds
+        fits = [searched(x, y, penalty, centre) for x, y in zip(columns, wins, strict=True)]
+        rates = [(1 / (1 + np.exp(-beta[0] - beta[2] * x[2]))).mean() for beta, x in zip(fits, columns, strict=True)]
+        tried[ridge] = losses.sum(), losses.std(ddof=1) * n**0.5, common, rates
+    least, error = min(tried.values())[:2]
+    chosen = max(ridge for ridge, (total, *_) in tried.items() if total <= least + error)
+    return chosen, *tried[chosen][2:], [beta[1] for beta in own]
+
+
+@pytest.mark.slow
+def test_several_comparisons_are_fitted_as_by_plain_search():
+    compared = several(3, systems=3, n=30)
+    found = length_adjusted_win_rates(compared)
+    ridge, common, rates, effects = plainly(compared)
+    assert {one.ridge for one in found} == {ridge}
+    assert [one.common_effect for one in found] == pytest.approx([common] * 3, abs=1e-6)
+    assert [one.win_rate for one in found] == pytest.approx(rates, abs=1e-6)
+    assert [one.length_effect for one in found] == pytest.approx(effects, abs=1e-5)
+
+
+def test_numbers_of_four_opponents_of_one_system_stay():
+    found = length_adjusted_win_rates(several(5, systems=5, n=120, opponents=True))
+    assert [round(one.win_rate, 6) for one in found] == RATES
+    assert [round(one.length_effect, 6) for one in found] == EFFECTS
+    assert (found[0].ridge, round(found[0].common_effect, 6)) == RIDGE_AND_COMMON
+
+
+@pytest.mark.parametrize("opponents", [pytest.param(True, id="one opponent"), pytest.param(False, id="each two")])
+def test_rates_of_several_comparisons_are_nearer_to_the_truth(opponents):
+    compared = several(1, systems=6, n=1000, opponents=opponents)
+    rng = np.random.default_rng(0)
+    ability = rng.normal(size=(2, 100_000))
+    steps = [int(one.systems[1][1]) - int(one.systems[0][1]) for one in compared]
+    truth = np.array([(1 / (1 + np.exp(ability[0] - ability[1] + step))).mean() for step in steps])
+    apart = [length_adjusted_win_rate(one.verdict, one.length_difference, one.instance) for one in compared]
+    together = length_adjusted_win_rates(compared)
+    errors = [np.abs([one.win_rate for one in rates] - truth).mean() for rates in (apart, together)]
+    assert errors[1] < errors[0] < np.abs([one.plain for one in apart] - truth).mean()
+    assert all(one.difficulty_effect > 0.3 for one in together)
+
+
+def test_a_strong_ridge_is_left_where_effects_of_length_differ():
+    ridges = [length_adjusted_win_rates(several(2, n=1500, deviations=one))[0].ridge for one in (0.0, 4.0)]
+    assert ridges[0] == RIDGES[-1] > ridges[1]
+
+
+def test_a_comparison_without_another_is_as_alone():
+    one = several(4)[0]
+    nothing = LengthVerdicts([np.nan], [3.0], [0], ("s0", "s2"))
+    alone = length_adjusted_win_rate(one.verdict, one.length_difference, one.instance)
+    found, empty = length_adjusted_win_rates([one, nothing])
+    assert found == alone
+    assert np.isnan([found.common_effect, found.difficulty_effect, empty.win_rate]).all()
+    assert found.ridge == RIDGE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opponents", [pytest.param(True, id="one opponent"), pytest.param(False, id="each two")])
+def test_intervals_of_several_comparisons_are_those_of_new_fits_without_each_instance(opponents):
+    compared = several(6, n=60, opponents=opponents)
+    found = length_adjusted_win_rates(compared)
+    left = []
+    for out in range(60):
+        kept = [
+            LengthVerdicts(
+                *(column[np.arange(60) != out] for column in (one.verdict, one.length_difference, one.instance)),
+                one.systems,
+            )
+            for one in compared
+        ]
+        fits = length_adjusted_win_rates(kept)
+        assert fits[0].ridge == found[0].ridge
+        left.append([[logit(one.win_rate), one.change, one.length_effect] for one in fits])
+    errors = (59 / 60 * np.square(np.array(left) - np.mean(left, axis=0)).sum(axis=0)) ** 0.5
+    for one, error in zip(found, student_quantile(0.975, 59) * errors, strict=True):
+        ends = (logit(one.high) - logit(one.low), one.change_high - one.change_low, one.effect_high - one.effect_low)
+        assert np.array(ends) / 2 == pytest.approx(error, rel=0.12)
+
+
+def test_a_mirrored_comparison_among_several_mirrors_its_rate():
+    compared = several(7)
+    one = compared[2]
+    mirrored = [*compared]
+    mirrored[2] = LengthVerdicts(-one.verdict, -one.length_difference, one.instance, one.systems[::-1])
+    found, other = length_adjusted_win_rates(compared), length_adjusted_win_rates(mirrored)
+    assert (other[2].win_rate, other[2].low) == pytest.approx((1 - found[2].win_rate, 1 - found[2].high))
+    assert [one.win_rate for one in other[:2]] == pytest.approx([one.win_rate for one in found[:2]])
+    assert other[2].length_effect == pytest.approx(found[2].length_effect)
+
+
+def test_lengths_that_overlap_elsewhere_give_a_rate_but_no_claim():
+    compared = several(8, n=200)
+    far = compared[0]
+    compared[0] = LengthVerdicts(far.verdict, far.length_difference + 2000.0, far.instance, far.systems)
+    found = length_adjusted_win_rates(compared)
+    assert [(one.overlaps, one.extrapolates) for one in found[:2]] == [(False, False), (True, False)]
+    assert length_adjusted_win_rates(compared[:1])[0].extrapolates

@@ -2,19 +2,21 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from analysis.bootstrap import mean_rows
 from analysis.jackknife import Bounds
-from analysis.length_adjusted import MIN_INSTANCES, RIDGE, length_adjusted_win_rate
+from analysis.length_adjusted import MIN_INSTANCES, RIDGE, LengthAdjustedRate, LengthVerdicts, length_adjusted_win_rates
 from analysis.multiple_testing import holm
-from analysis.types import FloatArray
+from analysis.types import FloatArray, IntArray
+from annotation.core.database.aggregates import grouped
 from reporting.core.estimates import Basis, IntervalSettings, estimate_with_bounds, mean_estimate, number, numbers
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
-from reporting.findings.pooled.pooled import raters_by_name
+from reporting.findings.pooled.pooled import instance_codes, raters_by_name
 
 TIE_IS_HALF = "a tie is half a win"
 NO_VERDICT = "no verdict on a pair"
@@ -24,17 +26,55 @@ NO_OVERLAP = "lengths hardly overlap: no adjustment"
 
 def length_adjusted(everything: Sequence[ConfigurationData], filters: Filters) -> list[dict[str, Any]]:
     """Return per rater A's win rate in each configuration as it is and at equal lengths, and whether length matters."""
+    codes = instance_codes(everything)
     return [
         {
             "rater": name,
             "kind": found[0][1].kind,
             "ridge": RIDGE,
             "configurations": _tested(
-                [_configuration(everything[place], rater, filters.intervals) for place, rater in found]
+                _configurations([(everything[place], codes[place], rater) for place, rater in found], filters.intervals)
             ),
         }
         for name, found in raters_by_name(everything).items()
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Verdicts:
+    """A rater's verdicts on a configuration, 1 for A, with the lengths of both texts; `left_out` have no length or verdict."""
+
+    data: ConfigurationData
+    towards_a: FloatArray
+    instance: IntArray
+    length_a: FloatArray
+    length_b: FloatArray
+    left_out: int
+
+    @classmethod
+    def of(cls, data: ConfigurationData, codes: IntArray, rater: Rater) -> "_Verdicts":
+        outcomes, lengths = rater.rated.outcomes, _lengths(data, rater)
+        known = ~np.isnan(outcomes.verdict) & ~np.isnan(lengths[0])
+        length_a, length_b = (one[known] for one in lengths)
+        instance = codes[outcomes.instance[known]]
+        return cls(data, -outcomes.verdict[known], instance, length_a, length_b, len(known) - int(known.sum()))
+
+    @property
+    def compared(self) -> LengthVerdicts:
+        second, first = self.data.systems
+        return LengthVerdicts(self.towards_a, self.length_a - self.length_b, self.instance, (first, second))
+
+
+def _configurations(
+    found: Sequence[tuple[ConfigurationData, IntArray, Rater]], settings: IntervalSettings
+) -> list[dict[str, Any]]:
+    """Return a rater's configurations; those of a data set are fitted together."""
+    verdicts = [_Verdicts.of(*one) for one in found]
+    rates: dict[int, LengthAdjustedRate] = {}
+    for places in grouped((one.data.dataset, place) for place, one in enumerate(verdicts)).values():
+        compared = [verdicts[place].compared for place in places]
+        rates.update(zip(places, length_adjusted_win_rates(compared, level=settings.level), strict=True))
+    return [_configuration(one, rates[place], settings) for place, one in enumerate(verdicts)]
 
 
 def _tested(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -53,37 +93,39 @@ def _tested(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _configuration(data: ConfigurationData, rater: Rater, settings: IntervalSettings) -> dict[str, Any]:
-    outcomes = rater.rated.outcomes
-    lengths = _lengths(data, rater)
-    known = ~np.isnan(outcomes.verdict) & ~np.isnan(lengths[0])
-    towards_a, instance = -outcomes.verdict[known], outcomes.instance[known]
-    length_a, length_b = (one[known] for one in lengths)
-    found = length_adjusted_win_rate(towards_a, length_a - length_b, instance, level=settings.level)
-    left_out = len(known) - found.n
+def _configuration(one: _Verdicts, found: LengthAdjustedRate, settings: IntervalSettings) -> dict[str, Any]:
     why = NO_VERDICT if not found.n else ONE_DIFFERENCE if math.isnan(found.scale) else NO_OVERLAP
-    basis = Basis(found.n, "verdicts", TIE_IS_HALF, left_out, why)
+    basis = Basis(found.n, "verdicts", TIE_IS_HALF, one.left_out, why)
 
     def estimate(value: float, low: float, high: float) -> dict[str, Any]:
         """Return no value where lengths hardly overlap: at equal lengths it would be a guess."""
-        value, bounds = (value if found.overlaps else math.nan), Bounds(low, high, settings.level, found.n_instances)
+        value, bounds = (
+            (math.nan if found.extrapolates else value),
+            Bounds(low, high, settings.level, found.n_instances),
+        )
         return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, least=MIN_INSTANCES)
 
+    together = {
+        "ridge": found.ridge,
+        "length_effect": found.common_effect,
+        "difficulty_effect": found.difficulty_effect,
+    }
     effect = (found.length_effect, found.effect_low, found.effect_high, found.effect_p_value)
     return {
-        "dataset": data.dataset,
-        "system_a": data.systems[0],
-        "system_b": data.systems[1],
+        "dataset": one.data.dataset,
+        "system_a": one.data.systems[0],
+        "system_b": one.data.systems[1],
         "win_rate_a": estimate(found.win_rate, found.low, found.high),
-        "plain": mean_estimate(mean_rows((1 + towards_a) / 2), instance, basis, settings),
+        "plain": mean_estimate(mean_rows((1 + one.towards_a) / 2), one.instance, basis, settings),
         "change": estimate(found.change, found.change_low, found.change_high),
         "near_equal": number(found.near),
         **{
             f"length_effect{end}": number(value) if found.overlaps else None
             for end, value in zip(("", "_low", "_high", "_p_value"), effect, strict=True)
         },
-        "mean_length_a": number(length_a.mean()) if found.n else None,
-        "mean_length_b": number(length_b.mean()) if found.n else None,
+        "mean_length_a": number(one.length_a.mean()) if found.n else None,
+        "mean_length_b": number(one.length_b.mean()) if found.n else None,
+        **({} if math.isnan(found.common_effect) else {"together": together}),
     }
 
 

@@ -13,6 +13,7 @@ from reporting.core.text import localised
 from reporting.core.units import counted
 from reporting.core.words import rater_name, said
 from reporting.findings.answer.lengths import side
+from reporting.findings.judges.lengths import NO_OVERLAP
 from reporting.findings.rankings.ranked import TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, DataTable, Row, adjusted_heading, configuration_name, p_text
 
@@ -239,6 +240,7 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
     """Return the table of win rates as they are and at equal lengths, and how often length makes the difference."""
     rows: list[Row] = []
     told = changed = 0
+    together = any(one.get("together") for rater in raters for one in rater["configurations"])
     for rater in raters:
         for one in rater["configurations"]:
             verdict = _length_verdict(one)
@@ -246,10 +248,12 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
             changed += rater["kind"] == "person" and verdict not in (None, SAME)
             lengths = [None if one[key] is None else round(one[key]) for key in ("mean_length_a", "mean_length_b")]
             cells = [_sided(one["plain"]), _sided(one["win_rate_a"]), verdict, _effect(one), *lengths]
+            cells += [_common_effect(one)] if together else []
             rows.append(((configuration_name(one), rater_name(rater["rater"])), cells))
     headings = [
         *(_("Configuration"), _("Rater"), _("Win rate of A"), _("At equal lengths"), _("What it changes")),
         *(_("Effect of length (log-odds)"), _("Mean length of A"), _("Mean length of B")),
+        *([_("Common effect (ridge)")] if together else []),
     ]
     caption = _("Win rates as they are and at equal lengths; lengths in characters")
     said_of = _(
@@ -263,7 +267,14 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
 def _effect(one: Findings) -> dict[str, Any]:
     """Return the effect of length as a cell; its n and reasons are those of the win rate at equal lengths."""
     value, low, high = (one[f"length_effect{end}"] for end in ("", "_low", "_high"))
-    return {"value": value, "low": low, "high": high, "about": "", "why": one["win_rate_a"].get("why", "")}
+    why = one["win_rate_a"].get("why") or (NO_OVERLAP if value is None else "")
+    return {"value": value, "low": low, "high": high, "about": "", "why": why}
+
+
+def _common_effect(one: Findings) -> str:
+    """Return the effect of length over a data set's configurations that are fitted together, and the ridge around it."""
+    together = one.get("together")
+    return f"{localised(together['length_effect'], 3)} ({together['ridge']:g})" if together else ""
 
 
 def _sided(rate: Findings) -> dict[str, Any]:

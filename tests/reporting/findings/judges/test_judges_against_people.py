@@ -12,7 +12,7 @@ from analysis.agreement import cohen_kappa, majority_agreement, votes_agreement
 from analysis.intervals import ratio_spread
 from analysis.jackknife import student_tail
 from analysis.leave_one_out import leave_one_out_agreement
-from analysis.length_adjusted import length_adjusted_win_rate
+from analysis.length_adjusted import LengthVerdicts, length_adjusted_win_rate, length_adjusted_win_rates
 from analysis.multiple_testing import holm
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, bins_of
@@ -311,6 +311,29 @@ def test_length_matters_by_holm_over_configurations_and_the_paired_change() -> N
     # Paired: far narrower than an interval of two independent rates.
     apart = [found[0][key]["high"] - found[0][key]["low"] for key in ("plain", "win_rate_a")]
     assert 0 < change["high"] - change["low"] < np.hypot(*apart)
+
+
+def test_configurations_of_a_data_set_with_three_systems_are_fitted_together() -> None:
+    """Instances are told apart by their ids; configurations of another data set stay alone."""
+    rng = np.random.default_rng(6)
+    datas, compared = [], []
+    for dataset, systems in (("news", ("one", "two")), ("news", ("three", "one")), ("chat", ("one", "two"))):
+        gap, verdict = rng.normal(size=60).round(3) * 100, rng.choice([A, B], 60)
+        lengths = {(u, 0): (1000.0, 1000 + one) for u, one in enumerate(gap.tolist())}
+        rows = [(u, 0, "p", one) for u, one in enumerate(verdict.tolist())]
+        datas.append(
+            configuration_data(
+                rows, {}, instances=60, lengths=lengths, dataset=dataset, systems=systems, prefix=dataset
+            )
+        )
+        compared.append(LengthVerdicts(-verdict, -gap, np.arange(60), systems[::-1]))
+    [people] = length_adjusted(datas, FILTERS)
+    expected = [*length_adjusted_win_rates(compared[:2]), *length_adjusted_win_rates(compared[2:])]
+    found = people["configurations"]
+    assert [one["win_rate_a"]["value"] for one in found] == pytest.approx([one.win_rate for one in expected])
+    assert [one["change"]["low"] for one in found] == pytest.approx([one.change_low for one in expected])
+    assert [one.get("together", {}).get("ridge") for one in found] == [expected[0].ridge, expected[1].ridge, None]
+    assert found[1]["together"]["length_effect"] == pytest.approx(expected[0].common_effect)
 
 
 def test_lengths_without_verdicts_or_variation_say_why() -> None:

@@ -357,6 +357,24 @@ def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low:
     assert "[−0.250, 0.450]" in cell(cells[3])
 
 
+def test_the_common_effect_of_length_stands_beside_rates_that_are_fitted_together() -> None:
+    effect = {"length_effect": None, "length_effect_low": None, "length_effect_high": None}
+    one = {
+        **effect,
+        "mean_length_a": 3.0,
+        "mean_length_b": 4.0,
+        "plain": ESTIMATE,
+        "win_rate_a": ESTIMATE,
+        "matters": None,
+    }
+    names = {"dataset": "news", "system_a": "a"}
+    together = {"ridge": 1000.0, "length_effect": -1.60312, "difficulty_effect": 0.9}
+    configurations = [{**names, "system_b": "b", **one, "together": together}, {**names, "system_b": "c", **one}]
+    lengths = {"rater": "people", "kind": "person", "configurations": configurations}
+    table = rankings_section({"rankings": [], "system_tests": [], "win_matrices": [], "length_adjusted": [lengths]})
+    assert [cells[-1] for _, cells in table["lengths"]["table"].rows] == ["−1.603 (1000)", ""]
+
+
 @pytest.mark.parametrize(
     ("raw", "kappa", "said"), [(0.64, 0.05, True), (0.44, 0.07, False), (1.0, 1.0, False), (None, None, False)]
 )
