@@ -37,8 +37,8 @@ test-models: ## compare our encoder, embeddings and entities with published figu
 test-llm: ## run every judging method over a real small language model on this machine (minutes; 130 MB the first time)
 	@exec sh tools/test_llm.sh
 
-check-published: .venv/dev ## take published studies from their files to findings: SEPARABILITY=FOLDER, LLMFAO=FOLDER (two minutes)
-	$(PY) tools/check_published.py $(if $(SEPARABILITY),"separability=$(SEPARABILITY)") $(if $(LLMFAO),"llmfao=$(LLMFAO)")
+check-published: .venv/dev ## take published studies from their files to findings: SEPARABILITY=FOLDER, LLMFAO=FOLDER, ALPACA_EVAL=FOLDER (minutes)
+	$(PY) tools/check_published.py $(if $(SEPARABILITY),"separability=$(SEPARABILITY)") $(if $(LLMFAO),"llmfao=$(LLMFAO)") $(if $(ALPACA_EVAL),"alpaca_eval=$(ALPACA_EVAL)")
 
 coverage: ## run every test on SQLite and report the lines and branches that they take, in var/coverage/ too
 	@exec sh tools/coverage.sh
@@ -89,7 +89,7 @@ bench-analysis: .venv/dev ## time rating sets, Bradley-Terry and Elo at a millio
 bench-coverage: .venv/dev ## simulate 2,000 studies for each of 880 cases and count how often intervals hold the true value (half an hour on busy cores)
 	$(PY) -m bench coverage
 
-bench-answers: .venv/dev ## simulate 1,000 studies without any difference for each of 89 cases and count what the answer claims (an hour and a half on busy cores)
+bench-answers: .venv/dev ## simulate 1,000 studies without any difference for each of 101 cases and count what the answer claims (an hour and a half on busy cores)
 	$(PY) -m bench answers
 
 bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (ten minutes)

@@ -1,12 +1,14 @@
 """Take published studies through the whole path, from their files to findings, and compare each number with golden ones.
 
-    make check-published SEPARABILITY=FOLDER LLMFAO=FOLDER
+    make check-published SEPARABILITY=FOLDER LLMFAO=FOLDER ALPACA_EVAL=FOLDER
 
 The files are no part of the project: SEPARABILITY has the two MTurk files of *Compare without Despair*
 (github.com/dill-lab/separability), LLMFAO the crowd's and two judges' comparisons (github.com/dustalov/llmfao) with the texts
-as `pairs-crowd.jsonl`. Their numbers are in tests/golden, computed apart from this project.
+as `pairs-crowd.jsonl`. Their numbers are in tests/golden, computed apart from this project. ALPACA_EVAL is a checkout of
+github.com/tatsu-lab/alpaca_eval, whose leaderboard has the length-controlled win rates of the models whose annotations are there.
 """
 
+import csv
 import json
 import math
 import os
@@ -37,6 +39,9 @@ CONFIGURATIONS = {  # keys of the golden files: data set, file, A and B
 LEVELS = ("nominal", "ordinal", "interval")
 SIDES = {-1: "left", 0: "tie", 1: "right"}
 JUDGES = ("gpt3", "gpt4")
+ALPACA_EVAL_JUDGE = "weighted_alpaca_eval_gpt4_turbo"
+LEADERBOARD = f"src/alpaca_eval/leaderboards/data_AlpacaEval_2/{ALPACA_EVAL_JUDGE}_leaderboard.csv"
+LEAST_CORRELATION, LARGEST_DIFFERENCE = 0.98, 2.0  # with the published rates, in percentage points
 
 
 def manage(command: str, *arguments: object) -> str:
@@ -196,6 +201,28 @@ def _plurality(given: dict[str, str]) -> str:
     return "None" if others and others[0][1] == most else first
 
 
+def alpaca_eval(folder: Path) -> Numbers:
+    """Compare win rates at equal lengths with the published ones; print both figures, and return whether each is good enough."""
+    import numpy as np
+
+    from analysis.rank_correlation import spearman
+
+    with (folder / LEADERBOARD).open(encoding="utf-8", newline="") as lines:
+        published = {row[""]: row["length_controlled_winrate"] for row in csv.DictReader(lines)}
+    files = sorted(folder.glob(f"results/*/{ALPACA_EVAL_JUDGE}/annotations.json"))
+    for path in files:
+        if published.get(path.parts[-3]):
+            manage("import_alpacaeval", path, "--study", "published-alpaca-eval")
+    found = json.loads(manage("findings", "published-alpaca-eval", "--format", "json"))
+    (judge,) = [one["configurations"] for one in found["length_adjusted"] if one["kind"] == "judge"]
+    rates = {one["system_b"]: 1 - one["win_rate_a"]["value"] for one in judge}
+    theirs = np.array([float(published[name]) for name in rates])
+    ours = 100 * np.array(list(rates.values()))
+    correlation, difference = spearman(ours, theirs), float(np.abs(ours - theirs).mean())
+    print(f"alpaca_eval: {len(ours)} models, Spearman {correlation:.4f}, mean difference {difference:.2f} points")
+    return {"correlated": int(correlation >= LEAST_CORRELATION), "near": int(difference <= LARGEST_DIFFERENCE)}
+
+
 def _unit(row: Numbers) -> tuple[str, ...]:
     return row["instance_id"], row["system_a"], row["system_b"]
 
@@ -235,6 +262,7 @@ def differences(found: Numbers, golden: Numbers) -> tuple[int, float, list[str]]
 STUDIES: dict[str, tuple[Callable[[Path], Numbers], Callable[[], Numbers]]] = {
     "separability": (separability, golden_separability),
     "llmfao": (llmfao, golden_llmfao),
+    "alpaca_eval": (alpaca_eval, lambda: {"correlated": 1, "near": 1}),
 }
 
 

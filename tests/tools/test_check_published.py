@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 
 from tools import check_published
-from tools.check_published import CONFIGURATIONS, JUDGES, LEVELS, differences, golden_llmfao, llmfao, separability
+from tools.check_published import (
+    ALPACA_EVAL_JUDGE,
+    CONFIGURATIONS,
+    JUDGES,
+    LEADERBOARD,
+    LEVELS,
+    alpaca_eval,
+    differences,
+    golden_llmfao,
+    llmfao,
+    separability,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_engine, pytest.mark.slow]
 PLACE = {"left": -1, "tie": 0, "right": 1}
@@ -183,6 +194,27 @@ def separated(texts: list[list[list[str]]]) -> list[float]:
     raw = np.array([[alike(*a), alike(*b), np.mean([alike(one, other) for one in a for other in b])] for a, b in texts])
     norm = (raw - raw.min()) / (raw.max() - raw.min())
     return (norm[:, :2].max(axis=1) - norm[:, 2]).tolist()
+
+
+@pytest.mark.parametrize(("rates", "near"), [((40, 30, 20), 0), ((50, 50, 50), 1)])
+def test_published_rates_at_equal_lengths_are_compared(
+    tmp_path: Path, rates: tuple[int, ...], near: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three models whose texts are as long as the reference's, and which win every second time."""
+    (tmp_path / LEADERBOARD).parent.mkdir(parents=True)
+    names = ["one", "two", "three"]
+    write(tmp_path / LEADERBOARD, [{"": n, "length_controlled_winrate": r} for n, r in zip(names, rates, strict=True)])
+    for name in names:
+        shared = {"generator_1": "reference", "generator_2": name, "annotator": ALPACA_EVAL_JUDGE}
+        answers = [
+            {"instruction": f"task {n}", "output_1": f"{n:04}", "output_2": f"{n:03}{name[0]}", "preference": 1 + n % 2}
+            for n in range(40)
+        ]
+        path = tmp_path / "results" / name / ALPACA_EVAL_JUDGE / "annotations.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps([{**shared, **one} for one in answers]), encoding="utf-8")
+    assert alpaca_eval(tmp_path) == {"correlated": 0, "near": near}
+    assert "3 models" in capsys.readouterr().out
 
 
 def test_a_number_that_differs_or_is_missing_is_named() -> None:
