@@ -388,7 +388,7 @@ def _shrunk(own: _Fit) -> tuple[_Fit, float, FloatArray]:
         fits.append(_Fit.of(rows, ridge, centres[-1][1], start))
         start = fits[-1].beta
     losses = np.stack([one.held_out_losses() for one in fits])
-    total, error = losses.sum(axis=1), losses.std(axis=1, ddof=1) * rows.instances**0.5
+    total, error = losses.sum(axis=1), losses.std(axis=1) * rows.instances**0.5
     least = total.argmin()
     chosen = int(np.flatnonzero(total <= total[least] + error[least]).max())
     weight, common = centres[chosen]

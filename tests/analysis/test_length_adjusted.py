@@ -262,7 +262,7 @@ def plainly(compared):
                 losses[out] += np.logaddexp(0, odds) - y[out] * odds
         fits = [searched(x, y, penalty, centre) for x, y in zip(columns, wins, strict=True)]
         rates = [(1 / (1 + np.exp(-beta[0] - beta[2] * x[2]))).mean() for beta, x in zip(fits, columns, strict=True)]
-        tried[ridge] = losses.sum(), losses.std(ddof=1) * n**0.5, common, rates
+        tried[ridge] = losses.sum(), losses.std() * n**0.5, common, rates
     least, error = min(tried.values())[:2]
     chosen = max(ridge for ridge, (total, *_) in tried.items() if total <= least + error)
     return chosen, *tried[chosen][2:], [beta[1] for beta in own]
@@ -356,3 +356,15 @@ def test_lengths_that_overlap_elsewhere_give_a_rate_but_no_claim():
     found = length_adjusted_win_rates(compared)
     assert [(one.overlaps, one.extrapolates) for one in found[:2]] == [(False, False), (True, False)]
     assert length_adjusted_win_rates(compared[:1])[0].extrapolates
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_few_instances_have_finite_rates_without_an_interval(n):
+    for one in length_adjusted_win_rates(
+        several(9, n=20)[:2] + [LengthVerdicts([B] * n, [1.0] * (n - 1) + [0.0], np.arange(n), ("s0", "s3"))]
+    ):
+        assert 0 < one.win_rate < 1
+    few = [LengthVerdicts([B, A][:n], [0.0, 5.0][:n], np.arange(n), ("s0", name)) for name in ("s1", "s2")]
+    for one in length_adjusted_win_rates(few):
+        assert 0 < one.win_rate < 1
+        assert np.isnan([one.low, one.effect_low, one.change_low]).all()
