@@ -442,8 +442,7 @@ def _jackknife_error(moved: FloatArray) -> float:
 
 
 def _solved(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    solved: FloatArray = np.linalg.solve(matrices, vectors[..., np.newaxis])[..., 0]
-    return solved
+    return np.asarray(np.linalg.solve(matrices, vectors[..., np.newaxis])[..., 0], dtype=np.float64)
 
 
 def _log_odds(share: npt.ArrayLike) -> FloatArray:

@@ -361,7 +361,7 @@ def test_lengths_that_overlap_elsewhere_give_a_rate_but_no_claim():
 @pytest.mark.parametrize("n", [1, 2])
 def test_few_instances_have_finite_rates_without_an_interval(n):
     for one in length_adjusted_win_rates(
-        several(9, n=20)[:2] + [LengthVerdicts([B] * n, [1.0] * (n - 1) + [0.0], np.arange(n), ("s0", "s3"))]
+        [*several(9, n=20)[:2], LengthVerdicts([B] * n, [1.0] * (n - 1) + [0.0], np.arange(n), ("s0", "s3"))]
     ):
         assert 0 < one.win_rate < 1
     few = [LengthVerdicts([B, A][:n], [0.0, 5.0][:n], np.arange(n), ("s0", name)) for name in ("s1", "s2")]
