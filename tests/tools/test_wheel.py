@@ -93,7 +93,7 @@ def test_wheel_holds_every_file_of_the_packages_and_assets(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert expected - held == set()
-    assert wheel.name == f"tandem-{VERSION}-py3-none-any.whl"
+    assert wheel.name == f"tandem_eval-{VERSION}-py3-none-any.whl"
 
 
 @pytest.mark.weekly
