@@ -9,7 +9,6 @@ ROOMS = (
     "disagreements",
     "accuracy",
     "table_effect",
-    "ablation",
     "logic",
     "audits",
     "leaderboard",

@@ -133,8 +133,6 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "annotation:documentation": {"page": "howto/recruit.md"},
         "reporting:chart": {"name": "separability", "form": "svg"},
         "reporting:judge-accuracy-file": {"form": "csv"},
-        "reporting:ablation-file": {"form": "csv"},
-        "reporting:ablation-chart": {"name": "samples", "form": "svg"},
         "reporting:logic-file": {"form": "csv"},
         "reporting:leaderboard-file": {"form": "csv"},
         "reporting:logic-chart": {"name": "transitivity", "form": "svg"},

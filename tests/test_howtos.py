@@ -138,6 +138,15 @@ def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.weekly
+def test_ways_of_judging_are_compared(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    study_of("mine", standin, endpoints=("local",), rated=False)
+    walk("docs/howto/compare_ways_of_judging.md")
+    assert set(Judgment.objects.values_list("run__judge__name", "status")) == {
+        ("direct-1", "parsed"),
+        ("sc2-1", "parsed"),
+    }
+
+
 def test_stress_tests(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("mine", standin, instances=1, judges=("careful",))
     walk("docs/howto/stress_test_a_judge.md")
@@ -313,7 +322,6 @@ def test_readme(standin: StandInProcess) -> None:
 # Pages that another module walks, since it looks closer at what they lead to.
 ELSEWHERE = {
     "docs/howto/bring_your_own_prompt.md": "tests/judging/wordings/test_howto_prompt.py",
-    "docs/howto/compare_ways_of_judging.md": "tests/reporting/ablation/test_ablation_pages.py",
     "docs/howto/judge_the_judges.md": "tests/reporting/accuracy/test_howto_judges.py",
     "docs/howto/make_a_batch.md": "tests/annotation/batches/test_howto_batch.py",
     "docs/howto/make_a_jury.md": "tests/judging/runs/test_howto_jury.py",

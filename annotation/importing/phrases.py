@@ -46,7 +46,6 @@ REFUSALS = (
     gettext_noop("%(name)s holds more than %(most)s files"),
     gettext_noop("%(name)s unpacks to more than %(than)s"),
     gettext_noop("%(name)s can't be unpacked: %(error)s"),
-    gettext_noop("the rows of an ablation's judges can't be read: %(error)s"),
     gettext_noop("%(name)s can't be read: %(error)s"),
     gettext_noop("%(name)s was not read: %(error)s"),
     gettext_noop("the file can't be kept: %(error)s"),

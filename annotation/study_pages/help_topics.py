@@ -19,7 +19,6 @@ TOPICS = {
     "howto/tune_a_judge.md": "tunings estimate-tuning start-tuning",
     "howto/judge_the_judges.md": "judge-accuracy",
     "howto/audit_logic.md": "logic contradictions",
-    "howto/compare_ways_of_judging.md": "ablation",
     "howto/two_stage_study.md": "table-effect",
     "measures.md": "findings leaderboard disagreements",
     "data.md": "upload downloads",

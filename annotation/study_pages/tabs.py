@@ -10,7 +10,7 @@ from annotation.models import Study
 # Pages that have no tab of their own, by the tab that leads to them and the beginning of their addresses.
 UNDER = {
     "annotation:instances": ("generate/", "upload/"),
-    "judging:judges": ("accuracy/", "audits/", "ablation/", "prompts/", "aspects/", "rankings/"),
+    "judging:judges": ("accuracy/", "audits/", "prompts/", "aspects/", "rankings/"),
     "reporting:findings": ("reports/disagreements/", "logic/", "leaderboard/", "table-effect/"),
 }
 

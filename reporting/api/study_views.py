@@ -22,7 +22,6 @@ from annotation.api.studies import StudySetup
 from annotation.api.study_serializers import StudySerializer
 from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
-from reporting.api.ablations import StudyAblations
 from reporting.api.files import StudyFiles
 from reporting.api.judge_making import StudyJudges
 from reporting.api.material import StudyMaterial
@@ -84,7 +83,6 @@ class StudyViewSet(
     StudyMaterial,
     StudyJudges,
     StudyNumbers,
-    StudyAblations,
     StudyFiles,
     Rows,
 ):

@@ -13,7 +13,6 @@ from annotation.core.files.parquet import INTEGER, PARQUET, is_available, write_
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.log import shown_with_results
-from judging.ablation.judges import known_aspects
 from judging.methods.prompts import files_named
 from judging.models import Judge, Judgment
 from reporting.bundle.layout import (
@@ -94,7 +93,6 @@ def _study(study: Study) -> dict[str, Any]:
         "settings": {name: value for name, value in settings.items() if name not in IDENTITY},
         "questions": [asdict(question) for question in study.questions],
         "systems": [{"name": one.name, "family": one.family} for one in study.systems.order_by("position")],
-        "aspects_hash": known_aspects(study).current,
         "amendments": shown_with_results(study),
     }
 

@@ -17,7 +17,6 @@ from annotation.models import Event, Generation, Hit, ImportRecord, Instance, Re
 from annotation.models.members import main_group
 from annotation.studies.services import ensure_study, record_import, validate
 from judging.models import JudgeRun
-from reporting.bundle.ablation_rows import known_aspects
 from reporting.bundle.archives import unpacked
 from reporting.bundle.layout import MANIFEST, BadBundle, Progress, row_file, silent
 from reporting.bundle.numbers import all_numbers
@@ -102,7 +101,7 @@ def _store(bundle: Bundle, study: Study, progress: Progress) -> None:
     for done, table in enumerate(TABLES, start=1):
         made.store(table, _with_texts(bundle, table))
         progress(done, len(TABLES) + 1)
-    found = all_numbers(StoredStudy(study, bundle.contents, known_aspects(bundle)), pages=bundle.states_pages)
+    found = all_numbers(StoredStudy(study, bundle.contents), pages=bundle.states_pages)
     refuse_differences(bundle.numbers, found, "from the imported study", other_name=True)
     manifest = bundle.folder / MANIFEST
     record_import(

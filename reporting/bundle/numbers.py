@@ -1,12 +1,10 @@
 """The numbers of a bundle: the findings on every question and of second votes, and those of further pages, from arrays."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from annotation.questions.questions import MAIN, Question
 from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
-from reporting.ablation.comparison import AblationData, compare
 from reporting.accuracy.accuracies import accuracies
 from reporting.bundle.layout import Contents
 from reporting.core.wordings import JudgeSettings
@@ -47,9 +45,6 @@ class Source(Protocol):
 
     def judges_beside_gold(self) -> tuple[GoldPairs, Sequence[tuple[JudgeSettings, JudgedGold]]]:
         """Return the pairs with gold, and what each judge said of them."""
-
-    def ablation(self) -> AblationData:
-        """Return what ways of judging are compared by."""
 
     def second_votes(self) -> SecondVotes:
         """Return people's second votes with their first votes."""
@@ -107,27 +102,12 @@ def leaderboard(findings: Numbers, data: StudyData, filters: Filters) -> Numbers
     return ranks(findings, alone)
 
 
-def side_by_side(source: Source) -> Numbers:
-    """Compare ways of judging, without the progress of runs, and names that others than the study give: versions of aspects.
-
-    The words of comparison tables are checked where they left the server.
-    """
-    data, tables = source.ablation(), source.contents.has("completions")
-    found = compare(replace(data, judged=sorted(data.judged, key=lambda one: one.judge.name)), tables=tables)
-    for row in (row for rows in found["parts"].values() for row in rows):
-        row["status"].pop("runs", None)
-        for name in ("aspects_name", "pairs_hash", *(() if tables else ("support", "coverage"))):
-            row.pop(name, None)
-    return found
-
-
 # Numbers of further pages, each as the page shows it when it is opened; of format 2 on.
 OF_PAGES: Mapping[str, Callable[[Source], Numbers | list[Numbers]]] = {
     "accuracy": accuracy,
     "table_effect": table_effect,
     "distinguishable": distinguishable,
     "logic": logical_consistency,
-    "ablation": side_by_side,
 }
 PAGES = (LEADERBOARD, DISAGREEMENTS, *OF_PAGES)  # the former from the data of the findings, which are read once
 

@@ -5,10 +5,7 @@ from dataclasses import replace
 
 from annotation.models import Study
 from annotation.questions.questions import Question
-from judging.ablation.round_arrays import KnownAspects
 from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
-from reporting.ablation.comparison import AblationData
-from reporting.ablation.study_ablation import read_ablation
 from reporting.accuracy.study_accuracy import judges_beside_gold
 from reporting.bundle.layout import EVERYTHING, Contents
 from reporting.core.wordings import JudgeSettings
@@ -23,15 +20,11 @@ from reporting.table_effect.reading import second_votes
 
 
 class StoredStudy:
-    """A study as if raters who have withdrawn had never been there: of them nothing leaves, not even numbers.
+    """A study as if raters who have withdrawn had never been there: of them nothing leaves, not even numbers."""
 
-    aspects : that judges are given now, by which ways of judging are chosen, in place of those of its group
-    """
-
-    def __init__(self, study: Study, contents: Contents = EVERYTHING, aspects: KnownAspects | None = None) -> None:
+    def __init__(self, study: Study, contents: Contents = EVERYTHING) -> None:
         self.study = study
         self.contents = contents
-        self.aspects = aspects
 
     @property
     def slug(self) -> str:
@@ -62,10 +55,6 @@ class StoredStudy:
     def judges_beside_gold(self) -> tuple[GoldPairs, Sequence[tuple[JudgeSettings, JudgedGold]]]:
         """Return the pairs with gold, and what each judge said of them."""
         return judges_beside_gold(self.study)
-
-    def ablation(self) -> AblationData:
-        """Return what ways of judging are compared by."""
-        return read_ablation(self.study, aspects=self.aspects)
 
     def second_votes(self) -> SecondVotes:
         """Return people's second votes with their first votes."""

@@ -17,8 +17,6 @@ from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import RatedPairs
 from judging.outcomes.answer_origins import Provenance
 from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
-from reporting.ablation.comparison import AblationData
-from reporting.bundle.ablation_rows import read_ablation
 from reporting.bundle.alignment_rows import AlignmentRows
 from reporting.bundle.answer_rows import AnswerRows, people_votes
 from reporting.bundle.gold_rows import judges_beside_gold
@@ -123,10 +121,6 @@ class BundledStudy:
     def judges_beside_gold(self) -> tuple[GoldPairs, Sequence[tuple[JudgeSettings, JudgedGold]]]:
         """Return the pairs with gold, and what each judge said of them."""
         return judges_beside_gold(self.bundle, self.structure, self._judges(MAIN))
-
-    def ablation(self) -> AblationData:
-        """Return what ways of judging are compared by."""
-        return read_ablation(self.bundle, self.structure, self._voted(MAIN))
 
     def second_votes(self) -> SecondVotes:
         """Return people's second votes with their first votes."""

@@ -66,7 +66,6 @@ PHRASES = (
     gettext_noop("the number of calls is not known for all of these verdicts"),
     gettext_noop("it is the reference"),
     gettext_noop("no pair with a gold label was answered here and by direct"),
-    gettext_noop("no judge of an ablation was asked yet"),
     gettext_noop(
         "no pair of the study has a gold label: instances need a gold that names the better system, or scores"
     ),

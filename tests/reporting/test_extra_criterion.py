@@ -104,7 +104,6 @@ COMMANDS = [
     *(("table_effect", "both", "--format", form, "--reasons") for form in ("json", "text")),
     *(("judge_accuracy", "both", "--format", form) for form in ("json", "text", "csv", "latex")),
     *(("separability_advice", "both", "--format", form) for form in ("json", "text")),
-    ("sc2_ablation", "both", "--format", "json"),
     ("plan", "both", "--width", "0.1", "--format", "json"),
 ]
 PAGES = [
@@ -113,7 +112,6 @@ PAGES = [
         "table-effect/",
         "table-effect.json",
         "plan/",
-        "ablation/",
         "reports/",
         "judges/compare/?first=direct&second=@people",
     ),

@@ -1,24 +1,17 @@
 """SC² judges that are shown stored tables, as another model has made them, and make none."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 
 from annotation.models import ComparisonTable, Study
-from judging.ablation.judge_configurations import Axes, configuration_of, parts_of
-from judging.ablation.judges import settings_of
-from judging.ablation.services import Ablation, rows_of, start_row
 from judging.core.errors import BadSettings
 from judging.models import Judge, Judgment, TableMaking
 from judging.review.replaying import replay
 from judging.runs.estimates import estimate
 from judging.runs.judges import add_judge
 from judging.runs.services import start_run
-from reporting.ablation.files import row_name
-from reporting.ablation.forms import AblationForm
-from reporting.ablation.study_ablation import ablation
 from tests.fakes import ScriptedClient
 from tests.judging.builders import judge_with, make_endpoint, make_study, pairs_in
 
@@ -94,31 +87,3 @@ def test_command_names_the_variant(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("add_judge", "shown", "--method", "sc2", "--endpoint", "stand-in", "--table-variant", "big")
     assert ", tables big, " in capsys.readouterr().out
     assert Judge.objects.get().table_variant == "big"
-
-
-def test_ablation_has_a_row_for_stored_tables_that_are_shown(study: Study) -> None:
-    asked = Ablation(study, make_endpoint(), parts=("methods",), rounds=1, axes=Axes(variants=("big",)))
-    rows = rows_of(asked)
-    [row] = [one for one in rows if one.configuration.variant]
-    assert (row.configuration.calls, row.judge.table_variant, row.judge.params) == (1, "big", {})
-    judge = start_row(row, asked, among=rows).judge
-    assert configuration_of(settings_of(Judge.objects.get(pk=judge.pk))) == row.configuration
-    assert parts_of(row.configuration) == ["methods"]
-    client = ScriptedClient(["Preferred: A"] * 2)
-    judge_with(client, study, judge)
-    assert sum("the heron is loud" in body["messages"][0]["content"] for body in client.bodies) == 1
-    [told] = ablation(study)["parts"]["methods"]
-    assert (row_name(told), told["table_variant"], told["planned_calls"]) == ("sc2, tables big", "big", 1)
-    with pytest.raises(BadSettings, match="no tables of variant none"):
-        rows_of(replace(asked, axes=Axes(variants=("none",))))
-
-
-@pytest.mark.slow
-def test_command_and_page_offer_the_variants(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
-    make_endpoint(price_prompt=1, price_completion=1)
-    call_command(
-        "sc2_ablation", "tea", "--endpoint", "stand-in", "--part", "methods", "--table-variant", "big", "--estimate"
-    )
-    assert "ab-sc2-tables-big-" in capsys.readouterr().out
-    assert AblationForm(study=study).fields["variants"].choices == [("big", "big"), ("other", "other")]
-    assert "variants" not in AblationForm(study=make_study("bare")).fields

@@ -8,7 +8,6 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import ComparisonTable, Study
-from judging.ablation.services import Ablation, rows_of
 from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
@@ -142,13 +141,3 @@ def test_command_names_the_endpoint(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("add_judge", "two", "--method=sc2", "--endpoint=stand-in", "--table-endpoint=maker")
     assert ", tables made at maker, " in capsys.readouterr().out
     assert str(Judge.objects.get().table_endpoint) == "maker"
-
-
-def test_ablation_makes_tables_there_and_leaves_other_methods_alone(study: Study) -> None:
-    tables = maker()
-    ablation = Ablation(study=study, endpoint=make_endpoint(), parts=("methods",), rounds=1)
-    plain = {row.configuration: row.judge.name for row in rows_of(ablation)}
-    for row in rows_of(Ablation(**{**vars(ablation), "table_endpoint": tables})):
-        is_sc2 = row.configuration.method == "sc2"
-        assert row.judge.table_endpoint == (tables if is_sc2 else None)
-        assert (row.judge.name == plain[row.configuration]) != is_sc2

@@ -11,7 +11,6 @@ from annotation.models.members import Role
 from judging.models import Endpoint, JudgeRun, JudgeTuning, Judgment, RationaleMark
 from judging.runs.judges import add_judge
 from reporting.logic.study_audit import audit_study
-from tests.judging.builders import make_endpoint
 from tests.reporting.api.test_whole_job import Client
 from tests.whole_study import Whole, build_whole_study
 
@@ -45,7 +44,6 @@ def test_numbers_are_those_of_the_commands_and_lists_come_in_pages(whole: Whole,
     found = researcher.get(f"{AT}logic/contradictions/", rater=f"judge:{judge.name}", kind="order_effects").json()
     assert found["count"] == len(found["results"])
     assert researcher.get(f"{AT}logic/contradictions/", rater="judge:nobody").status_code == 404
-    assert researcher.get(f"{AT}ablation/").json()["parts"]
 
     apart = researcher.get(f"{AT}disagreements/", page_size="1").json()
     assert (apart["count"], len(apart["results"])) == (2, 1)
@@ -107,19 +105,11 @@ def test_judges_are_made_of_judges_votes_and_wordings(whole: Whole, researcher: 
     assert {one["name"] for one in strangers.get("prompts/").json()["results"]} == {"theirs-prompt"}
 
 
-def test_audits_of_logic_and_ablations_are_estimated_and_queued(whole: Whole, researcher: Client) -> None:
+def test_audits_of_logic_are_estimated_and_queued(whole: Whole, researcher: Client) -> None:
     logic = {"judge": whole.judge.name, "wording": "mine-prompt.v1", "repeats": 2, "negated": False}
     assert "three systems" in researcher.post(f"{AT}logic/estimate/", **logic).json()["detail"]
     assert researcher.post(f"{AT}logic/", **logic, question="none").status_code == 404
     assert researcher.post(f"{AT}logic/", **{**logic, "wording": "none.v9"}).status_code == 422
-    make_endpoint(name="local")
-    asked = {"endpoint": "local", "parts": ["methods"], "rounds": 1, "batch": whole.batch.name}
-    estimate = researcher.post(f"{AT}ablation/estimate/", **asked).json()
-    assert estimate["total"]["calls"] > 0
-    begun = researcher.post(f"{AT}ablation/", **asked, in_flight=2)
-    assert (begun.status_code, len(begun.json())) == (202, len(estimate["rows"]))
-    assert {one["status"] for one in begun.json()} == {"queued"}
-    assert researcher.post(f"{AT}ablation/", **asked, schemes=["none"]).status_code == 409
 
 
 def test_a_judgment_is_opened_and_its_rationale_marked(whole: Whole, researcher: Client) -> None:

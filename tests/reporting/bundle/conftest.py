@@ -26,8 +26,6 @@ from annotation.models import (
 )
 from annotation.questions.questions import Answer
 from annotation.studies.log import log
-from judging.ablation.judge_configurations import JudgeConfiguration, sc2
-from judging.ablation.judges import judge_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, RationaleMark, TableMaking
 from reporting.bundle.exporting import export_bundle
 from tests.factories import ask_more, criterion
@@ -369,21 +367,23 @@ def _spent_and_marked(study: Study, draw: Random) -> None:
 
 
 def _side_by_side(everything: list[Built], draw: Random) -> None:
-    """Ask two ways of judging in two rounds, one of them again in a later run, and once more with aspects that don't hold."""
+    """Ask two judges in two rounds, one of them again in a later run, and another on fewer pairs."""
     endpoint = Endpoint.objects.get(name="m")
     pairs = [pair for built in everything for pairs in built.pairs[:5] for pair in pairs[:2]]
     answers: list[int | str] = [-1, -1, 0, 1, 1, "unparsed", "refused", "error", "pending"]
-    ways: list[tuple[JudgeConfiguration, tuple[str, ...], list[str] | None]] = [
-        (JudgeConfiguration("direct"), ("verdict",), None),
-        (sc2(1), ("verdict", "table"), None),
-        (sc2(1), (), ["Clarity"]),
+    one_table = {"samples": 1, "scheme": "tournament", "aspects": "offline"}
+    ways: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
+        ("direct", ("verdict",), {}),
+        ("sc2", ("verdict", "table"), one_table),
+        ("sc2", (), {**one_table, "aspects": ["Clarity"]}),
     ]
-    for one, kinds, aspects in ways:
-        judge = judge_of(one, endpoint=endpoint, rounds=2, seed=1, aspects=aspects)
-        judge.save()
+    for number, (method, kinds, params) in enumerate(ways):
+        judge = Judge.objects.create(
+            name=f"in-rounds-{number}", method=method, endpoint=endpoint, repeats=2, params=params, seed=1
+        )
         run = JudgeRun.objects.create(study=everything[0].study, judge=judge, status="done")
         asked = [(run, pair, repeat) for pair in (pairs if kinds else pairs[:3]) for repeat in range(2)]
-        if one.method == "direct":
+        if method == "direct":
             again = timezone.now() + timedelta(minutes=2)
             run = JudgeRun.objects.create(study=run.study, judge=judge, filter_key="again", created_at=again)
             asked += [(run, pair, 1) for pair in pairs[:4]]

@@ -12,16 +12,12 @@ from django.http import QueryDict
 
 from annotation.models import Assignment, Hit, Study
 from annotation.studies.log import shown_with_results
-from judging.ablation.reading import made_tables
 from judging.methods.task_files import task_of
 from judging.models import AspectSet, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
-from reporting.ablation.study_ablation import ablation
 from reporting.accuracy.study_accuracy import judge_accuracy
 from reporting.bundle.layout import BadBundle
 from reporting.bundle.numbers import PAGES, filters_of_numbers
-from reporting.bundle.opening import open_bundle
-from reporting.bundle.study_data import BundledStudy
 from reporting.bundle.verifying import verify_bundle
 from reporting.disagreements.choosing import asked_of, chosen, sizes
 from reporting.disagreements.reading import read_table
@@ -166,29 +162,6 @@ def test_disagreements_are_those_that_the_page_lists(varied: Study, bundle: Path
     assert len({len(row["judges"]) for row in shown}) > 3
 
 
-def test_ways_of_judging_are_those_of_their_page(varied: Study, bundle: Path) -> None:
-    numbers, shown = stated(bundle)["ablation"], json.loads(json.dumps(ablation(varied)))
-    for row in (row for rows in shown["parts"].values() for row in rows):
-        assert row.pop("aspects_name") == ("summarization (built in)" if row["method"] == "sc2" else None)
-        assert row["status"].pop("runs")
-        assert row.pop("pairs_hash")
-
-    assert numbers == shown
-
-    [direct], [tables] = numbers["parts"]["methods"], numbers["parts"]["samples"]
-    for row in (direct, tables):
-        assert 0 < row["accuracy"]["value"] < 1
-        assert row["agreement_with_majority"]["low"] is not None
-        assert min(row["status"].values()) > 0
-        assert row["cost_per_verdict"]["value"] > 0
-        assert row["calls_per_verdict"]["total"]["value"] > 1
-    assert tables["difference_to_direct"]["n"] > 5
-    assert list(tables["calls_per_verdict"]) == ["total", "table", "verdict"]
-    assert [row["tokens_per_verdict"]["completion"]["value"] is None for row in (direct, tables)] == [True, True]
-    assert tables["support"]["n"] > 20
-    assert 0 < tables["support"]["value"] < 1
-
-
 @pytest.mark.weekly
 @pytest.mark.engine
 @pytest.mark.any_engine  # that rows of every kind come back is tried where another server reads them
@@ -207,13 +180,6 @@ def test_the_study_is_the_same_beside_itself(
     effects = [table_effect(one) for one in (copy, varied)]
     assert [one["excluded"].pop("withdrawn") > 0 for one in effects] == [False, True]
     assert {**effects[0], "study": varied.slug} == effects[1]
-    [row] = stated(bundle)["ablation"]["parts"]["samples"]
-    assert [one["judge"] for one in ablation(copy)["parts"]["samples"]] != [row["judge"]]
-    monkeypatch.setattr("judging.ablation.round_arrays.MAX_CHECKED_TABLES", 7)
-    drawn = [made_tables(one, row["judge"]) for one in (varied, copy)]
-    drawn.append(BundledStudy(open_bundle(bundle)).ablation().tables(row["judge"]))
-    assert len(drawn[0][0]) == 7 < drawn[0][1]
-    assert drawn[0] == drawn[1] == drawn[2]
     assert without(rating_rows(copy), "study") == without(rating_rows(varied), "study")
     named = ("study", "id", "run", "pair")
     assert without(judgment_rows(copy), *named) == without(judgment_rows(varied), *named)

@@ -333,26 +333,6 @@ def test_every_part_of_the_numbers_is_computed_again(copy: Path) -> None:
     assert {re.split(r"\W", one.strip())[0] for one in told} == set(parts)
 
 
-def side_by_side(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(OF_PAGES["ablation"](BundledStudy(open_bundle(folder)))))
-    return found
-
-
-def in_rounds(**change: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Change what was said in the second round."""
-    return lambda row: {**row, **change} if row["judge"].startswith("ab-") and row["repeat"] else row
-
-
-def test_a_call_of_a_later_round_is_not_changed_unnoticed(copy: Path) -> None:
-    rewrite(copy, "judgments.jsonl.gz", in_every_row(in_rounds(calls=7)))
-    with pytest.raises(BadBundle) as caught:
-        verify_bundle(copy)
-    first, *told = str(caught.value).splitlines()
-    assert first.endswith("of numbers.json differ from what follows from the rows:")
-    assert told
-    assert all(one.startswith("  ablation.parts.") for one in told)
-
-
 @pytest.mark.parametrize(
     "field", ["served_model", "fingerprint", "provider", "prompt_tokens", "expected_prompt_tokens"]
 )
@@ -361,28 +341,3 @@ def test_who_answered_is_not_changed_unnoticed(copy: Path, field: str) -> None:
     rewrite(copy, "completions.jsonl.gz", in_every_row(lambda row: {**row, **change}))
     with pytest.raises(BadBundle, match=r"provenance\["):
         verify_bundle(copy)
-
-
-def test_all_rows_that_ways_of_judging_rest_on_are_read(copy: Path) -> None:
-    changes: list[tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]] = [
-        ("judgments", in_rounds(status="parsed", verdict=1)),
-        ("records/judgment", lambda row: {**row, "cached": 0}),
-        ("records/judgerun", lambda row: {**row, "created_at": "2020"} if row["filter_key"] == "again" else row),
-        ("records/endpoint", lambda row: {**row, "currency": "EUR"}),
-        ("completions", lambda row: {**row, "cost": "0.5"}),
-        ("completions", lambda row: {**row, "prompt_tokens": 8}),
-        ("completions", lambda row: {**row, "kind": "comparator"}),
-        (
-            "records/tablemaking",
-            lambda row: {**row, "record": {**row["record"], "winner": 0, "samples": [{"rows": []}]}},
-        ),
-    ]
-    found = [stated(copy)["ablation"]]
-    for name, change in changes:
-        rewrite(copy, f"{name}.jsonl.gz", in_every_row(change))
-        found.append(side_by_side(copy))
-        assert found[-1] not in found[:-1], name
-
-    rewrite(copy, "judgments.jsonl.gz", in_every_row(in_rounds(verdict=None)))
-    with pytest.raises(BadBundle, match="status is parsed: a verdict is there when"):
-        side_by_side(copy)

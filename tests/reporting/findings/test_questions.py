@@ -122,7 +122,7 @@ def test_pictures_say_which_question_they_are_about(built: Built, client: Client
     assert "Which one has more fluency?" in advice
 
 
-@pytest.mark.parametrize("page", ["accuracy/", "table-effect/", "ablation/"])
+@pytest.mark.parametrize("page", ["accuracy/", "table-effect/"])
 def test_pages_about_the_main_question_alone_say_so(built: Built, client: Client, page: str) -> None:
     build_study("plain")
     client.force_login(build_user("reader", "researcher"))

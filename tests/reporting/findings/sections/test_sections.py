@@ -14,7 +14,6 @@ from django.utils import translation
 
 from annotation.models import Study, System
 from judging.models import Judge
-from reporting.ablation import comparison
 from reporting.accuracy import accuracies
 from reporting.core.words import PHRASES, rater_name, said, without_numbers
 from reporting.findings.sections.amendments import amendments_shown
@@ -168,7 +167,7 @@ def test_phrases_of_the_findings_are_in_the_catalogue(pages: dict[str, str], db:
     assert {without_numbers(one)[0] for one in phrases} - set(PHRASES) == set()
 
 
-@pytest.mark.parametrize("module", [accuracies, advice, comparison, effects, stability], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("module", [accuracies, advice, effects, stability], ids=lambda one: one.__name__)
 def test_why_a_page_has_no_numbers_is_in_the_catalogue(module: ModuleType) -> None:
     texts = {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, str)}
     reasons = {value for name, value in texts.items() if " " in value and not {"TIE", "CUT"} & set(name.split("_"))}

@@ -1,4 +1,0 @@
-"""Ways of judging set side by side: the configurations of an ablation and their runs.
-
-May use runs and the rooms below it.
-"""
