@@ -1,13 +1,11 @@
-"""The processes of `bench.judging`: fill a database, run a judge, run the baseline loop.
+"""The processes of `bench.judging`: fill a database, run a judge.
 
 python -m bench._judging_run fill STUDY PAIRS BASE_URL     a study of PAIRS pairs, an endpoint, two equal judges, one that asks eight times
 python -m bench._judging_run judge STUDY JUDGE IN_FLIGHT   one run; its times leave out the start of Python
-python -m bench._judging_run baseline TRANSPORT CALLS IN_FLIGHT BASE_URL
 
 Each prints JSON.
 """
 
-import asyncio
 import json
 import os
 import resource
@@ -127,36 +125,9 @@ def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
     print(json.dumps(took))
 
 
-def baseline(transport: str, calls: int, in_flight: int, base_url: str) -> None:
-    """Make `calls` calls, `in_flight` at a time, and discard the answers."""
-    import openai
-
-    async def ask() -> float:
-        http_client = openai.DefaultAioHttpClient() if transport == "aiohttp" else openai.DefaultAsyncHttpxClient()
-        client = openai.AsyncOpenAI(base_url=base_url, api_key="none", max_retries=0, http_client=http_client)
-        places = asyncio.Semaphore(in_flight)
-        text = "A sentence of some length, as it would be written about the matter at hand. " * 20
-
-        async def one(number: int) -> None:
-            async with places:
-                await client.chat.completions.create(
-                    model="small", messages=[{"role": "user", "content": f"{number}: {text}"}], temperature=0, seed=1
-                )
-
-        began = time.perf_counter()
-        async with asyncio.TaskGroup() as group:
-            for number in range(calls):
-                group.create_task(one(number))
-        return time.perf_counter() - began
-
-    print(json.dumps({"calls": calls, "seconds": asyncio.run(ask())}))
-
-
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     if what == "fill":
         fill(rest[0], int(rest[1]), rest[2])
-    elif what == "judge":
-        judge(rest[0], rest[1], int(rest[2]))
     else:
-        baseline(rest[0], int(rest[1]), int(rest[2]), rest[3])
+        judge(rest[0], rest[1], int(rest[2]))

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies_environment
 
 import environ
 from platformdirs import user_data_path
@@ -56,6 +57,10 @@ DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 't
 TASKS_URL = env.str("TASKS_URL", default="")
 PREPARE_STATEMENTS = env.bool("PREPARE_STATEMENTS", default=True)
 ENDPOINT_ALLOWLIST = env.list("ENDPOINT_ALLOWLIST", default=[])
+_proxies = getproxies_environment()
+_proxy = env.str("ENDPOINT_PROXY", default="") or _proxies.get("https", "")
+ENDPOINT_PROXY = _proxy if "://" in _proxy or not _proxy else f"http://{_proxy}"
+NO_PROXY = [name.strip() for name in _proxies.get("no", "").split(",") if name.strip()]
 PROMPT_FOLDER = env.str("PROMPT_FOLDER", default="")
 MODEL_FOLDER = Path(env.str("MODEL_FOLDER", default="") or DATA_DIR / "models")
 MODEL_DOWNLOADS = env.bool("MODEL_DOWNLOADS", default=False)

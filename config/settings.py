@@ -230,6 +230,9 @@ TASKS, RQ_QUEUES = env.tasks()
 
 # Hosts on loopback or private networks that a judge endpoint may point at; everything else private is refused.
 ENDPOINT_ALLOWLIST = env.ENDPOINT_ALLOWLIST
+# HTTP proxy for the others, and hosts or domains that need none.
+ENDPOINT_PROXY = env.ENDPOINT_PROXY
+NO_PROXY = env.NO_PROXY
 # Folder whose *.txt are offered to every group as wordings for judges; empty for none.
 PROMPT_FOLDER = env.PROMPT_FOLDER
 # Folder of folders with language models for separability; and whether others may be fetched from the hub.

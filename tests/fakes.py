@@ -102,6 +102,7 @@ class StandIn:
         self.key = key
         self.hold_after = hold_after
         self.bodies: list[Body] = []
+        self.heads: list[tuple[str, dict[str, str]]] = []  # request lines, and headers in lower case
         self.most_in_flight = 0
         self._in_flight = 0
         self._lock = threading.Lock()
@@ -177,11 +178,14 @@ class StandIn:
             disable_nagle_algorithm = True  # else each answer is held back for 40 ms
 
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+                stand_in.heads.append((self.requestline, {name.lower(): text for name, text in self.headers.items()}))
                 try:
                     self._send(stand_in.reply_to(body, self.headers.get("Authorization")))
                 except (BrokenPipeError, ConnectionResetError):
                     self.close_connection = True  # the client gave up or was killed
+
+            do_GET = do_CONNECT = do_POST  # noqa: N815
 
             def _send(self, reply: Reply) -> None:
                 if reply.hold:

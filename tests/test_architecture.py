@@ -109,8 +109,8 @@ def _import_problems(place: Path, module: str) -> Iterator[str]:
         yield f"imports {module}; {package} stands below {target}"
     elif package == "analysis" and target not in FOR_ANALYSIS and target not in sys.stdlib_module_names:
         yield f"imports {module}; analysis takes NumPy, NLTK and the standard library only"
-    if target == "aiohttp" and place.as_posix() != "judging/endpoints/client.py":
-        yield f"imports {module}; only judging/endpoints/client.py does"
+    if target in ("aiohttp", "openai") and place.parts[:2] != ("judging", "endpoints"):
+        yield f"imports {module}; only the room judging/endpoints does"
     if module.startswith("annotation.core.database.prepared") and not PREPARED_FOR & {*place.parts[1:2]}:
         yield f"imports {module}; only the rooms {', '.join(sorted(PREPARED_FOR))} do"
     if target == "environ" and place.as_posix() != "config/env.py":
@@ -183,9 +183,9 @@ def test_every_room_says_which_rooms_it_may_use() -> None:
         pytest.param("analysis/a.py", "if x:\n    import scipy.stats\n", "NumPy", id="analysis with SciPy"),
         pytest.param(
             "judging/methods/a.py",
-            "from aiohttp import ClientSession\n",
-            "only judging/endpoints/client.py",
-            id="aiohttp",
+            "from openai import AsyncOpenAI\n",
+            "only the room judging/endpoints",
+            id="openai",
         ),
         pytest.param("judging/a.py", "import os\nkey = os.environ['KEY']\n", "a.py:2: reads the env", id="environ"),
         pytest.param("judging/a.py", "import os\nos.getenv('KEY')\n", "reads the environment", id="getenv"),
@@ -226,7 +226,7 @@ def test_what_is_allowed_is_not_complained_of(tmp_path: Path) -> None:
         "config/wsgi.py": "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings')\n",
         "config/__main__.py": "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings')\n",
         "reporting/a.py": "import analysis\nfrom annotation import models\nfrom judging.models import Run\n",
-        "judging/endpoints/client.py": "import aiohttp\n",
+        "judging/endpoints/client.py": "import openai\n",
         "annotation/rating/a.py": "from .b import c\nfrom annotation import d\n",
         "analysis/a.py": "import math\nimport numpy as np\nfrom nltk import stem\nfrom analysis.b import c\n",
     }

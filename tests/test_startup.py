@@ -12,7 +12,7 @@ from config.__main__ import CommandLine, main
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("aiohttp", "pydantic", "nltk", "tokenizers", "scipy")
+HEAVY = ("aiohttp", "openai", "pydantic", "nltk", "tokenizers", "scipy")
 
 
 def loaded_by(program: str, modules: tuple[str, ...]) -> str:

@@ -1,28 +1,19 @@
-"""The HTTP client for language models, and the only importer of `aiohttp`.
+"""The client of language models' endpoints: the official `openai` library, its answers read by `chat_answers.py`.
 
-Requests are sent by `aiohttp` itself: the `openai` library and its transport took more processor time for a call than
-everything else. Web workers never import this module.
+Web workers never import this module.
 """
 
-import asyncio
-import io
-import ipaddress
-import json
 import re
-import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlsplit
 
-import aiohttp
-from aiohttp.abc import ResolveResult
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.resolver import ThreadedResolver
+import httpx2
+import openai
 from django.conf import settings
-from multidict import CIMultiDict
-from yarl import URL
+from openai import RequestOptions, omit
 
-from annotation.core.tls import tls_context
 from annotation.core.version import VERSION
 from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import (
@@ -38,17 +29,23 @@ from judging.endpoints.chat_answers import (
 )
 from judging.endpoints.credentials import headers_of, key_of
 from judging.endpoints.failures import ErrorDetails, error_of, failure_of
-from judging.endpoints.hosts import check_addresses, split_url
+from judging.endpoints.hosts import proxy_of
+from judging.endpoints.transport import CONNECTION_ERRORS, CheckedTransport
 from judging.endpoints.waits import wait_of
 from judging.models import Endpoint
 
 FILE_SECONDS = 600.0  # for a file of thousands of requests or answers
-MOST_ANSWER, MOST_FILE = 64 * 2**20, 1024 * 2**20  # bytes, unpacked: an endpoint may answer without an end
+CONNECT_SECONDS = 10.0
 EVENT_STREAM = "text/event-stream"
 UPLOAD_NAME = "requests.jsonl"
-IDLE_SECONDS = 5.0  # of a connection that is kept: many servers close theirs soon after
 PROVIDER_ID = re.compile(r"\w[\w.:-]{0,199}", re.ASCII)
 SOCKET_ADDRESS = re.compile(r"\('[^']{0,60}', \d+[^)]{0,40}\)")
+PROXY_PASSWORD = re.compile(r"//[^/\s]*@")
+AZURE_PATH = re.compile(r"(.+)/openai(?:/deployments/([^/]+))?/?")
+
+# The library's own headers, about this machine: a tenth of the client's processor time is for them.
+OWN_HEADERS = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Retry-Count", "Read-Timeout")
+WITHOUT_OWN_HEADERS: RequestOptions = {"headers": {f"x-stainless-{name.lower()}": omit for name in OWN_HEADERS}}
 
 
 class ChatClient(Protocol):
@@ -61,122 +58,87 @@ class ChatClient(Protocol):
         """Give the connections back."""
 
 
-class CheckedResolver(ThreadedResolver):
-    """Resolves to allowed addresses only: DNS may have changed since the endpoint was checked."""
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """Resolve a host.
-
-        Raises: EndpointRefused
-        """
-        found = await super().resolve(host, port, family)
-        addresses = [ipaddress.ip_address(result["host"].partition("%")[0]) for result in found]
-        check_addresses(host, addresses, allowlist=settings.ENDPOINT_ALLOWLIST)
-        return found
-
-
 class OpenAIClient:
-    """A client of any OpenAI-compatible endpoint. It doesn't retry or follow redirects, and scrubs secrets from answers."""
+    """A client of any OpenAI-compatible endpoint. It doesn't retry, and scrubs secrets from answers."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.timeout = endpoint.timeout_seconds
-        self.base_url, _, self.query = endpoint.base_url.partition("?")
-        self.host = split_url(endpoint.base_url).hostname or ""
+        urls = filter(None, [endpoint.base_url, proxy_of(endpoint.base_url)])
+        self.hosts = [host for url in urls if (host := urlsplit(url).hostname)]
         key = key_of(endpoint)
         headers, secrets = headers_of(endpoint)
         self.secrets = Secrets([key, *secrets] if key else secrets)
-        self.headers = CIMultiDict(
-            {
-                "Accept": "application/json",
-                "Authorization": f"Bearer {key or 'none'}",
-                "User-Agent": f"Tandem/{VERSION}",
-            }
-        )
-        self.headers.update(headers)
-        self._chat_url = self._url("/chat/completions")
-        self._session: aiohttp.ClientSession | None = None
+        self._api = api_of(endpoint, key, headers)
 
     async def complete(self, body: Mapping[str, Any]) -> ChatAnswer:
-        """Send the body, and return the first choice.
+        """Send the body unchanged, and return the first choice.
 
         Some proxies stream unless they are told not to. The cache keys are those of the body without that.
         """
         started = time.monotonic()
-        content = await self._send("POST", self._chat_url, {**body, "stream": False})
+        # The library's typed method would check the body, and take no further parameters.
+        completion = self._api.post(
+            "/chat/completions",
+            cast_to=httpx2.Response,
+            body={**body, "stream": False},
+            options=WITHOUT_OWN_HEADERS,
+        )
+        content = await self._receive(completion)
         return read_answer(content, latency_ms=(time.monotonic() - started) * 1000, scrub=self.scrubber(content))
 
     async def upload(self, content: bytes) -> str:
         """Upload a batch's file of requests; returns the provider's id of the file."""
-        form = aiohttp.FormData({"purpose": "batch"})
-        form.add_field("file", io.BytesIO(content), filename=UPLOAD_NAME)
-        return id_in(self._read(await self._send("POST", self._url("/files"), data=form, seconds=FILE_SECONDS)))
+        files = self._api.files.with_raw_response
+        upload = files.create(file=(UPLOAD_NAME, content), purpose="batch", timeout=timeouts(FILE_SECONDS))
+        return id_in(self._read(await self._receive(upload, FILE_SECONDS)))
 
     async def download(self, file: str) -> str:
         """Return a file of answers; its texts still have to be scrubbed."""
-        return await self._send("GET", self._url(f"/files/{checked_provider_id(file)}/content"), seconds=FILE_SECONDS)
+        files = self._api.files.with_raw_response
+        download = files.content(checked_provider_id(file), timeout=timeouts(FILE_SECONDS))
+        return await self._receive(download, FILE_SECONDS)
 
     async def create_batch(self, file: str, metadata: Mapping[str, str]) -> Any:
         """Create a batch from an uploaded file; returns the provider's record of it."""
-        body = {
-            "input_file_id": file,
-            "endpoint": "/v1/chat/completions",
-            "completion_window": "24h",
-            "metadata": dict(metadata),
-        }
-        return self._read(await self._send("POST", self._url("/batches"), body))
+        created = self._api.batches.with_raw_response.create(
+            input_file_id=file, endpoint="/v1/chat/completions", completion_window="24h", metadata=dict(metadata)
+        )
+        return self._read(await self._receive(created))
 
     async def batch(self, batch: str) -> Any:
         """Return the provider's record of a batch."""
-        return self._read(await self._send("GET", self._url(f"/batches/{checked_provider_id(batch)}")))
+        batches = self._api.batches.with_raw_response
+        return self._read(await self._receive(batches.retrieve(checked_provider_id(batch))))
 
     async def cancel_batch(self, batch: str) -> Any:
         """Ask the provider to cancel a batch."""
-        return self._read(await self._send("POST", self._url(f"/batches/{checked_provider_id(batch)}/cancel"), {}))
+        batches = self._api.batches.with_raw_response
+        return self._read(await self._receive(batches.cancel(checked_provider_id(batch))))
 
     async def batches(self) -> list[Any]:
         """Return the provider's records of the last batches, newest first."""
-        listed = self._read(await self._send("GET", self._url("/batches?limit=100")))
+        listed = self._read(await self._receive(self._api.batches.with_raw_response.list(limit=100)))
         data = listed.get("data") if isinstance(listed, dict) else None
         return data if isinstance(data, list) else []
 
-    def _url(self, path: str) -> URL:
-        """Return the address of a path; it has the query of the base URL, such as Azure's `api-version`."""
-        return URL(self.base_url.rstrip("/") + path).update_query(self.query)
+    async def _receive(self, response: Awaitable[Any], seconds: float = 0.0) -> str:
+        """Return the text of a response.
 
-    async def _send(
-        self, method: str, url: URL, body: Mapping[str, Any] | None = None, *, data: Any = None, seconds: float = 0.0
-    ) -> str:
-        """Send a request with a JSON body or other data, and return what is answered.
-
-        seconds : to wait for the whole answer (default: the endpoint's time-out), which then may be a large file
+        seconds : to wait for the whole answer (default: the endpoint's time-out)
         Raises: CallFailed
         """
-        most = MOST_FILE if seconds else MOST_ANSWER
-        seconds = seconds or self.timeout
-        sent = self._connections().request(method, url, json=body, data=data, allow_redirects=False)
         try:
-            async with asyncio.timeout(seconds), sent as response:
-                content = await read_bounded(response.content, most)
-        except (TimeoutError, aiohttp.ClientError, HttpProcessingError, OSError) as error:
-            raise self.connection_failure(error, seconds) from None
-        if response.status >= 300:
-            raise self.status_failure(response.status, content, response.headers)
-        if response.content_type == EVENT_STREAM:
+            received = await response
+        except openai.APIStatusError as error:
+            refused = error.response
+            raise self.status_failure(error.status_code, text_of(refused.content), refused.headers) from None
+        except openai.APIConnectionError as error:
+            raise self.connection_failure(error.__cause__ or error, seconds or self.timeout) from None
+        except CONNECTION_ERRORS as error:
+            raise self.connection_failure(error, seconds or self.timeout) from None
+        if received.headers.get("content-type", "").partition(";")[0].strip().lower() == EVENT_STREAM:
             raise a_stream()
-        return content
-
-    def _connections(self) -> aiohttp.ClientSession:
-        """Return the session of all calls; it uses no proxy from the environment, which could lead to an unchecked host."""
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                ssl=tls_context(), limit=0, keepalive_timeout=IDLE_SECONDS, resolver=CheckedResolver()
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector, headers=self.headers, json_serialize=compact_json, timeout=aiohttp.ClientTimeout()
-            )
-        return self._session
+        return text_of(received.content)
 
     def _read(self, content: str) -> Any:
         """Parse a JSON response and scrub secrets from it.
@@ -190,8 +152,7 @@ class OpenAIClient:
 
     async def close(self) -> None:
         """Give the connections back."""
-        if self._session is not None:
-            await self._session.close()
+        await self._api.close()
 
     def scrub(self, text: str) -> str:
         """Remove secrets that the endpoint may have echoed, and characters that can't be stored."""
@@ -201,12 +162,14 @@ class OpenAIClient:
         """Return the scrubber for an answer's texts; `None` if nothing in it can need scrubbing."""
         return None if self.secrets.is_clean(content) else self.scrub
 
-    def connection_failure(self, error: Exception, seconds: float) -> TransientFailure:
+    def connection_failure(self, error: BaseException, seconds: float) -> TransientFailure:
         """Describe a connection error in one line, without the address."""
         if isinstance(error, TimeoutError):
             return TransientFailure(f"no answer within {seconds:g} s", kind="time-out")
         detail = SOCKET_ADDRESS.sub("[address]", self.scrub(f"{type(error).__name__}: {error}"))
-        detail = re.sub(re.escape(self.host), "[host]", detail, flags=re.IGNORECASE)
+        detail = PROXY_PASSWORD.sub("//", detail)
+        for host in self.hosts:
+            detail = re.sub(re.escape(host), "[host]", detail, flags=re.IGNORECASE)
         return TransientFailure(f"no connection: {one_line(detail, 200)}", kind="no connection")
 
     def status_failure(self, status: int, content: str, headers: Mapping[str, str]) -> CallFailed:
@@ -227,16 +190,42 @@ class OpenAIClient:
             return ErrorDetails(message=self.scrub(content))
 
 
-async def read_bounded(body: aiohttp.StreamReader, most: int) -> str:
-    """Read an answer to its end.
+def api_of(endpoint: Endpoint, key: str | None, headers: Mapping[str, str]) -> openai.AsyncOpenAI:
+    """Return the library's client of an endpoint: Azure's where the base URL is one of Azure's with an `api-version`."""
+    base_url, _, query = endpoint.base_url.partition("?")
+    parameters = dict(parse_qsl(query, keep_blank_values=True))
+    azure = AZURE_PATH.fullmatch(base_url) if "api-version" in parameters else None
+    authorization = {"authorization": f"Bearer {key or 'none'}"} if azure is None else {"api-key": key} if key else {}
+    sent = {"user-agent": f"Tandem/{VERSION}", **authorization, **{n.lower(): value for n, value in headers.items()}}
+    proxy = proxy_of(endpoint.base_url)
+    transport = CheckedTransport(
+        headers={"accept", "content-type", *sent},
+        allowlist=[urlsplit(proxy).hostname or ""] if proxy else settings.ENDPOINT_ALLOWLIST,
+        proxy=proxy,
+    )
+    options: dict[str, Any] = {
+        "api_key": key or "none",
+        "default_headers": sent,
+        "default_query": parameters,
+        "http_client": httpx2.AsyncClient(transport=transport, trust_env=False),
+        "max_retries": 0,
+        "timeout": timeouts(endpoint.timeout_seconds),
+    }
+    if azure is not None:
+        server, deployment = azure.groups()
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=server, azure_deployment=deployment, api_version=parameters["api-version"], **options
+        )
+    return openai.AsyncOpenAI(base_url=base_url, **options)
 
-    Raises: RejectedCall if it has more than `most` bytes.
-    """
-    content = bytearray()
-    while chunk := await body.readany():
-        content += chunk
-        if len(content) > most:
-            raise RejectedCall(f"the answer is longer than {most // 2**20:,} MB")
+
+def timeouts(seconds: float) -> httpx2.Timeout:
+    """Return the time-outs of a request: for its connection, and for its whole answer."""
+    return httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+
+
+def text_of(content: bytes) -> str:
+    """Return an answer as text."""
     return content.decode("utf-8", "replace")
 
 
@@ -289,8 +278,3 @@ def checked_provider_id(name: object) -> str:
     if not isinstance(name, str) or not PROVIDER_ID.fullmatch(name):
         raise RejectedCall(f"not a name of a file or a batch: {one_line(str(name), 200)}")
     return name
-
-
-def compact_json(body: Any) -> str:
-    """Serialise a request's body."""
-    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+from django.conf import settings
+
 from judging.core.errors import EndpointRefused
 from judging.endpoints.credentials import SECRET_NAME, SECRET_VALUE
 
@@ -67,6 +69,15 @@ def check_endpoint(base_url: str, *, allowlist: Collection[str], resolver: Resol
     if host not in map(plain, allowlist):
         addresses = resolver(host, parts.port or (443 if parts.scheme == "https" else 80))
         check_addresses(host, addresses, allowlist=allowlist)
+
+
+def proxy_of(base_url: str) -> str | None:
+    """Return the proxy through which an endpoint is called, if any; hosts that ENDPOINT_ALLOWLIST names need none."""
+    host = plain(split_url(base_url).hostname or "")
+    in_domain = any(name == "*" or f".{host}".endswith(f".{plain(name).lstrip('.')}") for name in settings.NO_PROXY)
+    if in_domain or host in map(plain, settings.ENDPOINT_ALLOWLIST):
+        return None
+    return settings.ENDPOINT_PROXY or None
 
 
 def check_addresses(host: str, addresses: Iterable[Address], *, allowlist: Collection[str]) -> None:

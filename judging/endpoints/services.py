@@ -14,7 +14,7 @@ from annotation.studies.services import validate
 from judging.core.checks import differences, require_same
 from judging.core.errors import BadSettings, UnknownJudge
 from judging.endpoints.credentials import check_headers, check_key_env
-from judging.endpoints.hosts import UnresolvedHost, check_endpoint, resolve
+from judging.endpoints.hosts import UnresolvedHost, check_endpoint, proxy_of, resolve
 from judging.models import Endpoint
 
 log = logging.getLogger(__name__)
@@ -157,8 +157,15 @@ def currency(value: str) -> str:
 
 
 def check_host(base_url: object) -> None:
-    """Refuse a base URL that the settings don't allow; resolves the host each time."""
-    check_endpoint(str(base_url), allowlist=settings.ENDPOINT_ALLOWLIST, resolver=resolve)
+    """Refuse a base URL that the settings don't allow; resolves the host each time, unless only the proxy can.
+
+    Raises: EndpointRefused
+    """
+    try:
+        check_endpoint(str(base_url), allowlist=settings.ENDPOINT_ALLOWLIST, resolver=resolve)
+    except UnresolvedHost:
+        if not proxy_of(str(base_url)):
+            raise
 
 
 def find_endpoint(name: str) -> Endpoint:

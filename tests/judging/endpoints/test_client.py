@@ -2,16 +2,23 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import socket
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from judging.core.errors import AccessDenied, BadSettings, EndpointRefused, RejectedCall, TransientFailure
+from judging.endpoints import hosts, services
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client import OpenAIClient, Secrets
 from judging.endpoints.credentials import check_headers
+from judging.endpoints.hosts import UnresolvedHost, proxy_of
+from judging.endpoints.services import check_host
 from judging.models import Endpoint
+from tests.fakes import Reply, StandIn, chat_completion
 from tests.standin.process import StandInProcess
 
 T = TypeVar("T")
@@ -24,11 +31,11 @@ def _allow_loopback(settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
 
 
-def using(standin: StandInProcess, work: Callable[[OpenAIClient], Awaitable[T]], **endpoint: Any) -> T:
-    """Do something with a client of an endpoint at the stand-in."""
+def at(base_url: str, work: Callable[[OpenAIClient], Awaitable[T]], **endpoint: Any) -> T:
+    """Do something with a client of an endpoint."""
 
     async def with_client() -> T:
-        made = Endpoint(**{"name": "e", "base_url": standin.base_url, "model": "small", "headers": {}, **endpoint})
+        made = Endpoint(**{"name": "e", "base_url": base_url, "model": "small", "headers": {}, **endpoint})
         client = OpenAIClient(made)
         try:
             return await work(client)
@@ -36,6 +43,13 @@ def using(standin: StandInProcess, work: Callable[[OpenAIClient], Awaitable[T]],
             await client.close()
 
     return asyncio.run(with_client())
+
+
+def using(
+    standin: StandInProcess, work: Callable[[OpenAIClient], Awaitable[T]], *, base_url: str = "", **endpoint: Any
+) -> T:
+    """Do something with a client of an endpoint at the stand-in."""
+    return at(base_url or standin.base_url, work, **endpoint)
 
 
 def complete(client: OpenAIClient) -> Awaitable[ChatAnswer]:
@@ -64,7 +78,8 @@ def test_header_may_take_the_place_of_the_keys_own(standin: StandInProcess, monk
 
 
 def test_environment_adds_no_headers(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"X-Leak: {SECRET}")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"X-Leak: {SECRET}\nAuthorization: Bearer {SECRET}")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", SECRET)
     monkeypatch.setenv("OPENAI_ORG_ID", SECRET)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     using(standin, complete)
@@ -203,7 +218,7 @@ def test_slow_body_runs_into_the_time_out(standin: StandInProcess) -> None:
 
 
 def test_an_answer_without_an_end_is_not_read_to_it(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judging.endpoints.client.MOST_ANSWER", 100, raising=False)
+    monkeypatch.setattr("judging.endpoints.transport.MAX_ANSWER", 100)
     with pytest.raises(RejectedCall, match="the answer is longer"):
         using(standin, complete)
 
@@ -223,14 +238,121 @@ def test_whether_an_answer_needs_scrubbing_is_never_missed(content: str, clean: 
     assert Secrets([]).is_clean('{"a": "nothing"}')
 
 
+@pytest.fixture
+def server() -> Iterator[StandIn]:
+    """Run a server on this machine that keeps what it is sent."""
+    with StandIn() as stand_in:
+        yield stand_in
+
+
+AZURE = "/openai/deployments/gpt-4o?api-version=2024-10-21"
+
+
 @pytest.mark.parametrize(
     ("base", "path"),
     [
-        ("/openai/deployments/gpt-4o?api-version=2024-10-21", "/openai/deployments/gpt-4o/chat/completions"),
-        ("/v1/?api-version=2024-10-21", "/v1/chat/completions"),
+        (AZURE, "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21"),
+        ("/openai?api-version=2024-10-21", "/openai/deployments/small/chat/completions?api-version=2024-10-21"),
+        ("/openai/v1/?api-version=preview", "/openai/v1/chat/completions?api-version=preview"),
+        ("/v1/?api-version=2024-10-21", "/v1/chat/completions?api-version=2024-10-21"),
+        ("/v1?route=a", "/v1/chat/completions?route=a"),
     ],
 )
-def test_query_of_the_base_url_is_sent_with_each_request(base: str, path: str) -> None:
-    client = OpenAIClient(Endpoint(name="e", base_url=f"https://models.example{base}", model="small"))
-    assert str(client._url("/chat/completions").relative()) == f"{path}?api-version=2024-10-21"
-    assert dict(client._url("/batches?limit=100").query) == {"limit": "100", "api-version": "2024-10-21"}
+def test_query_of_the_base_url_is_sent_with_each_request(base: str, path: str, server: StandIn) -> None:
+    at(server.base_url.removesuffix("/v1") + base, complete)
+    assert server.heads[0][0] == f"POST {path} HTTP/1.1"
+
+
+def test_batches_at_azure_are_not_of_a_deployment(server: StandIn) -> None:
+    at(server.base_url.removesuffix("/v1") + AZURE, lambda client: client.batches())
+    method, url, _ = server.heads[0][0].split()
+    assert (method, urlsplit(url).path) == ("GET", "/openai/batches")
+    assert parse_qs(urlsplit(url).query) == {"limit": ["100"], "api-version": ["2024-10-21"]}
+
+
+def test_azure_gets_its_key_in_its_own_header(server: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_TOKEN", SECRET)
+    at(server.base_url.removesuffix("/v1") + AZURE, complete, key_env="TANDEM_TEST_TOKEN")
+    headers = server.heads[0][1]
+    assert (headers["api-key"], "authorization" in headers) == (SECRET, False)
+
+
+def test_no_cookie_is_sent_back_and_nothing_is_told_of_this_machine(settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["localhost"]
+
+    async def ask_twice(client: OpenAIClient) -> None:
+        await complete(client)
+        await complete(client)
+
+    with StandIn([Reply(200, json.dumps(chat_completion("A")), {"Set-Cookie": "a=b"})]) as server:
+        at(server.base_url.replace("127.0.0.1", "localhost"), ask_twice)
+    expected = {"host", "accept", "accept-encoding", "authorization", "content-length", "content-type", "user-agent"}
+    assert [set(headers) for _, headers in server.heads] == [expected, expected]
+
+
+def proxy_at(server: StandIn) -> str:
+    """Return the address of a server as a proxy's, with a password."""
+    return f"http://me:{SECRET}@localhost:{urlsplit(server.base_url).port}"
+
+
+def test_proxy_is_asked_for_a_host_that_only_it_can_resolve(server: StandIn, settings: Any) -> None:
+    settings.ENDPOINT_PROXY = proxy_at(server)
+    at("http://models.example/v1", complete)
+    line, headers = server.heads[0]
+    assert line == "POST http://models.example/v1/chat/completions HTTP/1.1"
+    assert headers["proxy-authorization"] == f"Basic {b64encode(f'me:{SECRET}'.encode()).decode()}"
+
+
+def test_proxy_that_refuses_a_tunnel_is_no_answer_and_its_address_stays_secret(settings: Any) -> None:
+    with StandIn([Reply(407)]) as server:
+        settings.ENDPOINT_PROXY = proxy_at(server)
+        with pytest.raises(TransientFailure) as failed:
+            at("https://models.example/v1", complete)
+    assert [line for line, _ in server.heads] == ["CONNECT models.example:443 HTTP/1.1"]
+    assert failed.value.kind == "no connection"
+    told = str(failed.value)
+    assert [part for part in (SECRET, "localhost", "models.example", "127.0.0.1") if part in told] == [], told
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://models.example/v1", "http://proxy:3128"),
+        ("http://models.example/v1", "http://proxy:3128"),
+        ("http://127.0.0.1:8000/v1", None),
+        ("https://models.inside.example/v1", None),
+        ("https://gpu-box/v1", None),
+        ("https://other-gpu-box/v1", "http://proxy:3128"),
+    ],
+)
+def test_hosts_that_are_listed_need_no_proxy(url: str, expected: str | None, settings: Any) -> None:
+    settings.ENDPOINT_PROXY, settings.NO_PROXY = "http://proxy:3128", ["gpu-box", ".inside.example"]
+    assert proxy_of(url) == expected
+
+
+def test_host_is_checked_behind_a_proxy_as_far_as_it_has_an_address_here(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "resolve", hosts.resolve)
+    monkeypatch.setattr(socket, "getaddrinfo", unknown_name)
+    with pytest.raises(UnresolvedHost):
+        check_host("https://models.example/v1")
+    settings.ENDPOINT_PROXY = "http://proxy:3128"
+    check_host("https://models.example/v1")
+    with pytest.raises(EndpointRefused):
+        check_host("https://10.0.0.1/v1")
+
+
+def unknown_name(*_: object, **__: object) -> None:
+    """Take the place of `getaddrinfo`."""
+    raise socket.gaierror("Name or service not known")
+
+
+def test_time_to_connect_has_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judging.endpoints.client.CONNECT_SECONDS", 0.1)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(TransientFailure, match=r"no connection within 0\.1 s") as failed,
+    ):
+        at(f"https://127.0.0.1:{silent.getsockname()[1]}/v1", complete, timeout_seconds=60)
+    assert failed.value.kind == "no connection"
