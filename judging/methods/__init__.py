@@ -16,6 +16,7 @@ from judging.methods.base import (
     Reply,
     Setting,
     find_method,
+    is_baseline,
     method_names,
 )
 from judging.methods.prompted import PromptedMethod
@@ -33,5 +34,6 @@ __all__ = [
     "Reply",
     "Setting",
     "find_method",
+    "is_baseline",
     "method_names",
 ]

@@ -115,6 +115,7 @@ class BundledStudy:
                 for one in judges
                 if one.settings["method"] == JURY
             ),
+            baselines=frozenset(one.settings["name"] for one in judges if one.is_baseline),
             provenance={} if filters.estimates_only else self._provenance(judges),
         )
 

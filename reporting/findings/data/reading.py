@@ -22,7 +22,7 @@ from annotation.studies.outcomes import (
 )
 from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
 from annotation.studies.votes import Whose
-from judging.methods import Baseline, find_method, method_names
+from judging.methods import is_baseline
 from judging.methods.sc2.record import MAKING
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
@@ -72,7 +72,6 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     selected = selection_rows_by_configuration(study.batches.for_rating(), batches)
     chosen = _chosen_judges(study, batches, filters)
     judges, judged_only = _judges(study, selections, batches, filters, chosen)
-    without_model = _baselines()
     return StudyData(
         slug=study.slug,
         configurations=tuple(
@@ -93,14 +92,9 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         amendments=shown_with_results(study),
         tuned={one.name: len(one.tuned["instances"]) for one in chosen if "instances" in one.tuned},
         juries=tuple(JuryMembers.of(one.name, one.params) for one in chosen if one.is_jury),
-        baselines=frozenset(judge.name for judge in chosen if judge.method in without_model),
+        baselines=frozenset(judge.name for judge in chosen if is_baseline(judge.method)),
         provenance={} if filters.estimates_only else provenance_of_judges(study, chosen, MAKING),
     )
-
-
-def _baselines() -> set[str]:
-    """Return the methods that are rules without a model."""
-    return {name for name in method_names() if isinstance(find_method(name), Baseline)}
 
 
 def _key(batch: Batch) -> Key:

@@ -227,3 +227,16 @@ def _text_of(path: Path) -> str:
     if path.suffix == ".parquet":
         return json.dumps(pq.read_table(path).to_pylist(), ensure_ascii=False)
     return (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
+
+
+def test_a_study_with_baselines_is_written_and_read(tmp_path: Path) -> None:
+    study = make_study("ruled", instances=2, k=1)
+    for name in ("coin", "longer"):
+        call_command("add_judge", name, method=name)
+        call_command("run_judge", study.slug, judge=name)
+    Judge.objects.create(name="elsewhere", method="imported", params={"label": "x"})
+    export_bundle(study, tmp_path / "ruled")
+
+    assert stated(tmp_path / "ruled")["baselines"] == ["coin", "longer"]
+    verify_bundle(tmp_path / "ruled")
+    assert shown(import_bundle(tmp_path / "ruled", slug="copy")) == shown(study)
