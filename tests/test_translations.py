@@ -16,8 +16,7 @@ import judging.runs.forms
 from tools import messages
 
 ROOT = Path(__file__).resolve().parent.parent
-# The examples of the documentation's page on components are in English, as the documentation is.
-TEMPLATES = sorted(path for path in (ROOT / "templates").rglob("*.html") if path.name != "_components.html")
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 # Names and abbreviations that are the same in every language.
 NAMES = {"Tandem", "HIT", "UTC", "PNG", "JSON", "Lines", "CSV", "LaTeX", "Vega", "Lite"}
 HEARD = "aria-label|title|alt|placeholder"  # attributes whose values are for people

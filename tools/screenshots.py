@@ -214,12 +214,6 @@ def judges(reader: Page, address: str) -> None:
     take(reader, "judge-and-people")
 
 
-def components(reader: Page, address: str) -> None:
-    """Take all components of pages."""
-    reader.goto(f"{address}/help/components.md")
-    reader.locator("#components").screenshot(path=IMAGES / "components.png")
-
-
 def settings(admin: Page, address: str) -> None:
     """Take the settings with the rater's page beside them."""
     admin.goto(f"{address}/studies/example/settings/", wait_until="networkidle")
@@ -247,7 +241,6 @@ def main() -> None:
         take(reader, "findings")
         judges(reader, address)
         table(reader, address)
-        components(reader, address)
         settings(open_page(browser, links["admin"], viewport={"width": 1440, "height": 1100}), address)
         browser.close()
 

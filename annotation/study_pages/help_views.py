@@ -10,7 +10,6 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.core import markdown
-from annotation.study_pages.components import PAGE, examples
 
 DOCS: Path = settings.BASE_DIR / "docs"
 
@@ -28,5 +27,4 @@ def documentation(request: HttpRequest, page: str) -> HttpResponse:
     if page not in pages():
         raise Http404(f"no page {page}")
     text = markdown.render((DOCS / page).read_text(encoding="utf-8"))
-    shown = examples() if page == PAGE else {}
-    return render(request, "annotation/study_pages/documentation.html", {"text": text, "page": page, **shown})
+    return render(request, "annotation/study_pages/documentation.html", {"text": text, "page": page})

@@ -41,28 +41,6 @@ def test_a_page_of_the_documentation_links_to_others() -> None:
     assert "<table>" in text
 
 
-def test_page_of_components_shows_every_one_and_pages_use_them() -> None:
-    shown = signed_in(make_user("r", "researcher")).get("/help/components.md").text
-    for mark in (
-        'class="step"',
-        'class="badge"',
-        'class="tiles"',
-        'class="panel"',
-        'class="empty"',
-        "data-search",
-        'class="timeline"',
-    ):
-        assert mark in shown, mark
-    pages = [path for path in (ROOT / "templates").rglob("*.html") if path.name != "_components.html"]
-    templates = [path.read_text(encoding="utf-8") for path in pages]
-    text = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
-    partials = re.findall(r"`((?:annotation|judging|reporting)/[\w/]+\.html)`", text)
-    assert len(partials) >= 7
-    for partial in partials:
-        users = [template for template in templates if f'{{% include "{partial}"' in template]
-        assert users, f"{partial} is used by no page but that of the components"
-
-
 def test_pages_have_no_rows_of_forms_or_empty_lists_of_their_own() -> None:
     for path in (ROOT / "templates").rglob("*.html"):
         text = path.read_text(encoding="utf-8")
