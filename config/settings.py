@@ -198,7 +198,6 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_NAME_OVERRIDES": {  # of fields whose name another one shares, and of those that are in several places
-        "AuditKindEnum": "judging.models.JudgeAudit.Kind",
         "BatchStatusEnum": "annotation.models.Batch.Status",
         "BatchPurposeEnum": "annotation.models.Batch.Purpose",
         "FileKindEnum": "reporting.models.MadeFile.Kind",

@@ -19,7 +19,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "AuditAnswer": {"status": "error", "verdict": None},
     "Channel": {"options": {}},
     "GenerationRun": {"left_out": [{"instance": "mine", "why": "mine"}], "params": {"stop": "mine"}},
-    "JudgeAudit": {"kind": "stress", "changes": ["bold"], "found": None},
+    "JudgeAudit": {"changes": ["bold"]},
     "JudgeTuning": {"plan": {"presentations": 1, "choosing": [], "shown": [], "held_out": []}, "found": {}},
     "Mail": {"kind": "invitation", "state": "failed", "user": None},
     "QualificationResult": {"right": 0},

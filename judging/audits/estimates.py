@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
-from judging.audits.drift import answers_to_check, as_check
 from judging.audits.requests import requests_of
 from judging.audits.stress import Status, StressTest, cells_of, draw_pairs, planned_answers, stored_like
 from judging.models import AuditAnswer, JudgeAudit
@@ -20,20 +19,6 @@ def estimate_stress(test: StressTest) -> RunEstimate:
     answers = list(planned_answers(audit, draw_pairs(audit)))
     filled = set(known.answers.exclude(status__in=OPEN).values_list("pair_id", "change")) if known else set()
     return _estimate(audit, known, [one for one in answers if (one.pair_id, one.change) not in filled], len(answers))
-
-
-def estimate_check(test: StressTest) -> RunEstimate:
-    """Estimate the next check of a judge's drift; nothing is stored.
-
-    Raises: as `StressTest.as_audit` and `draw_pairs`
-    """
-    audit = as_check(test)
-    last = stored_like(audit)
-    if last is not None and last.ended_at is None:
-        open_ones = list(last.answers.filter(status__in=OPEN))
-        return _estimate(last, last, open_ones, last.answers.count())
-    answers = answers_to_check(audit, last)
-    return _estimate(audit, None, answers, len(answers))
 
 
 OPEN = (Status.PENDING, Status.ERROR)

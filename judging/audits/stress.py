@@ -53,7 +53,7 @@ class StressTest:
     seed: int = 0
     question: int = MAIN
 
-    def as_audit(self, kind: str = JudgeAudit.Kind.STRESS) -> JudgeAudit:
+    def as_audit(self) -> JudgeAudit:
         """Return the audit's row, not stored.
 
         Raises: BadSettings for a change that does not exist, none at all, or a judge that can't be asked
@@ -70,7 +70,6 @@ class StressTest:
         audit = JudgeAudit(
             study=self.study,
             judge=self.judge,
-            kind=kind,
             question=self.question,
             dataset=self.dataset,
             pairs=self.pairs,
@@ -176,15 +175,11 @@ def start_stress(test: StressTest) -> JudgeAudit:
 
 
 def stored_like(audit: JudgeAudit) -> JudgeAudit | None:
-    """Return the stored audit with the same settings, the last one of several checks of drift."""
-    same = JudgeAudit.objects.filter(
-        study=audit.study, judge=audit.judge, kind=audit.kind, settings_key=audit.settings_key
+    """Return the stored audit with the same settings."""
+    related = JudgeAudit.objects.select_related(
+        "study", "judge__endpoint", "judge__table_endpoint", "judge__prompt_file"
     )
-    return (
-        same.select_related("study", "judge__endpoint", "judge__table_endpoint", "judge__prompt_file")
-        .order_by("wave")
-        .last()
-    )
+    return related.filter(study=audit.study, judge=audit.judge, settings_key=audit.settings_key).first()
 
 
 def plan(audit: JudgeAudit, rows: Iterable[PairRow]) -> None:

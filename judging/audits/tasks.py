@@ -26,7 +26,6 @@ def ask_audit(study_id: int, audit_id: int, in_flight: int, max_cost: str | None
     """
     # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.audits.asking import ask
-    from judging.audits.drift import conclude
 
     related = JudgeAudit.objects.select_related(
         "study", "judge__endpoint", "judge__table_endpoint", "judge__prompt_file"
@@ -43,7 +42,6 @@ def ask_audit(study_id: int, audit_id: int, in_flight: int, max_cost: str | None
         raise SystemExit(0) from None
     except AnnotationError as error:
         return {"error": str(error)}
-    conclude(audit)
     return {"calls": audit.calls}
 
 

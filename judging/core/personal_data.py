@@ -24,8 +24,8 @@ OTHER = {
     "longest cut left_out left_out_count message created_at counted_until heartbeat_at executor ended_at software_version",
     "judging.JudgeRun": "study judge batch pair_filter filter_key questions tables_as status way batch_size in_flight max_cost "
     "message created_at started_at finished_at software_version",
-    "judging.JudgeAudit": "study judge kind question dataset pairs seed changes wave settings_key model calls cached prompt_tokens "
-    "completion_tokens cost currency message found created_at counted_until heartbeat_at executor ended_at software_version",
+    "judging.JudgeAudit": "study judge question dataset pairs seed changes settings_key model calls cached prompt_tokens "
+    "completion_tokens cost currency message created_at counted_until heartbeat_at executor ended_at software_version",
     "judging.AuditAnswer": "audit pair change order side text status verdict p_b rationale failure prompt_version parser_version "
     "judged_at",
     "judging.JudgeTuning": "study judge name question settings plan status message found tuned in_flight max_cost created_at heartbeat_at "

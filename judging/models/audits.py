@@ -1,4 +1,4 @@
-"""Stress tests of a judge, checks of its drift, and its answers to what these ask."""
+"""Stress tests of a judge, and its answers to them."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,39 +11,30 @@ from judging.models.runs import Judge, Judgment
 
 
 class JudgeAudit(BilledWork):
-    """One judge asked about changed texts of pairs (a stress test), or about the same pairs again (a check of its drift).
+    """One judge asked about changed texts of pairs: a stress test.
 
     Its answers are rows of their own, which no reader of judgments sees.
     """
 
-    class Kind(models.TextChoices):
-        STRESS = "stress", _("Stress test")
-        DRIFT = "drift", _("Check of drift")
-
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_audits")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="audits")
-    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.STRESS)
     question = models.PositiveSmallIntegerField(default=MAIN, help_text="Of the study; 0 is the main one.")
     dataset = models.CharField(max_length=200, blank=True, help_text="Only pairs of this data set; empty: all.")
     pairs = models.PositiveIntegerField(null=True, blank=True, help_text="How many were drawn; empty: all.")
     seed = models.PositiveIntegerField(default=0)
     changes = models.JSONField(default=list, help_text="What is done to the texts, by name.")
-    wave = models.PositiveIntegerField(default=0, help_text="Of a drift's checks; the first one draws the pairs.")
     settings_key = models.CharField(max_length=64, help_text="SHA-256 of all that decides what is asked.")
     model = models.CharField(max_length=200, help_text="The endpoint's when the audit began.")
-    found = models.JSONField(null=True, blank=True, help_text="A drift's change since the check before.")
     ended_at = models.DateTimeField(null=True, blank=True, help_text="When its last question was answered.")
 
     class Meta:
         ordering = ["study", "judge", "pk"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["study", "judge", "kind", "settings_key", "wave"], name="judge_audit_once_per_settings"
-            )
+            models.UniqueConstraint(fields=["study", "judge", "settings_key"], name="judge_audit_once_per_settings")
         ]
 
     def __str__(self) -> str:
-        return f"{self.get_kind_display()} of {self.judge_id} on {self.study_id}"
+        return f"Stress test of {self.judge_id} on {self.study_id}"
 
 
 class AuditAnswer(models.Model):

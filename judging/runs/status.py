@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from annotation.models import Study
-from judging.core.drift_warnings import drift_warning
 from judging.methods.sc2.record import MAKING
 from judging.models import JudgeRun, Judgment
 from judging.outcomes.answer_origins import warnings_of
@@ -144,7 +143,7 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
         "method": runs[0].judge.method,
         "status": [run.status for run in runs],
         "messages": [run.message for run in runs if run.message],
-        "warnings": [*filter(None, map(drift_warning, runs)), *origin_warnings],
+        "warnings": origin_warnings,
         **_outcomes(by_question, counts, runs[0].study),
         **tokens_and_money(usage, counts.parsed),
         "failures": [asdict(cause) for cause in failures_by_cause(*runs)],

@@ -22,7 +22,6 @@ from annotation.models import Study
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import named_questions
 from judging.calls.budget import longest_allowed
-from judging.core.drift_warnings import drift_before
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
 from judging.jobs import leases
@@ -193,7 +192,6 @@ def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
         "examples": _examples(found),
         "latest": _cells(found).filter(status=Judgment.Status.PARSED).order_by("-judged_at", "-pk")[:EXAMPLES],
         "without_source": pairs_without_source(found),
-        "drift": drift_before(found),
     }
     return TemplateResponse(request, "judging/runs/run.html", context)
 

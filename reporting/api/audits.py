@@ -1,4 +1,4 @@
-"""Audits of judges in the API: estimating and starting stress tests and checks of drift, and their results."""
+"""Audits of judges in the API: estimating and starting stress tests, and their results."""
 
 from decimal import Decimal
 from typing import Any
@@ -15,8 +15,7 @@ from annotation.api.bodies import read
 from annotation.api.study_serializers import refusals
 from annotation.members.permissions import READERS, find_study
 from annotation.studies.questions import find_question
-from judging.audits.drift import start_check
-from judging.audits.estimates import estimate_check, estimate_stress
+from judging.audits.estimates import estimate_stress
 from judging.audits.stress import CHANGES, StressTest, start_stress
 from judging.audits.tasks import queue_audit
 from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
@@ -34,14 +33,13 @@ class AuditSerializer(serializers.Serializer[Any]):
 
     study = serializers.CharField(max_length=80)
     judge = serializers.CharField(max_length=80)
-    kind = serializers.ChoiceField(choices=JudgeAudit.Kind.choices, required=False, default=JudgeAudit.Kind.STRESS)
     question = serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one.")
     changes = serializers.ListField(
         child=serializers.ChoiceField(choices=CHANGES),
         required=False,
         default=list(CHANGES),
         min_length=1,
-        help_text="Of a stress test; all when left out.",
+        help_text="All when left out.",
     )
     dataset = serializers.CharField(required=False, default="", allow_blank=True, max_length=100)
     pairs = serializers.IntegerField(
@@ -60,7 +58,7 @@ class NewAuditSerializer(AuditSerializer):
 
 
 class JudgeAuditSerializer(serializers.ModelSerializer[JudgeAudit]):
-    """A stress test, or a check of drift; `wave` counts the checks."""
+    """A stress test."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
     judge = serializers.CharField(source="judge.name", read_only=True)
@@ -70,7 +68,7 @@ class JudgeAuditSerializer(serializers.ModelSerializer[JudgeAudit]):
     class Meta:
         model = JudgeAudit
         fields = [
-            *("id", "study", "judge", "kind", "question", "dataset", "pairs", "seed", "changes", "wave", "model"),
+            *("id", "study", "judge", "question", "dataset", "pairs", "seed", "changes", "model"),
             *("calls", "cached", "cost", "currency", "message", "created_at", "ended_at"),
         ]
 
@@ -80,21 +78,21 @@ class JudgeAuditSerializer(serializers.ModelSerializer[JudgeAudit]):
 
 
 class FoundAuditSerializer(JudgeAuditSerializer):
-    """An audit with what it found: as `audit_judge --format json`; of a check of drift the change, null for the first."""
+    """An audit with what it found, as `audit_judge --format json`."""
 
     found = serializers.SerializerMethodField()
 
     class Meta(JudgeAuditSerializer.Meta):
         fields = [*JudgeAuditSerializer.Meta.fields, "found"]
 
-    def get_found(self, audit: JudgeAudit) -> dict[str, Any] | None:
+    def get_found(self, audit: JudgeAudit) -> dict[str, Any]:
         """Return what was found so far."""
-        return stress_findings(audit) if audit.kind == JudgeAudit.Kind.STRESS else audit.found
+        return stress_findings(audit)
 
 
 @extend_schema_view(retrieve=extend_schema(responses={200: FoundAuditSerializer, **refusals()}))
 class AuditViewSet(StudyRows):
-    """Stress tests of judges, and checks of their drift."""
+    """Stress tests of judges."""
 
     queryset = JudgeAudit.objects.select_related("study", "judge")
     serializer_class = JudgeAuditSerializer
@@ -106,11 +104,11 @@ class AuditViewSet(StudyRows):
 
     @extend_schema(request=NewAuditSerializer, responses={202: JudgeAuditSerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:
-        """Queue a stress test, or resume it; or queue the next check of a judge's drift. A worker asks the judge."""
+        """Queue a stress test, or resume it. A worker asks the judge."""
         data = read(NewAuditSerializer, request)
         test = _wanted(request.user, data)
         check_cap(data["max_cost"], *test.judge.endpoints)
-        audit = (start_check if data["kind"] == JudgeAudit.Kind.DRIFT else start_stress)(test)
+        audit = start_stress(test)
         queue_audit(audit, in_flight=data["in_flight"], max_cost=data["max_cost"])
         where = {"Location": reverse("api:judgeaudit-detail", args=[audit.pk])}
         return Response(JudgeAuditSerializer(audit).data, status=status.HTTP_202_ACCEPTED, headers=where)
@@ -121,9 +119,7 @@ class AuditViewSet(StudyRows):
     @action(detail=False, methods=["post"], pagination_class=None, filter_backends=[])
     def estimate(self, request: Request) -> Response:
         """Estimate the calls, tokens and cost of an audit; no call is made."""
-        data = read(AuditSerializer, request)
-        is_drift = data["kind"] == JudgeAudit.Kind.DRIFT
-        return Response((estimate_check if is_drift else estimate_stress)(_wanted(request.user, data)).as_dict())
+        return Response(estimate_stress(_wanted(request.user, read(AuditSerializer, request))).as_dict())
 
 
 def _judge(user: Any, name: str) -> Judge:

@@ -114,10 +114,9 @@ class RunFilter(StudyFilter):
 
 
 class AuditFilter(StudyFilter):
-    """By study, judge and kind."""
+    """By study and judge."""
 
     judge = filters.CharFilter(field_name="judge__name", label="Name of the judge")
-    kind = filters.CharFilter(field_name="kind")
 
 
 class JudgmentFilter(QuestionFilter):

@@ -1,4 +1,4 @@
-"""Stress tests of judges, and checks of their drift.
+"""Stress tests of judges.
 
 May use report, logic, accuracy, findings and the rooms below them.
 """

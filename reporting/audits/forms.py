@@ -1,4 +1,4 @@
-"""Form of an audit: which judge is asked what about which pairs."""
+"""Form of a stress test: judge, pairs and changes."""
 
 from typing import Any
 
@@ -10,27 +10,19 @@ from annotation.models import Study
 from judging.audits.stress import CHANGES, StressTest
 from judging.core.constants import MOST_SEED
 from judging.core.fields import AskedJudgeForm, CapField, SeedField
-from judging.models import Judge, JudgeAudit
+from judging.models import Judge
 from reporting.audits.words import CHANGE_NAMES
 
 PAIRS = 100  # that are proposed
 
 
 class JudgeAuditForm(AskedJudgeForm):
-    """A stress test or a check of drift."""
+    """A stress test of a judge."""
 
     NARROWING = ("dataset", "seed")
     BESIDE = ("changes", "in_flight")
     fold_title = _("Which changes, and which pairs")
 
-    kind = forms.ChoiceField(
-        choices=JudgeAudit.Kind.choices,
-        initial=JudgeAudit.Kind.STRESS,
-        label=_("What is asked"),
-        help_text=_(
-            "A stress test changes one text of each pair; a check of drift asks the same pairs again, past the cache."
-        ),
-    )
     pairs = forms.IntegerField(
         required=False,
         min_value=1,
@@ -47,7 +39,7 @@ class JudgeAuditForm(AskedJudgeForm):
         initial=CHANGES,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        label=_("Changes of a stress test"),
+        label=_("Changes"),
     )
     seed = SeedField(required=False, initial=0)
 

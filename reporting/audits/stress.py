@@ -30,9 +30,7 @@ Found = dict[str, Any]
 
 def stress_tests(study: Study) -> list[JudgeAudit]:
     """Return the stress tests of a study's judges, the latest first."""
-    found = JudgeAudit.objects.filter(study=study, kind=JudgeAudit.Kind.STRESS).select_related(
-        "judge__endpoint", "study"
-    )
+    found = JudgeAudit.objects.filter(study=study).select_related("judge__endpoint", "study")
     return list(found.order_by("-created_at", "-pk"))
 
 

@@ -17,8 +17,7 @@ from annotation.core.http import as_download, is_htmx
 from annotation.core.tasks.task_queue import TaskStatus
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
-from judging.audits.drift import checks_of, pinned, start_check
-from judging.audits.estimates import estimate_check, estimate_stress
+from judging.audits.estimates import estimate_stress
 from judging.audits.stress import start_stress
 from judging.audits.tasks import queue_audit, status_by_audit
 from judging.core.fields import errors_on
@@ -58,7 +57,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's audits, and offer to start one."""
     if is_htmx(request):
         return TemplateResponse(request, f"{PAGE}#audits", {"study": study, **_listed(study)})
-    initial = {"judge": request.GET.get("judge"), "kind": request.GET.get("kind", JudgeAudit.Kind.STRESS)}
+    initial = {"judge": request.GET.get("judge")}
     return _page(request, study, JudgeAuditForm(study=study, judges=judges_seen_by(request.user), initial=initial))
 
 
@@ -69,8 +68,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         with errors_on(form):
             check_cap(form.cleaned_data["max_cost"], *form.cleaned_data["judge"].endpoints)
-            is_drift = form.cleaned_data["kind"] == JudgeAudit.Kind.DRIFT
-            found = (estimate_check if is_drift else estimate_stress)(form.cleaned_data["test"])
+            found = estimate_stress(form.cleaned_data["test"])
     status = 200 if found else 422
     if is_htmx(request):
         context = {"study": study, "form": form, "estimate": found}
@@ -86,8 +84,7 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
         chosen = form.cleaned_data
         with errors_on(form):
             check_cap(chosen["max_cost"], *chosen["judge"].endpoints)
-            is_drift = chosen["kind"] == JudgeAudit.Kind.DRIFT
-            audit = (start_check if is_drift else start_stress)(chosen["test"])
+            audit = start_stress(chosen["test"])
             if queue_audit(audit, in_flight=chosen["in_flight"], max_cost=chosen["max_cost"]):
                 said = _("Judge %(judge)s is asked as soon as a worker takes it up.")
             else:
@@ -136,11 +133,11 @@ def chart(request: HttpRequest, study: Study, *, pk: int, form: str) -> HttpResp
 
 def _find(study: Study, pk: int) -> JudgeAudit:
     found = JudgeAudit.objects.select_related("study", "judge__endpoint")
-    return get_object_or_404(found, study=study, pk=pk, kind=JudgeAudit.Kind.STRESS)
+    return get_object_or_404(found, study=study, pk=pk)
 
 
 def _listed(study: Study) -> dict[str, Any]:
-    works, checks = status_by_audit(study), checks_of(study)
+    works = status_by_audit(study)
     answers = AuditAnswer.objects.filter(audit__study=study).order_by().values("audit_id")
     counted = answers.annotate(done=Count("pk", filter=~Q(status=Judgment.Status.PENDING)), total=Count("pk"))
     counts = {audit: (done, total) for audit, done, total in counted.values_list("audit_id", "done", "total")}
@@ -148,20 +145,8 @@ def _listed(study: Study) -> dict[str, Any]:
     def row_of(audit: JudgeAudit) -> AuditRow:
         return AuditRow(audit, *counts.get(audit.pk, (0, 0)), works.get(audit.pk))
 
-    tests, last = [row_of(one) for one in stress_tests(study)], pinned(checks)
-    drift = [
-        (
-            one,
-            [
-                row_of(check)
-                for check in checks
-                if (check.judge_id, check.settings_key) == (one.judge_id, one.settings_key)
-            ],
-        )
-        for one in last
-    ]
-    busy = any(row.is_busy for row in [*tests, *(row for _, rows in drift for row in rows)])
-    return {"tests": tests, "drift": drift, "busy": busy}
+    tests = [row_of(audit) for audit in stress_tests(study)]
+    return {"tests": tests, "busy": any(row.is_busy for row in tests)}
 
 
 def _page(

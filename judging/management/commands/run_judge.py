@@ -13,7 +13,6 @@ from django.core.management.base import CommandError
 from annotation.core.counting import number_of
 from annotation.management.commands._base import Argument, TandemCommand, argument
 from annotation.studies.services import find_study
-from judging.core.drift_warnings import drift_warning
 from judging.core.pricing import check_cap, money
 from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
@@ -81,8 +80,6 @@ class Command(TandemCommand):
             self.stderr.write(
                 f"notice: {number_of(blind, 'pair')} without a source text; the judge is told that it is not available"
             )
-        if warning := drift_warning(run):
-            self.stderr.write(f"warning: {warning}")
         stop = StopFlag()
         with stopping_on_signals(stop):
             meter = Meter(self.stderr)

@@ -14,8 +14,7 @@ from annotation.core.errors import UnknownName
 from annotation.core.tasks.task_queue import requeue_tasks
 from annotation.models import Generation, Pair, Study
 from judging.audits.asking import ask
-from judging.audits.drift import start_check
-from judging.audits.estimates import estimate_check, estimate_stress
+from judging.audits.estimates import estimate_stress
 from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, start_stress
 from judging.audits.tasks import ask_audit, queue_audit, status_by_audit
 from judging.core.errors import BadSettings, CapReached, Interrupted, RunBusy, StatusChanged
@@ -258,7 +257,7 @@ def test_unread_answers_are_stored_as_such(study: Study, judge: Judge) -> None:
 @pytest.mark.parametrize("method", ["longer", "imported", "jury"])
 def test_a_judge_that_asks_no_model_is_refused(method: str, study: Study) -> None:
     judge = make_judge(method)
-    for refused in (start_stress, estimate_stress, start_check, estimate_check):
+    for refused in (start_stress, estimate_stress):
         with pytest.raises(BadSettings, match=f"judge judy can't be audited: method {method} asks no model"):
             refused(StressTest(study, judge))
     assert not JudgeAudit.objects.exists()
@@ -266,7 +265,7 @@ def test_a_judge_that_asks_no_model_is_refused(method: str, study: Study) -> Non
 
 def test_a_judge_that_is_shown_stored_tables_is_refused(study: Study) -> None:
     judge = make_judge("sc2", endpoint=make_endpoint(), table_variant="c8")
-    for refused in (start_stress, estimate_stress, start_check, estimate_check):
+    for refused in (start_stress, estimate_stress):
         with pytest.raises(BadSettings, match="judge judy can't be audited: it is shown stored tables"):
             refused(StressTest(study, judge))
     assert not JudgeAudit.objects.exists()

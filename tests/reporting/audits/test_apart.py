@@ -8,7 +8,6 @@ import pytest
 from annotation.models import Batch, Generation, Hit, HitPair, Instance, Matchup, Pair, Study, System
 from annotation.separability.services import compute_separability
 from judging.audits.asking import ask
-from judging.audits.drift import start_check
 from judging.audits.stress import StressTest, start_stress
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.accuracy.study_accuracy import judge_accuracy
@@ -53,7 +52,6 @@ def test_answers_to_audits_change_nothing_else(tmp_path: Path) -> None:
     before = everything(study, tmp_path / "before")
 
     ask(start_stress(StressTest(study, judge)), make_client=client_of(Reader(first=True)))
-    ask(start_check(StressTest(study, judge)), make_client=client_of(Reader(first=True)))
 
     after = everything(study, tmp_path / "after")
     for name, value in before.items():

@@ -4,13 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Study
 from judging.audits.asking import ask
-from judging.audits.drift import conclude, start_check
 from judging.audits.stress import StressTest, start_stress
 from judging.models import Judge, JudgeAudit
 from tests.judging.audits.readers import Reader, client_of, study_of_facts
@@ -53,7 +50,7 @@ def text_of(client: Client, address: str = ADDRESS, status: int = 200) -> str:
 
 
 def filled(**more: Any) -> dict[str, Any]:
-    return {"judge": "judy", "kind": "stress", "pairs": 5, "changes": CHANGES, "in_flight": 4, **more}
+    return {"judge": "judy", "pairs": 5, "changes": CHANGES, "in_flight": 4, **more}
 
 
 def test_a_stress_test_has_its_page_table_picture_and_file(tested: JudgeAudit, reader: Client) -> None:
@@ -78,28 +75,6 @@ def test_a_stress_test_has_its_page_table_picture_and_file(tested: JudgeAudit, r
     assert "48 of 48 answers" in text_of(reader)
 
 
-def test_a_check_of_drift_is_listed_with_its_change(study: Study, judge: Judge, reader: Client) -> None:
-    assert "None yet. The first check draws the pairs" in text_of(reader)
-    for model in (Reader(), Reader()):
-        check = start_check(StressTest(study, judge, pairs=11))
-        ask(check, make_client=client_of(model))
-        conclude(check)
-    page = text_of(reader)
-    assert "11 pinned pairs" in page
-    assert "The first check: nothing to compare with" in page
-    assert "No change is shown." in page
-    JudgeAudit.objects.filter(wave=1).update(found={**check.found, "drifted": True})
-    assert "The judge has changed." in text_of(reader)
-    with CaptureQueriesContext(
-        connection,
-    ) as before:
-        text_of(reader)
-    check = start_check(StressTest(study, judge, pairs=11))
-    with CaptureQueriesContext(connection) as after:
-        text_of(reader)
-    assert len(after) <= len(before)
-
-
 def test_the_form_prices_and_starts(study: Study, judge: Judge, reader: Client) -> None:
     make_judge("longer", name="longer")
     assert 'value="longer"' not in text_of(reader)
@@ -108,11 +83,9 @@ def test_the_form_prices_and_starts(study: Study, judge: Judge, reader: Client) 
     assert "calls</strong> for 20 presentations; already there: 0 answers." in text
     assert text.startswith("<article")
     assert not JudgeAudit.objects.exists()
-    drift: Any = reader.post(f"{ADDRESS}estimate/", filled(kind="drift", changes=[]))
-    assert "for 10 presentations" in " ".join(drift.content.decode().split())
     assert reader.post(f"{ADDRESS}start/", filled(max_cost="1")).status_code == 302
     audit = JudgeAudit.objects.get()
-    assert (audit.kind, audit.pairs, audit.changes) == ("stress", 5, list(CHANGES))
+    assert (audit.pairs, audit.changes) == (5, list(CHANGES))
     assert "Waiting for a worker" in text_of(reader)
     assert "data-poll" in text_of(reader)
     part: Any = reader.get(ADDRESS, headers={"HX-Request": "true"})
@@ -154,16 +127,17 @@ def test_the_api_prices_starts_lists_and_shows_what_was_found(tested: JudgeAudit
     estimated = post("estimate/", pairs=5, changes=list(CHANGES))
     assert estimated.status_code == 200
     assert (estimated.json()["presentations"], JudgeAudit.objects.count()) == (20, 1)
-    assert post("estimate/", kind="drift", pairs=5).json()["presentations"] == 10
     assert post("", changes=["loud"]).status_code == 422
     assert post("", changes=[]).status_code == 422
     assert post("", judge="unknown").status_code == 404
-    started = post("", kind="drift", pairs=5, max_cost="2.5")
+    started = post("", pairs=5, max_cost="2.5")
     assert started.status_code == 202
-    check = JudgeAudit.objects.get(kind="drift")
-    assert started.headers["Location"] == f"/api/v1/audits/{check.pk}/"
-    listed = reader.get("/api/v1/audits/", {"study": "facts", "kind": "stress"}).json()["results"]
-    assert [(one["id"], one["judge"], one["question"]) for one in listed] == [(tested.pk, "judy", "overall")]
+    audit = JudgeAudit.objects.exclude(pk=tested.pk).get()
+    assert started.headers["Location"] == f"/api/v1/audits/{audit.pk}/"
+    listed = reader.get("/api/v1/audits/", {"study": "facts"}).json()["results"]
+    assert {(row["id"], row["judge"], row["question"]) for row in listed} == {
+        (audit.pk, "judy", "overall"),
+        (tested.pk, "judy", "overall"),
+    }
     shown = reader.get(f"/api/v1/audits/{tested.pk}/").json()
     assert shown["found"]["changes"][0]["all"]["towards"]["value"] == 1
-    assert reader.get(f"/api/v1/audits/{check.pk}/").json()["found"] is None
