@@ -7,7 +7,7 @@ from annotation.importing.formats.comparisons import Comparison, instances_of
 from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, stage_ratings
 from annotation.importing.staging import Target
-from annotation.models import Pair, Study
+from annotation.models import Pair
 from annotation.questions.questions import MAIN
 
 PairKey = tuple[str, frozenset[str], int]
@@ -21,10 +21,9 @@ def stage_comparisons(
     Raises: BadFile listing the bad lines.
     """
     instances = instances_of(comparisons, name)
-    study = target.study
     stored = stage_instances(target=target, rows=instances, name=name)
-    pairs = pairs_by_systems(study, {row.instance_id for row in instances})
-    asks_tie_kind = study.questions[MAIN].tie_kinds
+    pairs = pairs_by_systems(target, {row.instance_id for row in instances})
+    asks_tie_kind = target.study.questions[MAIN].tie_kinds
     rows = [
         _rating(one, pairs[one.instance_id, frozenset(one.systems), one.index], asks_tie_kind=asks_tie_kind)
         for one in comparisons
@@ -34,9 +33,9 @@ def stage_comparisons(
     return stored, ratings
 
 
-def pairs_by_systems(study: Study, wanted: set[str]) -> dict[PairKey, Pair]:
+def pairs_by_systems(target: Target, wanted: set[str]) -> dict[PairKey, Pair]:
     """Return the pairs of some instances by instance, systems and index."""
-    related = Pair.objects.filter(matchup__instance__study=study).select_related(
+    related = Pair.objects.filter(matchup__instance__study__in=target.studies).select_related(
         "matchup__instance", "matchup__system_a", "matchup__system_b"
     )
     found = {}

@@ -62,7 +62,7 @@ class _Existing:
 def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> StoredInstances:
     """Add all instances of a file to a study in one transaction, or none; see `stage_instances`."""
     Study._base_manager.select_for_update().get(pk=study.pk)
-    return stage_instances(target=Target(study, study, study), rows=rows, name=name)
+    return stage_instances(target=Target(study, study), rows=rows, name=name)
 
 
 def stage_instances(*, target: Target, rows: Sequence[InstanceRow], name: str) -> StoredInstances:
@@ -83,20 +83,12 @@ def stage_instances(*, target: Target, rows: Sequence[InstanceRow], name: str) -
     fresh = [row for row in rows if row.instance_id not in known.instances]
     there = [row for row in rows if row.instance_id in known.instances]
     extended = [row for row in there if _new_systems(row, known)]
-    # StoredInstances systems may have new matchups.
-    paired = [row for row in there if row.matchups is not None and not _new_systems(row, known)]
+    paired = _newly_paired(study, [row for row in there if not _new_systems(row, known)], known)
     systems = _ensure_systems(target, [system for row in fresh + extended for system in row.generations])
-    instances = {**known.instances, **_add_instances(target, fresh)}
-
-    def add_below(added: Sequence[InstanceRow], also_paired: Sequence[InstanceRow] = ()) -> None:
-        _add_generations(target, added, instances, systems, known)
-        _add_pairs(target, [*added, *also_paired], instances, systems)
-
-    add_below(fresh)
-    if target.is_apart:  # below instances that are seen already
-        target.later(lambda: add_below(extended, paired))
-    else:
-        add_below(extended, paired)
+    instances = known.instances | _add_instances(target, fresh)
+    below = instances | _copies(target, [instances[row.instance_id] for row in extended + paired])
+    _add_generations(target, fresh + extended, below, systems, known)
+    _add_pairs(target, fresh + extended + paired, instances, below, systems)
     blank = sum(
         is_blank(text)
         for row in fresh + extended
@@ -179,6 +171,20 @@ def _new_systems(row: InstanceRow, known: _Existing) -> list[str]:
     return [system for system in row.generations if (instance.pk, system) not in known.texts]
 
 
+def _newly_paired(study: Study, rows: Sequence[InstanceRow], known: _Existing) -> list[InstanceRow]:
+    """Return the rows with matchups that are not stored."""
+    matchups = Matchup.objects.filter(instance__study=study).order_by()
+    stored = {
+        (instance, frozenset((a, b)))
+        for instance, a, b in matchups.values_list("instance_id", "system_a__name", "system_b__name").iterator()
+    }
+    return [
+        row
+        for row in rows
+        if any((known.instances[row.instance_id].pk, frozenset(pair)) not in stored for pair in row.matchups or ())
+    ]
+
+
 def _contradiction(row: InstanceRow, known: _Existing) -> str | None:
     instance = known.instances.get(row.instance_id)
     if instance is None:
@@ -242,15 +248,25 @@ def _add_instances(target: Target, rows: Sequence[InstanceRow]) -> dict[str, Ins
     return {instance.instance_id: instance for instance in created}
 
 
+def _copies(target: Target, stored: Sequence[Instance]) -> dict[str, Instance]:
+    """Store instances that get further generations or matchups below the hidden study too, if there is one."""
+    if not target.is_apart:
+        return {}
+    names = ("instance_id", "dataset", "gold", "position")
+    copies = [Instance(study=target.staged, **{name: getattr(one, name) for name in names}) for one in stored]
+    target.create(copies)
+    return {instance.instance_id: instance for instance in copies}
+
+
 def _add_generations(
     target: Target,
     rows: Sequence[InstanceRow],
-    instances: dict[str, Instance],
+    below: dict[str, Instance],
     systems: dict[str, System],
     known: _Existing,
 ) -> None:
     target.create(
-        Generation(instance=instances[row.instance_id], system=systems[system], index=index, text=text)
+        Generation(instance=below[row.instance_id], system=systems[system], index=index, text=text)
         for row in rows
         for system in _new_systems(row, known)
         for index, text in enumerate(row.generations[system])
@@ -258,33 +274,43 @@ def _add_generations(
 
 
 def _add_pairs(
-    target: Target, rows: Sequence[InstanceRow], instances: dict[str, Instance], systems: dict[str, System]
+    target: Target,
+    rows: Sequence[InstanceRow],
+    instances: dict[str, Instance],
+    below: dict[str, Instance],
+    systems: dict[str, System],
 ) -> None:
-    """Add the missing matchups of these instances, and their pairs: the j-th generation of A with the j-th of B."""
+    """Add the missing matchups of these instances, and their pairs: the j-th generation of A with the j-th of B.
+
+    below : where those of an instance are stored; the instance, or its copy
+    """
     known_orders = orientations(target.study)
     for start in range(0, len(rows), _CHUNK):
         report(STORING, start, len(rows))
         chunk = rows[start : start + _CHUNK]
-        chosen = [instances[row.instance_id] for row in chunk]
-        stored = Generation.objects.filter(instance__in=chosen).order_by("index")
-        generations = grouped(((one.instance_id, one.system_id), one) for one in stored)
-        matched = Matchup.objects.filter(instance__in=chosen)
+        ids = {
+            place.pk: row.instance_id for row in chunk for place in (instances[row.instance_id], below[row.instance_id])
+        }
+        stored = Generation.objects.filter(instance__in=list(ids)).order_by("index")
+        generations = grouped(((ids[one.instance_id], one.system_id), one) for one in stored)
+        matched = Matchup.objects.filter(instance__in=list(ids))
         there = set(matched.values_list("instance_id", "system_a_id", "system_b_id"))
-        matchups = []
+        matchups: list[tuple[str, Matchup]] = []
         for row in chunk:
-            instance = instances[row.instance_id]
-            present = [system for system in systems.values() if (instance.pk, system.pk) in generations]
+            instance_id, instance = row.instance_id, instances[row.instance_id]
+            present = [system for system in systems.values() if (instance_id, system.pk) in generations]
             for a, b in _orders(row, present, systems, known_orders):
                 if (instance.pk, a, b) not in there:
-                    matchups.append(Matchup(instance=instance, system_a_id=a, system_b_id=b))
-        target.create(matchups)
+                    matchup = Matchup(instance=below[instance_id], system_a_id=a, system_b_id=b)
+                    matchups.append((instance_id, matchup))
+        target.create(matchup for _, matchup in matchups)
         target.create(
             Pair(matchup=matchup, index=index, generation_a=a, generation_b=b)
-            for matchup in matchups
+            for instance_id, matchup in matchups
             for index, (a, b) in enumerate(
                 zip(
-                    generations[matchup.instance_id, matchup.system_a_id],
-                    generations[matchup.instance_id, matchup.system_b_id],
+                    generations[instance_id, matchup.system_a_id],
+                    generations[instance_id, matchup.system_b_id],
                     strict=False,  # unequal counts: the smaller one is the number of pairs
                 )
             )

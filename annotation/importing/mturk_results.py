@@ -11,7 +11,7 @@ from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, stage_ratings
-from annotation.importing.staging import open_import
+from annotation.importing.staging import Target, open_import
 from annotation.models import Instance, Pair, Study
 from annotation.models.studies import FirstReason
 from annotation.questions.questions import MAIN
@@ -49,7 +49,7 @@ def import_mturk(
         instances.sort(key=lambda row: row.number)
         stored = stage_instances(target=target, rows=instances, name=name)
         named = batch or default_batch(dataset, system_1, system_2)
-        ratings = _ratings(rows, ids, _pairs(stored.instances), named, reasons=study.first_reason != FirstReason.OFF)
+        ratings = _ratings(rows, ids, _pairs(target, ids), named, reasons=study.first_reason != FirstReason.OFF)
         stored_ratings = stage_ratings(target=target, rows=ratings, name=name)
         if stored.added or stored_ratings.added:
             target.record(
@@ -61,7 +61,7 @@ def import_mturk(
                 system_1=system_1,
                 system_2=system_2,
             )
-    return target.given, stored, stored_ratings
+    return target.study, stored, stored_ratings
 
 
 def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> None:
@@ -149,7 +149,11 @@ def _ratings(
     ]
 
 
-def _pairs(instances: Mapping[str, Instance]) -> dict[tuple[str, int], Pair]:
-    pairs = Pair.objects.filter(matchup__instance__in=[item.pk for item in instances.values()])
-    related = pairs.select_related("matchup__instance")
-    return {(pair.matchup.instance.instance_id, pair.index): pair for pair in related}
+def _pairs(target: Target, ids: Mapping[str, str]) -> dict[tuple[str, int], Pair]:
+    wanted = set(ids.values())
+    related = Pair.objects.filter(matchup__instance__study__in=target.studies).select_related("matchup__instance")
+    return {
+        (pair.matchup.instance.instance_id, pair.index): pair
+        for pair in related.defer("matchup__instance__source").iterator(chunk_size=2000)
+        if pair.matchup.instance.instance_id in wanted
+    }

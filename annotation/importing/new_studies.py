@@ -72,7 +72,7 @@ def record_origin(*, study: Study, kind: str, name: str, select: str, **options:
 
 
 NOT_SETTINGS = frozenset(
-    {"id", "key", "group", "slug", "consent_version", "seed", "created_at", "archived_at", "importer"}
+    {"id", "key", "group", "slug", "consent_version", "seed", "created_at", "archived_at", "importer", "merging"}
 )
 
 

@@ -30,13 +30,13 @@ def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False)
         rows = [
             row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}") for row in rows
         ]
-    with open_import(slug, rows=len(rows), is_separable=True) as target:
+    with open_import(slug, rows=len(rows)) as target:
         resolved, unknown = RatingPlaces(target.study).resolve(rows)
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
         stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=[*bad, *unknown])
         if stored.added:
             target.record(kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
-    return target.given, replace(stored, checks=len(given) - len(rows))
+    return target.study, replace(stored, checks=len(given) - len(rows))
 
 
 def import_votes(
@@ -49,10 +49,9 @@ def import_votes(
     dataset = trim(dataset)
     instances, votes = parse_votes(data, name, texts, texts_name, dataset=dataset)
     with open_import(slug, rows=len(votes), settings=settings) as target:
-        study = target.study
         stored = stage_instances(target=target, rows=instances, name=texts_name)
         related = Pair.objects.filter(
-            matchup__instance__study=study, matchup__instance__dataset=dataset
+            matchup__instance__study__in=target.studies, matchup__instance__dataset=dataset
         ).select_related("matchup__instance", "matchup__system_a", "matchup__system_b")
         pairs = {
             (
@@ -66,7 +65,7 @@ def import_votes(
         if stored.added or stored_ratings.added:
             counts = {"instances": stored.added, "ratings": stored_ratings.added}
             target.record(kind="votes", name=name, data=data, counts=counts, dataset=dataset)
-    return target.given, stored, stored_ratings
+    return target.study, stored, stored_ratings
 
 
 def _vote(vote: VoteRow, pair: Pair) -> RatingRow:

@@ -122,15 +122,12 @@ class _RatingWriter:
             (batch, hit, rater): Assignment(pk=pk, excluded=excluded, submitted_at=submitted_at)
             for batch, hit, rater, pk, excluded, submitted_at in work.iterator(chunk_size=_CHUNK)
         }
-        later: dict[int, Assignment] = {}
         for row in rows:
             if matchups.get((row.batch, row.hit), row.pair.matchup_id) != row.pair.matchup_id:
                 self._add_error(row, OTHER_MATCHUP.format(hit=row.hit))
-            item = stored.get((row.batch, row.hit, row.rater))
-            if item and self._joins(row, item):
-                later[item.pk] = item
+            if item := stored.get((row.batch, row.hit, row.rater)):
+                self._joins(row, item)
         self.target.later(self._check_raters(rows))
-        self.target.later(lambda: Assignment.objects.bulk_update(later.values(), ["submitted_at"], batch_size=_CHUNK))
 
     def _check_raters(self, rows: Sequence[RatingRow]) -> Callable[[], None]:
         """Return a check that nothing has become of the stored raters meanwhile: one may have withdrawn."""

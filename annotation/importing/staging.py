@@ -1,8 +1,8 @@
 """Imports in short transactions: many rows are stored below a hidden study, and become visible together.
 
-Readers go by a study, so that they see nothing of a hidden one, and a vote waits for no more than some of the rows. The
-last transaction gives the rows to the study that the file is for. What a killed process leaves is removed with its
-hidden study.
+Readers go by a study, so that they see nothing of a hidden one, and a vote waits for no more than some of the rows. At the
+end the rows move to the study that the file is for, some in each transaction, while `Study.merging` keeps readers out.
+What a killed process leaves is removed with its hidden study, or, when rows have begun to move, moved by the next process.
 """
 
 import logging
@@ -29,6 +29,7 @@ from annotation.models import (
     Annotator,
     Assignment,
     Batch,
+    ComparisonTable,
     Display,
     Generation,
     Hit,
@@ -50,6 +51,10 @@ WHOLE = 1_000  # rows of a file that is stored in one transaction
 BEAT = timedelta(seconds=10)  # between two signs of life
 SILENT = timedelta(minutes=5)  # without a sign of life: the process of another machine has ended
 PAUSE = 0.5  # seconds, while another import is under way
+FEW = 10  # updates that move rows in one transaction
+
+Same = dict[type[Model], dict[int, int]]  # staged row → the stored row that is the same
+Move = Callable[[], object]
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class Level:
     key      : columns that identify a row below its parent
     position : of a row below its parent, which continues behind the stored ones
     others   : further foreign keys to rows that may be staged
+    latest   : of a stored row, a time that a staged row with the same key makes later
     """
 
     model: type[Model]
@@ -67,6 +73,7 @@ class Level:
     key: tuple[str, ...]
     position: str = ""
     others: tuple[str, ...] = ()
+    latest: str = ""
 
     @property
     def above(self) -> type[Model]:
@@ -85,13 +92,14 @@ CONTENT = (
     Level(Generation, "instance", ("system_id", "index")),
     Level(Matchup, "instance", ("system_a_id", "system_b_id")),
     Level(Pair, "matchup", ("index",)),
+    Level(ComparisonTable, "study", ("table_id",)),
 )
 WORK = (
     Level(Annotator, "study", ("code",)),
     Level(Batch, "study", ("name",)),
     Level(Hit, "batch", ("external_id",)),
     Level(HitPair, "hit", ("pair_id",), position="position"),
-    Level(Assignment, "hit", ("annotator_id", "attempt"), others=("annotator",)),
+    Level(Assignment, "hit", ("annotator_id", "attempt"), others=("annotator",), latest="submitted_at"),
     Level(Slot, "hit", ("assignment_id",), position="number", others=("batch",)),
     Level(Display, "assignment", ("pair_id",), position="position"),
     Level(Rating, "display", ("stage", "question")),
@@ -107,14 +115,12 @@ def levels() -> tuple[Level, ...]:
 class Target:
     """Where an import reads and writes.
 
-    study  : whose rows the file is compared with
+    study  : that the file is for, and is compared with
     staged : below which new rows are stored; the same one, or a hidden one
-    given  : that the file is for
     """
 
     study: Study
     staged: Study
-    given: Study
     _steps: list[Callable[[], object]] = field(default_factory=list)
     _beaten: float = field(default_factory=monotonic)
 
@@ -122,6 +128,11 @@ class Target:
     def is_apart(self) -> bool:
         """Tell whether new rows are apart from those of the study."""
         return self.staged.pk != self.study.pk
+
+    @property
+    def studies(self) -> tuple[Study, Study]:
+        """The studies that have the stored and the new rows."""
+        return self.study, self.staged
 
     def create(self, rows: Iterable[Row]) -> None:
         """Store rows of one model, some in each transaction."""
@@ -137,12 +148,12 @@ class Target:
             Study._base_manager.filter(pk=self.staged.pk).update(created_at=timezone.now())
 
     def later(self, step: Callable[[], object]) -> None:
-        """Do a step in the transaction that makes the rows visible."""
+        """Do a step when all rows are stored, before they become visible."""
         self._steps.append(step)
 
     def record(self, **file: Any) -> None:
         """Record the imported file, as `record_import` does."""
-        self.later(lambda: record_import(study=self.given, **file))
+        self.later(lambda: record_import(study=self.study, **file))
 
     def finish(self) -> None:
         """Do the steps that were left for later."""
@@ -157,20 +168,15 @@ def _insert_into(model: type[Row]) -> PreparedInsert[Row]:
 
 
 @contextmanager
-def open_import(
-    slug: str, *, rows: int, settings: dict[str, Any] | None = None, is_separable: bool = False
-) -> Iterator[Target]:
+def open_import(slug: str, *, rows: int, settings: dict[str, Any] | None = None) -> Iterator[Target]:
     """Yield where an import stores its rows; all of them become visible as the block ends, or none.
 
-    Rows for a new or empty study are staged, unless they are few; for another one where they can be kept apart from its own.
-
-    rows         : of the file
-    settings     : of a new study; None: the study must exist
-    is_separable : the importer stores rows for `Target.staged` beside those of `Target.study`
+    rows     : of the file; unless they are few, they are staged
+    settings : of a new study; None: the study must exist
     Raises: UnknownStudy; AnnotationError for invalid settings.
     """
     with ExitStack() as stack:
-        target = _begin(stack, slug, rows, settings, is_separable=is_separable)
+        target = _begin(stack, slug, rows, settings)
         if not target.staged.importer:
             yield target
             target.finish()
@@ -178,23 +184,21 @@ def open_import(
         hidden = target.staged
         try:
             yield target
-            moves = [] if target.given.pk == hidden.pk else plan_moves(hidden, target.given)
-            with transaction.atomic():
-                Study._base_manager.select_for_update().get(pk=target.given.pk)
-                for move in moves:
-                    move()
-                target.finish()
-                if target.given.pk == hidden.pk:
+            if target.is_apart:
+                _join(target)
+            else:
+                with transaction.atomic():
+                    target.finish()
                     hidden.importer, hidden.created_at = "", timezone.now()
                     hidden.save(update_fields=["importer", "created_at"])
         except IntegrityError as error:
             raise AnnotationError("the study has changed meanwhile; import the file again") from error
         finally:
-            if hidden.importer:
+            if hidden.importer and not _is_merging(hidden):
                 remove(hidden)
 
 
-def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | None, *, is_separable: bool) -> Target:
+def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | None) -> Target:
     """Return the target of an import when no other one into the study is under way."""
     while True:
         with ExitStack() as attempt:
@@ -208,12 +212,9 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
                     study = (
                         find_study(slug) if settings is None else ensure_study(slug=slug, importer=importer, **settings)
                     )
-                    target = Target(study, study, study)
-                elif rows <= WHOLE or not (is_separable or is_empty(study)):
-                    target = Target(study, study, study)
+                    target = Target(study, study)
                 else:
-                    hidden = _hidden_copy(study)
-                    target = Target(study if is_separable and not is_empty(study) else hidden, hidden, study)
+                    target = Target(study, study if rows <= WHOLE else _hidden_copy(study))
                 if not target.staged.importer:
                     stack.push(attempt.pop_all())  # the transaction stays open
                 return target
@@ -224,14 +225,15 @@ def _hidden_slug(study: Study) -> str:
     return f"~{study.pk}"  # no short name begins so
 
 
+def _study_of(hidden: Study) -> Any:
+    """Return the study that a hidden one's rows are for, as a query."""
+    number = hidden.slug.removeprefix("~")
+    return Study._base_manager.filter(pk=int(number)) if number != hidden.slug else Study._base_manager.none()
+
+
 def is_under_way(study: Study) -> bool:
     """Tell whether an import into a study is under way, or was when its process ended."""
     return Study._base_manager.filter(slug=_hidden_slug(study)).exists()
-
-
-def is_empty(study: Study) -> bool:
-    """Tell whether a study has no rows that an import could meet."""
-    return not any(level.rows.filter(study=study).exists() for level in levels() if level.above is Study)
 
 
 def _hidden_copy(study: Study) -> Study:
@@ -245,9 +247,9 @@ def _hidden_copy(study: Study) -> Study:
 
 
 def _wait_for(hidden: Study) -> None:
-    """Wait for another import, or remove what is left of it."""
+    """Wait for another import, or end it in place of its process."""
     if is_abandoned(hidden):
-        remove(hidden)
+        settle(hidden)
     elif connection.in_atomic_block:
         raise AnnotationError("another import into this study is under way; try again when it is done")
     else:
@@ -259,12 +261,20 @@ def is_abandoned(hidden: Study) -> bool:
     return is_gone(hidden.importer) or hidden.created_at < timezone.now() - SILENT
 
 
-def remove_abandoned() -> None:
-    """Remove what killed processes left of their imports."""
+def settle_abandoned() -> None:
+    """End the imports of killed processes."""
     for hidden in Study._base_manager.exclude(importer=""):
         if is_abandoned(hidden):
-            log.info("removing the rows of import %s, whose process has ended", hidden.slug)
-            remove(hidden)
+            log.info("ending import %s, whose process has ended", hidden.slug)
+            settle(hidden)
+
+
+def settle(hidden: Study) -> None:
+    """End an import in place of its process: move its rows if some have moved already, else remove them."""
+    if _is_merging(hidden):
+        target = Target(_study_of(hidden).get(), hidden)
+        _merge(target, plan_moves(hidden, target.study))
+    remove(hidden)
 
 
 def remove(hidden: Study) -> None:
@@ -288,22 +298,58 @@ def _related(model: type[Model], name: str) -> type[Model]:
     return cast(type[Model], model._meta.get_field(name).related_model)
 
 
-Same = dict[type[Model], dict[int, int]]  # staged row → the stored row that is the same
+# Moving the rows
 
 
-def plan_moves(hidden: Study, study: Study) -> list[Callable[[], object]]:
-    """Return the updates that give the rows of a hidden study to another one.
+def _is_merging(hidden: Study) -> bool:
+    return bool(_study_of(hidden).filter(merging=True).exists())
 
-    A staged row with a stored counterpart stays behind, and what is below it goes to the counterpart.
+
+def _join(target: Target) -> None:
+    """Give the rows of a hidden study to the one that they are for: in one transaction where they are few."""
+    moves = plan_moves(target.staged, target.study)
+    are_few = len(moves) <= FEW
+    with transaction.atomic():
+        Study._base_manager.select_for_update().get(pk=target.study.pk)
+        target.finish()
+        if are_few:
+            for move in moves:
+                move()
+        else:
+            _study_of(target.staged).update(merging=True)
+    if not are_few:
+        _merge(target, moves)
+
+
+def _merge(target: Target, moves: Sequence[Move]) -> None:
+    """Move the rows while readers of the study are kept out; after a kill `settle` moves the others."""
+    try:
+        for move in moves:
+            begin = monotonic()
+            move()
+            target.beat()
+            sleep(monotonic() - begin)  # let others write as long
+        _study_of(target.staged).update(merging=False)
+    except BaseException:
+        Study._base_manager.filter(pk=target.staged.pk).update(created_at=timezone.now() - SILENT)  # let another go on
+        raise
+
+
+def plan_moves(hidden: Study, study: Study) -> list[Move]:
+    """Return the updates that give the rows of a hidden study to another one, each of some rows.
+
+    A staged row with a stored counterpart stays behind, and what is below it goes to the counterpart. Parents move last, so
+    that a row which has not moved is still below the hidden study.
     """
     same: Same = {Study: {hidden.pk: study.pk}}
-    moves: list[Callable[[], object]] = []
-    for level in levels():
-        moves += _level_moves(level, hidden, study, same)
-    return moves
+    return [
+        move
+        for moves in reversed([list(_level_moves(level, hidden, study, same)) for level in levels()])
+        for move in moves
+    ]
 
 
-def _level_moves(level: Level, hidden: Study, study: Study, same: Same) -> Iterator[Callable[[], object]]:
+def _level_moves(level: Level, hidden: Study, study: Study, same: Same) -> Iterator[Move]:
     """Yield the updates of a table's staged rows; note which of them have stored counterparts."""
     parents = same.get(level.above, {})
     others = {name: same[model] for name in level.others if (model := _related(level.model, name)) in same}
@@ -332,11 +378,9 @@ def _level_moves(level: Level, hidden: Study, study: Study, same: Same) -> Itera
             changed.append((pk, *wanted))
     if left_behind:
         same[level.model] = left_behind
-    if changed and names == [level.parent] and not left_behind and len(parents) == 1:
-        [(staged_parent, parent)] = parents.items()
-        yield lambda: level.rows.filter(**{level.parent: staged_parent}).update(**{level.parent: parent})
-    else:
-        yield from _updates(level, names, changed)
+    yield from _updates(level, names, changed)
+    if level.latest:
+        yield from _later_times(level, left_behind)
 
 
 class _Counterparts:
@@ -386,18 +430,33 @@ def _related_by_column(model: type[Model], column: str) -> type[Model] | None:
     return names[column].related_model
 
 
-def _updates(level: Level, names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> Iterator[Callable[[], object]]:
+def _updates(level: Level, names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> Iterator[Move]:
     """Yield updates of columns; rows : (primary key, values of the columns)."""
-    quote, meta = connection.ops.quote_name, level.model._meta
-    table, key = quote(meta.db_table), quote(str(meta.pk.column))
     columns = ", ".join(
-        f"{quote(_column(level.model, name))} = one.column{place}" for place, name in enumerate(names, start=2)
+        f"{_quoted(_column(level.model, name))} = one.column{place}" for place, name in enumerate(names, start=2)
     )
+    yield from _updates_from(level, columns, rows, "one.column1")
+
+
+def _later_times(level: Level, stored: dict[int, int]) -> Iterator[Move]:
+    """Yield updates of the stored rows whose staged counterparts are later; stored : by staged row."""
+    table, time = _quoted(level.model._meta.db_table), _quoted(level.latest)
+    staged = f"(SELECT {time} FROM {table} AS staged WHERE staged.id = one.column1)"  # noqa: S608  # names of our own
+    later = f"{staged} IS NOT NULL AND ({table}.{time} IS NULL OR {table}.{time} < {staged})"
+    yield from _updates_from(level, f"{time} = {staged}", list(stored.items()), f"one.column2 AND {later}")
+
+
+def _updates_from(level: Level, columns: str, rows: Sequence[tuple[int, ...]], key: str) -> Iterator[Move]:
+    table = _quoted(level.model._meta.db_table)
     for start in range(0, len(rows), PART):
         part = rows[start : start + PART]
         values = ", ".join(f"({', '.join(map(str, map(int, row)))})" for row in part)
-        sql = f"UPDATE {table} SET {columns} FROM (VALUES {values}) AS one WHERE {table}.{key} = one.column1"  # noqa: S608  # names of our own, and whole numbers
+        sql = f"UPDATE {table} SET {columns} FROM (VALUES {values}) AS one WHERE {table}.id = {key}"  # noqa: S608  # names of our own, and whole numbers
         yield partial(_execute, sql)
+
+
+def _quoted(name: str) -> str:
+    return connection.ops.quote_name(name)
 
 
 def _execute(sql: str) -> None:

@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import text_problem, unstorable_key
 from annotation.core.names import trim
+from annotation.importing.staging import Target, open_import
 from annotation.models import ComparisonTable, Pair, Study
-from annotation.studies.services import find_study, record_import
 
 _CELLS = ("only_a", "both", "only_b")
 _NAMES = ("table_id", "instance_id", "system_a", "system_b", "variant")
@@ -44,13 +43,24 @@ def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
     return _store(good, bad, data=data, name=name, slug=slug)
 
 
-@transaction.atomic
 def _store(
-    records: Iterable[lines.Record], bad: list[BadLine], *, data: bytes, name: str, slug: str
+    records: Sequence[lines.Record], bad: list[BadLine], *, data: bytes, name: str, slug: str
 ) -> tuple[Study, int, int]:
-    study = find_study(slug, lock=True)
-    pairs = _pairs(study)
-    known = {table.table_id: table for table in study.tables.all()}
+    with open_import(slug, rows=len(records)) as target:
+        fresh, unchanged = _fresh(target, records, bad)
+        lines.refuse(name, bad)
+        if not fresh and not unchanged:
+            raise BadFile(name, [BadLine(1, "the file holds no tables")])
+        target.create(fresh)
+        if fresh:
+            target.record(kind="tables", name=name, data=data, counts={"added": len(fresh)})
+    return target.study, len(fresh), unchanged
+
+
+def _fresh(target: Target, records: Iterable[lines.Record], bad: list[BadLine]) -> tuple[list[ComparisonTable], int]:
+    """Return the new tables and the number of stored ones; add the lines that contradict these or each other to `bad`."""
+    pairs = _pairs(target.study)
+    known = {table.table_id: table for table in target.study.tables.all()}
     fresh: dict[str, ComparisonTable] = {}
     unchanged = 0
     for number, record in records:
@@ -63,7 +73,7 @@ def _store(
         if record["table_id"] in fresh:
             bad.append(BadLine(number, f"table_id {record['table_id']!r} is there more than once"))
             continue
-        table = _table(study, pair, record, swapped)
+        table = _table(target.staged, pair, record, swapped)
         stored = known.get(table.table_id)
         if stored is None:
             fresh[table.table_id] = table
@@ -71,13 +81,7 @@ def _store(
             unchanged += 1
         else:
             bad.append(BadLine(number, f"table {table.table_id!r} is in the study already with other content"))
-    lines.refuse(name, bad)
-    if not fresh and not unchanged:
-        raise BadFile(name, [BadLine(1, "the file holds no tables")])
-    ComparisonTable.objects.bulk_create(fresh.values(), batch_size=500)
-    if fresh:
-        record_import(study=study, kind="tables", name=name, data=data, counts={"added": len(fresh)})
-    return study, len(fresh), unchanged
+    return list(fresh.values()), unchanged
 
 
 def _pairs(study: Study) -> dict[tuple[str, str, str, int], Pair]:

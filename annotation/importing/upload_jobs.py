@@ -26,7 +26,7 @@ from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.task_queue import UNDER_WAY as TASK_UNDER_WAY
 from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_orphan, last_task
 from annotation.importing.further_kinds import WHOLE
-from annotation.importing.staging import is_under_way, remove_abandoned
+from annotation.importing.staging import is_under_way, settle_abandoned
 from annotation.importing.uploads import read_upload
 from annotation.models import Study, Upload
 
@@ -202,7 +202,7 @@ def forget_uploads(study: Study) -> None:
 
 def look_after_uploads() -> None:
     """Queue uploads whose web process has ended while it read them; remove files of no upload, and rows of ended imports."""
-    remove_abandoned()
+    settle_abandoned()
     for upload in Upload.objects.filter(status__in=UNDER_WAY):
         queued = last_task(read_files.module_path, args__0=upload.pk)
         if queued is None and _is_left(upload):

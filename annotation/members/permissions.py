@@ -73,6 +73,7 @@ def find_study(user: Any, slug: str, *roles: str) -> Study:
     study = Study.objects.visible_to(user, *roles).filter(slug=slug).first()
     if study is None:
         raise Http404(f"no study {slug}")
+    study.refuse_reading()
     return study
 
 

@@ -6,7 +6,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
-from django.db import models
+from django.db import OperationalError, models
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -101,6 +101,10 @@ class StudyQuerySet(models.QuerySet["Study"]):
         grants = user.role_grants.filter(role__in=roles).order_by()  # type: ignore[attr-defined]
         in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
         return within.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
+
+    def readable(self) -> "StudyQuerySet":
+        """Return studies to which no rows of an import are moving."""
+        return self.filter(merging=False)
 
     def active(self) -> "StudyQuerySet":
         """Return studies that are not in the archive."""
@@ -259,6 +263,9 @@ class Study(models.Model):
         editable=False,
         help_text="The process that imports into it; it is hidden until all rows are stored.",
     )
+    merging = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="Rows of an import move to it: it cannot be read."
+    )
 
     objects = VisibleStudies.from_queryset(StudyQuerySet)()
 
@@ -297,6 +304,14 @@ class Study(models.Model):
             problems["criteria"] = str(error)
         if problems:
             raise ValidationError(problems)
+
+    def refuse_reading(self) -> None:
+        """Keep readers out while rows of an import move to the study: pages answer 503, and tasks go back to the queue.
+
+        Raises: OperationalError.
+        """
+        if self.merging:
+            raise OperationalError(f"an import into study {self.slug} is being completed")
 
     @property
     def is_two_stage(self) -> bool:

@@ -277,7 +277,7 @@ OTHER = {
     "arm_unit balance_arms reason_min_length pairs_per_hit raters_per_hit most_hits_per_rater pay_per_hit currency "
     "minutes_per_hit pay_late keep_personal_days qualification_share qualification_attempts qualification_hits "
     "check_pairs_needed gold_warn_below gold_block_below repeat_warn_below repeat_block_below seed created_at archived_at "
-    "importer",
+    "importer merging",
     "annotation.ImportRecord": "study kind file_name sha256 options counts imported_at",
     "annotation.Upload": "key study kind names options size status executor asked_at finished_at",
     "annotation.System": "study name family position",

@@ -84,6 +84,7 @@ def open_job(study: Study, request: SeparabilityRequest, by: User | None) -> tup
 def run_job(job_id: int) -> list[SeparabilityResult]:
     """Run a job and record its progress; idempotent, also if run concurrently."""
     job = SeparabilityJob.objects.select_related("study").get(pk=job_id)
+    job.study.refuse_reading()
     _update(job, status=job.Status.RUNNING, executor=this_process(), attempts=job.attempts + 1, message="")
     request = SeparabilityRequest.from_json(job.asked)
     try:

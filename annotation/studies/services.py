@@ -21,13 +21,16 @@ from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
 def find_study(slug: str, *, lock: bool = False) -> Study:
     """Return the study with this slug; `lock`: by SELECT FOR UPDATE.
 
-    Raises: UnknownStudy listing some that exist.
+    Raises: UnknownStudy listing some that exist; AnnotationError while rows of an import move to it.
     """
     try:
-        return (Study.objects.select_for_update() if lock else Study.objects).get(slug=slug)
+        study = (Study.objects.select_for_update() if lock else Study.objects).get(slug=slug)
     except Study.DoesNotExist:
         known = ", ".join(Study.objects.values_list("slug", flat=True)[:20]) or "none yet"
         raise UnknownStudy(f"there is no study {slug}; known: {known}") from None
+    if study.merging:
+        raise AnnotationError(f"an import into study {slug} is being completed; try again in a few seconds")
+    return study
 
 
 @transaction.atomic

@@ -66,10 +66,13 @@ def studies(request: HttpRequest) -> HttpResponse:
         return render(request, "annotation/study_pages/first_study.html")
     in_archive = request.GET.get("archived") == "1"
     rows = seen.exclude(archived_at=None) if in_archive else seen.active()
+    listed = list(
+        rows.annotate(instance_count=_count_of(Instance.objects.all()), batch_count=_count_of(Batch.objects.all()))
+    )
+    for study in listed:
+        study.refuse_reading()
     context = {
-        "studies": rows.annotate(
-            instance_count=_count_of(Instance.objects.all()), batch_count=_count_of(Batch.objects.all())
-        ),
+        "studies": listed,
         "in_archive": in_archive,
         "archived_count": seen.exclude(archived_at=None).count(),
     }

@@ -136,7 +136,8 @@ def tables_shown(judge: Judge, pairs: Iterable[int]) -> dict[int, list[TableRow]
         return {}
     found: dict[int, list[TableRow]] = {}
     for part in chunked(sorted(set(pairs))):
-        stored = ComparisonTable.objects.filter(pair__in=part, variant=judge.table_variant).order_by("-table_id")
+        stored = ComparisonTable.objects.filter(pair__in=part, variant=judge.table_variant, study__importer="")
+        stored = stored.order_by("-table_id")
         found.update(stored.values_list("pair_id", "rows"))
     return found
 

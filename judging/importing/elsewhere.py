@@ -50,7 +50,7 @@ def import_elsewhere(
         counts = {**stored.counts, "ratings": ratings.added, "judgments": judged}
         if stored.added or stored.extended or ratings.added:
             target.record(kind=kind, name=name, data=data, counts=counts)
-    study = target.given
+    study = target.study
     added = {"instance": stored.added, "rating": ratings.added, "judgment": judged}
     if not any(added.values()):
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"

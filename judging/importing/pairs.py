@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.models import Pair, Study
+from annotation.importing.staging import Target
+from annotation.models import Instance, Pair
 from annotation.questions.questions import MAIN
 from annotation.studies.gold import gold_verdict
 from judging.importing.fields import JudgmentRow, PairReference
@@ -54,9 +55,9 @@ class _Subset:
 class Resolver:
     """Finds the pairs that a file's rows refer to."""
 
-    def __init__(self, study: Study) -> None:
-        self.study = study
-        self.questions = {question.key: question.number for question in study.questions}
+    def __init__(self, target: Target) -> None:
+        self.studies = target.studies
+        self.questions = {question.key: question.number for question in target.study.questions}
         self.subsets: dict[str, _Subset | str] = {}
         self.candidates: dict[str, list[_Candidate]] = {}
 
@@ -135,8 +136,10 @@ class Resolver:
     def _read_subsets(self, names: Iterable[str]) -> None:
         """Find the data set of each subset in a file: the one whose name is the end of the subset's path."""
         datasets: dict[str, _Subset] = {}
-        rows = self.study.instances.order_by("position").values_list("dataset", "instance_id") if names else []
-        for dataset, instance_id in rows:
+        rows = (
+            Instance.objects.filter(study__in=self.studies).order_by("position").values_list("dataset", "instance_id")
+        )
+        for dataset, instance_id in rows if names else ():
             datasets.setdefault(dataset, _Subset(dataset)).instances.append(instance_id)
         for name in names:
             path = f"/{_path(name)}"
@@ -153,7 +156,7 @@ class Resolver:
     def _read_candidates(self, instance_ids: Sequence[str]) -> None:
         for start in range(0, len(instance_ids), _CHUNK):
             pairs = Pair.objects.filter(
-                matchup__instance__study=self.study,
+                matchup__instance__study__in=self.studies,
                 matchup__instance__instance_id__in=instance_ids[start : start + _CHUNK],
             ).order_by("matchup_id", "index")
             for instance_id, gold, pair_id, index, a, b in pairs.values_list(

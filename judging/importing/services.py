@@ -58,9 +58,9 @@ def import_judgments(*, data: bytes, name: str, slug: str, judge: str = "") -> t
     Raises: BadFile listing every line that can't be imported; UnknownStudy.
     """
     file = parse_judgments(data, name, judge)
-    with open_import(slug, rows=len(file.rows), is_separable=True) as target:
+    with open_import(slug, rows=len(file.rows)) as target:
         stored = stage_judgments(target, file, data, name)
-    return target.given, stored
+    return target.study, stored
 
 
 def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str) -> ImportedJudgments:
@@ -68,13 +68,13 @@ def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str) 
 
     Raises: BadFile listing every line that can't be imported.
     """
-    found, unknown = Resolver(target.study).resolve(file.rows)
+    found, unknown = Resolver(target).resolve(file.rows)
     judges, taken = _judges(file.rows)
     stored_runs = _stored_runs(target.study, judges)
     fresh, contradictions = _fresh(stored_runs, judges, found)
     refuse(name, [*file.bad, *unknown, *taken, *contradictions])  # report all problems at once
     if fresh:
-        _store(target, judges, fresh)
+        _store(target, judges, stored_runs, fresh)
     stored = ImportedJudgments(
         added=len(fresh),
         unchanged=len(file.rows) - len(fresh),
@@ -194,7 +194,7 @@ def _fresh(
     return fresh, bad
 
 
-def _store(target: Target, judges: Mapping[str, Judge], fresh: Sequence[ResolvedRow]) -> None:
+def _store(target: Target, judges: Mapping[str, Judge], stored_runs: Runs, fresh: Sequence[ResolvedRow]) -> None:
     """Store judgments, with the judges and runs that are missing."""
     asked = sorted({(one.row.judge, one.question) for one in fresh})
     now = timezone.now()
@@ -206,8 +206,7 @@ def _store(target: Target, judges: Mapping[str, Judge], fresh: Sequence[Resolved
     target.create(_judgment(one, runs[one.row.judge, one.question], now) for one in fresh)
 
     def complete() -> None:
-        for label, question in asked:
-            run = _run(target.given, judges[label], question, now)
+        for run in (stored_runs[key] for key in asked if key in stored_runs):
             run.status, run.software_version, run.finished_at = JudgeRun.Status.DONE, VERSION, now
             run.started_at = run.started_at or now
             run.save(update_fields=["status", "software_version", "finished_at", "started_at"])

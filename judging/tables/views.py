@@ -81,9 +81,7 @@ def table(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         "shown": show_table(found, turned=turned),
         "made": show_making(making, found.pair, turned=turned) if making else None,
         "others": _judgments(makings.exclude(pk=making.pk)) if making else [],
-        "siblings": ComparisonTable.objects.filter(pair=found.pair)
-        .exclude(pk=found.pk)
-        .order_by("variant", "table_id"),
+        "siblings": study.tables.filter(pair=found.pair).exclude(pk=found.pk).order_by("variant", "table_id"),
         "checks": found.checks.select_related("endpoint").order_by("model"),
     }
     return TemplateResponse(request, "judging/tables/table.html", context)

@@ -111,13 +111,15 @@ def visible_to(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
     """Keep the rows of the studies that `user` may read, without those of annotators who withdrew."""
     if rows.model in ANNOTATOR_PATHS:
         rows = rows.filter(**{f"{ANNOTATOR_PATHS[rows.model]}withdrawn_at": None})
-    studies = Study.objects.visible_to(user, *READERS).order_by()
+    studies = Study.objects.visible_to(user, *READERS).readable().order_by()
     return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__in": studies.values("pk")}))
 
 
 def in_study(user: Any, rows: QuerySet[Any], slug: str) -> QuerySet[Any]:
     """Keep the rows of one study; none when `user` may not read it."""
     study = Study.objects.visible_to(user, *READERS).order_by().filter(slug=slug)
+    for one in study.only("slug", "merging"):
+        one.refuse_reading()
     return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__in": study.values("pk")}))
 
 

@@ -97,6 +97,12 @@ class StudyViewSet(
         """Return the studies that this user may read."""
         return Study.objects.visible_to(self.request.user, *READERS).select_related("group").order_by("slug")
 
+    def get_object(self) -> Study:
+        """Return the study that the address names, unless rows of an import are moving to it."""
+        study: Study = super().get_object()
+        study.refuse_reading()
+        return study
+
     @extend_schema(parameters=FINDINGS_PARAMETERS, responses={**COMPUTED, 304: UNCHANGED}, filters=False)
     @action(detail=True, pagination_class=None, parameters=FINDINGS_PARAMETERS)
     def findings(self, request: Request, slug: str) -> HttpResponseBase:

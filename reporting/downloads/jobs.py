@@ -180,6 +180,7 @@ def make_file(made_id: int) -> bool:
     made = MadeFile.objects.select_related("study").filter(pk=made_id).first()
     if made is None or made.status == Status.DONE:
         return False
+    made.study.refuse_reading()
     _update(made, status=Status.RUNNING, executor=this_process(), message="", departed=departures(made.study))
     try:
         with _recorded(made) as progress:

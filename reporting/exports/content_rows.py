@@ -127,7 +127,7 @@ def rater_rows(study: Study) -> Iterator[Row]:
         yield {name: value.isoformat() if name.endswith("_at") and value else value for name, value in row.items()}
 
 
-IDENTITY = frozenset({"id", "key", "group", "slug", "importer"})  # which a copy of a study has of its own
+IDENTITY = frozenset({"id", "key", "group", "slug", "importer", "merging"})  # which a copy of a study has of its own
 NOT_SETTINGS = IDENTITY | {"created_at", "archived_at"}
 
 

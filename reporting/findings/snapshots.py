@@ -146,6 +146,7 @@ def renew_snapshot(study_id: int, query: str) -> bool:
     study = Study.objects.filter(pk=study_id).first()
     if study is None:
         return False
+    study.refuse_reading()
     kept = _kept(study, query).first()
     try:
         filters = filters_of(study, QueryDict(query))

@@ -33,14 +33,42 @@ def half(self, rows):
 Target.create = half
 call_command(*{command!r})
 """
+# Stops when some rows have moved to the study.
+STOPPING_AT_A_MOVE = """
+import time
+from django.core.management import call_command
+from annotation.importing import staging
+staging.FEW, staging.PART, execute, moves = 0, 100, staging._execute, []
+def third(sql):
+    execute(sql)
+    moves.append(sql)
+    if len(moves) == 3:
+        print("half-way", flush=True)
+        time.sleep(600)
+staging._execute = third
+call_command(*{command!r})
+"""
 LOOK_AFTER = "from judging.worker import requeue_and_release; requeue_and_release()"
 OF_STUDY = {
     "ratings": "annotation_rating r JOIN annotation_display d ON d.id = r.display_id JOIN annotation_assignment a "
     "ON a.id = d.assignment_id JOIN annotation_hit h ON h.id = a.hit_id JOIN annotation_batch b ON b.id = h.batch_id",
     "instances": "annotation_instance b",
+    "tables": "annotation_comparisontable b",
     "judgments": "judging_judgment j JOIN judging_judgerun b ON b.id = j.run_id",
 }
-TABLES = ("rating", "display", "assignment", "slot", "hit", "batch", "annotator", "instance", "generation", "pair")
+TABLES = (
+    "rating",
+    "display",
+    "assignment",
+    "slot",
+    "hit",
+    "batch",
+    "annotator",
+    "instance",
+    "generation",
+    "pair",
+    "comparisontable",
+)
 
 
 @pytest.fixture
@@ -54,14 +82,38 @@ def installation(tmp_path: Path) -> Installation:
         ]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     places = [(n, pair) for n in range(INSTANCES) for pair in range(PAIRS)]
-    (tmp_path / "ratings.csv").write_text(
-        "instance_id,pair_index,system_a,system_b,rater,rating\n"
-        + "".join(f"i{n},{pair},heron,wren,r{r},{(n + r) % 3 - 1}\n" for n, pair in places for r in range(RATERS))
-    )
     (tmp_path / "judgments.csv").write_text(
         "instance,pair,judge,order,verdict\n"
         + "".join(f"i{n},{pair},j{r},ab,a\n" for n, pair in places for r in range(RATERS))
     )
+    for name, start in (("ratings", 0), ("more", RATERS)):
+        (tmp_path / f"{name}.csv").write_text(
+            "instance_id,pair_index,system_a,system_b,rater,rating\n"
+            + "".join(
+                f"i{n},{pair},heron,wren,r{start + r},{(n + r) % 3 - 1}\n" for n, pair in places for r in range(RATERS)
+            )
+        )
+    pairs = [{"instance_id": f"i{n}", "pair_index": k, "system_a": "heron", "system_b": "wren"} for n, k in places]
+    row = {"aspect": "length", "only_a": "long", "both": "", "only_b": "short"}
+    tables = [
+        {"table_id": f"t{r}-{n}", "variant": f"v{r}", "rows": [row], **pair}
+        for r in range(RATERS)
+        for n, pair in enumerate(pairs)
+    ]
+    battles = [
+        {
+            "question_id": f"q{n}-{k}",
+            "model_a": "heron",
+            "model_b": "wren",
+            "winner": "tie",
+            "judge": f"r{r}",
+            **{f"conversation_{side}": talk(f"{n} {k} {side}") for side in "ab"},
+        }
+        for n, k in places
+        for r in range(RATERS)
+    ]
+    for name, lines in (("tables", tables), ("battles", battles)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     made = Installation(tmp_path)
     made.run("import_study", str(tmp_path / "study.jsonl"), "--study", "tea")
     return made
@@ -69,6 +121,10 @@ def installation(tmp_path: Path) -> Installation:
 
 def texts(n: int) -> dict[str, list[str]]:
     return {system: [f"{system} {n} {k}" for k in range(PAIRS)] for system in ("heron", "wren")}
+
+
+def talk(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": text}]
 
 
 def counts(made: Installation) -> dict[str, int]:
@@ -87,12 +143,23 @@ def of_study(made: Installation, what: str) -> int:
 
 
 def stopped_halfway(made: Installation, table: str, *command: str) -> "subprocess.Popen[str]":
-    process = made.start("shell", "-c", STOPPING.format(rows=600, table=table, command=command))
+    return stopped(made, STOPPING.format(rows=600, table=table, command=command))
+
+
+def stopped(made: Installation, script: str) -> "subprocess.Popen[str]":
+    process = made.start("shell", "-c", script)
     assert process.stdout is not None
     for line in process.stdout:
         if "half-way" in line:
             return process
     raise AssertionError(process.communicate()[1])
+
+
+def write(made: Installation) -> None:
+    """Take the lock that writers take."""
+    with closing(sqlite3.connect(made.folder / "tandem.sqlite3", timeout=0, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("ROLLBACK")
 
 
 def kill(process: "subprocess.Popen[str]") -> None:
@@ -106,6 +173,8 @@ def kill(process: "subprocess.Popen[str]") -> None:
         ("import_ratings", "ratings.csv", "Rating", "ratings", INSTANCES * PAIRS * RATERS),
         ("import_study", "further.jsonl", "Generation", "instances", INSTANCES),
         ("import_judgments", "judgments.csv", "Judgment", "judgments", INSTANCES * PAIRS * RATERS),
+        ("import_battles", "battles.jsonl", "Rating", "ratings", INSTANCES * PAIRS * RATERS),
+        ("import_tables", "tables.jsonl", "ComparisonTable", "tables", INSTANCES * PAIRS * RATERS),
     ],
 )
 def test_an_import_lets_others_write_shows_nothing_and_leaves_nothing_when_it_is_killed(
@@ -115,9 +184,7 @@ def test_an_import_lets_others_write_shows_nothing_and_leaves_nothing_when_it_is
     before, seen = counts(made), of_study(made, what)
 
     process = stopped_halfway(made, table, *asked)
-    with closing(sqlite3.connect(made.folder / "tandem.sqlite3", timeout=0, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")  # no lock is held
-        other.execute("ROLLBACK")
+    write(made)
     assert of_study(made, what) == seen
     assert counts(made) != before
     made.run("shell", "-c", LOOK_AFTER)  # removes nothing of a process that is alive
@@ -132,3 +199,25 @@ def test_an_import_lets_others_write_shows_nothing_and_leaves_nothing_when_it_is
     made.run(*asked)  # removes what is left before it begins
     assert of_study(made, what) == seen + rows
     assert counts(made)["annotation_study"] == before["annotation_study"]
+
+
+@pytest.mark.parametrize("after", [LOOK_AFTER, ""], ids=["by the worker", "by the next import"])
+def test_an_import_that_is_killed_while_its_rows_move_is_completed(installation: Installation, after: str) -> None:
+    made = installation
+    asked = [(command, str(made.folder / f"{name}.csv"), "--study", "tea") for command, name in
+             (("import_ratings", "ratings"), ("import_ratings", "more"), ("import_judgments", "judgments"))]  # fmt: skip
+    rows = INSTANCES * PAIRS * RATERS
+    made.run(*asked[0])
+
+    process = stopped(made, STOPPING_AT_A_MOVE.format(command=asked[1]))
+    write(made)
+    assert made.rows("SELECT merging FROM annotation_study WHERE slug = 'tea'") == [(1,)]
+    kill(process)
+    if after:
+        made.run("shell", "-c", after)
+    else:
+        made.run(*asked[2])
+
+    assert of_study(made, "ratings") == counts(made)["annotation_rating"] == 2 * rows
+    assert counts(made)["annotation_hit"] == INSTANCES
+    assert made.rows("SELECT slug, importer, merging FROM annotation_study") == [("tea", "", 0)]

@@ -2,14 +2,16 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import transaction
+from django.db import OperationalError, transaction
+from django.test import Client
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError, BadFile
@@ -18,12 +20,14 @@ from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.rating_files import RatingPlaces, import_ratings, import_votes
 from annotation.importing.ratings import stage_ratings
-from annotation.importing.staging import SILENT, Target, is_under_way, open_import, remove_abandoned
+from annotation.importing.staging import SILENT, Target, is_under_way, open_import, settle_abandoned
 from annotation.importing.study_files import import_study
+from annotation.importing.tables import import_tables
 from annotation.models import (
     Annotator,
     Assignment,
     Batch,
+    ComparisonTable,
     Display,
     Generation,
     Hit,
@@ -37,12 +41,26 @@ from annotation.models import (
     Study,
     System,
 )
+from annotation.rating.votes import save_vote
+from annotation.studies.services import find_study
 from judging.importing.elsewhere import import_elsewhere
 from judging.importing.services import import_judgments
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.exports.rows import rating_rows
+from reporting.findings.snapshots import renew_snapshot
 from reporting.findings.study_findings import findings
-from tests.factories import ask_more, csv_file, json_lines, make_batch, make_study, mturk_row, study_line
+from tests.factories import (
+    NOON,
+    ask_more,
+    claim,
+    csv_file,
+    json_lines,
+    make_annotator,
+    make_batch,
+    make_study,
+    mturk_row,
+    study_line,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 
@@ -72,6 +90,7 @@ COLUMNS: dict[Any, tuple[str, ...]] = {
     Slot: (*(f"hit__{name}" for name in _HIT), "batch__name", "number", "assignment__annotator__code"),
     Display: (*_SHOWN, "position", "a_is_left"),
     Rating: (*(f"display__{name}" for name in _SHOWN), "stage", "question", "verdict"),
+    ComparisonTable: ("study__slug", "table_id", "variant", "pair__matchup__instance__instance_id", "rows"),
     ImportRecord: ("study__slug", "kind", "file_name", "sha256"),
     Judge: ("name", "method"),
     JudgeRun: ("study__slug", "judge__name", "questions", "status"),
@@ -83,7 +102,7 @@ def stored() -> dict[str, list[str]]:
     """Return all rows, without their primary keys, which names of some HITs have."""
     return {
         model.__name__: sorted(
-            re.sub(r"1/\d+/\d+", "1", repr(row)) for row in model._base_manager.values_list(*columns)
+            re.sub(r"/\d+/\d+'", "'", repr(row)) for row in model._base_manager.values_list(*columns)
         )
         for model, columns in COLUMNS.items()
     }
@@ -111,33 +130,64 @@ def judgments(*rows: str) -> Callable[[], object]:
     return lambda: import_judgments(data=data, name="judgments.csv", slug="study")
 
 
-def votes() -> object:
+def votes(prompts: Sequence[int] = (0, 1, 2), workers: str = "vw", right: str = "y") -> Callable[[], object]:
+    ids = [(prompt, worker) for prompt in prompts for worker in workers]
     rows = [
-        {"id": str(n), "prompt": str(n // 2), "left": "x", "right": "y", "worker": f"w{n % 2}", "winner": "left"}
-        for n in range(6)
+        {"id": f"{n}{worker}", "prompt": str(n), "left": "x", "right": right, "worker": worker, "winner": "left"}
+        for n, worker in ids
     ]
-    texts = [{"id": str(n), "text": f"s{n // 2}", "left": f"x{n // 2}", "right": f"y{n // 2}"} for n in range(6)]
-    return import_votes(
+    texts = [{"id": f"{n}{worker}", "text": f"s{n}", "left": f"x{n}", "right": f"{right}{n}"} for n, worker in ids]
+    return lambda: import_votes(
         data=json_lines(rows), name="v.jsonl", texts=json_lines(texts), texts_name="t.jsonl", slug="votes", dataset="d"
     )
 
 
-def battles() -> object:
-    def talk(text: str) -> list[dict[str, str]]:
-        return [{"role": "user", "content": "hello"}, {"role": "assistant", "content": text}]
-
-    rows = [
-        {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a", "judge": judge,
-         "conversation_a": talk("hi"), "conversation_b": talk("ho")}
-        for judge in ("ann", "bob", ["gpt-4", "v1"])
-    ]  # fmt: skip
-    data = json.dumps(rows).encode()
-    return import_elsewhere(kind="battles", data=data, name="b.json", slug="votes", options={"dataset": "arena"})
+def elsewhere(kind: str, rows: Sequence[dict[str, Any]], **options: Any) -> Callable[[], object]:
+    data, options = json.dumps(rows).encode(), {"dataset": "arena", **options}
+    return lambda: import_elsewhere(kind=kind, data=data, name="b.json", slug="votes", options=options)
 
 
-def mturk() -> object:
-    data = csv_file([mturk_row("W1"), mturk_row("W2"), mturk_row("W1", item="z")])
-    return import_mturk(data=data, name="m.csv", slug="votes", system_1="x", system_2="y", dataset="d")
+def battles(
+    questions: Sequence[int] = (1,), judges: Sequence[Any] = ("ann", "bob", ["gpt-4", "v1"]), b: str = "y"
+) -> Any:
+    def talk(text: str, question: int) -> list[dict[str, str]]:
+        return [{"role": "user", "content": f"hello {question}"}, {"role": "assistant", "content": text}]
+
+    return elsewhere("battles", [
+        {"question_id": question, "model_a": "x", "model_b": b, "winner": "model_a", "judge": judge,
+         "conversation_a": talk("hi", question), "conversation_b": talk(f"ho {b}", question)}
+        for question in questions for judge in judges
+    ])  # fmt: skip
+
+
+def tasks(prompts: Sequence[int], raters: Sequence[int], right: str = "right") -> Any:
+    side = {"type": "pairwise", "value": {"selected": "left"}}
+    return elsewhere("label-studio", [
+        {"id": prompt, "data": {"prompt": f"p{prompt}", "left": "l", "right": right, "right_system": right},
+         "annotations": [{"completed_by": rater, "result": [side]} for rater in raters],
+         "predictions": [{"model_version": "m", "result": [side]}]}
+        for prompt in prompts
+    ])  # fmt: skip
+
+
+def annotations(instructions: Sequence[int], annotators: str, second: str = "y") -> Any:
+    return elsewhere("alpacaeval", [
+        {"instruction": f"i{n}", "output_1": "one", "generator_1": "x", "output_2": second, "generator_2": second,
+         "annotator": annotator, "preference": 1.0}
+        for n in instructions for annotator in annotators
+    ], people=False)  # fmt: skip
+
+
+def mturk(*rows: tuple[str, str]) -> Callable[[], object]:
+    data = csv_file([mturk_row(worker, item=item) for worker, item in rows])
+    return lambda: import_mturk(data=data, name="m.csv", slug="votes", system_1="x", system_2="y", dataset="d")
+
+
+def tables(*names: str) -> Callable[[], object]:
+    row = {"aspect": "length", "only_a": "long", "both": "", "only_b": "short"}
+    pair = {"instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "pair_index": 0}
+    data = json_lines({"table_id": name, **pair, "variant": name, "rows": [row]} for name in names)
+    return lambda: import_tables(data=data, name="t.jsonl", slug="study")
 
 
 FIRST = ratings(rating("ann"), rating("bob", 2), rating("ann", 1, 0, stage="revised"), rating("cem", 3, batch="own"))
@@ -170,10 +220,20 @@ WAYS: dict[str, list[Callable[[], object]]] = {
         judgments("news-1,0,j,ab,a", "news-2,1,k,ba,tie"),
         judgments("news-1,0,j,ab,a", "news-1,0,j,ba,a", "news-3,0,j,ab,b", "news-3,0,new,ab,b"),
     ],
-    "votes with a winner": [votes],
-    "battles": [battles],
-    "the same battles again": [battles, battles],
-    "results of MTurk": [mturk],
+    "later times of the same assignments": [
+        ratings(rating("ann", rated_at="2026-03-01T12:00:00Z"), rating("bob", rated_at="2026-03-01T12:00:00Z")),
+        ratings(rating("ann", 1, 1, rated_at="2026-03-01T11:00:00Z"), rating("bob", 1, 1)),
+    ],
+    "votes with a winner": [votes()],
+    "votes on known and new prompts and systems": [votes(), votes((2, 3), "wu"), votes((1, 4), "u", "z")],
+    "battles": [battles()],
+    "the same battles again": [battles(), battles()],
+    "battles on known and new questions and systems": [battles(), battles((1, 2), ("cem", "judge:new"), "z")],
+    "tasks of Label Studio": [tasks((1, 2), (7, 8)), tasks((2, 3), (8, 9)), tasks((2,), (9,), "third")],
+    "annotations of AlpacaEval": [annotations((1, 2), "jk"), annotations((2, 3), "kl"), annotations((1,), "j", "z")],
+    "results of MTurk": [mturk(("W1", "x"), ("W2", "x"), ("W1", "z"))],
+    "later results of MTurk": [mturk(("W1", "x")), mturk(("W1", "x"), ("W2", "x"), ("W1", "z"))],
+    "comparison tables": [tables("t1", "t2", "t3"), tables("t3", "t4")],
 }
 
 
@@ -199,10 +259,14 @@ def test_staged_rows_end_up_as_those_stored_in_one_transaction(way: str, monkeyp
         whole = run(WAYS[way])
     monkeypatch.setattr(staging, "WHOLE", 0)
     monkeypatch.setattr(staging, "PART", 2)
+    with transaction_undone():
+        at_once = run(WAYS[way])
+    monkeypatch.setattr(staging, "FEW", 0)
     in_parts = run(WAYS[way])
 
+    assert at_once == whole
     assert in_parts == whole
-    assert not Study._base_manager.exclude(importer="").exists()
+    assert not Study._base_manager.exclude(importer="", merging=False).exists()
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if "again" not in way])
@@ -247,6 +311,93 @@ def visible(study: Study) -> dict[str, Any]:
     }
 
 
+# Rows that move to a study with content, some in each transaction
+
+MOVED = ["other people on the same HITs", "battles on known and new questions and systems", "later results of MTurk"]
+
+
+class Killed(BaseException):
+    """The end of a process."""
+
+
+@pytest.fixture
+def in_many_moves(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no import move its rows in one transaction."""
+    monkeypatch.setattr(staging, "FEW", 0)
+
+
+def after_each_move(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object]) -> None:
+    execute = staging._execute
+    monkeypatch.setattr(staging, "_execute", lambda sql: (execute(sql), step()))
+
+
+@pytest.mark.parametrize("way", MOVED)
+def test_rows_that_had_not_moved_when_the_process_was_killed_are_moved_later(
+    way: str, in_many_moves: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *before, last = WAYS[way]
+    run(before)
+    with transaction_undone():
+        last()
+        whole = stored()
+    killed = 0
+    for most in range(1_000):
+        moves = 0
+
+        def kill(most: int = most) -> None:
+            nonlocal moves
+            moves += 1
+            if moves > most:
+                raise Killed
+
+        with transaction_undone(), monkeypatch.context() as patch:
+            after_each_move(patch, kill)
+            try:
+                last()
+            except Killed:
+                killed += 1
+            else:
+                break
+            patch.undo()
+            patch.setattr(staging, "PART", 3)
+            assert Study.objects.filter(merging=True).exists()
+            settle_abandoned()
+            assert stored() == whole
+            assert not Study._base_manager.exclude(importer="", merging=False).exists()
+    assert killed > 3
+
+
+def test_readers_wait_and_raters_vote_while_rows_move(
+    in_many_moves: None, monkeypatch: pytest.MonkeyPatch, client: Client
+) -> None:
+    study = make_study()
+    FIRST()
+    make_batch(study)
+    assignment = claim(make_annotator(study))
+    boss = User.objects.create_superuser("boss")
+    client.force_login(boss)
+    pair = assignment.displays.order_by("position").values_list("pair__key", flat=True)[0]
+    rows = "/api/v1/ratings/"
+    answers: list[tuple[int, ...]] = []
+
+    def look() -> None:
+        save_vote(assignment=assignment, pair_key=pair, choice="left", at=NOON)
+        addresses = ["/studies/", "/studies/study/", "/api/v1/studies/study/", f"{rows}?study=study", rows]
+        answers.append(tuple(client.get(address).status_code for address in addresses))
+        assert client.get(rows).json()["count"] == 0
+        for task in (lambda: renew_snapshot.call(study.pk, ""), lambda: find_study("study")):
+            with pytest.raises((OperationalError, AnnotationError)):
+                task()
+
+    with monkeypatch.context() as patch:
+        after_each_move(patch, look)
+        ratings(rating("dan"), rating("eve", 2))()
+
+    assert set(answers) == {(503, 503, 503, 503, 200)}
+    assert client.get("/studies/study/").status_code == 200
+    assert client.get(f"{rows}?study=study").json()["count"] == 7
+
+
 # Imports that are refused, wait, or are never finished
 
 
@@ -284,7 +435,7 @@ def test_a_failure_before_the_end_leaves_nothing(apart: None, monkeypatch: pytes
     make_study()
     before = stored()
     monkeypatch.setattr(Target, "finish", lambda _: 1 / 0)
-    for step in (FIRST, judgments("news-1,0,j,ab,a"), votes):
+    for step in (FIRST, judgments("news-1,0,j,ab,a"), votes()):
         with pytest.raises(ZeroDivisionError):
             step()
         assert stored() == before
@@ -308,7 +459,7 @@ def test_a_rater_who_withdraws_meanwhile_is_not_given_new_ratings(apart: None, m
 
 def test_an_import_waits_for_another_one_into_the_study(apart: None) -> None:
     study, other = make_study(), make_study("other")
-    with open_import("study", rows=5, is_separable=True):
+    with open_import("study", rows=5):
         assert (is_under_way(study), is_under_way(other)) == (True, False)
         for step in (FIRST, study_file(study_line("n1"))):
             with pytest.raises(AnnotationError, match="under way"):
@@ -326,7 +477,7 @@ def test_an_upload_waits_in_the_queue_while_another_import_is_under_way(
     study = make_study()
     sent = SimpleUploadedFile("r.csv", csv_file([rating("ann")]))
     options = {"dataset": "", "system_1": "", "system_2": ""}
-    with open_import("study", rows=5, is_separable=True):
+    with open_import("study", rows=5):
         upload = upload_jobs.take_in(study=study, kind="ratings", files=[sent], options=options)
     assert upload.status == "queued"
     upload_jobs.read_files.call(upload.pk)
@@ -337,8 +488,8 @@ def begun(slug: str) -> Study:
     """Begin an import that is never finished; return its hidden study."""
     study = Study._base_manager.filter(slug=slug).first()
     with ExitStack() as stack:
-        target = staging._begin(stack, slug, 5, {}, is_separable=True)
-    read = Target(study or target.study, target.staged, target.given)
+        target = staging._begin(stack, slug, 5, {})
+    read = target
     if study is not None:
         parsed, _ = parse_ratings(csv_file([rating("ann", 1, 1), rating("dan", 2)]), "f.csv")
         stage_ratings(target=read, rows=RatingPlaces(study).resolve(parsed)[0], name="f.csv")
@@ -352,13 +503,13 @@ def test_what_an_ended_import_left_is_removed_with_all_its_rows(apart: None) -> 
     existing, new = begun("study"), begun("brand-new")
     assert len(stored()["Rating"]) == len(before["Rating"]) + 2
 
-    remove_abandoned()  # their process is this one
+    settle_abandoned()  # their process is this one
     assert len(stored()["Study"]) == len(before["Study"]) + 2
 
     long_ago = timezone.now() - SILENT
     Study._base_manager.filter(pk=existing.pk).update(importer="elsewhere:7:x", created_at=long_ago)
     Study._base_manager.filter(pk=new.pk).update(importer="elsewhere:8:x")
-    remove_abandoned()
+    settle_abandoned()
     assert len(stored()["Study"]) == len(before["Study"]) + 1
     Study._base_manager.filter(pk=new.pk).update(created_at=long_ago)
     import_study(data=json_lines([study_line()]), name="f.jsonl", slug="brand-new")  # which removes it before
