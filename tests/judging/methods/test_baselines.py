@@ -101,7 +101,7 @@ def test_coin_tosses_the_same_in_a_database_with_other_row_numbers() -> None:
         execute(start_run(study=study, judge=judge).pk, stop=StopFlag())
         fields = ("pair__matchup__instance__instance_id", "pair__index", "order", "verdict")
         found = list(Judgment.objects.order_by(*fields[:2]).values_list(*fields))
-        Judgment.objects.delete()
+        Judgment.objects.all().delete()
         judge.runs.all().delete()
         judge.delete()
         study.delete()

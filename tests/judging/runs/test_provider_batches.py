@@ -94,7 +94,7 @@ def test_answers_cost_the_batch_price(standin: StandInProcess) -> None:
 def test_calls_and_batches_share_the_cache(standin: StandInProcess) -> None:
     run = batch_run(standin)
     work(run)
-    Judgment.objects.delete()
+    Judgment.objects.all().delete()
     again = start_run(study=run.study, judge=run.judge, way="calls")
     assert work(again).status == "done"
     assert standin.stats()["outcomes"] == {"in a batch": 6}
@@ -504,7 +504,7 @@ def test_command_goes_through_batches(standin: StandInProcess, capsys: pytest.Ca
     assert capsys.readouterr().out.startswith(outcome)
     assert (JudgeRun.objects.get().way, sizes()) == ("batch", [("collected", 4), ("collected", 2)])
     standin.behave(key="sesame")
-    Judgment.objects.delete()
+    Judgment.objects.all().delete()
     Completion.objects.all().delete()
     with pytest.raises(CommandError, match="HTTP 401"):
         call_command("run_judge", "tea", judge="judy", batch_api=True)

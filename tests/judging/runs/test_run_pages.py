@@ -171,7 +171,7 @@ def test_judgment_page_shows_what_was_sent_and_how_it_was_read(researcher: Clien
 
 
 def test_judgment_page_says_which_answers_were_there_before(researcher: Client, study: Study, run: JudgeRun) -> None:
-    Judgment.objects.delete()
+    Judgment.objects.all().delete()
     JudgeRun.objects.all().delete()
     judge_with(ScriptedClient([]), study, Judge.objects.get())
     again = JudgeRun.objects.get().judgments.filter(cached__gt=0).earliest("pk")
