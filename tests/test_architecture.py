@@ -16,7 +16,7 @@ FOR_ANALYSIS = {"analysis", "numpy", "nltk"}
 _IMPORTERS = {"importlib.import_module", "import_module", "__import__"}
 _ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
 _OS_ENVIRONMENT = {f"os.{name}" for name in _ENVIRONMENT}
-PREPARED_FOR = {"hits", "annotators", "allocation", "importing", "rating"}  # docs/decisions/0008
+PREPARED_FOR = {"hits", "annotators", "allocation", "rating"}  # docs/decisions/0008
 STARTERS = {"config/__main__.py", "config/asgi.py", "config/wsgi.py"}
 
 

@@ -26,16 +26,16 @@ from annotation.recruitment.base import ClaimKind
 
 
 def _unfinished(annotator: int) -> QuerySet[Assignment]:
-    states = (Assignment.State.CLAIMED, Assignment.State.EXPIRED)
-    return Assignment.objects.filter(annotator=annotator, state__in=states).order_by("pk")
+    return Assignment.objects.unfinished().filter(annotator=annotator).order_by("pk")
 
 
 def _annotator_for_update(annotator: int, at: datetime) -> QuerySet[Annotator]:
     locked = Annotator.objects.select_for_update(of=("self",)).select_related("study").filter(pk=annotator).order_by()
-    return locked.annotate(
-        accepted=accepted("pk", "study__consent_version"),
-        any_expired=Exists(Assignment.objects.expired(at).order_by()),
-    )
+    columns = {
+        "accepted": accepted("pk", "study__consent_version"),
+        "any_expired": Exists(Assignment.objects.expired(at).order_by()),
+    }
+    return locked.annotate(**columns)
 
 
 def _fill_slot(slot: int, assignment: int) -> tuple[QuerySet[Slot], dict[str, Any]]:
@@ -65,15 +65,15 @@ def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:
 
 
 def claim_at_once(*, annotator: Annotator, at: datetime) -> Assignment | None:
-    """Claim as `claim_hit`, releasing no expired claims, within the caller's transaction, which has locked this annotator.
+    """Claim as `claim_hit` a HIT that is shown at once, within the caller's transaction, which has locked this annotator.
 
-    None if refused.
+    The annotator has no unfinished HIT; no expired claims are released. None if refused.
     """
     try:
         if not annotator.study.is_two_stage:
-            return _claim_locked(annotator, at)
+            return _claim_new(annotator, at, shown_at=at)
         with transaction.atomic():
-            claimed = _claim_locked(annotator, at)
+            claimed = _claim_new(annotator, at, shown_at=at)
             # Undoes the draw of an arm where there is no HIT; nothing else is written before a refusal.
             transaction.set_rollback(claimed is None)
             return claimed
@@ -85,7 +85,7 @@ def claim_at_once(*, annotator: Annotator, at: datetime) -> Assignment | None:
 def _claim(annotator: Annotator, at: datetime, *, stop_at_expired: bool = True) -> Assignment | None:
     """Claim as `claim_hit`; None when expired claims are to be released first."""
     annotator = _locked(annotator, at)
-    if stop_at_expired and annotator.any_expired:  # type: ignore[attr-defined]
+    if stop_at_expired and annotator.any_expired:
         return None
     if (claimed := _claim_locked(annotator, at)) is None:
         # This undoes the draw of an arm too, which keeps the arms balanced.
@@ -95,24 +95,39 @@ def _claim(annotator: Annotator, at: datetime, *, stop_at_expired: bool = True) 
 
 def _claim_locked(annotator: Annotator, at: datetime) -> Assignment | None:
     """Claim for an annotator who is locked; None where there is nothing for them."""
-    if has_ended(annotator):
+    if has_ended(annotator) or not _consented(annotator):
         return None
-    if not has_consented(annotator):
-        raise ConsentNeeded(_("Please answer the consent question first."))
     # A query of its own: the locking statement may have waited, and reads the other tables as of its start.
     unfinished = _UNFINISHED.all(annotator=annotator.pk)
     if current := next((one for one in unfinished if one.state == Assignment.State.CLAIMED), None):
         return current
+    return _claim_new(annotator, at, unfinished)
+
+
+def _consented(annotator: Annotator) -> bool:
+    if not has_consented(annotator):
+        raise ConsentNeeded(_("Please answer the consent question first."))
+    return True
+
+
+def _claim_new(
+    annotator: Annotator, at: datetime, unfinished: Sequence[Assignment] = (), shown_at: datetime | None = None
+) -> Assignment | None:
+    """Claim for an annotator who is locked and has no open HIT; None where there is nothing for them."""
+    if has_ended(annotator) or not _consented(annotator):
+        return None
     batches = queue.open_batches(annotator)
     qualifies = any(batch.purpose == Batch.Purpose.QUALIFICATION for batch in batches)
     if qualifies and (test := qualification.next_assignment(annotator, at)) is not None:
-        return _begin(test, at)
+        return _begin(test, at, shown_at)
     if unfinished and (resumed := _resume(annotator, unfinished, batches, at)) is not None:
         return resumed
-    return _claim_next(annotator, batches, at)
+    return _claim_next(annotator, batches, at, shown_at)
 
 
-def _claim_next(annotator: Annotator, batches: Sequence[Batch], at: datetime) -> Assignment | None:
+def _claim_next(
+    annotator: Annotator, batches: Sequence[Batch], at: datetime, shown_at: datetime | None
+) -> Assignment | None:
     """Claim the next HIT of the queue, or the hidden check due before it; None where there is neither."""
     rating = queue.for_rating(annotator, batches)
     slot = queue.lock_next(annotator, rating, arm_of_rater(annotator)) if rating else None
@@ -120,10 +135,10 @@ def _claim_next(annotator: Annotator, batches: Sequence[Batch], at: datetime) ->
         return None
     batch = next(one for one in rating if one.pk == slot.batch_id)
     if (check := next_check(annotator, batch)) is not None:
-        return _begin(check, at)
+        return _begin(check, at, shown_at)
     slot.hit.batch = batch
     assignment = Assignment(hit=slot.hit, annotator=annotator, seed=new_seed())
-    return _start_in_slot(slot, assignment, at)
+    return _start_in_slot(slot, assignment, at, shown_at)
 
 
 def _resume(
@@ -146,9 +161,9 @@ def _resume(
     return _start_in_slot(slot, assignment, at)
 
 
-def _start_in_slot(slot: Slot, assignment: Assignment, at: datetime) -> Assignment:
+def _start_in_slot(slot: Slot, assignment: Assignment, at: datetime, shown_at: datetime | None = None) -> Assignment:
     """Begin an assignment in a locked slot."""
-    slot.assignment = _begin(assignment, at)
+    slot.assignment = _begin(assignment, at, shown_at)
     _FILL_SLOT.run(slot=slot.pk, assignment=assignment.pk)
     return assignment
 
@@ -161,7 +176,7 @@ def _locked(annotator: Annotator, at: datetime) -> Annotator:
     return found
 
 
-def _begin(assignment: Assignment, at: datetime) -> Assignment:
+def _begin(assignment: Assignment, at: datetime, shown_at: datetime | None = None) -> Assignment:
     """Start an assignment's lease, and draw its displays unless it has them."""
     is_new = assignment.pk is None
     if is_new:
@@ -174,7 +189,10 @@ def _begin(assignment: Assignment, at: datetime) -> Assignment:
     else:
         assignment.save()
     if is_new or not assignment.displays.exists():
-        _NEW_DISPLAYS.run(draw_displays(assignment))
+        displays = draw_displays(assignment)
+        for display in displays:
+            display.shown_at = shown_at
+        _NEW_DISPLAYS.run(displays)
     return assignment
 
 

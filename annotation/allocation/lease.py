@@ -19,11 +19,11 @@ EXPIRED, CLAIMED = Assignment.State.EXPIRED, Assignment.State.CLAIMED
 
 
 @dataclass(frozen=True)
-class LockedAssignment:
-    """A locked assignment that accepts votes; `late` when its lease had expired."""
+class LockedHit:
+    """An assignment that the transaction has locked, with its annotator; `late` when its lease had expired."""
 
     assignment: Assignment
-    late: bool
+    late: bool = False
 
 
 def lock_with_annotator(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
@@ -31,26 +31,38 @@ def lock_with_annotator(assignments: QuerySet[Assignment]) -> QuerySet[Assignmen
     return assignments.select_for_update(of=("annotator", "self"))
 
 
+def with_consent(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    """Read assignments with their study, and the annotator's answer to its consent text."""
+    found = assignments.select_related("annotator", "hit__batch__study").order_by()
+    columns = {"accepted": accepted("annotator_id", "hit__batch__study__consent_version")}  # declared on the model
+    return found.annotate(**columns)
+
+
 def attach_annotator(assignment: Assignment) -> Assignment:
-    """Pass the study and the annotated `accepted` on to the assignment's annotator."""
+    """Pass the study and the answer to the consent text on to the annotator of an assignment from `with_consent`."""
     assignment.annotator.study = assignment.hit.batch.study
-    vars(assignment.annotator)["accepted"] = vars(assignment)["accepted"]
+    assignment.annotator.accepted = bool(assignment.accepted)
     return assignment
 
 
 def _assignment(assignment: int) -> QuerySet[Assignment]:
-    found = Assignment.objects.filter(pk=assignment).select_related("annotator", "hit__batch__study").order_by()
-    return lock_with_annotator(found.annotate(accepted=accepted("annotator_id", "hit__batch__study__consent_version")))
+    return lock_with_annotator(with_consent(Assignment.objects.filter(pk=assignment)))
 
 
 _ASSIGNMENT = Prepared(_assignment)
 LEAST_EXTENSION = 1 / 60  # of the lease: saves a write on most votes
 
 
-def lock_and_extend_lease(
-    assignment: Assignment, at: datetime, *, extend: bool = True, revises: bool = False
-) -> LockedAssignment:
-    """Lock an open assignment, and extend its lease unless `extend` is false.
+def lock_hit(assignment: Assignment) -> LockedHit:
+    """Lock an assignment within the caller's transaction. Raises: AssignmentClosed when it was deleted."""
+    found = _ASSIGNMENT.first(assignment=assignment.pk)
+    if found is None:
+        raise AssignmentClosed(_("This HIT is not there any more; nothing was changed."))
+    return LockedHit(attach_annotator(found))
+
+
+def extend_lease(hit: LockedHit, at: datetime, *, extend: bool = True, revises: bool = False) -> LockedHit:
+    """Return a locked HIT that accepts votes, its lease extended unless `extend` is false.
 
     revises : it may have been submitted, if it may still be changed
 
@@ -58,16 +70,12 @@ def lock_and_extend_lease(
     stored but not counted.
     Raises: AssignmentClosed; ConsentNeeded.
     """
-    if not vars(assignment).pop("is_locked", False):
-        found = _ASSIGNMENT.first(assignment=assignment.pk)
-        if found is None:
-            raise AssignmentClosed(_("This HIT is not there any more; nothing was changed."))
-        assignment = attach_annotator(found)
+    assignment = hit.assignment
     annotator = assignment.annotator
     # After the lock: a following HIT may have been submitted while this waited for it.
     require_open(assignment, revisable=revises and is_revisable(assignment, at))
     if assignment.state == Assignment.State.SUBMITTED:
-        return LockedAssignment(assignment, assignment.late)
+        return LockedHit(assignment, assignment.late)
     late = assignment.state == EXPIRED or (assignment.expires_at is not None and assignment.expires_at <= at)
     reacquired = (
         assignment.state == EXPIRED and not annotator.assignments.claimed().exists() and reacquire_slot(assignment)
@@ -80,7 +88,7 @@ def lock_and_extend_lease(
         if reacquired or before is None or until - before >= lease * LEAST_EXTENSION:
             assignment.expires_at = until
             assignment.save(update_fields=["state", "expires_at"])
-    return LockedAssignment(assignment, late)
+    return LockedHit(assignment, late)
 
 
 def require_open(assignment: Assignment, *, revisable: bool = False) -> None:

@@ -19,6 +19,14 @@ def is_revisable(assignment: Assignment, at: datetime) -> bool:
     Not once the batch is closed, the HIT or its rater is excluded, a hidden check has blocked the rater, or the platform
     has decided on the work. Qualifications are never changed, since their result is shown at once.
     """
+    if not is_changeable(assignment, at):
+        return False
+    later = Assignment.objects.filter(annotator__user=assignment.annotator.user_id)
+    return not later.filter(submitted_at__gt=assignment.submitted_at).exists()
+
+
+def is_changeable(assignment: Assignment, at: datetime) -> bool:
+    """Tell whether a submitted HIT, if it is its rater's last one, may still be changed."""
     if assignment.state != Assignment.State.SUBMITTED or assignment.purpose == Assignment.Purpose.QUALIFICATION:
         return False
     if assignment.excluded or assignment.submitted_at is None or at >= assignment.submitted_at + PERIOD:
@@ -28,8 +36,6 @@ def is_revisable(assignment: Assignment, at: datetime) -> bool:
         return False
     if batch.status == Batch.Status.CLOSED or batch.study.archived_at is not None:
         return False
-    if Assignment.objects.filter(annotator__user=annotator.user_id, submitted_at__gt=assignment.submitted_at).exists():
-        return False
     return annotator.kind not in _OF_PLATFORMS or not _is_decided(annotator)
 
 
@@ -38,10 +44,13 @@ def _is_decided(annotator: Annotator) -> bool:
     return submissions.values_list("state", flat=True).first() in _DECIDED
 
 
-def last_revisable(user: int, at: datetime) -> Assignment | None:
-    """Return the HIT that a user may still change; None without one."""
-    latest = _LATEST.first(user=user, since=at - PERIOD)
-    return latest if latest is not None and is_revisable(latest, at) else None
+def last_revisable(user: int, at: datetime, latest: Assignment | None = None) -> Assignment | None:
+    """Return the HIT that a user may still change; None without one.
+
+    latest : the HIT that they submitted last, where that is known
+    """
+    latest = latest or _LATEST.first(user=user, since=at - PERIOD)
+    return latest if latest is not None and is_changeable(latest, at) else None
 
 
 def _latest(user: int, since: datetime) -> "QuerySet[Assignment, Any]":

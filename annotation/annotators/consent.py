@@ -18,9 +18,9 @@ def latest_consent(annotator: Annotator) -> Consent | None:
 
 
 def has_consented(annotator: Annotator) -> bool:
-    """Tell whether the latest answer to the current text accepts it; no query if `accepted` is annotated."""
-    if "accepted" in vars(annotator):
-        return bool(vars(annotator)["accepted"])
+    """Tell whether the latest answer to the current text accepts it; no query if `accepted` is known."""
+    if annotator.accepted is not None:
+        return annotator.accepted
     return bool(_ACCEPTED.first(annotator=annotator.pk, version=annotator.study.consent_version))
 
 

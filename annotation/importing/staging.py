@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from time import monotonic, sleep
 from typing import Any, TypeVar, cast
@@ -20,7 +20,6 @@ from django.db.models import Max, Model
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from annotation.core.database.prepared import PreparedInsert
 from annotation.core.errors import AnnotationError
 from annotation.core.keys import new_key
 from annotation.core.tasks.processes import is_gone, this_process
@@ -138,7 +137,7 @@ class Target:
         """Store rows of one model, some in each transaction."""
         remaining = iter(rows)
         while part := list(islice(remaining, PART)):
-            _insert_into(type(part[0])).run(part)
+            type(part[0])._base_manager.bulk_create(part)
             self.beat()
 
     def beat(self) -> None:
@@ -159,12 +158,6 @@ class Target:
         """Do the steps that were left for later."""
         for step in self._steps:
             step()
-
-
-@cache
-def _insert_into(model: type[Row]) -> PreparedInsert[Row]:
-    """Return the insert of a model's rows: the lock is taken when all values are ready, unlike by `bulk_create`."""
-    return PreparedInsert(model)
 
 
 @contextmanager

@@ -53,6 +53,9 @@ class Annotator(models.Model):
     block_reason = models.CharField(max_length=300, blank=True)
 
     came_by: Any = None  # the channel that `channel_of` found
+    # Annotations of queries of claims and votes.
+    accepted: bool | None = None  # the latest answer to the current consent text
+    any_expired: bool
 
     objects = AnnotatorQuerySet.as_manager()
 

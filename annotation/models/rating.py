@@ -28,6 +28,10 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         """Return assignments under way."""
         return self.filter(state=Assignment.State.CLAIMED)
 
+    def unfinished(self) -> "AssignmentQuerySet":
+        """Return assignments under way, and those whose lease has run out."""
+        return self.filter(state__in=(Assignment.State.CLAIMED, Assignment.State.EXPIRED))
+
     def counted(self) -> "AssignmentQuerySet":
         """Return submitted assignments that fill a slot, unless they or their annotator are excluded."""
         return self.present().filter(
@@ -91,6 +95,8 @@ class Assignment(models.Model):
     excluded = models.BooleanField(default=False)
     exclusion_reason = models.CharField(max_length=300, blank=True)
 
+    accepted: bool | None  # an annotation of the queries of votes: the annotator's latest answer to the consent text
+
     objects = AssignmentQuerySet.as_manager()
 
     class Meta:
@@ -144,6 +150,12 @@ class Display(models.Model):
     # Only after `annotation.hits.displays.attach_votes`: (stage, question) → rating, and their changes in order.
     votes: "dict[tuple[str, int], Rating]"
     changes: "list[VoteChange]"
+    # Annotations of the queries of votes and of a HIT's page.
+    version: int  # number of changes of one question's answer
+    versions: dict[int, int]  # question → number of changes
+    has_ratings: bool
+    has_flags: bool
+    standing_flags: "list[Flag]"  # on the pair
 
     class Meta:
         ordering = ["assignment", "position"]

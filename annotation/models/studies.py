@@ -267,6 +267,8 @@ class Study(models.Model):
         default=False, db_default=False, editable=False, help_text="Rows of an import move to it: it cannot be read."
     )
 
+    annotator: int | None  # an annotation of the query of a rater's studies
+
     objects = VisibleStudies.from_queryset(StudyQuerySet)()
 
     class Meta:

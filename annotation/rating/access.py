@@ -10,8 +10,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from annotation.allocation.lease import attach_annotator, lock_with_annotator
-from annotation.annotators.consent import accepted
+from annotation.allocation.lease import LockedHit, attach_annotator, lock_with_annotator, with_consent
 from annotation.core.database.prepared import Prepared
 from annotation.core.errors import OtherAccount
 from annotation.core.keys import owner_key
@@ -23,9 +22,7 @@ from annotation.models.members import Role
 def _own(key: str, user: int) -> QuerySet[Assignment]:
     # Without the role, the annotator loses their HITs.
     mine = Study.objects.granted(user, Role.ANNOTATOR).order_by().values("pk")
-    own = Assignment.objects.filter(annotator__user=user, annotator__study__in=mine, key=key)
-    own = own.select_related("annotator", "hit__batch__study").order_by()
-    return own.annotate(accepted=accepted("annotator_id", "hit__batch__study__consent_version"))
+    return with_consent(Assignment.objects.filter(annotator__user=user, annotator__study__in=mine, key=key))
 
 
 def _locked(key: str, user: int) -> QuerySet[Assignment]:
@@ -35,13 +32,20 @@ def _locked(key: str, user: int) -> QuerySet[Assignment]:
 _OWN, _LOCKED = Prepared(_own), Prepared(_locked)
 
 
-def own_assignment(request: HttpRequest, key: str, *, lock: bool = False) -> Assignment:
+def own_assignment(request: HttpRequest, key: str) -> Assignment:
     """Return the signed-in annotator's own assignment; another's is a 404.
 
-    lock : within a transaction, lock it, so that `lock_and_extend_lease` need not query it again
     Raises: OtherAccount when the form was rendered for another account, whose vote it holds.
     """
-    query = _LOCKED if lock else _OWN
+    return _find(_OWN, request, key)
+
+
+def own_locked_hit(request: HttpRequest, key: str) -> LockedHit:
+    """Lock the signed-in annotator's own assignment within a transaction; raises as `own_assignment`."""
+    return LockedHit(_find(_LOCKED, request, key))
+
+
+def _find(query: Prepared[Assignment], request: HttpRequest, key: str) -> Assignment:
     user = account_of(request)
     owner = request.POST.get("owner")
     if owner and owner != owner_key(user.pk):
@@ -52,7 +56,6 @@ def own_assignment(request: HttpRequest, key: str, *, lock: bool = False) -> Ass
     if assignment is None:
         raise Http404(f"no assignment {key}")
     assignment.annotator.user = user
-    vars(assignment)["is_locked"] = lock
     return attach_annotator(assignment)
 
 

@@ -132,11 +132,10 @@ def answers_on(
 ) -> list[CardAnswer]:
     """Return the questions on a display of `displays_of`, with the answers of a stage."""
     refused = {one.question: one for one in rejected if one.key == display.pair.key}
-    versions: dict[int, int] = display.versions_by_question  # type: ignore[attr-defined]
     answers = []
     for asked in questions:
         found = refused.get(asked.number)
         refusal = {"problem": found.problem, "typed": found.reason} if found else {}
         rating = display.votes.get((stage, asked.number))
-        answers.append(answer_to(asked, rating, versions.get(asked.number, 0), **refusal))
+        answers.append(answer_to(asked, rating, display.versions.get(asked.number, 0), **refusal))
     return answers

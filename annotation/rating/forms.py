@@ -37,7 +37,7 @@ class _ChoiceForm(forms.Form):
 
 
 # Not fields of the form: a wrong clock must not cost the choice.
-_REPORT_FIELDS = {
+REPORT_FIELDS = {
     "page": forms.CharField(required=False, max_length=32),
     "version": forms.IntegerField(required=False, min_value=0),
     "chosen_at": forms.DateTimeField(required=False),
@@ -51,7 +51,7 @@ _REPORT_FIELDS = {
 def _report_in(data: Mapping[str, Any]) -> ClientReport:
     """Read what a page reports with a choice, without the fields that are invalid."""
     reported: dict[str, Any] = {}
-    for name, field in _REPORT_FIELDS.items():
+    for name, field in REPORT_FIELDS.items():
         with suppress(forms.ValidationError):
             reported[name] = field.clean(field.widget.value_from_datadict(data, {}, name))
     return ClientReport(**reported)

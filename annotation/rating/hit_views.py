@@ -1,6 +1,7 @@
 """Views of the HIT page: show it, take votes, submit it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -15,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_htmx.http import push_url
 
-from annotation.allocation.lease import require_open
+from annotation.allocation.lease import LockedHit, require_open
 from annotation.allocation.revision import is_revisable
 from annotation.core.errors import (
     AnnotationError,
@@ -32,14 +33,14 @@ from annotation.members.permissions import account_of
 from annotation.models import Assignment, Display, Rating
 from annotation.quality.hidden_checks import WARNING, warning_due
 from annotation.questions.questions import MAIN
-from annotation.rating.access import hit_form_view, own_assignment
+from annotation.rating.access import hit_form_view, own_assignment, own_locked_hit
 from annotation.rating.card_questions import AskedQuestion, CardAnswer, RejectedAnswer, answer_to, answers_on
-from annotation.rating.client_report import parse_times
+from annotation.rating.client_report import ClientReport, parse_times
 from annotation.rating.forms import VoteForm
 from annotation.rating.hit_status import status
 from annotation.rating.next_hit_views import claim_following, last_hit_link, next_hit
 from annotation.rating.presenters import base_context, displays_of, first_page, hit_address, second_page
-from annotation.rating.scriptless import take_votes, votes_in
+from annotation.rating.scriptless import take_votes, take_votes_along, votes_in
 from annotation.rating.second_stage import reveal
 from annotation.rating.store_vote import display_of
 from annotation.rating.votes import close_hit, is_counted, take_vote
@@ -71,22 +72,22 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     votes = votes_in(request.POST)
     if votes and not is_htmx(request):
         return _save_all(request, own_assignment(request, assignment_key), votes)
-    assignment, form = None, VoteForm(votes[0] if votes else request.POST)
+    locked, form = None, VoteForm(votes[0] if votes else request.POST)
     sent = form.vote if form.is_valid() else None  # before the lock, to hold it for less time
     try:
         with transaction.atomic():
-            assignment = own_assignment(request, assignment_key, lock=True)
+            locked = own_locked_hit(request, assignment_key)
             if sent is None:
                 raise Unacceptable(form.problem)
-            rating = take_vote(assignment=assignment, **sent, at=timezone.now(), revises=revises(request))
+            rating = take_vote(locked, **sent, at=timezone.now(), revises=revises(request))
     except (Unacceptable, VoteConflict) as refusal:  # shown at the card; other errors are pages of their own
-        if assignment is None:
+        if locked is None:
             raise
-        return _refusal_at_card(request, assignment, refusal)
+        return _refusal_at_card(request, locked.assignment, refusal)
+    display = rating.display
     if not is_htmx(request):
-        return redirect(f"{hit_address(assignment)}#pair-{rating.display.pair.key}")
-    version: int = rating.display.version  # type: ignore[attr-defined]
-    return _answer(request, rating.display, rating.question, lambda asked: answer_to(asked, rating, version))
+        return redirect(f"{hit_address(locked.assignment)}#pair-{display.pair.key}")
+    return _answer(request, display, rating.question, lambda asked: answer_to(asked, rating, display.version))
 
 
 def _save_all(request: HttpRequest, assignment: Assignment, votes: Sequence[Mapping[str, str]]) -> HttpResponse:
@@ -140,37 +141,49 @@ def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
 
     Without scripts the answer is a redirect.
     """
-    if votes := votes_in(request.POST):
+    votes, again = votes_in(request.POST), revises(request)
+    if votes and (again or not is_htmx(request)):
         unlocked = own_assignment(request, assignment_key)
         stage = REVISED if unlocked.arm else FIRST
-        now, again = timezone.now(), revises(request)
-        rejected, code = take_votes(assignment=unlocked, stage=stage, votes=votes, at=now, revises=again)
+        rejected, code = take_votes(assignment=unlocked, stage=stage, votes=votes, at=timezone.now(), revises=again)
+        votes = []
         if rejected:
             return show_hit(request, unlocked, *rejected, code=code)
-    if revises(request):  # it was submitted before, and each change is saved
+    if again:  # it was submitted before, and each change is saved
         changed = own_assignment(request, assignment_key)
         if changed.state == Assignment.State.SUBMITTED:
             return _go_on(request, changed, None)
-    assignment = following = None
+    locked = done = following = None
+    times = parse_times(request.POST.getlist("times"))
     try:
         with transaction.atomic():
-            assignment = own_assignment(request, assignment_key, lock=True)
-            times, now = parse_times(request.POST.getlist("times")), timezone.now()
-            done = close_hit(assignment=assignment, at=now, times=times)
-            following = claim_following(done, now) if is_htmx(request) else None
-    except VotesMissing as refusal:
-        if not refusal.places or assignment is None:
-            raise
-        return show_hit(request, assignment, early=True, code=422)
+            locked, now = own_locked_hit(request, assignment_key), timezone.now()
+            rejected, code = take_votes_along(locked, votes, now)
+            if not rejected:
+                done, code = _closed(locked, now, times)
+            if done is not None and is_htmx(request):
+                following = claim_following(done, now)
     except AssignmentClosed as refusal:
         # The page sends this again when an answer has not reached it.
-        if not is_htmx(request) or assignment is None or assignment.state != Assignment.State.SUBMITTED:
+        if not is_htmx(request) or locked is None or locked.assignment.state != Assignment.State.SUBMITTED:
             raise
-        done = assignment
+        done = locked.assignment
         messages.info(request, str(refusal))
     else:
+        if done is None:  # what came with it and was accepted is saved
+            return show_hit(request, locked.assignment, *rejected, early=not rejected, code=code)
         _add_thanks(request, done)
     return _go_on(request, done, following)
+
+
+def _closed(locked: LockedHit, at: datetime, times: Mapping[str, ClientReport]) -> tuple[Assignment | None, int]:
+    """Submit a HIT, and return it with the HTTP status; None where votes are missing on its page."""
+    try:
+        return close_hit(locked, at=at, times=times), 200
+    except VotesMissing as refusal:
+        if not refusal.places:
+            raise
+        return None, 422
 
 
 def _go_on(request: HttpRequest, done: Assignment, following: Assignment | None) -> HttpResponse:
@@ -184,7 +197,7 @@ def _go_on(request: HttpRequest, done: Assignment, following: Assignment | None)
         return go_to(request, found.url)
     if isinstance(found, HttpResponse):
         return push_url(found, reverse("annotation:rate"))
-    return push_url(show_hit(request, found), reverse("annotation:hit", args=[found.key]))
+    return push_url(show_hit(request, found, last=done), reverse("annotation:hit", args=[found.key]))
 
 
 def show_hit(
@@ -193,8 +206,13 @@ def show_hit(
     *rejected: RejectedAnswer,
     early: bool = False,
     code: int = 200,
+    last: Assignment | None = None,
 ) -> HttpResponse:
-    """Show the HIT page in its present stage, with the rejected answers; `early` also says what is missing."""
+    """Show the HIT page in its present stage, with the rejected answers.
+
+    early : also say what is missing
+    last  : the HIT that this request has submitted
+    """
     require_open(assignment, revisable=may_revise(request, assignment))
     now = timezone.now()
     if assignment.locked_at is None:
@@ -206,7 +224,7 @@ def show_hit(
         opened = opened_display(assignment, rejected[0].key if rejected else request.GET.get("change", ""))
         context = second_page(assignment, now, opened, *rejected[:1])
     if not assignment.submitted_at:
-        context["last_hit"] = last_hit_link(account_of(request).pk, now)
+        context["last_hit"] = last_hit_link(account_of(request).pk, now, last)
     context |= {"early": early, "base": page_base(request), "scriptless": not is_htmx(request)}
     return TemplateResponse(request, "annotation/rating/hit.html", context, status=code)
 

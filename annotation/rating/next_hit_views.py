@@ -21,7 +21,6 @@ from annotation.annotators.consent import latest_consent
 from annotation.core.database.prepared import Prepared
 from annotation.core.errors import AnnotationError, ClaimRefused, ConsentNeeded
 from annotation.core.http import page_base, skip_prefetch
-from annotation.hits.displays import mark_shown
 from annotation.members.accounts import annotator_for
 from annotation.members.permissions import account_of, has_any_role
 from annotation.models import Annotator, Assignment, Study
@@ -43,7 +42,7 @@ class _StudySearch:
 
     def try_study(self, user: User, study: Study, now: datetime) -> Assignment | HttpResponse | None:
         """Return a HIT of this study or a redirect to what precedes it; None, with the reason kept, without one."""
-        known = study.annotator  # type: ignore[attr-defined]
+        known = study.annotator
         annotator = Annotator(pk=known, study=study) if known else annotator_for(user=user, study=study)
         try:
             return claim_hit(annotator=annotator, at=now)
@@ -86,14 +85,16 @@ class _StudySearch:
 
 
 def _studies(user: int) -> QuerySet[Study]:
-    mine = FilteredRelation("annotators", condition=Q(annotators__user=user))
-    return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).annotate(mine=mine, annotator=F("mine__pk"))
+    columns = {"mine": FilteredRelation("annotators", condition=Q(annotators__user=user)), "annotator": F("mine__pk")}
+    return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).annotate(**columns)
 
 
-def _first_study(user: int, at: datetime) -> "QuerySet[Study, tuple[int, bool]]":
+def _first_study(user: int, at: datetime) -> "QuerySet[Study, tuple[int, bool, bool]]":
     any_expired = Exists(Assignment.objects.expired(at).order_by())
-    found = Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).annotate(any_expired=any_expired)
-    return found.values_list("pk", "any_expired")[:1]
+    any_unfinished = Exists(Assignment.objects.unfinished().filter(annotator__user=user).order_by())
+    open_studies = Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user)
+    found = open_studies.annotate(any_expired=any_expired, any_unfinished=any_unfinished)
+    return found.values_list("pk", "any_expired", "any_unfinished")[:1]
 
 
 _STUDIES, _FIRST_STUDY = Prepared(_studies), Prepared(_first_study)
@@ -102,18 +103,15 @@ _STUDIES, _FIRST_STUDY = Prepared(_studies), Prepared(_first_study)
 def claim_following(submitted: Assignment, now: datetime) -> Assignment | None:
     """Claim an annotator's next HIT within the transaction that has submitted the one before.
 
-    None where `next_hit` has to be asked after that transaction: it releases expired claims, and locks annotators of
+    None where `next_hit` has to be asked after that transaction: it releases expired claims, resumes unfinished HITs, and locks annotators of
     other studies and slots of other HITs, in which it could meet another transaction that waits for this one; and it
     knows why there is no HIT.
     """
     if submitted.late or submitted.purpose != Assignment.Purpose.RATING:  # has locked slots, or may release some
         return None
-    if _FIRST_STUDY.first(user=submitted.annotator.user_id, at=now) != (submitted.annotator.study_id, False):
+    if _FIRST_STUDY.first(user=submitted.annotator.user_id, at=now) != (submitted.annotator.study_id, False, False):
         return None
-    claimed = claim_at_once(annotator=submitted.annotator, at=now)
-    if claimed is not None:
-        mark_shown(assignment=claimed, at=now)
-    return claimed
+    return claim_at_once(annotator=submitted.annotator, at=now)
 
 
 @login_required
@@ -156,9 +154,12 @@ def next_hit(request: HttpRequest) -> Assignment | HttpResponse:
     return render(request, "annotation/rating/nothing_to_rate.html", context)
 
 
-def last_hit_link(user: int, now: datetime) -> dict[str, Any] | None:
-    """Return the address of the HIT that a rater may still change, and for how many seconds; None without one."""
-    last = last_revisable(user, now)
+def last_hit_link(user: int, now: datetime, latest: Assignment | None = None) -> dict[str, Any] | None:
+    """Return the address of the HIT that a rater may still change, and for how many seconds; None without one.
+
+    latest : the HIT that they submitted last, where that is known
+    """
+    last = last_revisable(user, now, latest)
     if last is None or last.submitted_at is None:
         return None
     return {"address": hit_address(last), "seconds": int((last.submitted_at + PERIOD - now).total_seconds())}

@@ -7,13 +7,14 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils.translation import get_language
 
 from annotation.allocation.revision import PERIOD
 from annotation.annotators.messages import unread_by
-from annotation.core.database.prepared import Prepared, attach_related
+from annotation.core.database.prepared import Prepared
 from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
 from annotation.hits.displays import attach_votes
@@ -104,28 +105,30 @@ def displays_of(assignment: Assignment) -> list[Display]:
     for display in displays:
         display.assignment = assignment
     # Most requests show a new HIT, which has neither.
-    rated = any(display.has_ratings for display in displays)  # type: ignore[attr-defined]
-    reported = any(display.has_flags for display in displays)  # type: ignore[attr-defined]
+    rated = any(display.has_ratings for display in displays)
+    reported = any(display.has_flags for display in displays)
     several = rated and bool(assignment.hit.batch.study.criteria)
     further = {
         (one, question): count for one, question, count in (_FURTHER.all(assignment=assignment.pk) if several else [])
     }
     for display in displays:
         counts = {question: count for (of, question), count in further.items() if of == display.pk}
-        vars(display)["versions_by_question"] = {MAIN: display.version, **counts}  # type: ignore[attr-defined]
+        display.versions = {MAIN: display.version, **counts}
     attach_votes(displays, _RATINGS.all(assignment=assignment.pk) if rated else [])
-    attach_related(displays, "flags", _FLAGS.all(assignment=assignment.pk) if reported else [], "display")
+    flags = _FLAGS.all(assignment=assignment.pk) if reported else []
+    for display in displays:
+        display.standing_flags = [flag for flag in flags if flag.display_id == display.pk]
     return displays
 
 
 def _displays(assignment: int) -> QuerySet[Display]:
     related = Display.objects.select_related("pair__generation_a", "pair__generation_b", "table")
-    found = related.filter(assignment=assignment).annotate(
-        version=change_count(MAIN),
-        has_ratings=Exists(Rating.objects.filter(display=OuterRef("pk"))),
-        has_flags=Exists(Flag.objects.filter(display=OuterRef("pk"))),
-    )
-    return found.order_by("position")
+    columns = {
+        "version": change_count(MAIN),
+        "has_ratings": Exists(Rating.objects.filter(display=OuterRef("pk"))),
+        "has_flags": Exists(Flag.objects.filter(display=OuterRef("pk"))),
+    }
+    return related.filter(assignment=assignment).annotate(**columns).order_by("position")
 
 
 def _ratings(assignment: int) -> QuerySet[Rating]:
@@ -133,7 +136,7 @@ def _ratings(assignment: int) -> QuerySet[Rating]:
 
 
 def _flags(assignment: int) -> QuerySet[Flag]:
-    return Flag.objects.filter(display__assignment=assignment)
+    return Flag.objects.filter(display__assignment=assignment, row=None, taken_back_at=None)
 
 
 def _further(assignment: int) -> "QuerySet[VoteChange, tuple[int, int, int]]":
@@ -226,44 +229,39 @@ def card_of(
         left=left,
         right=right,
         answers=answers_on(display, questions, *rejected, stage=FIRST),
-        flags=[flag for flag in display.flags.all() if flag.row is None and flag.taken_back_at is None],
+        flags=display.standing_flags,
         times=_times(vote_on(display, FIRST)),
     )
 
 
-def hit_place(assignment: Assignment) -> HitPlace:
+def hit_place(assignment: Assignment, submitted_count: int) -> HitPlace:
     """Number the rater's HITs; hidden checks count as any other, so that no number reveals them."""
     if assignment.purpose == QUALIFICATION:
         submitted = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
         rated = submitted.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count()
         return HitPlace(rated + 1, hits_in_attempt(assignment.annotator))
-    return HitPlace((_SUBMITTED_COUNT.first(annotator=assignment.annotator_id) or 0) + 1)
-
-
-def _submitted_count(annotator: int) -> "QuerySet[Assignment, int]":
-    submitted = Assignment.objects.filter(annotator=annotator, state=Assignment.State.SUBMITTED)
-    counted = submitted.exclude(purpose=QUALIFICATION).order_by().values("annotator").annotate(count=Count("pk"))
-    return counted.values_list("count", flat=True)
-
-
-_SUBMITTED_COUNT = Prepared(_submitted_count)
+    return HitPlace(submitted_count + 1)
 
 
 def _page_context(assignment: Assignment) -> dict[str, Any]:
-    found = _SOURCE.first(hit=assignment.hit_id, user=assignment.annotator.user_id)
-    source, has_notes = found or ("", True)
+    annotator = assignment.annotator
+    found = _SOURCE.first(hit=assignment.hit_id, user=annotator.user_id, annotator=annotator.pk)
+    source, has_notes, submitted_count = found or ("", True, 0)
     return {
         **base_context(assignment),
         "source": shown_text(source, **assignment.hit.batch.study.text_options),
-        "hit_place": hit_place(assignment),
+        "hit_place": hit_place(assignment, submitted_count),
         "may_return": assignment.purpose != QUALIFICATION and not assignment.submitted_at,
         "has_notes": has_notes,
     }
 
 
-def _source(hit: int, user: int) -> "QuerySet[Instance, tuple[str, bool]]":
+def _source(hit: int, user: int, annotator: int) -> "QuerySet[Instance, tuple[str, bool, int]]":
+    submitted = Assignment.objects.filter(annotator=annotator, state=Assignment.State.SUBMITTED)
+    counted = submitted.exclude(purpose=QUALIFICATION).order_by().values("annotator").annotate(count=Count("pk"))
     found = Instance.objects.filter(matchups__hits=hit).annotate(has_notes=Exists(unread_by(user))).order_by()
-    return found.values_list("source", "has_notes")
+    found = found.annotate(submitted_count=Coalesce(Subquery(counted.values("count")), 0))
+    return found.values_list("source", "has_notes", "submitted_count")
 
 
 _SOURCE = Prepared(_source)

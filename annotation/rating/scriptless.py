@@ -1,19 +1,20 @@
-"""Votes that pages without JavaScript send together, with the form that ends a HIT's stage."""
+"""Votes that come together with the form that ends a HIT's stage: those that still wait, and all of a page without JavaScript."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db.models import Max, Min
 
+from annotation.allocation.lease import LockedHit
 from annotation.core.errors import AnnotationError, Unacceptable, VoteConflict
 from annotation.core.http import status_of
 from annotation.models import Assignment, Rating, VoteChange
 from annotation.questions.questions import MAIN
 from annotation.rating.card_questions import RejectedAnswer
-from annotation.rating.forms import SecondVoteForm, VoteForm
+from annotation.rating.forms import REPORT_FIELDS, SecondVoteForm, VoteForm
 from annotation.rating.presenters import displays_of, vote_on
 from annotation.rating.second_stage import save_second_vote
-from annotation.rating.votes import rated_choice, save_vote
+from annotation.rating.votes import rated_choice, save_vote, take_vote
 
 _VERSION = "version-"  # the one field that every question of a pair sends, answered or not
 
@@ -21,13 +22,30 @@ _VERSION = "version-"  # the one field that every question of a pair sends, answ
 def votes_in(data: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the fields of each question of each pair in such a form, under the names of their own forms."""
     names = [name.removeprefix(_VERSION) for name in data if name.startswith(_VERSION)]
-    fields = ("version", "choice", "reason")
+    fields = ("version", "choice", "reason", *REPORT_FIELDS)
     votes = []
     for name in names:
         key, _dot, question = name.partition(".")
         vote = {"pair_key": key, "question": question, "page": data.get("page", "")}
         votes.append(vote | {field: data[f"{field}-{name}"] for field in fields if f"{field}-{name}" in data})
     return votes
+
+
+def take_votes_along(
+    hit: LockedHit, votes: Sequence[Mapping[str, str]], at: datetime
+) -> tuple[list[RejectedAnswer], int]:
+    """Save the first votes that waited for a submission, in its transaction; return the refused ones, and the HTTP status."""
+    rejected, code = [], 200
+    for vote in votes:
+        form = VoteForm(vote)
+        try:
+            if not form.is_valid():
+                raise Unacceptable(form.problem)
+            take_vote(hit, **form.vote, at=at)
+        except (Unacceptable, VoteConflict) as refusal:  # before anything of this vote is written
+            rejected.append(rejected_answer(vote, refusal))
+            code = max(code, status_of(refusal))
+    return rejected, code
 
 
 def take_votes(
@@ -58,7 +76,7 @@ def take_votes(
     for vote, saved in changed:
         seconds = {} if _question(vote) else _seconds(share, saved)
         try:
-            _save(assignment, stage, {**vote, **seconds}, at, revises=revises)
+            _save(assignment, stage, {**seconds, **vote}, at, revises=revises)
         except (Unacceptable, VoteConflict) as refusal:
             rejected.append(rejected_answer(vote, refusal))
             code = max(code, status_of(refusal))

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.allocation.lease import lock_and_extend_lease
+from annotation.allocation.lease import extend_lease, lock_hit
 from annotation.core.arms import Arm
 from annotation.core.errors import SecondStageClosed, Unacceptable
 from annotation.hits.displays import derived_seed
@@ -115,7 +115,7 @@ def save_second_vote(
     Raises: UnknownName; Unacceptable when the choice isn't offered or the reason is too short or too long;
     SecondStageClosed in the first stage or before the pair's turn; AssignmentClosed; VoteConflict.
     """
-    locked = lock_and_extend_lease(assignment, at, revises=revises)
+    locked = extend_lease(lock_hit(assignment), at, revises=revises)
     display = display_of(locked.assignment, pair_key)
     require_second_stage(locked.assignment)
     if display.second_shown_at is None:

@@ -1,6 +1,7 @@
 """Store votes: the current one of each pair and stage, and an append-only history of changes."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.allocation.lease import LockedAssignment
+from annotation.allocation.lease import LockedHit
 from annotation.core.database.prepared import Prepared, PreparedInsert, PreparedUpdate
 from annotation.core.errors import Unacceptable, UnknownName, VoteConflict
 from annotation.core.version import VERSION
@@ -19,6 +20,23 @@ from annotation.questions.questions import LONGEST_REASON, MAIN, Answer
 from annotation.rating.client_report import ClientReport
 
 MOST_CHANGES = 500  # of one pair and question by one annotator; a script could fill the disk
+
+
+@dataclass(frozen=True)
+class VotedDisplay:
+    """A display with the key and the times of a stage's vote on the main question; `answered` when the stage lacks nothing."""
+
+    position: int
+    key: str
+    answered: bool
+    rating: int
+    active: float | None
+    wall: float | None
+    shown_at: datetime | None
+    second_shown_at: datetime | None
+
+
+VOTED = ("position", "pair__key", "answered", "rating", "active", "wall", "shown_at", "second_shown_at")
 
 
 def display_of(assignment: Assignment, pair_key: str, question: int = MAIN) -> Display:
@@ -36,10 +54,11 @@ def display_of(assignment: Assignment, pair_key: str, question: int = MAIN) -> D
 
 def _display(assignment: int, key: str, question: int) -> QuerySet[Display]:
     displays = Display.objects.filter(assignment=assignment, pair__key=key).order_by()
-    return displays.select_related("pair").annotate(
-        has_rating=Exists(Rating.objects.for_question(question).filter(display=OuterRef("pk"))),
-        versions=change_count(question),
-    )
+    columns = {
+        "has_ratings": Exists(Rating.objects.for_question(question).filter(display=OuterRef("pk"))),
+        "version": change_count(question),
+    }
+    return displays.select_related("pair").annotate(**columns)
 
 
 def change_count(question: int) -> Coalesce:
@@ -68,7 +87,7 @@ _LAST_CHANGE, _LAST_RECEIVED = Prepared(_last_change), Prepared(_last_received)
 
 
 def record_vote(
-    locked: LockedAssignment,
+    locked: LockedHit,
     display: Display,
     stage: str,
     choice: str,
@@ -86,17 +105,16 @@ def record_vote(
     Raises: Unacceptable when the choice isn't offered; VoteConflict when another page has changed the vote since.
     """
     answer = _offered_answer(locked.assignment, display, question, choice)
-    before: int = display.versions  # type: ignore[attr-defined]
+    before = display.version
     rating = None
-    if display.has_rating:  # type: ignore[attr-defined]
+    if display.has_ratings:
         rating = _RATING.first(display=display.pk, stage=stage, question=question)
     if reason is None:
         reason = rating.reason if rating else ""
     if rating is not None and (rating.answer, rating.reason) == (answer, reason):
         rating.display = display
-        display.version = before  # type: ignore[attr-defined]
         return rating
-    display.version = before + 1  # type: ignore[attr-defined]
+    display.version = before + 1
     if before >= MOST_CHANGES:
         raise Unacceptable(_("This choice was changed too often. It stays as it is."))
     if rating is not None:
@@ -199,7 +217,7 @@ def _larger(before: float | None, now: float | None) -> float | None:
     return now if before is None else max(before, now or 0.0)
 
 
-def earliest_start(assignment: Assignment, display: Display, stage: str) -> datetime:
+def earliest_start(assignment: Assignment, display: Display | VotedDisplay, stage: str) -> datetime:
     """Return the earliest time at which work on this pair can have started."""
     begun = display.second_shown_at if stage == Rating.Stage.REVISED else display.shown_at
     return begun or assignment.claimed_at or timezone.now()
@@ -212,19 +230,20 @@ def _seconds_since_last(assignment: Assignment, earliest: datetime, at: datetime
 
 
 def record_times(
-    assignment: Assignment, stage: str, displays: Iterable[Display], times: Mapping[str, ClientReport], at: datetime
+    assignment: Assignment,
+    stage: str,
+    displays: Iterable[VotedDisplay],
+    times: Mapping[str, ClientReport],
+    at: datetime,
 ) -> None:
-    """Raise the times of a stage's votes to those reported; the history keeps the times of each choice.
-
-    displays : with the votes' key and times, of `with_main_vote`
-    """
+    """Raise the times of a stage's votes to those reported; the history keeps the times of each choice."""
     for display in displays if times else []:
-        rating = Rating(pk=display.rating, active_seconds=display.active, wall_seconds=display.wall)  # type: ignore[attr-defined]
+        rating = Rating(active_seconds=display.active, wall_seconds=display.wall)
         earliest = earliest_start(assignment, display, stage)
-        report = times.get(display.pair.key, _NO_REPORT)
+        report = times.get(display.key, _NO_REPORT)
         active, wall = larger_times(rating, *report.seconds(earliest=earliest, received_at=at))
         if (active, wall) != (rating.active_seconds, rating.wall_seconds):
-            _SET_TIMES.run(rating=rating.pk, active=active, wall=wall)
+            _SET_TIMES.run(rating=display.rating, active=active, wall=wall)
 
 
 def with_main_vote(displays: QuerySet[Display], stage: str) -> QuerySet[Display]:

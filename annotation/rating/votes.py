@@ -12,7 +12,7 @@ from django.db.models.lookups import GreaterThanOrEqual
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.allocation.lease import lock_and_extend_lease, reacquire_slot
+from annotation.allocation.lease import LockedHit, extend_lease, lock_hit, reacquire_slot
 from annotation.core.database.prepared import Prepared, PreparedUpdate
 from annotation.core.errors import FirstVotesLocked, Unacceptable, VotesMissing
 from annotation.models import Assignment, Display, Rating, Study
@@ -21,7 +21,15 @@ from annotation.quality import hidden_checks, qualification
 from annotation.quality.scoring import screen_choice
 from annotation.questions.questions import MAIN
 from annotation.rating.client_report import ClientReport
-from annotation.rating.store_vote import cleaned_reason, display_of, record_times, record_vote, with_main_vote
+from annotation.rating.store_vote import (
+    VOTED,
+    VotedDisplay,
+    cleaned_reason,
+    display_of,
+    record_times,
+    record_vote,
+    with_main_vote,
+)
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 _NO_REPORT = ClientReport()
@@ -31,12 +39,12 @@ _NO_TIMES: Mapping[str, ClientReport] = {}
 @transaction.atomic
 def save_vote(*, assignment: Assignment, pair_key: str, choice: str, at: datetime, **more: Any) -> Rating:
     """Call `take_vote` in a transaction."""
-    return take_vote(assignment=assignment, pair_key=pair_key, choice=choice, at=at, **more)
+    return take_vote(lock_hit(assignment), pair_key=pair_key, choice=choice, at=at, **more)
 
 
 def take_vote(
+    hit: LockedHit,
     *,
-    assignment: Assignment,
     pair_key: str,
     choice: str,
     at: datetime,
@@ -55,7 +63,7 @@ def take_vote(
     the reason is too long; AssignmentClosed; FirstVotesLocked; VoteConflict when another page has changed the choice
     since; ConsentNeeded.
     """
-    locked = lock_and_extend_lease(assignment, at, revises=revises)
+    locked = extend_lease(hit, at, revises=revises)
     study = locked.assignment.hit.batch.study
     display = display_of(locked.assignment, pair_key, question)
     if locked.assignment.locked_at is not None:
@@ -103,7 +111,7 @@ def lock_first_votes(
     Raises: VotesMissing naming the pairs by their place on the page; AssignmentClosed; Unacceptable when the HIT has
     no second stage.
     """
-    locked = lock_and_extend_lease(assignment, at).assignment
+    locked = extend_lease(lock_hit(assignment), at).assignment
     if not locked.arm:
         raise Unacceptable(_("This HIT has no second part. Please submit it."))
     if locked.locked_at is None:
@@ -118,17 +126,17 @@ def submit_assignment(
     *, assignment: Assignment, at: datetime, times: Mapping[str, ClientReport] = _NO_TIMES
 ) -> Assignment:
     """Call `close_hit` in a transaction."""
-    return close_hit(assignment=assignment, at=at, times=times)
+    return close_hit(lock_hit(assignment), at=at, times=times)
 
 
-def close_hit(*, assignment: Assignment, at: datetime, times: Mapping[str, ClientReport] = _NO_TIMES) -> Assignment:
+def close_hit(hit: LockedHit, *, at: datetime, times: Mapping[str, ClientReport] = _NO_TIMES) -> Assignment:
     """Submit a HIT whose pairs all have a vote, in both stages where there are two.
 
     times : by pair key, the times of its last stage up to now, some of which was spent after the vote
     An expired HIT is submitted too, marked late, and counts only if it reacquires a slot.
     Raises: AssignmentClosed; VotesMissing naming the pairs by their place on the page.
     """
-    locked = lock_and_extend_lease(assignment, at, extend=False)
+    locked = extend_lease(hit, at, extend=False)
     assignment = locked.assignment
     stage, displays = FIRST, _rated_displays(assignment, FIRST)
     if assignment.arm:
@@ -192,12 +200,13 @@ def places_without_vote(assignment: Assignment) -> list[int]:
     return _places_open(_displays(assignment, FIRST))
 
 
-def _displays(assignment: Assignment, stage: str) -> list[Display]:
-    return _DISPLAYS.all(assignment=assignment.pk, stage=stage, **asked_in(assignment.hit.batch.study, stage))
+def _displays(assignment: Assignment, stage: str) -> list[VotedDisplay]:
+    rows = _DISPLAYS.all(assignment=assignment.pk, stage=stage, **asked_in(assignment.hit.batch.study, stage))
+    return [VotedDisplay(*row) for row in rows]
 
 
-def _places_open(displays: Iterable[Display]) -> list[int]:
-    return [display.position + 1 for display in displays if not display.answered]  # type: ignore[attr-defined]
+def _places_open(displays: Iterable[VotedDisplay]) -> list[int]:
+    return [display.position + 1 for display in displays if not display.answered]
 
 
 def asked_in(study: Study, stage: str) -> dict[str, int]:
@@ -221,16 +230,16 @@ def is_answered(stage: str, questions: int, least: int) -> Q:
     return Q(Exists(reasoned)) & Q(GreaterThanOrEqual(Coalesce(counted, 0), questions))
 
 
-def _of_stage(assignment: int, stage: str, questions: int, least: int) -> QuerySet[Display]:
+def _of_stage(assignment: int, stage: str, questions: int, least: int) -> "QuerySet[Display, Any]":
     answered = ExpressionWrapper(is_answered(stage, questions, least), BooleanField())
-    displays = Display.objects.filter(assignment=assignment).select_related("pair").annotate(answered=answered)
-    return with_main_vote(displays, stage).order_by("position")
+    displays = with_main_vote(Display.objects.filter(assignment=assignment).annotate(answered=answered), stage)
+    return displays.order_by("position").values_list(*VOTED)
 
 
 _DISPLAYS = Prepared(_of_stage)
 
 
-def _rated_displays(assignment: Assignment, stage: str) -> list[Display]:
+def _rated_displays(assignment: Assignment, stage: str) -> list[VotedDisplay]:
     """Return the displays of a stage in which every pair is rated; raises: VotesMissing."""
     displays = _displays(assignment, stage)
     if missing := _places_open(displays):

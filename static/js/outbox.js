@@ -16,6 +16,8 @@ const LONGEST_PAUSE = 30000;
 
 const memory = new Map(); // what localStorage holds too, unless the browser refuses it
 const inFlight = new Map(); // key of a question of a pair → id of the entry on its way
+const carried = new Map(); // key → id of the entry that a submission has taken along
+const overtaken = new Set(); // keys on their way whose choice a submission has brought already
 const late = new Set(); // keys of those whose waiting has been shown to the rater
 const waiters = new Map(); // key → functions to call when its choice is saved or seen to wait
 let pause = 1000;
@@ -196,6 +198,7 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("htmx:configRequest", (event) => {
   const { elt, parameters } = event.detail;
   if (token() && parameters.csrfmiddlewaretoken) parameters.csrfmiddlewaretoken = token(); // new since a sign-in
+  if (elt.matches("[data-leaves]")) return takeAlong(parameters);
   const form = voteForm(elt);
   const entry = form && memory.get(keyOf(form));
   if (!entry) return;
@@ -223,6 +226,7 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
   const sender = detail.requestConfig.elt; // the response may have replaced it; detail.elt is the new element
   if (!sender.matches("form[data-pair]")) return;
   const key = keyOf(sender);
+  if (overtaken.delete(key)) return;
   const id = inFlight.get(key);
   inFlight.delete(key);
   const status = statusOf(detail);
@@ -375,7 +379,7 @@ function goOn() {
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.matches("[data-leaves]")) return;
-  if (!here().length && navigator.onLine && !leaving) {
+  if (here().every(travels) && navigator.onLine && !leaving) {
     leaving = true; // and a second click sends nothing more
     wanted = "";
     return;
@@ -389,9 +393,33 @@ document.addEventListener("submit", (event) => {
   paint();
 }, true);
 
+/** Whether a choice can go with the form that ends the stage: a first one on its way, of which no trouble is known. */
+const travels = (key) => !("second" in formOf(key).dataset) && !late.has(key);
+
+/** Put the choices on their way into the request that ends the stage, so that both take one round trip. */
+function takeAlong(parameters) {
+  carried.clear();
+  for (const key of here()) {
+    const { id, fields } = memory.get(key);
+    carried.set(key, id);
+    for (const name of Object.keys(fields)) {
+      if (!["pair_key", "question", "page", "owner", "again"].includes(name)) {
+        parameters[`${name}-${nameOf(formOf(key).dataset)}`] = fields[name];
+      }
+    }
+  }
+}
+
 const isPage = (xhr) => xhr.responseText.includes('id="main"');
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (detail.requestConfig.elt.matches("[data-leaves]") && !isPage(detail.xhr)) detail.shouldSwap = false;
+  if (!detail.requestConfig.elt.matches("[data-leaves]")) return;
+  if (!isPage(detail.xhr)) detail.shouldSwap = false;
+  if (!isAnswer(statusOf(detail))) return;
+  for (const [key, id] of carried) {
+    drop(key, id);
+    if (inFlight.delete(key)) overtaken.add(key);
+  }
+  carried.clear();
 });
 
 document.addEventListener("htmx:afterRequest", ({ detail }) => {

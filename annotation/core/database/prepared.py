@@ -3,11 +3,10 @@
 Building a queryset and its SQL takes many times as long as the database takes to answer, and is most of the time that
 raters wait for a page. A prepared query returns the same objects as the queryset.
 
-This module alone depends on internals of Django 5.2's compiler (`SQLCompiler.as_sql`, `ModelIterable`);
-tests/annotation/core/database/test_prepared.py compares prepared queries with plain ones.
+This module alone depends on Django 5.2's query compiler; tests/annotation/core/database/test_prepared.py compares prepared
+queries with plain ones.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,8 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Field, JSONField, Model, QuerySet
-from django.db.models.query import ModelIterable, get_related_populators
-from django.db.models.sql.compiler import SQLCompiler
+from django.db.models.query import get_related_populators
 from django.db.models.sql.subqueries import UpdateQuery
 from django.db.transaction import TransactionManagementError
 
@@ -62,10 +60,9 @@ class Prepared(Generic[Row]):
         queryset = self._build(**self._placeholders)
         compiler = queryset.query.get_compiler(connection=connection)
         sql, parameters = compiler.as_sql()
-        sql, places = _with_places(sql, parameters, self._placeholders)
         plan = _Plan(
             sql=sql,
-            parameters=places,
+            parameters=_with_places(parameters, self._placeholders),
             converters=[
                 (place, convert, expression)
                 for place, (converts, expression) in compiler.get_converters(
@@ -73,9 +70,7 @@ class Prepared(Generic[Row]):
                 ).items()
                 for convert in converts
             ],
-            read=_model_reader(compiler)
-            if issubclass(queryset._iterable_class, ModelIterable)  # noqa: SLF001  # as Django does it
-            else _plain_reader(compiler),
+            read=_model_reader(compiler) if queryset.query.default_cols else _plain_reader(compiler),
             locks=bool(queryset.query.select_for_update),
         )
         self._plans[connection.vendor] = plan
@@ -103,7 +98,7 @@ class PreparedUpdate:
         query: Any = queryset.order_by().query.chain(UpdateQuery)
         query.add_update_values(changes)
         sql, parameters = query.get_compiler(connection=connection).as_sql()
-        plan = _with_places(sql, parameters, self._placeholders)
+        plan = sql, _with_places(parameters, self._placeholders)
         self._plans[connection.vendor] = plan
         return plan
 
@@ -207,13 +202,13 @@ def _converted(rows: Iterable[Sequence[Any]], plan: _Plan) -> list[list[Any]]:
     return converted
 
 
-def _plain_reader(compiler: SQLCompiler) -> Callable[[Sequence[Any]], Any]:
+def _plain_reader(compiler: Any) -> Callable[[Sequence[Any]], Any]:
     return (lambda row: row[0]) if compiler.col_count == 1 else tuple
 
 
-def _model_reader(compiler: SQLCompiler) -> Callable[[Sequence[Any]], Any]:
+def _model_reader(compiler: Any) -> Callable[[Sequence[Any]], Any]:
     """Return a function that makes instances, with their select_related ones, as Django's `ModelIterable` does."""
-    info: Any = compiler.klass_info
+    info = compiler.klass_info
     model, places = info["model"], info["select_fields"]
     start, end = places[0], places[-1] + 1
     names = [column[0].target.attname for column in compiler.select[start:end]]
@@ -237,36 +232,13 @@ def _placeholders(build: Callable[..., Any]) -> dict[str, Any]:
     return {name: _placeholder(kind, place) for place, (name, kind) in enumerate(kinds.items())}
 
 
-def _with_places(sql: str, parameters: Iterable[Any], placeholders: dict[str, Any]) -> tuple[str, list[Any]]:
-    """Write constants into the SQL as literals, and mark where each parameter goes.
-
-    A partial index serves a condition that is known when the query is planned: with bound constants SQLite would plan
-    at each execution, and PostgreSQL might not use the index. Literals come from our code only, since `build` never
-    sees a value.
-    """
+def _with_places(parameters: Iterable[Any], placeholders: dict[str, Any]) -> list[Any]:
+    """Mark where each parameter goes; the other values are the same in each run."""
     names = {_stored(placeholder): name for name, placeholder in placeholders.items()}
-    places: list[Any] = []
-    following = iter(parameters)
-
-    def written(place: re.Match[str]) -> str:
-        if place[0] == "%%":
-            return "%%"
-        one = next(following)
-        if isinstance(one, int | float | str | datetime) and one in names:
-            places.append(_Place(names[one]))
-        elif isinstance(one, str):
-            return _quoted(one)
-        elif isinstance(one, int) and not isinstance(one, bool):
-            return str(int(one))
-        else:
-            places.append(one)
-        return "%s"
-
-    return re.sub("%%|%s", written, sql), places
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''").replace("%", "%%") + "'"
+    return [
+        _Place(names[one]) if isinstance(one, int | float | str | datetime) and one in names else one
+        for one in parameters
+    ]
 
 
 def _filled(parameters: Iterable[Any], values: dict[str, Any]) -> list[Any]:
@@ -288,21 +260,3 @@ def _placeholder(kind: Any, place: int) -> Any:
 
 def _stored(value: Any) -> Any:
     return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
-
-
-def attach_related(rows: Sequence[Model], name: str, found: Iterable[Model], owner: str) -> None:
-    """Attach the rows of another query to their owners, as `prefetch_related` does.
-
-    name  : of the reverse relation on an owner
-    owner : the foreign key to it
-    """
-    by_owner: dict[int, list[Model]] = {row.pk: [] for row in rows}
-    owners = {row.pk: row for row in rows}
-    for one in found:
-        pk = getattr(one, f"{owner}_id")
-        by_owner[pk].append(one)
-        setattr(one, owner, owners[pk])
-    for row in rows:
-        queryset = getattr(row, name).get_queryset()
-        queryset._result_cache, queryset._prefetch_done = by_owner[row.pk], True  # noqa: SLF001  # as Django does it
-        row.__dict__.setdefault("_prefetched_objects_cache", {})[name] = queryset

@@ -7,7 +7,7 @@ import pytest
 
 from annotation.allocation import claims
 from annotation.allocation.claims import claim_hit, claimable_slots
-from annotation.allocation.lease import lock_and_extend_lease
+from annotation.allocation.lease import extend_lease, lock_hit
 from annotation.allocation.no_work import no_work_reason
 from annotation.annotators.consent import answer_consent, has_consented
 from annotation.core.errors import ClaimRefused, ConsentNeeded
@@ -53,8 +53,8 @@ def test_a_vote_is_late_from_the_moment_that_its_lease_ends() -> None:
     held = claim(make_annotator(study))
     assert held.expires_at is not None
     just_before = held.expires_at - timedelta(microseconds=1)
-    assert not lock_and_extend_lease(held, just_before, extend=False).late
-    assert lock_and_extend_lease(held, held.expires_at, extend=False).late
+    assert not extend_lease(lock_hit(held), just_before, extend=False).late
+    assert extend_lease(lock_hit(held), held.expires_at, extend=False).late
 
 
 def test_claiming_again_leads_to_the_same_hit() -> None:

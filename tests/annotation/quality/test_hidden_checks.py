@@ -18,7 +18,7 @@ from annotation.monitoring.batch_annotators import glance_at, raters_of
 from annotation.quality.exclusion import exclude_annotator
 from annotation.quality.hidden_checks import scores_of, unblock
 from annotation.quality.qualification import begin_attempt, feedback, pairs_needed, qualification_status
-from annotation.rating.presenters import hit_place
+from annotation.rating.presenters import displays_of, first_page
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import is_counted, lock_first_votes, save_vote, submit_assignment
 from annotation.studies.configurations import configuration
@@ -280,12 +280,12 @@ def test_what_ran_out_comes_back_whatever_it_is(purpose: str) -> None:
 def test_a_return_leaves_the_number_of_hits_done_whatever_it_is(purpose: str) -> None:
     annotator = known_annotator(studied(instances=40, gold=4, rates=(0.25, 0.25)))
     assignment = until(annotator, purpose)
-    before = hit_place(assignment)
+    before = first_page(assignment, NOON, displays_of(assignment))["hit_place"]
 
     return_hit(assignment=assignment, reason="unclear", comment="", at=NOON)
-    after = hit_place(claim(annotator))
+    following = claim(annotator)
 
-    assert (after.number, after.done) == (before.number, before.done)
+    assert first_page(following, NOON, displays_of(following))["hit_place"] == before
 
 
 def test_returning_a_check_brings_another_one() -> None:

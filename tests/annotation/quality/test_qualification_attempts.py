@@ -129,7 +129,7 @@ def test_answers_are_told_to_who_has_passed(client: Client) -> None:
 
 def test_the_place_counts_the_hits_of_one_attempt() -> None:
     annotator = make_annotator(studied(qualification=5, qualification_hits=2))
-    place = hit_place(claim(annotator))
+    place = hit_place(claim(annotator), 0)
 
     assert (place.number, place.total, place.done) == (1, 2, 0)
 

@@ -13,7 +13,8 @@ from django.utils import timezone
 from annotation.allocation.claims import claim_hit, return_hit
 from annotation.annotators.consent import answer_consent
 from annotation.annotators.participants import channel_of
-from annotation.models import Annotator, Assignment, Display, Rating, Slot, Study
+from annotation.models import Annotator, Assignment, Display, Rating, Slot, Study, VoteChange
+from annotation.quality.scoring import screen_choice
 from annotation.recruitment.channels import invitation_channel
 from annotation.recruitment.invitations import invite
 from annotation.studies.services import save_settings
@@ -53,8 +54,8 @@ def rated(annotator: Annotator) -> Assignment:
     return assignment
 
 
-def submit(browser: Client, assignment: Assignment) -> Any:
-    return browser.post(f"/rate/hit/{assignment.key}/submit/", headers=HTMX)
+def submit(browser: Client, assignment: Assignment, **fields: str) -> Any:
+    return browser.post(f"/rate/hit/{assignment.key}/submit/", fields, headers=HTMX)
 
 
 def current(annotator: Annotator) -> Assignment:
@@ -243,6 +244,38 @@ def test_a_submission_takes_few_queries(
     rate(done, submit=False)
     with django_assert_max_num_queries(25):
         assert submit(browser, done).status_code == 200
+
+
+def waiting_vote(assignment: Assignment, choice: str = "left", **more: str) -> dict[str, str]:
+    """Return the fields of a vote that goes with the submission of a HIT of one pair."""
+    key = assignment.displays.get().pair.key
+    fields = {"choice": choice, "version": "0", "active_seconds": "3", "wall_seconds": "4", **more}
+    return {"page": "x", "times": f"{key}:3:4"} | {f"{name}-{key}": value for name, value in fields.items()}
+
+
+def test_a_hit_of_one_pair_takes_18_statements_with_its_vote() -> None:
+    study = make_study(instances=3, k=1)
+    make_batch(study, pairs=1)
+    [link] = invite(channel=invitation_channel(study=study), count=1, base_url="", at=timezone.now())
+    annotator, browser = Annotator.objects.get(code=link.rater), Client()
+    browser.post(link.link)
+    answer_consent(annotator=annotator, accepted=True, at=timezone.now())
+    browser.get("/rate/", follow=True)
+    first = current(annotator)
+    assert submit(browser, first, **waiting_vote(first)).status_code == 200
+    second = current(annotator)
+    vote = waiting_vote(second, "right")
+
+    with CaptureQueriesContext(connection) as captured:
+        answer = submit(browser, second, **vote)
+
+    statements = [query["sql"] for query in captured if "SAVEPOINT" not in query["sql"]]
+    assert len(statements) <= 18, "\n".join(statements)
+    assert f"/rate/hit/{current(annotator).key}/" in answer.text
+    second.refresh_from_db()
+    assert second.state == Assignment.State.SUBMITTED
+    rating = Rating.objects.get(display__assignment=second)
+    assert (screen_choice(rating.answer, rating.display), VoteChange.objects.count()) == ("right", 2)
 
 
 def test_the_channel_of_an_invited_rater_is_asked_for_once(study: Study) -> None:
