@@ -33,6 +33,7 @@ ENV PATH=/opt/tandem/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PRODUCTION=on \
     LOG_FORMAT=json \
+    MALLOC_ARENA_MAX=1 \
     LISTEN_HOST=0.0.0.0 \
     TANDEM_DATA_DIR=/data
 USER 10001

@@ -158,7 +158,7 @@ def serving(database_url: str, folder: str) -> Iterator[tuple[str, list[str], in
     hits = RATERS * (2 + math.ceil(SECONDS / (THINKING * PAIRS)))  # none may run out of them before the end
     filled = [sys.executable, "-m", "bench._rating_study", str(RATERS), address, str(math.ceil(hits / INSTANCES))]
     made = subprocess.run(filled, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
-    gunicorn = [sys.executable, "-m", "gunicorn", "--config", "python:config.serving.gunicorn_config"]
+    gunicorn = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn_config"]
     gunicorn += ["--bind", f"127.0.0.1:{port}", "--log-level", "error"]
     with (
         running(gunicorn, environment) as web,

@@ -191,8 +191,8 @@ def serving(database_url: str | None) -> Iterator[list[str]]:
             cwd=ROOT, env=environment, check=True, capture_output=True, text=True,
         )  # fmt: skip
         server = subprocess.Popen(
-            [sys.executable, "-m", "config.serving", "--port", str(port)],
-            cwd=ROOT, env=environment, stderr=subprocess.DEVNULL,
+            [sys.executable, "-m", "config", "serve"],
+            cwd=ROOT, env=environment | {"PORT": str(port)}, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         try:
             wait_for(port, server)

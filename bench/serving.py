@@ -188,7 +188,7 @@ def environment_of(database_url: str, folder: str) -> dict[str, str]:
         "DATABASE_URL": database_url,
         "LOG_LEVEL": "ERROR",
         "DJANGO_SETTINGS_MODULE": "bench._serving_settings",
-        "MALLOC_ARENA_MAX": "1",  # both as config/serving sets them
+        "MALLOC_ARENA_MAX": "1",  # both as deploy/ and `serve` set them
         "OPENBLAS_NUM_THREADS": "1",
     }
 
@@ -217,7 +217,7 @@ def free_port() -> int:
 def server_of(environment: dict[str, str], port: int) -> Iterator[int]:
     """Serve as `make run` does, and yield the process group; print the time to the first answer, and the memory at the end."""
     command = [
-        *(sys.executable, "-m", "gunicorn", "--config", "python:config.serving.gunicorn_config"),
+        *(sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn_config"),
         *("--bind", f"127.0.0.1:{port}", "--log-level", "error"),
     ]
     begun = time.perf_counter()

@@ -2,41 +2,29 @@
 
 import os
 import sys
-from typing import Any
+from contextlib import nullcontext
 
-from django.core.management import BaseCommand, ManagementUtility
+import django
+from django.core.management import execute_from_command_line, get_commands
 
 from config import env
 
+OURS = ("annotation", "judging", "reporting")  # their commands note changes in the audit log themselves
 MIGRATE = "migrate"  # not audited: what it writes is the program's own
 
 
-class CommandLine(ManagementUtility):
-    """Django's, except that what its own commands change is in the audit log, as what ours do."""
-
-    def fetch_command(self, subcommand: str) -> BaseCommand:
-        """Return the command of this name."""
-        from annotation.management.commands._base import TandemCommand  # needs the settings, which are loaded by now
-        from annotation.members.audit import audited_command
-
-        command = super().fetch_command(subcommand)
-        execute = command.execute
-
-        def execute_audited(*args: Any, **options: Any) -> Any:
-            with audited_command(subcommand):
-                return execute(*args, **options)
-
-        if subcommand != MIGRATE and not isinstance(command, TandemCommand):
-            command.execute = execute_audited  # type: ignore[method-assign]
-        return command
-
-
 def main() -> None:
-    """Run one management command."""
+    """Run one management command; what Django's own ones change is in the audit log, as what ours do."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    if sys.argv[1:2] == ["worker"]:
+    name = sys.argv[1] if sys.argv[1:] else ""
+    if name in ("worker", "serve", "demo"):
         env.use_one_thread()  # before NumPy is loaded
-    CommandLine(sys.argv).execute()
+    django.setup()
+    from annotation.members.audit import audited_command  # needs the settings
+
+    is_djangos = name in get_commands() and get_commands()[name] not in OURS and name != MIGRATE
+    with audited_command(name) if is_djangos else nullcontext():
+        execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,6 @@ LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOG_FORMAT = env.str("LOG_FORMAT", default="line")
 SLOW_QUERY_SECONDS = env.float("SLOW_QUERY_SECONDS", default=1.0)
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
-METRICS_DIR = env.str("PROMETHEUS_MULTIPROC_DIR", default="")
 
 ERASURE_LOG = Path(env.str("ERASURE_LOG", default="") or DATA_DIR / "erasures.jsonl")
 
@@ -103,6 +102,16 @@ def for_programs(**changes: str) -> dict[str, str]:
     if not IS_INSTALLED:
         found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES_DIR), found.get("PYTHONPATH")]))
     return found
+
+
+def metrics_dir() -> str:
+    """Folder of the counters of a web server's processes; empty where each has its own."""
+    return env.str("PROMETHEUS_MULTIPROC_DIR", default="")
+
+
+def keep_counters_in(folder: str) -> None:
+    """Have the processes that this one forks share their counters, by a folder."""
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
 
 
 def use_one_thread() -> None:

@@ -261,7 +261,7 @@ SLOW_QUERY_SECONDS = env.SLOW_QUERY_SECONDS
 # /metrics answers requests with this token; without one, requests from this machine.
 METRICS_TOKEN = env.METRICS_TOKEN
 # Where the web server's processes keep their counters; `serve` makes it.
-METRICS_DIR = env.METRICS_DIR
+METRICS_DIR, KEEP_COUNTERS_IN = env.metrics_dir, env.keep_counters_in
 # Of what is sent at once, which the worker holds in memory, beside judges' runs: a gigabyte at most. Commands take more
 # (annotation/core/files/file_bounds.py). The proxies in deploy/ let as much through.
 UPLOAD_MAX_BYTES = 128 * 1024 * 1024

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from config.__main__ import CommandLine, main
+from config import __main__
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +50,8 @@ def test_a_worker_has_one_thread_for_linear_algebra(
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", given or "")
     if given is None:
         monkeypatch.delenv("OPENBLAS_NUM_THREADS")
-    monkeypatch.setattr(CommandLine, "execute", lambda _: seen.append(os.environ.get("OPENBLAS_NUM_THREADS")))
-    main()
+    monkeypatch.setattr(
+        __main__, "execute_from_command_line", lambda _: seen.append(os.environ.get("OPENBLAS_NUM_THREADS"))
+    )
+    __main__.main()
     assert seen == [threads]

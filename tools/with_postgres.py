@@ -22,11 +22,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script finds its own folder only
-from config.serving.supervise import Guard
+from annotation.core.tasks.serving import end_with_parent
 
 # Where packages put the server's programs when PATH does not have them; the newest version is taken.
 FOLDERS = (
@@ -191,12 +192,11 @@ def serving(
     programs: Programs, folder: Path, owner: pwd.struct_passwd | None, settings: Sequence[str]
 ) -> Iterator[int]:
     """Run the server during the `with` block; yields its port. It ends even if this process is killed."""
-    guard = Guard(grace=10.0)
     process = None
     try:
         for _ in range(3):  # another process may take the port before the server does
             port = free_port()
-            process = start(programs, folder, port, owner, guard, settings)
+            process = start(programs, folder, port, owner, settings)
             if is_up(process, folder / "data"):
                 break
             stop(process)
@@ -206,7 +206,6 @@ def serving(
     finally:
         if process is not None:
             stop(process)
-        guard.dismiss()
 
 
 def start(
@@ -214,7 +213,6 @@ def start(
     folder: Path,
     port: int,
     owner: pwd.struct_passwd | None,
-    guard: Guard,
     settings: Sequence[str] = FAST,
 ) -> subprocess.Popen[bytes]:
     """Start the server in a separate process group, which a Ctrl-C at the terminal does not reach."""
@@ -240,7 +238,7 @@ def start(
             stdout=log,
             stderr=log,
             start_new_session=True,
-            preexec_fn=guard.register,  # noqa: PLW1509  # this process has one thread
+            preexec_fn=partial(end_with_parent, signal.SIGQUIT),  # noqa: PLW1509  # this process has one thread
             **as_user(owner),
         )
 

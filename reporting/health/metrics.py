@@ -60,7 +60,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         raise Http404
     registry = CollectorRegistry()
     registry.register(DatabaseCollector())
-    if settings.METRICS_DIR:  # several processes, each of which writes files there
-        MultiProcessCollector(registry, path=settings.METRICS_DIR)  # type: ignore[no-untyped-call]
+    if folder := settings.METRICS_DIR():  # several processes, each of which writes files there
+        MultiProcessCollector(registry, path=folder)  # type: ignore[no-untyped-call]
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
     return HttpResponse(generate_latest(registry) + generate_latest(REGISTRY), content_type=CONTENT_TYPE_LATEST)

@@ -75,7 +75,7 @@ def open_as(open_at: Callable[..., Page], live_server: Any, settings: Any) -> Ca
 
 @pytest.fixture(scope="package")
 def real_server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
-    """One server: `config.serving` with everything that lies between Django and the wire.
+    """One server: `serve` with everything that lies between Django and the wire.
 
     It works on the database of the tests, so what a test makes through services is there at once.
     """

@@ -8,16 +8,13 @@ import urllib.request
 from pathlib import Path
 
 from django.conf import settings
-from django.core.management import call_command
 from django.db import connection
-from django.test import override_settings
 
-import config.settings
 from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, wait_until
 
 
 class RealServer:
-    """`python -m config.serving` on a free port; it can be killed at any moment and started again on the same port."""
+    """`serve --web-only` on a free port; it can be killed at any moment and started again on the same port."""
 
     def __init__(self, folder: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -30,16 +27,14 @@ class RealServer:
             "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
             "SECRET_KEY": settings.SECRET_KEY,  # login links are made by the test and read by the server
             "LOG_LEVEL": "WARNING",
+            "PORT": str(self.port),
         }
-        shipped = {"WHITENOISE_USE_FINDERS": False, "STORAGES": config.settings.STORAGES}
-        with override_settings(STATIC_ROOT=folder / "static", **shipped):  # where the server looks for them
-            call_command("collectstatic", interactive=False, verbosity=0)
 
     def start(self) -> None:
         """Start it, and return when it answers: its port takes requests at once, which wait until it is up."""
         with self.said.open("ab") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "config.serving", "--web-only", "--port", str(self.port)],
+                [sys.executable, "-m", "config", "serve", "--web-only"],
                 cwd=ROOT,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 from signal import SIGKILL
 
-from config.serving.__main__ import web_command
 from tests.stress.run import ROOT, children_of
 
 WORKERS = 2
@@ -57,7 +56,8 @@ class Machine:
         self.set_clock(0)
         self.environment = environment | self._faketime() | {"PYTHONFAULTHANDLER": "1"}
         self.listener = listener
-        self.commands = {"web": web_command(listener.fileno())}
+        web = ("-m", "gunicorn", "--config", "python:config.gunicorn_config", "--bind", f"fd://{listener.fileno()}")
+        self.commands = {"web": [sys.executable, *web]}
         worker = [sys.executable, "manage.py", "worker", "--interval", "0.2"]
         self.commands |= {f"worker {number}": worker for number in range(WORKERS)}
         self.running: dict[str, subprocess.Popen[bytes]] = {}

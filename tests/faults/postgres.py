@@ -9,7 +9,6 @@ from pathlib import Path
 
 import psycopg
 
-from config.serving.supervise import Guard
 from tests.stress.run import children_of
 from tools.with_postgres import find_programs, free_port, is_up, make_cluster, start, stop, unprivileged_owner
 
@@ -24,7 +23,6 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder, self.owner, self.programs = folder, unprivileged_owner(), find_programs()
         self.port = free_port()
-        self.guard = Guard(grace=5.0)
         self.process: subprocess.Popen[bytes] | None = None
         if self.owner is not None:
             os.chown(folder, self.owner.pw_uid, self.owner.pw_gid)
@@ -40,7 +38,7 @@ class Cluster:
         for _ in range(TRIES):
             if self.process is not None and self.process.poll() is None:
                 return
-            self.process = start(self.programs, self.folder, self.port, self.owner, self.guard, SETTINGS)
+            self.process = start(self.programs, self.folder, self.port, self.owner, SETTINGS)
             if is_up(self.process, self.folder / "data"):
                 return
             stop(self.process)
@@ -71,4 +69,3 @@ class Cluster:
         """End it."""
         if self.process is not None:
             stop(self.process)
-        self.guard.dismiss()

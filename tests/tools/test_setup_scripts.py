@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +34,6 @@ def clone(tmp_path: Path) -> Path:
     """A clone with nothing installed: the files that run before there is a virtual environment."""
     folder = tmp_path / "clone"
     shutil.copytree(ROOT / "tools", folder / "tools")
-    shutil.copytree(ROOT / "config" / "serving", folder / "config" / "serving")
     shutil.copytree(ROOT / "requirements", folder / "requirements")
     shutil.copy(ROOT / "Makefile", folder)
     return folder
@@ -129,17 +127,6 @@ def test_python_variable_rules_out_the_others(clone: Path) -> None:
     found = run(FIND, clone, {"python3": WORKING, "mine": OLD}, PYTHON="mine")
     assert found.returncode == 1
     assert found.stderr.splitlines() == ["Tandem needs Python 3.11 or newer, but PYTHON is mine, which is Python 3.9."]
-
-
-def test_demo_refuses_a_taken_port_before_it_installs_anything(clone: Path) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        made = run(["make", "demo"], clone, {"python3": WORKING}, PORT=str(port))
-    assert made.returncode != 0
-    assert made.stderr.splitlines()[0].startswith(f"Port {port} is taken.")
-    assert not (clone / ".venv").exists()
 
 
 def test_help_lists_every_target_with_a_description() -> None:

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 
 from annotation.members.accounts import login_link
 from judging.models import JudgeRun
-from reporting.management.commands.serve import become_server, explain_database_errors, refuse_taken_port
+from reporting.management.commands.serve import become_server, explain_database_errors, listen
 
 STUDY = "example"
 LAST_JUDGE = "coin"
@@ -58,7 +58,7 @@ class Command(BaseCommand):
     def handle(self, *, port: str, no_serve: bool, verbosity: int, **options: object) -> None:
         """Load the example, print the links, and serve."""
         if not no_serve:
-            refuse_taken_port(port)
+            listen(port).close()
         try:
             with explain_database_errors():
                 call_command("migrate", interactive=False, verbosity=0)
@@ -71,7 +71,7 @@ class Command(BaseCommand):
         if not no_serve:
             # The demo's judges may call a model on this machine.
             allowed = settings.ENDPOINT_ALLOWLIST or DEMO_ENDPOINTS
-            become_server(port=port, follow_parent=True, ENDPOINT_ALLOWLIST=",".join(allowed))
+            become_server(port, "--follow-parent", ENDPOINT_ALLOWLIST=",".join(allowed))
 
     def load(self, verbosity: int) -> None:
         """Load the missing parts of the example study."""

@@ -1,25 +1,32 @@
 """Bring the database up to date and serve it: what `make run` runs when everything is installed."""
 
 import os
-import subprocess
+import socket
 import sys
+import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import import_module
 from typing import NoReturn
 
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.core.management.base import BaseCommand
-from django.db import OperationalError
+from django.db import OperationalError, connections
 
-from annotation.core.system_checks import refuse_unready
+from annotation.core.system_checks import refuse_unready, unapplied_migrations
+from annotation.core.tasks.serving import run_together, run_web, run_worker
+
+WAITING = 256  # connections that wait until the web server has started
 
 
 class Command(BaseCommand):
     """`manage.py serve`: the web server and the worker, on LISTEN_HOST (this machine only)."""
 
     help = "Bring the database up to date, then run the web server and the worker until Ctrl-C."
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
@@ -32,21 +39,43 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, port: str, follow_parent: bool, web_only: bool, **options: object) -> None:
-        """Check the port, migrate (in production: check that nothing is missing), print the first admin's link, serve."""
-        refuse_taken_port(port)
-        refuse_unready()
-        if not settings.PRODUCTION:  # there, an upgrade migrates before any of its processes starts
-            with explain_database_errors():
+        """Migrate (in production: check that nothing is missing), print the first admin's link, serve."""
+        if port != settings.PORT:  # addresses in links begin with it
+            become_server(port, *["--follow-parent"] * follow_parent, *["--web-only"] * web_only)
+        with listen(port) as listener, tempfile.TemporaryDirectory(prefix="tandem-metrics-") as counters:
+            settings.KEEP_COUNTERS_IN(counters)
+            prepare()
+            programs = {"The web server": partial(run_web, listener.fileno()), "The worker": run_worker}
+            if web_only:
+                del programs["The worker"]
+            self.stderr.write(f"Tandem is at http://localhost:{port}/ (Ctrl-C stops it)", style_func=str)
+            status = run_together(programs, follow_parent=follow_parent)
+        sys.exit(status)
+
+
+def prepare() -> None:
+    """Bring the database and the static files up to date, and load what the programs share; no connection stays open."""
+    refuse_unready()
+    if not settings.PRODUCTION:  # there, an upgrade migrates before any of its processes starts
+        with explain_database_errors():
+            if unapplied_migrations():
                 call_command("migrate", interactive=False, verbosity=0)
-        # Its failure is not fatal: it prints its own message, and other users may have accounts.
-        _run("config", "first_admin", "--if-terminal", PORT=port)
-        become_server(port=port, follow_parent=follow_parent, web_only=web_only)
+    with suppress(CommandError):  # other users may have accounts
+        call_command("first_admin", if_terminal=True)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    import_module(settings.ROOT_URLCONF)
+    connections.close_all()
 
 
-def refuse_taken_port(port: str) -> None:
-    """Exit with a message when the port cannot be used, before any slow step."""
-    if _run("config.serving.check_port", port, settings.LISTEN_HOST) != 0:
-        sys.exit(1)
+def listen(port: str) -> socket.socket:
+    """Return a socket that listens on LISTEN_HOST: what is asked while the web server starts waits."""
+    host = settings.LISTEN_HOST
+    try:
+        return socket.create_server(
+            (host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=WAITING
+        )
+    except (OSError, OverflowError, ValueError) as error:
+        raise CommandError(f"Port {port} of {host} can't be served on: {error}. Choose another: PORT=8001") from error
 
 
 @contextmanager
@@ -58,14 +87,7 @@ def explain_database_errors() -> Iterator[None]:
         raise CommandError(f"The database that DATABASE_URL names does not work: {error}".strip()) from error
 
 
-def become_server(*, port: str, follow_parent: bool, web_only: bool = False, **environment: str) -> NoReturn:
-    """Collect the static files; then replace this process by the one that runs web server and worker."""
-    call_command("collectstatic", interactive=False, verbosity=0)
-    options = [*["--follow-parent"] * follow_parent, *["--web-only"] * web_only]
-    command = [sys.executable, "-m", "config.serving", "--port", port, *options]
+def become_server(port: str, *options: str, **environment: str) -> NoReturn:
+    """Replace this process by one that serves."""
+    command = [sys.executable, "-m", "config", "serve", *options]
     os.execve(sys.executable, command, settings.PROGRAM_ENVIRONMENT(PORT=port, **environment))  # noqa: S606  # needs none
-
-
-def _run(module: str, *arguments: str, **environment: str) -> int:
-    command = [sys.executable, "-m", module, *arguments]
-    return subprocess.run(command, env=settings.PROGRAM_ENVIRONMENT(**environment), check=False).returncode

@@ -1,4 +1,4 @@
-"""How gunicorn serves the program: two processes that share the memory of what is loaded before the fork."""
+"""Gunicorn's settings: processes of a few threads, which share the memory of what is loaded before the fork."""
 
 import gc
 import sys
@@ -7,9 +7,12 @@ from typing import Any
 from config import env
 
 wsgi_app = "config.wsgi"
-worker_class = "config.serving.whole_requests.WholeRequests"
+worker_class = "gthread"
 workers, threads = env.WEB_PROCESSES, env.WEB_THREADS
 preload_app = True  # nothing may open a connection or start a thread while the program is loaded
+# Seconds for which a quiet connection stays open: longer than the proxies of deploy/ keep theirs, for a request that is
+# sent just when the server closes the connection is lost.
+keepalive = 75
 graceful_timeout = 5
 loglevel = "warning"
 control_socket_disable = True  # it would lie in the home directory, shared by every server of this user
