@@ -41,7 +41,6 @@ class MadeFile(models.Model):
         REPORT = "report", _("Report")
         PREFERENCES = "preferences", _("Preferences")
         REFINED = "refined", _("Repaired preferences")
-        NOISE = "noise", _("What a repair takes back of noise")
         RANKING = "ranking", _("Texts ranked by a judge’s answers")
         TABLE_CHECKS = "table-checks", _("Checks of comparison tables")
 

@@ -32,13 +32,19 @@ from reporting.refinement.training_files import FORMS as TRAINING
 
 MOST_RATERS = 100
 VERDICTS: dict[str, Any] = {"raters": [PEOPLE], "dataset": "", "question": "", "stage": "first"}
-REPAIRED: dict[str, Any] = {**VERDICTS, "method": "win_loss", "seed": 0}
 CHOICES_OF: dict[str, dict[str, Any]] = {
     MadeFile.Kind.BUNDLE: dict.fromkeys(CHOICES, True),
     MadeFile.Kind.REPORT: {"language": settings.LANGUAGE_CODE},
     MadeFile.Kind.PREFERENCES: {"form": "trl", **VERDICTS, "systems": []},
-    MadeFile.Kind.REFINED: {"form": "trl", **REPAIRED, "negated": False, "down_sample": False, "held_out": 0.0},
-    MadeFile.Kind.NOISE: {**REPAIRED, "flips": [10.0], "draws": 100},
+    MadeFile.Kind.REFINED: {
+        "form": "trl",
+        **VERDICTS,
+        "method": "win_loss",
+        "seed": 0,
+        "negated": False,
+        "down_sample": False,
+        "held_out": 0.0,
+    },
     MadeFile.Kind.RANKING: {**asdict(TextRanking()), **STORED, "run": False, **dict.fromkeys(RANKING_LIMITS)},
     MadeFile.Kind.TABLE_CHECKS: {
         "endpoint": "",
@@ -84,14 +90,6 @@ class NewFileSerializer(serializers.Serializer[Any]):
     held_out = serializers.FloatField(
         min_value=0, max_value=0.99, required=False, help_text="Of refined: share of instances kept apart."
     )
-    flips = serializers.ListField(
-        child=serializers.FloatField(min_value=0, max_value=100),
-        required=False,
-        min_length=1,
-        max_length=MOST_RATERS,
-        help_text="Of noise: percentages.",
-    )
-    draws = serializers.IntegerField(min_value=1, max_value=1000, required=False, help_text="Of noise, for each.")
     judge = serializers.CharField(required=False, help_text="Of a ranking; may be left out where one has answers.")
     methods = serializers.ListField(
         child=serializers.ChoiceField(choices=list(METHODS)), required=False, min_length=1, max_length=len(METHODS)

@@ -34,8 +34,7 @@ from reporting.logic.ranking import ranking_chart
 from reporting.logic.stored_ranking import TextRanking, rank_stored
 from reporting.models import MadeFile
 from reporting.refinement.given_preferences import FILES, write_preferences
-from reporting.refinement.noise import noise_chart
-from reporting.refinement.refining import Repair, noise_of, write_refined
+from reporting.refinement.refining import Repair, write_refined
 from reporting.refinement.training_files import Options
 from reporting.report.building import write_report
 
@@ -65,21 +64,14 @@ def _preferences(made: MadeFile, folder: Path, progress: Progress) -> None:
 
 
 def _refined(made: MadeFile, folder: Path, progress: Progress) -> None:
-    form, repair, asked = _repair(made)
-    options = Options(form, seed=repair.seed, **{name: asked[name] for name in ("negated", "down_sample", "held_out")})
+    asked = dict(made.options)
+    form, method, seed = asked.pop("form"), asked.pop("method"), asked.pop("seed")
+    options = Options(form, seed=seed, **{name: asked.pop(name) for name in ("negated", "down_sample", "held_out")})
+    repair = Repair(WantedVerdicts(**asked), method, seed)
     folder.mkdir()
     numbers = write_refined(made.study, folder / FILES[form], repair, options)
     numbers["written"] = {Path(name).name: rows for name, rows in numbers["written"].items()}
     _write(folder / "repair.json", numbers)
-    progress(1, 1)
-
-
-def _noise(made: MadeFile, folder: Path, progress: Progress) -> None:
-    _, repair, asked = _repair(made)
-    found = noise_of(made.study, repair, [percent / 100 for percent in asked["flips"]], draws=asked["draws"])
-    folder.mkdir()
-    _write(folder / "noise.json", found)
-    (folder / "noise.svg").write_text(to_svg(noise_chart(found)), encoding="utf-8")
     progress(1, 1)
 
 
@@ -134,13 +126,6 @@ def _table_checks(made: MadeFile, folder: Path, progress: Progress) -> None:
     progress(1, 1)
 
 
-def _repair(made: MadeFile) -> tuple[str, Repair, dict[str, Any]]:
-    """Return the form of training data, what is repaired, and what else was asked for."""
-    asked = dict(made.options)
-    wanted = WantedVerdicts(**{name: asked.pop(name) for name in ("raters", "dataset", "question", "stage")})
-    return asked.pop("form", ""), Repair(wanted, asked.pop("method"), asked.pop("seed")), asked
-
-
 def _write(path: Path, numbers: dict[str, Any]) -> None:
     path.write_text(json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1) + "\n", encoding="utf-8")
 
@@ -150,7 +135,6 @@ MAKERS: dict[str, Callable[[MadeFile, Path, Progress], None]] = {
     MadeFile.Kind.REPORT: _report,
     MadeFile.Kind.PREFERENCES: _preferences,
     MadeFile.Kind.REFINED: _refined,
-    MadeFile.Kind.NOISE: _noise,
     MadeFile.Kind.RANKING: _ranking,
     MadeFile.Kind.TABLE_CHECKS: _table_checks,
 }

@@ -7,7 +7,6 @@ from reporting.core.text import estimate_text, printable, share_text
 from reporting.core.units import counted_in_english as count
 from reporting.logic.audit import SIZES
 from reporting.logic.audits import OVER_WORDINGS
-from reporting.logic.paper_table import as_lines, paper_table
 
 OF_RATER = ("kind", "method", "model", "wording")
 COLUMNS = (
@@ -30,10 +29,10 @@ def as_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def as_text(found: dict[str, Any]) -> str:
-    """Return a table over raters and data sets, then every measure of each rater with its interval."""
-    blocks = [f"study {printable(found['study'])}", "\n".join(as_lines(paper_table(found)))]
-    blocks += ["\n".join([*_rater(rater), *_listed(rater)]) for rater in found["raters"]]
-    return "\n\n".join([*blocks, *("\n".join(_wordings(one)) for one in found["wordings"])])
+    """Return every measure of each rater with its interval."""
+    raters = ("\n".join([*_rater(rater), *_listed(rater)]) for rater in found["raters"])
+    wordings = ("\n".join(_wordings(one)) for one in found["wordings"])
+    return "\n\n".join([f"study {printable(found['study'])}", *raters, *wordings])
 
 
 def _rater(rater: dict[str, Any]) -> list[str]:

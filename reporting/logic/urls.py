@@ -9,7 +9,6 @@ urlpatterns = [
     path("studies/<slug:slug>/logic/estimate/", views.estimate, name="estimate-audit"),
     path("studies/<slug:slug>/logic/start/", views.start, name="start-audit"),
     path("studies/<slug:slug>/logic/contradictions/", views.listed, name="contradictions"),
-    path("studies/<slug:slug>/logic-table.csv", views.by_dataset, name="logic-table"),
     path("studies/<slug:slug>/logic-by-instance.csv", views.by_instance, name="logic-by-instance"),
     re_path(r"^studies/(?P<slug>[-\w]+)/logic\.(?P<form>csv|json)$", views.download, name="logic-file"),
     re_path(

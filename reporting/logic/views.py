@@ -33,9 +33,6 @@ from reporting.logic.audits import OVER_WORDINGS, estimate_of
 from reporting.logic.charts import CHARTS
 from reporting.logic.contradictions import opened
 from reporting.logic.forms import LogicAuditForm
-from reporting.logic.paper_table import COLUMNS as PAPER_COLUMNS
-from reporting.logic.paper_table import as_rows as paper_rows
-from reporting.logic.paper_table import columns_of, paper_table
 from reporting.logic.study_audit import (
     instance_rows,
     judges_audited,
@@ -56,11 +53,6 @@ MEASURES = {
     "negation_invariance": gettext_lazy("Negation invariance"),
     "self_agreement": gettext_lazy("Self-agreement"),
     "preferred_first": gettext_lazy("First text preferred"),
-}
-WAYS = {
-    "": gettext_lazy("People"),
-    "direct": gettext_lazy("Direct judgements"),
-    "cot": gettext_lazy("Chain of thought"),
 }
 ALTS = {
     "transitivity": gettext_lazy(
@@ -121,16 +113,6 @@ def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     else:
         response = HttpResponse("".join(csv_lines(as_rows(found), COLUMNS)), content_type="text/csv; charset=utf-8")
     return as_download(response, f"{study.slug}-logic.{form}")
-
-
-@study_view(*READERS)
-def by_dataset(request: HttpRequest, study: Study) -> HttpResponse:
-    """Return the table of judges by data set, as the paper prints it, as CSV."""
-    table = paper_table(_audit(request, study))
-    lines = csv_lines(paper_rows(table), columns_of(table))
-    return as_download(
-        HttpResponse("".join(lines), content_type="text/csv; charset=utf-8"), f"{study.slug}-logic-table.csv"
-    )
 
 
 @study_view(*READERS)
@@ -197,13 +179,8 @@ def _page(
     found = _audit(request, study)
     query = {} if question is None else {"question": question.key}
     names = list(dict.fromkeys(name for one in found["raters"] for name in one["datasets"]))
-    paper = paper_table(found)
     context = {
         "study": study,
-        "paper": paper,
-        "paper_columns": list(PAPER_COLUMNS),
-        "paper_groups": [(WAYS.get(method, method), rows) for method, rows in paper["groups"].items()],
-        "paper_width": 1 + len(paper["datasets"]) * len(PAPER_COLUMNS),
         "found": found,
         "form": form,
         "estimate": estimate,

@@ -1,4 +1,4 @@
-"""Preferences of people and judges repaired by logic, how a repair takes back noise, and both written as training data.
+"""Preferences of people and judges, as given or repaired by logic, written as training data.
 
 May use logic and the rooms below it.
 """

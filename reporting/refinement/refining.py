@@ -1,6 +1,5 @@
-"""Repaired preferences of a study as training data, and how much noise the repair takes back: as the commands and the worker make them."""
+"""Repaired preferences of a study as training data, for commands and the worker."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from annotation.models import Study
 from annotation.studies.questions import find_question
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.logic.preferences import Chosen, Preferences, read_preferences
-from reporting.refinement.noise import noise_curve
 from reporting.refinement.repaired import repair_study, report
 from reporting.refinement.training_files import Options, write_training_data
 
@@ -49,13 +47,3 @@ def write_refined(study: Study, out: Path, asked: Repair, options: Options) -> d
     question = find_question(study, asked.wanted.question).text
     written = write_training_data(repaired, out, title=study.title, question=question, options=options)
     return {"study": study.slug, "raters": raters, "seed": asked.seed, **report(repaired), "written": written}
-
-
-def noise_of(study: Study, asked: Repair, flips: Sequence[float], *, draws: int) -> dict[str, Any]:
-    """Return the curve of noise of a study's preferences, as `noise_curve` does.
-
-    flips : shares, from 0 to 1
-    Raises: UnknownName.
-    """
-    found = noise_curve(asked.given(study), flips, draws=draws, seed=asked.seed, method=asked.method)
-    return {"study": study.slug, "raters": list(asked.wanted.raters), **found}

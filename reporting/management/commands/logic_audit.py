@@ -1,4 +1,4 @@
-"""logic_audit STUDY [--judge NAME …] [--people] [--question KEY] [--list N] [--format text|json|csv|table], and to ask first:
+"""logic_audit STUDY [--judge NAME …] [--people] [--question KEY] [--list N] [--format text|json|csv], and to ask first:
 
 --judge NAME --run|--estimate [--sample N] [--seed S] [--dataset NAME] [--repeats R] [--plain]
 [--prompt NAME[:VERSION]] [--in-flight W] [--max-cost X] [--limit N] [--batch-api]
@@ -22,8 +22,6 @@ from judging.management.commands.run_judge import parse_money, summary_of
 from judging.models import Judge, JudgeRun
 from judging.runs.judges import find_judge
 from reporting.logic.audit_text import COLUMNS, as_rows, as_text
-from reporting.logic.paper_table import as_rows as paper_rows
-from reporting.logic.paper_table import columns_of, paper_table
 from reporting.logic.study_audit import audit_study, instance_rows, judges_audited
 
 ONLY_WHEN_ASKING = (
@@ -63,9 +61,9 @@ class Command(RunJudge):
         ),
         argument(
             "--format",
-            choices=["json", "text", "csv", "table"],
+            choices=["json", "text", "csv"],
             default="text",
-            help="csv has a row for each measure; table is CSV with a row for each judge and four columns for each data set",
+            help="csv has a row for each measure",
         ),
         group(
             "asking a judge",
@@ -124,10 +122,6 @@ class Command(RunJudge):
         if options["format"] == "csv":
             self.stdout.write("".join(csv_lines(as_rows(found), COLUMNS)), ending="")
             return
-        if options["format"] == "table":
-            table = paper_table(found)
-            self.stdout.write("".join(csv_lines(paper_rows(table), columns_of(table))), ending="")
-            return
         if options["format"] == "json":
             found["by_instance"] = list(instance_rows(study, judges, question=question))
         self.say_numbers(found, options["format"], as_text)
@@ -142,7 +136,7 @@ def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
         raise CommandError(
             f"--run and --estimate are about one judge: name it with --judge, got {len(options['judge'])}"
         )
-    if options["format"] in ("csv", "table") and options["estimate"]:
+    if options["format"] == "csv" and options["estimate"]:
         raise CommandError("an estimate is text or json")
     for name, least in (("sample", 1), ("repeats", 1), ("limit", 1), ("seed", 0)):
         if options[name] is not None and options[name] < least:

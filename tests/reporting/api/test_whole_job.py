@@ -204,7 +204,6 @@ def test_preferences_are_made_as_the_command_writes_them(
     ("kind", "asked", "command"),
     [
         ("refined", {"form": "instruction", "negated": True}, ["refine_preferences", "--as=instruction", "--negated"]),
-        ("noise", {"flips": [20], "draws": 3}, ["repair_noise", "--flip=20", "--draws=3"]),
         ("ranking", {"methods": ["pairs"], "seeds": 2}, ["rank", "--method=pairs", "--seeds=2"]),
     ],
 )
@@ -238,7 +237,6 @@ def test_files_of_logic_hold_what_the_commands_say(
     [
         ({"kind": "ranking", "judge": "nobody"}, 404),
         ({"kind": "ranking"}, 404),
-        ({"kind": "noise", "flips": [101]}, 422),
         ({"kind": "refined", "form": "arena"}, 422),
         ({"kind": "refined", "held_out": 1}, 422),
         ({"kind": "refined", "raters": ["judge:nobody"]}, 404),
