@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 DRIVER = """
 import os, pathlib, signal, sys
 from functools import partial
-from config import serving
+from annotation.core.tasks import serving
 folder, kind, serving.GRACE = pathlib.Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
 def program(name):
     if kind == "stubborn":
