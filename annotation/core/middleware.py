@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import is_valid_path
@@ -24,11 +24,11 @@ class HeadMiddleware(MiddlewareMixin):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Empty the body."""
         if request.method == "HEAD":
-            if response.streaming:
+            if isinstance(response, StreamingHttpResponse):
                 response.close()
-                response.streaming_content = ()  # type: ignore[attr-defined]
-            else:
-                response.content = b""  # type: ignore[attr-defined]
+                response.streaming_content = ()
+            elif isinstance(response, HttpResponse):
+                response.content = b""
         return response
 
 

@@ -31,7 +31,7 @@ def with_activity(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
 
 def last_active(assignment: Assignment) -> datetime | None:
     """Return the time of the last activity on an assignment from `with_activity`, or None if unknown."""
-    found = (assignment.claimed_at, *(vars(assignment)[name] for name in ("voted_at", "opened_at", "second_at")))
+    found = (assignment.claimed_at, *(getattr(assignment, name) for name in ("voted_at", "opened_at", "second_at")))
     return max((moment for moment in found if moment), default=None)
 
 

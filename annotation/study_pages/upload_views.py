@@ -6,7 +6,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
 from annotation.core.files.spreadsheet import csv_lines
-from annotation.core.http import MOST_SHOWN, as_download, attempt
+from annotation.core.http import MOST_SHOWN, as_download, attempt, is_htmx
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.upload_jobs import MOST_LISTED, UNDER_WAY, progress_of, take_in
 from annotation.importing.wording import bad_lines_of, outcome_of, refusal
@@ -51,7 +51,7 @@ def upload_page(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
         "bad_lines": bad_lines_of(taken, MOST_SHOWN),
     }
     template = "annotation/study_pages/upload_page.html"
-    return TemplateResponse(request, f"{template}#upload" if request.htmx else template, context)  # type: ignore[attr-defined]
+    return TemplateResponse(request, f"{template}#upload" if is_htmx(request) else template, context)
 
 
 @study_view(*READERS)

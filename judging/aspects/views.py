@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
+from annotation.core.http import is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
@@ -24,7 +25,7 @@ MOST_VERSIONS = 50
 @study_view(*READERS)
 def aspects(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the current aspects and all versions, with forms to edit and to distil them."""
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         context = {"study": study, "work": last_distillation(study)}
         return TemplateResponse(request, "judging/aspects/aspects.html#work", context)
     return _page(request, study)
@@ -52,7 +53,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
         with errors_on(form):
             found = estimate_distilling(study, **chosen)
     status = 200 if found else 422
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         context = {"study": study, "distil_form": form, "estimate": found}
         return TemplateResponse(request, "judging/aspects/aspects.html#distil", context, status=status)
     return _page(request, study, distil_form=form, found=found, status=status)

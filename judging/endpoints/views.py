@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.core.http import is_htmx
 from annotation.members.permissions import READERS, account_of, has_any_role
 from judging.core.fields import errors_on
 from judging.endpoints.features import supported_by
@@ -62,7 +63,7 @@ def endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
     only_site_admins(request)
     found = get_object_or_404(Endpoint, name=endpoint_name)
     if request.method != "POST":
-        if request.htmx:  # type: ignore[attr-defined]
+        if is_htmx(request):
             return _tested(request, found)
         return _page(request, found, LimitsForm.of(found))
     form = LimitsForm(request.POST)
@@ -81,7 +82,7 @@ def test_endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
     only_site_admins(request)
     found = get_object_or_404(Endpoint, name=endpoint_name)
     queue_test(endpoint=found)
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         return _tested(request, found)
     return redirect("judging:endpoint", found.name)
 

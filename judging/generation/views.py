@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError
+from annotation.core.http import is_htmx
 from annotation.core.tasks.task_queue import TaskStatus
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
@@ -43,7 +44,7 @@ class SystemRow:
 @study_view(*READERS)
 def generate(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the form, and every sampled system with its settings."""
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         return TemplateResponse(
             request, "judging/generation/generate.html#systems", {"study": study, **_systems(study)}
         )
@@ -62,7 +63,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
             run = build_run(study, chosen["system"], chosen["sampling"])
             found = estimate_generating(run, chosen["selection"], most=ON_A_PAGE)
     status = 200 if found else 422
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         context = {"study": study, "form": form, "estimate": found}
         return TemplateResponse(request, "judging/generation/generate.html#start", context, status=status)
     return _page(request, study, form, found, status=status)

@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.core.http import is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from annotation.studies.questions import named_questions
@@ -121,7 +122,7 @@ def mark(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     judgment = get_object_or_404(Judgment.objects.all(), run__study=study, pk=judgment_id)
     form = MarkForm(request.POST, auto_id="mark-%s")
     context = {"study": study, "judgment": judgment}
-    is_card = request.htmx  # type: ignore[attr-defined]
+    is_card = is_htmx(request)
     if "take_back" in request.POST:
         marks.remove_mark(judgment=judgment, marker=account_of(request))
     elif form.is_valid():

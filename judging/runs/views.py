@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRefresh
 
+from annotation.core.http import is_htmx
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from annotation.questions.questions import MAIN
@@ -94,7 +95,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
             found = estimate_run(study=study, **chosen)
     status = 200 if found else 422
     context = {"study": study, "run_form": form, "estimate": found}
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         return TemplateResponse(request, "judging/runs/judges.html#start", context, status=status)
     return _judges_page(request, study, run_form=form, estimate=found, status=status)
 
@@ -179,7 +180,7 @@ def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     """Show one run with live progress, the figures on its judge, and examples of failures."""
     found = _find(study, run_id)
     progress = _progress(study, found)
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         if not progress["active"]:
             return HttpResponseClientRefresh()  # the figures below are those of the start
         return TemplateResponse(request, "judging/runs/run.html#progress", progress)

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
-from annotation.core.http import as_download
+from annotation.core.http import as_download, is_htmx
 from annotation.importing.tables import table_lines
 from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import ComparisonTable, Study
@@ -191,5 +191,5 @@ def _making_page(
         "aspects_name": name,
     }
     sent = request.method == "POST"
-    template = "judging/tables/make_tables.html#start" if request.htmx else "judging/tables/make_tables.html"  # type: ignore[attr-defined]
+    template = "judging/tables/make_tables.html#start" if is_htmx(request) else "judging/tables/make_tables.html"
     return TemplateResponse(request, template, context, status=422 if sent and found is None else 200)

@@ -8,6 +8,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
+from annotation.core.http import is_htmx
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from judging.core.fields import errors_on
@@ -24,7 +25,7 @@ UNDER_WAY = (JudgeTuning.Status.QUEUED, JudgeTuning.Status.RUNNING)
 @study_view(*READERS)
 def tunings(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's tunings, with a form to begin one."""
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         return TemplateResponse(request, "judging/tuning/tunings.html#work", {"study": study, **_work(study)})
     return _page(request, study)
 
@@ -37,7 +38,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
         with errors_on(form):
             found = estimate_tuning(form.settings())
     status = 200 if found else 422
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         context = {"study": study, "form": form, "estimate": found}
         return TemplateResponse(request, "judging/tuning/tunings.html#begin", context, status=status)
     return _page(request, study, form=form, found=found, status=status)

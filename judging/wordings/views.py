@@ -6,6 +6,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
+from annotation.core.http import is_htmx
 from annotation.members.permissions import FORM, READERS, study_view
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
@@ -54,7 +55,7 @@ def _checked(request: HttpRequest, study: Study, form: PromptForm, pair: PairFor
     """Show a prompt's problems, or the messages that a judge would send; nothing is stored."""
     sent = sent_messages(form.given, form.cleaned_data["parser"], pair) if form.is_valid() else []
     status = 200 if form.is_valid() and pair.is_valid() else 422
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         context = {"form": form, "pair_form": pair, "sent": sent, "checked": True}
         return TemplateResponse(request, "judging/wordings/prompts.html#check", context, status=status)
     return _page(request, study, form, pair, sent=sent, checked=True, status=status)
@@ -74,7 +75,7 @@ def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
         "judges": judges_seen_by(request.user).filter(prompt_file=found),
         "methods": fitting_methods(found.parser),
     }
-    part = "#sent" if request.htmx else ""  # type: ignore[attr-defined]
+    part = "#sent" if is_htmx(request) else ""
     return TemplateResponse(
         request, f"judging/wordings/prompt.html{part}", context, status=200 if pair.is_valid() else 422
     )

@@ -10,7 +10,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.core.files import parquet
-from annotation.core.http import as_download
+from annotation.core.http import as_download, is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from reporting.bundle.layout import CHOICES
@@ -33,7 +33,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "busy": any(one.status in UNDER_WAY for one in files),
     }
     template = "reporting/downloads/downloads.html"
-    return TemplateResponse(request, f"{template}#files" if request.htmx else template, context)  # type: ignore[attr-defined]
+    return TemplateResponse(request, f"{template}#files" if is_htmx(request) else template, context)
 
 
 @study_view(*READERS, methods=POST)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.files.spreadsheet import csv_lines
-from annotation.core.http import as_download
+from annotation.core.http import as_download, is_htmx
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from annotation.questions.questions import MAIN
@@ -83,7 +83,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
         with errors_on(form):
             found = estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"])
     status = 200 if found else 422
-    if request.htmx:  # type: ignore[attr-defined]
+    if is_htmx(request):
         context = {"study": study, "form": form, "estimate": found}
         return TemplateResponse(request, f"{PAGE}#start", context, status=status)
     return _page(request, study, form, estimate=found, status=status)
