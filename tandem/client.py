@@ -18,6 +18,13 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx2
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    retry_if_result,
+    stop_after_attempt,
+)
 
 Json = dict[str, Any]
 TRIES = 5
@@ -257,20 +264,28 @@ class Tandem:
 
     def _send(self, method: str, path: str, *, tries: int = TRIES, **content: Any) -> httpx2.Response:
         """Send a request, again while the server is busy or can't be reached; PATCH sets the same values again."""
-        for left in reversed(range(tries)):
-            try:
-                answer = self._http.request(method, path, **content)
-            except httpx2.TransportError:
-                if not left:
-                    raise
-                self._sleep(2.0 ** (tries - left))
-                continue
-            if answer.status_code != 503 or not left:
-                break
-            self._sleep(min(LONGEST_PAUSE, float(answer.headers.get("Retry-After", "2"))))
+        retrying = Retrying(
+            retry=retry_if_exception_type(httpx2.TransportError) | retry_if_result(_is_busy),
+            stop=stop_after_attempt(tries),
+            wait=_pause,
+            sleep=self._sleep,
+            retry_error_callback=lambda state: state.outcome.result(),  # type: ignore[union-attr]  # it has one
+        )
+        answer: httpx2.Response = retrying(self._http.request, method, path, **content)
         if answer.is_error:
             raise _refusal(answer)
         return answer
+
+
+def _is_busy(answer: httpx2.Response) -> bool:
+    return answer.status_code == 503
+
+
+def _pause(state: RetryCallState) -> float:
+    """Return the seconds that the server asks to wait, or a pause that doubles where it can't be reached."""
+    if state.outcome is None or state.outcome.failed:
+        return 2.0**state.attempt_number
+    return min(LONGEST_PAUSE, float(state.outcome.result().headers.get("Retry-After", "2")))
 
 
 def _named(systems: list[Json], name: str) -> Json:

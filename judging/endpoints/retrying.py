@@ -5,7 +5,9 @@ import random
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from judging.core.errors import CallFailed, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer
@@ -26,6 +28,18 @@ class RetryPolicy:
         """Return the pause after a failed attempt (from 0): doubling, with jitter over its upper half."""
         ceiling = min(self.longest_pause, self.first_pause * 2.0**attempt)
         return ceiling * (0.5 + rng.random() / 2)
+
+    def may_retry(self, error: BaseException) -> bool:
+        """Tell whether the same request may be sent again: not one that was charged, as the budget may not allow another.
+
+        Raises: TransientFailure with the reason, where the endpoint asks to wait for too long.
+        """
+        if not isinstance(error, TransientFailure) or error.charged is not None:
+            return False
+        if error.retry_after is not None and error.retry_after > self.longest_retry_after:
+            wait = f"{error} (the endpoint asks to wait {error.retry_after:.0f} s)"
+            raise TransientFailure(wait, kind=error.kind)
+        return True
 
 
 class RetryingClient:
@@ -56,18 +70,19 @@ class RetryingClient:
 
         Raises: CallFailed after the last attempt, or after one that was charged for; its place is then free again.
         """
-        attempt = 0
-        while True:
-            try:
-                return await self._once(body, limiter, tokens)
-            except TransientFailure as failure:
-                if failure.charged is not None:
-                    raise  # the budget may not allow another call
-                attempt += 1
-                # While the breaker is open, the failure is not this request's fault.
-                if attempt >= self.policy.attempts and not (limiter and limiter.breaker.is_open):
-                    raise TransientFailure(f"{failure} (tried {attempt} times)", kind=failure.kind) from None
-                await self._wait(failure, attempt - 1)
+
+        def gives_up(state: RetryCallState) -> bool:
+            # While the breaker is open, the failure is not this request's fault.
+            return state.attempt_number >= self.policy.attempts and not (limiter and limiter.breaker.is_open)
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(self.policy.may_retry),
+            stop=gives_up,
+            wait=self._pause,
+            sleep=self.clock.sleep,
+            retry_error_callback=_raise_last,
+        )
+        return await retrying(self._once, body, limiter, tokens)
 
     async def _once(self, body: Mapping[str, Any], limiter: RateLimiter | None, tokens: float) -> ChatAnswer:
         permit = await limiter.acquire(tokens) if limiter else None
@@ -87,15 +102,25 @@ class RetryingClient:
             limiter.record_success(permit)
         return answer
 
-    async def _wait(self, failure: TransientFailure, attempt: int) -> None:
-        if failure.retry_after is None:
-            await self.clock.sleep(self.policy.pause(attempt, self.rng))
-            return
-        if failure.retry_after > self.policy.longest_retry_after:
-            wait = f"{failure} (the endpoint asks to wait {failure.retry_after:.0f} s)"
-            raise TransientFailure(wait, kind=failure.kind)
-        await self.clock.sleep(failure.retry_after + self.policy.first_pause * self.rng.random() / 4)
+    def _pause(self, state: RetryCallState) -> float:
+        wanted = wanted_pause(state)
+        if wanted is None:
+            return self.policy.pause(state.attempt_number - 1, self.rng)
+        return wanted + self.policy.first_pause * self.rng.random() / 4
 
     async def close(self) -> None:
         """Close the client."""
         await self.client.close()
+
+
+def wanted_pause(state: RetryCallState) -> float | None:
+    """Return the seconds that the endpoint asks to wait after a failed attempt."""
+    error = state.outcome and state.outcome.exception()
+    return error.retry_after if isinstance(error, TransientFailure) else None
+
+
+def _raise_last(state: RetryCallState) -> NoReturn:
+    """Raise the last failure, with the number of attempts."""
+    error = state.outcome and state.outcome.exception()
+    kind = error.kind if isinstance(error, CallFailed) else "no answer"
+    raise TransientFailure(f"{error} (tried {state.attempt_number} times)", kind=kind) from None

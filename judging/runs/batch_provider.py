@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
 from judging.core.errors import CallFailed, JudgingError, RejectedCall, RunStopped, TransientFailure
 from judging.endpoints.client import OpenAIClient, id_in
 from judging.endpoints.client_factory import checked
-from judging.endpoints.retrying import RetryPolicy
+from judging.endpoints.retrying import RetryPolicy, wanted_pause
 from judging.jobs import leases
 from judging.models import Endpoint, JudgeRun, ProviderBatch
 from judging.runs.batch_files import Lines, RequestFile, batch_errors, is_over_queue_limit, outcome_line, read_lines
@@ -190,14 +191,17 @@ class BatchProvider:
 
 async def with_retries(client: OpenAIClient, about: Callable[[OpenAIClient], Awaitable[T]]) -> T:
     """Call the provider's API, and again after transient failures."""
-    for tried in range(1, TRIES):
-        try:
-            return await about(client)
-        except TransientFailure as failure:
-            if failure.retry_after is not None and failure.retry_after > RetryPolicy.longest_retry_after:
-                raise
-            await asyncio.sleep(failure.retry_after or PAUSE_SECONDS * 2 ** (tried - 1))
-    return await about(client)
+    retrying = AsyncRetrying(
+        retry=retry_if_exception(RetryPolicy().may_retry),
+        stop=stop_after_attempt(TRIES),
+        wait=lambda state: wanted_pause(state) or PAUSE_SECONDS * 2 ** (state.attempt_number - 1),
+        reraise=True,
+    )
+
+    async def ask() -> T:
+        return await about(client)
+
+    return await retrying(ask)
 
 
 def end(batch: ProviderBatch, status: str, message: str) -> None:

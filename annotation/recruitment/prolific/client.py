@@ -14,6 +14,7 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from annotation.core.errors import AnnotationError
 from annotation.core.tls import tls_context
@@ -28,7 +29,9 @@ _UNCERTAIN = 500  # from this status on, a request may have taken effect
 
 
 class ProlificUnreachable(PlatformUnreachable):
-    """No usable answer of Prolific."""
+    """No usable answer of Prolific; `retry_after` is the seconds that it asks to wait."""
+
+    retry_after: float | None = None
 
 
 class ProlificRefused(PlatformRefused):
@@ -163,33 +166,44 @@ class ProlificClient:
         if problem := address_problem(self.given.api):  # may have changed since the channel was set up
             raise ProlificRefused(problem)
         headers = {"Authorization": f"Token {self._token()}"} if with_token else {}
-        trouble = ProlificUnreachable("", may_have_worked=False)
         timeout = httpx2.Timeout(self.seconds, connect=HASTY_CONNECT if self.hasty else self.seconds)
+
+        def send() -> Any:
+            try:
+                response = client.request(method, path, params=params, json=body)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                raise ProlificUnreachable(_no_answer(type(error).__name__), may_have_worked=False) from None
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                raise ProlificUnreachable(_no_answer(type(error).__name__), may_have_worked=True) from None
+            if response.is_success:
+                return response
+            if response.status_code != 429 and response.status_code < _UNCERTAIN:
+                raise _refusal(response)
+            uncertain = response.status_code >= _UNCERTAIN
+            trouble = ProlificUnreachable(_no_answer(str(response.status_code)), may_have_worked=uncertain)
+            trouble.retry_after = _retry_after(response.headers.get("Retry-After", ""))
+            raise trouble
+
+        def is_safe(error: BaseException) -> bool:
+            return isinstance(error, ProlificUnreachable) and not (pays and error.may_have_worked)
+
+        retrying = Retrying(
+            retry=retry_if_exception(is_safe),
+            stop=stop_after_attempt(self.tries),
+            wait=self._pause,
+            sleep=self.sleep,
+            reraise=True,
+        )
         with httpx2.Client(
             base_url=self.given.api, timeout=timeout, verify=tls_context(), trust_env=False, headers=headers
         ) as client:
-            for number in range(self.tries):
-                wanted = None
-                try:
-                    response = client.request(method, path, params=params, json=body)
-                except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                    trouble = ProlificUnreachable(_no_answer(type(error).__name__), may_have_worked=False)
-                except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                    trouble = ProlificUnreachable(_no_answer(type(error).__name__), may_have_worked=True)
-                else:
-                    if response.is_success:
-                        return response
-                    if response.status_code != 429 and response.status_code < _UNCERTAIN:
-                        raise _refusal(response)
-                    uncertain = response.status_code >= _UNCERTAIN
-                    trouble = ProlificUnreachable(_no_answer(str(response.status_code)), may_have_worked=uncertain)
-                    wanted = _retry_after(response.headers.get("Retry-After", ""))
-                if pays and trouble.may_have_worked:
-                    raise trouble
-                if number + 1 < self.tries:
-                    pause = 2.0**number if wanted is None else wanted
-                    self.sleep(min(pause, self.longest_pause))
-        raise trouble
+            return retrying(send)
+
+    def _pause(self, state: RetryCallState) -> float:
+        """Return the seconds that Prolific asks to wait, or a pause that doubles."""
+        error = state.outcome and state.outcome.exception()
+        wanted = error.retry_after if isinstance(error, ProlificUnreachable) else None
+        return float(min(2.0 ** (state.attempt_number - 1) if wanted is None else wanted, self.longest_pause))
 
     def _token(self) -> str:
         token = self.given.token
