@@ -106,7 +106,7 @@ def for_programs(**changes: str) -> dict[str, str]:
 
 def metrics_dir() -> str:
     """Folder of the counters of a web server's processes; empty where each has its own."""
-    return env.str("PROMETHEUS_MULTIPROC_DIR", default="")
+    return str(env.str("PROMETHEUS_MULTIPROC_DIR", default=""))
 
 
 def keep_counters_in(folder: str) -> None:

@@ -5,7 +5,7 @@ import socket
 import sys
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -45,7 +45,10 @@ class Command(BaseCommand):
         with listen(port) as listener, tempfile.TemporaryDirectory(prefix="tandem-metrics-") as counters:
             settings.KEEP_COUNTERS_IN(counters)
             prepare()
-            programs = {"The web server": partial(run_web, listener.fileno()), "The worker": run_worker}
+            programs: dict[str, Callable[[], None]] = {
+                "The web server": partial(run_web, listener.fileno()),
+                "The worker": run_worker,
+            }
             if web_only:
                 del programs["The worker"]
             self.stderr.write(f"Tandem is at http://localhost:{port}/ (Ctrl-C stops it)", style_func=str)
