@@ -91,34 +91,6 @@ def checked_pairs(available: npt.ArrayLike, pairs: npt.ArrayLike) -> tuple[BoolA
     return has, ends
 
 
-def widest_pair(better: npt.ArrayLike, pairs: npt.ArrayLike, error: npt.ArrayLike) -> int:
-    """The pair of systems that an adaptive design compares next: where the ranking is the least sure.
-
-    Among the pairs of which neither system is surely better, the one with the most ranks left to both together, in the ranges
-    [1 + surely better, n - surely worse]; of equal ones that with the greatest standard error of the difference, then the earlier.
-
-    better  : (n, n) whether the row's system is surely better than the column's
-    pairs   : (n_pairs, 2) codes of systems
-    error   : (n_pairs,) standard error of the difference of the two; NaN where it is unknown, which comes first
-    returns : a row of `pairs`; -1 where no pair is open
-    raises  : ShapeError where the shapes don't fit
-    """
-    sure, ends, unsure = (
-        np.asarray(better, dtype=bool),
-        np.asarray(pairs, dtype=np.int64),
-        np.asarray(error, dtype=np.float64),
-    )
-    if sure.ndim != 2 or sure.shape[0] != sure.shape[1] or ends.shape != (len(unsure), 2):
-        raise ShapeError(f"need (n, n), (n_pairs, 2) and (n_pairs,), got {sure.shape}, {ends.shape} and {unsure.shape}")
-    one, other = ends.T
-    is_open = ~(sure | sure.T)[one, other]
-    if not is_open.any():
-        return -1
-    width = len(sure) - sure.sum(axis=1) - sure.sum(axis=0)
-    keys = -np.where(np.isnan(unsure), np.inf, unsure), np.where(is_open, -width[one] - width[other], len(sure))
-    return int(np.lexsort(keys)[0])
-
-
 def settled_places(rank_low: npt.ArrayLike, rank_high: npt.ArrayLike) -> int:
     """How many places of a ranking, from the first on, are settled: the range of ranks of one system holds that place alone.
 

@@ -24,6 +24,4 @@ class ReportingConfig(AppConfig):
         WHOLE["bundle"] = "reporting.bundle.importing.import_upload"
         WHOLE["bundle-check"] = "reporting.bundle.importing.verify_upload"
         LATER.append("reporting.findings.study_step.findings_step")
-        STOPPABLE_ABOVE.extend(
-            ("reporting.system_ranking.jobs.ask_for_ranking", "reporting.downloads.jobs.ask_for_file")
-        )
+        STOPPABLE_ABOVE.append("reporting.downloads.jobs.ask_for_file")

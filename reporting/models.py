@@ -9,8 +9,6 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.keys import new_key
 from annotation.models import Study
-from annotation.questions.questions import MAIN
-from judging.models import Judge, JudgeRun
 
 
 class FindingsSnapshot(models.Model):
@@ -73,42 +71,6 @@ class MadeFile(models.Model):
 
     def __str__(self) -> str:
         return f"{self.study_id}: {self.kind}, {self.status}"
-
-
-class SystemRanking(models.Model):
-    """A ranking of a study's systems for which a judge is asked step by step; see `reporting.system_ranking.jobs`."""
-
-    class Status(models.TextChoices):
-        QUEUED = "queued", _("Waiting for a worker")
-        RUNNING = "running", _("Under way")
-        DONE = "done", _("Done")
-        STOPPED = "stopped", _("Stopped")
-        FAILED = "failed", _("Stopped by an error")
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="system_rankings")
-    judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="system_rankings")
-    question = models.PositiveSmallIntegerField(default=MAIN)
-    options: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(help_text="Design, sample and seed.")
-    run = models.ForeignKey(
-        JudgeRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", help_text="That is asked."
-    )
-    in_flight = models.PositiveIntegerField(default=8)
-    max_cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
-    most = models.PositiveIntegerField(help_text="Presentations that it asks at most.")
-    asked = models.PositiveIntegerField(default=0, help_text="Presentations since it was last started.")
-    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
-    message = models.TextField(blank=True, help_text="Why it stopped.")
-    found: models.JSONField[dict[str, Any] | None, dict[str, Any] | None] = models.JSONField(
-        null=True, blank=True, help_text="The ranking, when it last stopped."
-    )
-    asked_at = models.DateTimeField(default=timezone.now)
-    finished_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ["-asked_at", "-pk"]
-
-    def __str__(self) -> str:
-        return f"{self.study_id}: {self.options.get('design')}, {self.status}"
 
 
 class SentRequest(models.Model):

@@ -12,7 +12,6 @@ ROOMS = (
     "logic",
     "audits",
     "leaderboard",
-    "system_ranking",
     "separability",
     "exports",
     "downloads",

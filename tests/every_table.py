@@ -23,7 +23,6 @@ VALUES: dict[str, dict[str, Any]] = {
     "JudgeTuning": {"plan": {"presentations": 1, "choosing": [], "shown": [], "held_out": []}, "found": {}},
     "Mail": {"kind": "invitation", "state": "failed", "user": None},
     "QualificationResult": {"right": 0},
-    "SystemRanking": {"options": {"design": "all"}, "found": {"stopped": "mine", "systems": []}},
     "TableCheck": {"found": {"supported": 0.5, "support": 0.5, "n": 2, "missing": 0, "threshold": 0.5, "cells": CELLS}},
     "Upload": {"names": ["mine.jsonl"], "bad_lines": [[1, "mine"]]},
     "VoteChange": {"verdict": 0, "strength": None, "tie_kind": ""},

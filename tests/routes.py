@@ -19,7 +19,7 @@ from judging.models import JudgeTuning
 from reporting.api.access import in_study
 from reporting.downloads.jobs import path_of
 from reporting.findings.data.data_state import departures
-from reporting.models import MadeFile, SystemRanking
+from reporting.models import MadeFile
 from tests.whole_study import Whole
 
 ADMIN = "admin:index"  # one row stands for all of Django's admin, which is guarded in one place
@@ -145,18 +145,10 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
             for name in ("detail", "replay", "mark")
         },
         "api:judgeaudit-detail": {"pk": _stress_test(whole)},
-        "reporting:judge-card": {"name": whole.judge.name},
-        "reporting:judge-card-file": {"name": whole.judge.name, "form": "json"},
         "reporting:stress-test-chart": {"pk": _stress_test(whole), "form": "svg"},
         "reporting:table-effect-chart": {"form": "svg"},
         "reporting:separability-chart": {"name": "histograms", "form": "svg"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
-        **{
-            f"reporting:{name}-system-ranking": {"ranking_id": _ranking(whole, "queued").pk}
-            for name in ("stop", "continue")
-        },
-        "reporting:system-ranking-file": {"ranking_id": _ranking(whole, "done").pk, "form": "csv"},
-        **{f"api:systemranking-{name}": {"pk": _ranking(whole, "done").pk} for name in ("detail", "stop")},
         "annotation:upload-page": {"key": _upload(whole).key},
         "annotation:upload-errors": {"key": _upload(whole).key},
         "reporting:made-file": {"key": _made_file(whole).key},
@@ -195,23 +187,6 @@ def _made_file(whole: Whole) -> MadeFile:
     path_of(made).parent.mkdir(exist_ok=True)
     path_of(made).write_bytes(b"")
     return made
-
-
-def _ranking(whole: Whole, status: str) -> SystemRanking:
-    known = SystemRanking.objects.filter(study=whole.study, status=status).first()
-    options = {"design": "all"}
-    return known or SystemRanking.objects.create(
-        study=whole.study,
-        judge=whole.judge,
-        status=status,
-        options=options,
-        most=1,
-        found={
-            "stopped": "budget",
-            "systems": [],
-            **dict.fromkeys(("comparisons", "of_all", "instances", "settled", "without_verdict"), 0),
-        },
-    )
 
 
 def sent_to(route: Route, whole: Whole, method: str) -> dict[str, Any]:

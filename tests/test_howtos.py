@@ -132,7 +132,7 @@ def test_choosing_instances(standin: StandInProcess, capsys: pytest.CaptureFixtu
 def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("mine", standin, instances=1, texts=1, judges=("careful",))
     walk("docs/howto/audit_logic.md")
-    assert "s_tran" in capsys.readouterr().out
+    assert "transitivity" in capsys.readouterr().out
     assert "<svg" in Path("rank.svg").read_text(encoding="utf-8")
     assert {run.judge.name for run in JudgeRun.objects.select_related("judge")} >= {"careful-audit10", "careful-rank"}
 

@@ -31,7 +31,6 @@ from annotation.models import (
 )
 from judging.models import Completion, JudgeAudit, JudgeRun, Judgment
 from reporting.api.authentication import needed_scope
-from reporting.models import SystemRanking
 
 # Lookup from a row to its study. A completion may serve several studies, and is visible with any of them.
 STUDY_PATHS: dict[type[Model], str] = {
@@ -53,7 +52,6 @@ STUDY_PATHS: dict[type[Model], str] = {
     ComparisonTable: "study",
     JudgeRun: "study",
     Judgment: "run__study",
-    SystemRanking: "study",
     JudgeAudit: "study",
     Completion: "judgments__run__study",
 }

@@ -7,7 +7,6 @@ from reporting.api import views
 from reporting.api.audits import AuditViewSet
 from reporting.api.docs_views import docs
 from reporting.api.judge_making import PromptRows
-from reporting.api.rankings import RankingViewSet
 from reporting.api.study_views import StudyViewSet
 
 app_name = "api"
@@ -35,7 +34,6 @@ router.register("judges", views.JudgeViewSet)
 router.register("prompts", PromptRows, basename="prompt")
 router.register("endpoints", views.EndpointViewSet)
 router.register("runs", views.JudgeRunViewSet)
-router.register("rankings", RankingViewSet)
 router.register("audits", AuditViewSet)
 router.register("judgments", views.JudgmentViewSet)
 router.register("completions", views.CompletionViewSet)

@@ -24,6 +24,4 @@ OTHER = {
     "reporting.FindingsSnapshot": "study key state read_at checked_at",
     "reporting.MadeFile": "key study kind options status done total size message departed executor asked_at heartbeat_at "
     "finished_at",
-    "reporting.SystemRanking": "study judge question options run in_flight max_cost most asked status message found asked_at "
-    "finished_at",
 }

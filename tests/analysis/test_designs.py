@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.designs import balanced_design, neighbour_design, settled_places, widest_pair
+from analysis.designs import balanced_design, neighbour_design, settled_places
 from analysis.errors import NotEnough, ShapeError, UnknownValue
 
 NAN = np.nan
@@ -101,35 +101,6 @@ def test_bad_designs_are_refused():
         neighbour_design(has, all_pairs(3), [0, 1])
 
 
-def test_the_widest_pair_is_where_most_ranks_are_left():
-    pairs, nothing = all_pairs(3), np.zeros((3, 3), dtype=bool)
-    first = nothing.copy()
-    first[0, 1:] = True
-    # 0 is surely first; 1 and 2 share the ranks 2 and 3: only their order is open.
-    assert widest_pair(first, pairs, [9.0, 9.0, 0.1]) == 2
-    # 0 is surely better than 2: 0 and 1 have two and three ranks left, as have 1 and 2; the greater error decides.
-    one = nothing.copy()
-    one[0, 2] = True
-    assert widest_pair(one, pairs, [0.1, 9.0, 0.2]) == 2
-    # All open alike: the greatest error, then an unknown one before any, then the earlier pair.
-    assert widest_pair(nothing, pairs, [0.1, 0.3, 0.2]) == 1
-    assert widest_pair(nothing, pairs, [0.1, 0.3, NAN]) == 2
-    assert widest_pair(nothing, pairs, [0.1, 0.1, 0.1]) == 0
-    first[1, 2] = True
-    assert widest_pair(first, pairs, [1.0, 1.0, 1.0]) == -1
-    with pytest.raises(ShapeError):
-        widest_pair(nothing, pairs, [1.0, 1.0])
-
-
-@given(st.integers(3, 7), st.integers(0, 999))
-def test_the_widest_pair_is_an_open_one(systems, seed):
-    rng = np.random.default_rng(seed)
-    better, pairs = np.triu(rng.random((systems, systems)) < 0.7, 1), all_pairs(systems)
-    chosen = widest_pair(better, pairs, rng.random(len(pairs)))
-    assert (chosen == -1) == better[np.triu_indices(systems, 1)].all()
-    assert chosen == -1 or not better[tuple(pairs[chosen])]
-
-
 def test_places_are_settled_from_the_first_on():
     assert settled_places([1, 2, 3], [1, 2, 3]) == 3
     assert settled_places([1, 2, 2, 4], [1, 3, 3, 4]) == 1  # the fourth is sure, but the second is not
@@ -151,12 +122,3 @@ def test_neighbours_take_turns_by_hand() -> None:
     found = neighbour_design(np.ones((4, 6), dtype=bool), pairs, [3, 1, 0, 2])
     even, odd = [False, True, False, False, True, False], [True, False, False, False, False, False]
     assert found.tolist() == [even, odd, even, odd]
-
-
-def test_the_widest_pair_is_the_one_whose_systems_have_most_open_places() -> None:
-    # System 0 is surely better than 1 and 2, and 3 than 2: open are 0-3, 1-2, 1-3. With 2, 3, 2, 3 places for 0 to 3:
-    better = np.zeros((4, 4), dtype=bool)
-    better[0, 1] = better[0, 2] = better[3, 2] = True
-    pairs = [(0, 3), (1, 2), (1, 3)]
-    assert widest_pair(better, pairs, [0.9, 0.9, 0.1]) == 2
-    assert widest_pair(better, pairs[:2], [0.1, 0.2]) == 1  # 2 + 3 places each: the greater error

@@ -21,7 +21,7 @@ MEMBERS = ("abel", "berta", "carlo")
 JURY = "the-panel"
 OF_NO_STUDY = {"api:docs", "api:schema"}
 # What was asked, and who can be: a jury asks nothing.
-OF_CALLS = {"api:judgment-list", "judging:tunings", "reporting:system-rankings"}
+OF_CALLS = {"api:judgment-list", "judging:tunings"}
 
 
 @pytest.fixture(scope="module")

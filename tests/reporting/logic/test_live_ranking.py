@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,21 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.errors import AnnotationError
+from annotation.core.tasks.processes import this_machine
 from annotation.models import Generation, HitPair, Study
 from annotation.questions.questions import MAIN
-from judging.audits.on_demand import start_on_demand
-from judging.core.errors import RejectedCall
+from judging.audits.on_demand import asking_alone, start_on_demand
+from judging.core.errors import RejectedCall, RunBusy
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
-from judging.models import Judge, JudgeRun, Judgment
+from judging.models import Judge, JudgeRun, Judgment, RunHolder
 from judging.runs.execution import ExecutionResult
 from judging.runs.services import run_again
 from judging.templatetags.judged import judged_pairs
@@ -274,6 +277,24 @@ def test_the_command_uses_the_judges_answers_and_asks_for_the_others(capsys: pyt
     found = command(capsys, judge="guess", run=True, method=["all-pairs"])
     assert (found["run"]["finished"], found["run"]["asked"], found["run"]["message"]) == (2, 5, "")
     assert JudgeRun.objects.get(judge__name="guess-rank").status == JudgeRun.Status.DONE
+
+
+def test_one_process_asks_a_judge_for_rankings_of_a_study_at_a_time() -> None:
+    """A process that ended without a word keeps none away."""
+    study, _ = build_four_systems()
+    judge = make_judge("coin", name="guess")
+    command = ("rank", study.slug, "--judge", judge.name, "--run")
+    with asking_alone(study=study, judge=judge) as run, pytest.raises(RunBusy, match="judge guess-rank is being asked"):
+        asking_alone(study=study, judge=judge).__enter__()
+    call_command(*command)
+    RunHolder.objects.create(run=run, executor=f"{this_machine()}:{2**22 + 1}:x")  # above the highest process id
+    call_command(*command)
+    RunHolder.objects.create(run=run, executor="elsewhere:7:x", renewed_at=timezone.now() - timedelta(minutes=1))
+    call_command(*command)
+    assert not RunHolder.objects.exists()
+    RunHolder.objects.create(run=run, executor="elsewhere:7:x", renewed_at=timezone.now())
+    with pytest.raises(CommandError, match="judge guess-rank is being asked"):
+        call_command(*command)
 
 
 @pytest.mark.parametrize(
