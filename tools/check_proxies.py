@@ -29,7 +29,7 @@ from bench.rating import token  # noqa: E402
 from bench.serving import Browser, RequestTimes  # noqa: E402
 
 HOST = "localhost"  # for which Caddy makes a certificate of its own
-SLOW, LONGEST, CLOSED_WITHIN = 60, 10.0, 15.0  # connections of each kind below; seconds
+SLOW, LONGEST, CLOSED_WITHIN = 60, 2.0, 15.0  # connections of each kind below; seconds
 RATING_SECONDS = 6.0
 UPLOADS = 8
 MARK = "a-token-of-a-link"  # looked for in the logs
@@ -72,7 +72,7 @@ def running(command: list[str], port: int, **environment: str) -> Iterator[None]
         until = time.monotonic() + 60
         while not listens(port):
             if program.poll() is not None or time.monotonic() > until:
-                raise SystemExit(f"{command[0]} does not listen at {port}")
+                raise SystemExit(f"{command[0]} does not listen at {port}\n{__doc__}")
             time.sleep(0.1)
         yield
     finally:
