@@ -1,4 +1,4 @@
-"""Every route × role: what docs/roles.md says is what comes of it, and no address is without its row."""
+"""Every route × role: what tests/data/routes.md says is what comes of it, and no address is without its row."""
 
 import logging
 import re
@@ -27,7 +27,7 @@ from tests.whole_study import ROLES, Whole, build_whole_study, member
 
 pytestmark = pytest.mark.slow
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "roles.md"
+DOCUMENT = Path(__file__).resolve().parent / "data" / "routes.md"
 COLUMNS = ("signed out", "annotator", "researcher", "study admin", "site admin", "other group")
 ROW = re.compile(r"^\| `([\w:-]+)` \| `([^`]+)` \| ([A-Z, ]+) \|(.*)\|$", re.M)
 OF_ONE_GROUP = ("annotator", "researcher", "study admin")
@@ -168,8 +168,10 @@ def test_every_route_does_for_every_role_what_the_table_says(sweep: Sweep) -> No
     table, _ = documented()
     wrong = {key: outcomes for key, outcomes in sweep.table.items() if table.get(key) != outcomes}
     gone = sorted(set(table) - set(sweep.table))
-    assert not wrong, f"docs/roles.md should have these rows, if that is what is meant:\n{lines_of(wrong, every)}"
-    assert not gone, f"docs/roles.md has rows of what isn't there: {gone}"
+    assert not wrong, (
+        f"tests/data/routes.md should have these rows, if that is what is meant:\n{lines_of(wrong, every)}"
+    )
+    assert not gone, f"tests/data/routes.md has rows of what isn't there: {gone}"
     changing = {
         (name, method) for name, method in sweep.table if method != "GET" and not is_raters(every[name].address)
     }

@@ -1,4 +1,4 @@
-"""Each page and command has its requests in the API, or a reason why it has none: docs/api_pages.md."""
+"""Each page and command has its requests in the API, or a reason why it has none: tests/data/api_pages.md."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ from django.core.management import get_commands
 from tests.routes import routes
 
 ROOT = Path(__file__).resolve().parents[3]
-DOCUMENT = ROOT / "docs" / "api_pages.md"
+DOCUMENT = ROOT / "tests" / "data" / "api_pages.md"
 OURS = ("annotation", "judging", "reporting")
 CODE = re.compile(r"`([^`]+)`")
 OPTION = re.compile(r"(?<![\w-])--[a-z]+")
