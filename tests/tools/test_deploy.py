@@ -11,7 +11,7 @@ from tests.tools.helpers import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
 OURS = ("migrate", "web", "worker")
-TAKEN_BY_OTHERS = {"POSTGRES_USER", "POSTGRES_PASSWORD", "SITE", "WEB", "PATH", "PYTHONUNBUFFERED"}
+TAKEN_BY_OTHERS = {"POSTGRES_USER", "POSTGRES_PASSWORD", "SITE", "WEB", "PATH", "MALLOC_ARENA_MAX", "PYTHONUNBUFFERED"}
 
 
 def text_of(name: str) -> str:
@@ -51,7 +51,16 @@ def test_only_ours_and_the_database_share_a_network_and_nothing_starts_before_th
 
 def test_the_units_of_systemd_share_account_settings_and_limits() -> None:
     """A backup without the server's settings would be one of another database."""
-    own = {"Type", "Restart", "RestartSec", "TimeoutStopSec", "ExecStart", "ExecStartPost", "StateDirectory"}
+    own = {
+        "Type",
+        "Environment",
+        "Restart",
+        "RestartSec",
+        "TimeoutStopSec",
+        "ExecStart",
+        "ExecStartPost",
+        "StateDirectory",
+    }
     server, backup = (
         {
             line
