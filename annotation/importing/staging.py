@@ -51,6 +51,8 @@ BEAT = timedelta(seconds=10)  # between two signs of life
 SILENT = timedelta(minutes=5)  # without a sign of life: the process of another machine has ended
 PAUSE = 0.5  # seconds, while another import is under way
 FEW = 10  # updates that move rows in one transaction
+# Seconds after which an import lets others write, and for how long: they ask SQLite for its lock every tenth of a second.
+TURN, GAP = 0.2, 0.12
 
 Same = dict[type[Model], dict[int, int]]  # staged row → the stored row that is the same
 Move = Callable[[], object]
@@ -122,6 +124,7 @@ class Target:
     staged: Study
     _steps: list[Callable[[], object]] = field(default_factory=list)
     _beaten: float = field(default_factory=monotonic)
+    _gave_way: float = field(default_factory=monotonic)
 
     @property
     def is_apart(self) -> bool:
@@ -141,7 +144,10 @@ class Target:
             self.beat()
 
     def beat(self) -> None:
-        """Give a sign of life now and then."""
+        """Let others write, and give a sign of life, now and then."""
+        if connection.vendor == "sqlite" and not connection.in_atomic_block and monotonic() - self._gave_way > TURN:
+            sleep(GAP)
+            self._gave_way = monotonic()
         if self.staged.importer and monotonic() - self._beaten > BEAT.total_seconds():
             self._beaten = monotonic()
             Study._base_manager.filter(pk=self.staged.pk).update(created_at=timezone.now())
@@ -318,10 +324,8 @@ def _merge(target: Target, moves: Sequence[Move]) -> None:
     """Move the rows while readers of the study are kept out; after a kill `settle` moves the others."""
     try:
         for move in moves:
-            begin = monotonic()
             move()
             target.beat()
-            sleep(monotonic() - begin)  # let others write as long
         _study_of(target.staged).update(merging=False)
     except BaseException:
         Study._base_manager.filter(pk=target.staged.pk).update(created_at=timezone.now() - SILENT)  # let another go on
