@@ -4,7 +4,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 
 from judging.calls.cases import StoredAnswer
-from judging.core.constants import FINAL_CAUSES, LAST_CALLS, MOST_FAILURES, MOST_REJECTIONS, NO_ANSWER
+from judging.core.constants import LAST_CALLS, MOST_FAILURES, NO_ANSWER
 from judging.core.errors import RunStopped
 
 
@@ -27,34 +27,19 @@ class FailedCall:
 
 
 class FailureRate:
-    """Failures among the last calls.
-
-    A rejection for the length of a request or by a filter never counts. Other rejections of a request alone stop the
-    work only where nothing was ever answered and all give the same reason, as for a parameter that no request may have.
-    """
+    """Failures among the last calls; a rejection of a request alone never counts, as it says nothing about others."""
 
     def __init__(self) -> None:
         self._last: deque[str] = deque(maxlen=LAST_CALLS)  # kinds of failures; empty for answers
-        self._rejected = 0
-        self._reason = ""  # of the first rejection
-        self._varies = False  # an answer came, or another reason
 
     def note_answer(self) -> None:
         """Count a call that was answered."""
         self._last.append("")
-        self._varies = True
 
     def note_failure(self, failed: FailedCall) -> RunStopped | None:
         """Count a failed call; return why the work can't continue, if it can't."""
-        if failed.cause in FINAL_CAUSES:
-            return None
         if failed.rejected:
-            self._reason = self._reason or failed.reason
-            self._rejected += 1
-            self._varies = self._varies or failed.reason != self._reason
-            if self._varies or self._rejected < MOST_REJECTIONS:
-                return None
-            return RunStopped(f"all of the first {self._rejected} calls were rejected for one reason: {failed.reason}")
+            return None
         self._last.append(failed.kind)
         kinds = Counter(filter(None, self._last))
         if kinds.total() < MOST_FAILURES:

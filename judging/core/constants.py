@@ -2,8 +2,6 @@
 
 # Of the last so many calls, so many failures stop the work.
 LAST_CALLS, MOST_FAILURES = 20, 10
-# A request that is rejected alone says nothing about others; so many for one reason, before any answer, do.
-MOST_REJECTIONS = 100
 # Causes of failures, as `Judgment.Cause` has them.
 TOO_LONG, FILTERED, REJECTED, NO_ANSWER = "length", "filter", "rejected", "no_answer"
 FINAL_CAUSES = frozenset({TOO_LONG, FILTERED})  # the same request would fail again: only a retry asks it

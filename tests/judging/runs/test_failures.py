@@ -12,7 +12,7 @@ from django.urls import reverse
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Event, Pair, Study
-from judging.core.constants import LAST_CALLS, MOST_FAILURES, MOST_REJECTIONS
+from judging.core.constants import LAST_CALLS, MOST_FAILURES
 from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.failures import error_of, failure_of
@@ -156,23 +156,12 @@ def test_share_of_failed_calls_stops_the_run_and_its_cause_is_named(share: int, 
         assert "HTTP 500: down" in JudgeRun.objects.get().message
 
 
-@pytest.mark.parametrize(
-    ("first", "status", "calls"),
-    [
-        ([], "failed", MOST_REJECTIONS),
-        (["Preferred: A"], "done", 2 * MOST_REJECTIONS),
-        ([RejectedCall("HTTP 400: text 1", kind="HTTP 400")], "failed", 2 * MOST_REJECTIONS),
-    ],
-    ids=["one reason", "an answer", "two reasons"],
-)
-def test_other_rejections_stop_a_run_that_gets_nothing_else(
-    first: list[str | Exception], status: str, calls: int
-) -> None:
-    number = 2 * MOST_REJECTIONS
-    script: list[str | Exception] = [RejectedCall("HTTP 400: seed", kind="HTTP 400")] * number
-    client = ScriptedClient(first + script)
-    ended = judge_with(client, make_study(instances=number, k=1), make_judge(), in_flight=1)
-    assert (ended.status, len(client.bodies)) == (status, calls)
+@pytest.mark.parametrize(("answers", "status"), [(1, "done"), (0, "failed")])
+def test_rejections_of_requests_alone_never_stop_a_run(answers: int, status: str) -> None:
+    script: list[str | Exception] = [RejectedCall("HTTP 400: odd", kind="HTTP 400")] * 150
+    client = ScriptedClient(script + ["Preferred: A"] * answers)
+    ended = judge_with(client, make_study(instances=150 + answers, k=1), make_judge(), in_flight=1)
+    assert (ended.status, len(client.bodies)) == (status, 150 + answers)
 
 
 @pytest.mark.parametrize(
