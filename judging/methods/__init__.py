@@ -16,7 +16,6 @@ from judging.methods.base import (
     Reply,
     Setting,
     find_method,
-    is_baseline,
     method_names,
 )
 from judging.methods.prompted import PromptedMethod
@@ -34,6 +33,5 @@ __all__ = [
     "Reply",
     "Setting",
     "find_method",
-    "is_baseline",
     "method_names",
 ]

@@ -256,11 +256,6 @@ def method_names() -> list[str]:
     return sorted(_METHODS)
 
 
-def is_baseline(name: str) -> bool:
-    """Tell whether the method of this name is a rule without a model."""
-    return isinstance(_METHODS.get(name), Baseline)
-
-
 def find_method(name: str) -> Method:
     """Return the method of this name.
 

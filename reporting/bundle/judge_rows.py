@@ -15,7 +15,7 @@ from reporting.core.raters import JudgeRater, Positions, rater
 from reporting.core.votes import by_position
 from reporting.core.wordings import JudgeSettings
 
-JURY, IMPORTED = "jury", "imported"
+JURY = "jury"
 STATUSES = {"pending": "pending", "parsed": "parsed", "unparsed": "unparsed", "refused": "refused", "error": "errors"}
 PENDING, PARSED, UNPARSED, ERROR = 0, 1, 2, 4  # places in `STATUSES`
 ORDERS = {"ab": 1.0, "ba": 0.0, "": 1.0}  # whether A is shown first; of juries, which are made again, empty
@@ -28,11 +28,6 @@ class JudgeRows:
         self.settings = settings
         self.name = f"judge:{settings['name']}"
         self.cells = cells
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether the judge is a rule without a model."""
-        return self.settings["endpoint"] is None and self.settings["method"] not in (JURY, IMPORTED)
 
     def on(self, one: SelectedRows, structure: Structure) -> JudgeRater | None:
         """Return the judge as a rater of a selection; None where it was asked nothing."""

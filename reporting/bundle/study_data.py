@@ -15,6 +15,7 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.database.columns import places, places_of_two
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import RatedPairs
+from judging.core.constants import BASELINES
 from judging.outcomes.answer_origins import Provenance
 from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
 from reporting.bundle.alignment_rows import AlignmentRows
@@ -115,7 +116,7 @@ class BundledStudy:
                 for one in judges
                 if one.settings["method"] == JURY
             ),
-            baselines=frozenset(one.settings["name"] for one in judges if one.is_baseline),
+            baselines=frozenset(one.settings["name"] for one in judges if one.settings["method"] in BASELINES),
             provenance={} if filters.estimates_only else self._provenance(judges),
         )
 

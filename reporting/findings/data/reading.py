@@ -22,7 +22,7 @@ from annotation.studies.outcomes import (
 )
 from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
 from annotation.studies.votes import Whose
-from judging.methods import is_baseline
+from judging.core.constants import BASELINES
 from judging.methods.sc2.record import MAKING
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
@@ -92,7 +92,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         amendments=shown_with_results(study),
         tuned={one.name: len(one.tuned["instances"]) for one in chosen if "instances" in one.tuned},
         juries=tuple(JuryMembers.of(one.name, one.params) for one in chosen if one.is_jury),
-        baselines=frozenset(judge.name for judge in chosen if is_baseline(judge.method)),
+        baselines=frozenset(judge.name for judge in chosen if judge.method in BASELINES),
         provenance={} if filters.estimates_only else provenance_of_judges(study, chosen, MAKING),
     )
 

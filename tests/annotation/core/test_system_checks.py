@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -111,11 +112,17 @@ def test_a_server_for_oneself_is_not_checked(settings: Any) -> None:
 
 
 @pytest.fixture
-def newer(monkeypatch: pytest.MonkeyPatch) -> None:
+def unheard(production: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `serve` listen nowhere, and keep no counters."""
+    production.KEEP_COUNTERS_IN = lambda folder: None
+    monkeypatch.setattr(serve, "listen", lambda port: nullcontext(SimpleNamespace(fileno=lambda: 0)))
+
+
+@pytest.fixture
+def newer() -> None:
     """Let a newer version have migrated the database."""
     MigrationRecorder(connection).record_applied("annotation", "0999_of_the_future")
     MigrationRecorder(connection).record_applied("elsewhere", "0001_of_an_app_that_is_gone")
-    monkeypatch.setattr(serve, "refuse_taken_port", lambda port: None)
 
 
 @pytest.mark.parametrize(
@@ -123,13 +130,13 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         pytest.param(("check", "--database", "default", "--tag", "database"), id="check"),
         pytest.param(("migrate",), id="migrate"),
-        pytest.param(("serve", "--port", "1"), id="serve"),
+        pytest.param(("serve",), id="serve"),
         pytest.param(("worker", "--batch"), id="worker"),
     ],
 )
 @pytest.mark.parametrize("in_production", [False, True])
 def test_a_database_of_a_newer_version_is_refused(
-    production: Any, newer: None, command: tuple[str, ...], in_production: bool
+    production: Any, unheard: None, newer: None, command: tuple[str, ...], in_production: bool
 ) -> None:
     production.PRODUCTION = in_production
     with pytest.raises((CommandError, SystemCheckError), match=r"newer version: .* annotation\.0999_of_the_future\."):
@@ -144,25 +151,21 @@ def test_migrations_that_a_squashed_one_replaces_are_of_no_newer_version() -> No
         assert unknown_migrations() == []
 
 
-@pytest.mark.parametrize("command", [("worker", "--batch"), ("serve", "--port", "1")], ids=lambda command: command[0])
-def test_server_and_worker_refuse(production: Any, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", [("worker", "--batch"), ("serve",)], ids=lambda command: command[0])
+def test_server_and_worker_refuse(production: Any, unheard: None, command: tuple[str, ...]) -> None:
     production.DEBUG = True
-    monkeypatch.setattr(serve, "refuse_taken_port", lambda port: None)
     with pytest.raises(CommandError, match="DEBUG is on"):
         call_command(*command)
 
 
-def test_serve_migrates_nothing_in_production(production: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_migrates_nothing_in_production(production: Any, unheard: None, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[Any] = []
-    monkeypatch.setattr(serve, "refuse_taken_port", lambda port: None)
-    monkeypatch.setattr(serve, "call_command", lambda *names, **options: called.append(names))
-    monkeypatch.setattr(serve, "_run", lambda *names, **options: called.append(names))
-    monkeypatch.setattr(serve, "become_server", lambda **options: called.append(options))
-    call_command("serve", "--port", "1", "--web-only")
-    assert called == [
-        ("config", "first_admin", "--if-terminal"),
-        {"port": "1", "follow_parent": False, "web_only": True},
-    ]
+    monkeypatch.setattr(serve, "call_command", lambda name, **options: called.append(name))
+    monkeypatch.setattr(serve, "connections", SimpleNamespace(close_all=lambda: called.append("close_all")))
+    monkeypatch.setattr(serve, "run_together", lambda programs, **options: called.append(list(programs)))
+    with pytest.raises(SystemExit):
+        call_command("serve", "--web-only")
+    assert called == ["first_admin", "collectstatic", "close_all", ["The web server"]]
 
 
 @pytest.mark.slow

@@ -20,7 +20,10 @@ UNWORDED = {
     "stored with a judgment": "no verdict in the file that it was read from",
     "stored with a flag": "not submitted",
     "below the refusal of a bundle's numbers": ("\n  and 7 more", "7: stated 7, found 7"),
-    "SQL": ("7 = one.column7", "UPDATE 7 SET 7 FROM (VALUES 7) AS one WHERE 7.7 = one.column1"),
+    "SQL": (
+        *("7 = one.column7", "one.column2 AND 7", "(SELECT 7 FROM 7 AS staged WHERE staged.id = one.column1)"),
+        "UPDATE 7 SET 7 FROM (VALUES 7) AS one WHERE 7.id = 7",
+    ),
     "values of files": ("tie (bothbad)", "check: gold", "check: repeat"),
 }
 STAYING = {"instance_id", "table_id", "id", "study.json:", "pip install"}  # names, a command

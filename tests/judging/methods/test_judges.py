@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from judging.core.constants import BASELINES
 from judging.core.errors import BadSettings
-from judging.methods import AskingMethod, find_method, method_names
+from judging.methods import AskingMethod, Baseline, find_method, method_names
 from judging.models import Judge, PromptFile
 from judging.runs.judges import add_judge, check_judge, gives_probabilities
 from tests.judging.builders import make_endpoint
@@ -129,3 +130,7 @@ def test_command_refuses(arguments: list[str], reason: str) -> None:
     make_endpoint()
     with pytest.raises(CommandError, match=reason):
         call_command("add_judge", "judy", "--method", "direct", "--endpoint", "stand-in", *arguments)
+
+
+def test_the_list_of_baselines_names_those_methods() -> None:
+    assert {name for name in method_names() if isinstance(find_method(name), Baseline)} == BASELINES

@@ -137,7 +137,7 @@ def test_pace_is_of_the_last_minute_or_since_the_start() -> None:
 def test_figures_look_at_the_plain_question_asked_first() -> None:
     study = make_study(instances=3, k=1)
     run = start_run(study=study, judge=make_judge("coin"))
-    run.judgments.delete()
+    run.judgments.all().delete()
     for pair in pairs_in(study):
         fill(run, pair, "ab", verdict=-1)
         Judgment.objects.create(run=run, pair=pair, order="ab", repeat=1, status="parsed", verdict=1)
