@@ -5,6 +5,7 @@ end the rows move to the study that the file is for, some in each transaction, w
 What a killed process leaves is removed with its hidden study, or, when rows have begun to move, moved by the next process.
 """
 
+import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -138,6 +139,8 @@ class Target:
 
     def create(self, rows: Iterable[Row]) -> None:
         """Store rows of one model, some in each transaction."""
+        # A search for garbage among all rows of a file takes seconds, and would hold up votes in the middle of a transaction.
+        gc.freeze()
         remaining = iter(rows)
         while part := list(islice(remaining, PART)):
             type(part[0])._base_manager.bulk_create(part)
@@ -195,6 +198,7 @@ def open_import(slug: str, *, rows: int, settings: dict[str, Any] | None = None)
         finally:
             if hidden.importer and not _is_merging(hidden):
                 remove(hidden)
+            gc.unfreeze()
 
 
 def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | None) -> Target:
@@ -322,6 +326,7 @@ def _join(target: Target) -> None:
 
 def _merge(target: Target, moves: Sequence[Move]) -> None:
     """Move the rows while readers of the study are kept out; after a kill `settle` moves the others."""
+    gc.freeze()
     try:
         for move in moves:
             move()
