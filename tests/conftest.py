@@ -17,10 +17,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.contrib.auth import login
 from django.db import connection
-from django.http import HttpRequest
-from django.test import Client, override_settings
+from django.test import override_settings
 from django.utils import translation
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
@@ -213,28 +211,6 @@ def _cheap_passwords() -> Iterator[None]:
     """Hash passwords by MD5: Argon2 is meant to take a tenth of a second and a hundred megabytes each time."""
     cheap = ["django.contrib.auth.hashers.MD5PasswordHasher", *django_settings.PASSWORD_HASHERS]
     with override_settings(PASSWORD_HASHERS=cheap):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _sessions_stored_once() -> Iterator[None]:
-    """Store one session for `Client.force_login`: Django stores an empty one, replaces it by another and fills that."""
-    sign_in = Client._login
-
-    def sign_in_once(client: Client, user: Any, backend: str | None = None) -> None:
-        if client.cookies.get(django_settings.SESSION_COOKIE_NAME):
-            sign_in(client, user, backend)
-            return
-        request = HttpRequest()
-        request.session = import_module(django_settings.SESSION_ENGINE).SessionStore()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(request.session, "cycle_key", lambda: None)  # it has no key yet
-            login(request, user, backend)
-        request.session.save()
-        client._set_login_cookies(request)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Client, "_login", sign_in_once)
         yield
 
 
