@@ -11,6 +11,7 @@ import smtplib
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
+from importlib import import_module
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -23,7 +24,9 @@ from django.utils.crypto import salted_hmac
 from annotation.models import Invitation, Mail
 
 State = Mail.State
-# By kind: subject and text of a mail, or None if it is no longer wanted.
+# By kind: subject and text of a mail, or None if it is no longer wanted. The modules that write them are above this room, and are
+# loaded when a mail is sent.
+WRITERS = ("annotation.members.mails", "annotation.recruitment.invitation_mails")
 COMPOSERS: dict[str, Callable[[Mail, datetime], tuple[str, str] | None]] = {}
 GIVEN_UP_AFTER = timedelta(days=3)
 LONGEST_PAUSE = timedelta(hours=1)
@@ -113,6 +116,8 @@ def _send(mail: Mail, at: datetime) -> None:
 
 def _message(mail: Mail, at: datetime) -> EmailMessage | None:
     with translation.override(mail.language):
+        for writer in WRITERS:
+            import_module(writer)
         written = COMPOSERS[mail.kind](mail, at)
     if written is None:
         return None

@@ -1,10 +1,12 @@
-"""The adapter that each kind of recruitment channel implements, and the registry of adapters."""
+"""The adapter that each kind of recruitment channel implements, and the adapters by kind."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar
 
 from django import forms
@@ -111,19 +113,34 @@ class Adapter(ABC):
         return None
 
 
-ADAPTERS: dict[str, Adapter] = {}
+# Modules of this room, each of which registers an adapter. They are loaded late: few commands need them.
+CHANNEL_ADAPTERS = (
+    "accounts",
+    "anonymous",
+    "mturk.adapter",
+    "prolific.adapter",
+)
+_registered: dict[str, Adapter] = {}
 
 
 def register(adapter: type[Adapter]) -> type[Adapter]:
     """Register an adapter for its kind."""
-    if adapter.kind in ADAPTERS:
+    if adapter.kind in _registered:
         raise ValueError(f"there are two adapters of kind {adapter.kind}")
-    ADAPTERS[adapter.kind] = adapter()
+    _registered[adapter.kind] = adapter()
     if adapter.kind not in Channel.Kind.values:
         Channel.added_kinds[adapter.kind] = adapter.label or adapter.kind
     return adapter
 
 
+@cache
+def adapters() -> dict[str, Adapter]:
+    """Return the adapters by kind of channel."""
+    for module in CHANNEL_ADAPTERS:
+        import_module(f"annotation.recruitment.{module}")
+    return _registered
+
+
 def adapter_of(channel: Channel) -> Adapter:
     """Return the adapter that runs a channel."""
-    return ADAPTERS[channel.kind]
+    return adapters()[channel.kind]

@@ -24,7 +24,7 @@ from annotation.mail.outbox import send_again
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Channel, Study
 from annotation.recruitment.accounts import InviteForm, MailInviteForm, ReissueForm
-from annotation.recruitment.base import ADAPTERS, adapter_of
+from annotation.recruitment.base import adapter_of, adapters
 from annotation.recruitment.channel_counts import invitation_counts, with_counts
 from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
 from annotation.recruitment.invitation_mails import mails_of
@@ -55,7 +55,7 @@ def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
         else:
             messages.success(request, _("Made. It is shut: open it when everything is set."))
             return redirect("annotation:channel", study.slug, channel.key)
-    context = {"study": study, "kind": label, "form": form, "options": options, "help_page": ADAPTERS[kind].help_page}
+    context = {"study": study, "kind": label, "form": form, "options": options, "help_page": adapters()[kind].help_page}
     status = 422 if form.is_bound else 200
     return render(request, "annotation/recruitment/new_channel.html", context, status=status)
 

@@ -17,7 +17,7 @@ from annotation.annotators.participants import locked_channel
 from annotation.core.errors import BadFields, ClaimRefused, UnknownName
 from annotation.models import Batch, Channel, Study
 from annotation.models.recruitment import channel_kinds
-from annotation.recruitment.base import ADAPTERS
+from annotation.recruitment.base import adapters
 from annotation.recruitment.invitations import refuse_archived
 from annotation.recruitment.options import ChannelOptionsForm
 
@@ -35,7 +35,8 @@ class OfferedKind:
 
 def kinds() -> list[OfferedKind]:
     """Return the kinds that have an adapter, in the order in which they are offered."""
-    return [OfferedKind(kind, label, ADAPTERS[kind].summary) for kind, label in channel_kinds() if kind in ADAPTERS]
+    known = adapters()
+    return [OfferedKind(kind, label, known[kind].summary) for kind, label in channel_kinds() if kind in known]
 
 
 def options_form_of(kind: str) -> type[forms.Form]:
@@ -43,9 +44,9 @@ def options_form_of(kind: str) -> type[forms.Form]:
 
     Raises: UnknownName for a kind without an adapter.
     """
-    if kind not in ADAPTERS:
+    if kind not in adapters():
         raise UnknownName(_("There are no channels of kind %(kind)s.") % {"kind": kind})
-    own = ADAPTERS[kind].options_form
+    own = adapters()[kind].options_form
     if issubclass(own, ChannelOptionsForm):
         return own
     return type(own.__name__, (own, ChannelOptionsForm), {"__doc__": own.__doc__, "__module__": own.__module__})
@@ -152,7 +153,7 @@ def _check(channel: Channel) -> None:
         channel.full_clean()
     except ValidationError as error:
         raise BadFields({_place(field): texts for field, texts in error.message_dict.items()}) from None
-    if problems := ADAPTERS[channel.kind].problems(channel):
+    if problems := adapters()[channel.kind].problems(channel):
         raise BadFields(problems)
 
 

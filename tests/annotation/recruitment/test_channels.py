@@ -20,7 +20,7 @@ from annotation.annotators.consent import answer_consent, withdraw
 from annotation.annotators.participants import join
 from annotation.core.errors import BadFields, ClaimRefused, Unacceptable, UnknownName
 from annotation.models import Annotator, Channel, Invitation, Study
-from annotation.recruitment.base import ADAPTERS, Adapter, Panel
+from annotation.recruitment.base import Adapter, Panel, adapters
 from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
 from annotation.recruitment.invitations import invite
 from tests.factories import NOON, claim, make_batch, make_study, make_user, rate
@@ -91,7 +91,7 @@ class WithButton(Adapter):
 @pytest.fixture
 def with_button(monkeypatch: pytest.MonkeyPatch) -> WithButton:
     adapter = WithButton()
-    monkeypatch.setitem(ADAPTERS, "accounts", adapter)
+    monkeypatch.setitem(adapters(), "accounts", adapter)
     monkeypatch.setattr(WithButton, "pressed", [])
     return adapter
 

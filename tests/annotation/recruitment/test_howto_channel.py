@@ -8,9 +8,8 @@ import pytest
 from django.test import Client
 
 from annotation.annotators.payments import PAID_HERE
-from annotation.apps import CHANNEL_ADAPTERS
 from annotation.models import Annotator, Channel, Study
-from annotation.recruitment import base
+from annotation.recruitment.base import CHANNEL_ADAPTERS, adapters
 from tests.factories import make_study, make_user
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
@@ -31,8 +30,8 @@ def run(code: str) -> dict[str, Any]:
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the page's adapter for the length of a test."""
     monkeypatch.setattr(Channel, "added_kinds", {})
-    monkeypatch.setitem(base.ADAPTERS, "sona", None)
-    monkeypatch.delitem(base.ADAPTERS, "sona")
+    monkeypatch.setitem(adapters(), "sona", None)
+    monkeypatch.delitem(adapters(), "sona")
     run(MODULE)
 
 
@@ -57,7 +56,7 @@ def test_test_of_the_page_passes() -> None:
 
 def test_the_pages_line_is_one_more_than_those_of_the_app() -> None:
     assert run(LINE)["CHANNEL_ADAPTERS"] == (*CHANNEL_ADAPTERS, "sona")
-    assert base.ADAPTERS["sona"].__class__.__name__ == "Sona"
+    assert adapters()["sona"].__class__.__name__ == "Sona"
 
 
 @pytest.mark.slow
@@ -90,6 +89,6 @@ def test_its_raters_are_paid_here(study: Study, admin: Client) -> None:
 
 
 def test_a_kind_without_an_adapter_is_not_offered(study: Study, admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(base.ADAPTERS, "sona")
+    monkeypatch.delitem(adapters(), "sona")
     assert "/new/sona/" not in admin.get(f"/studies/{study.slug}/channels/").content.decode()
     assert admin.get(f"/studies/{study.slug}/channels/new/sona/").status_code == 404
