@@ -1,5 +1,6 @@
 """Imports of many rows: stored below a hidden study, seen by nobody before their end, and equal to those in one transaction."""
 
+import gc
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -439,6 +440,21 @@ def test_a_failure_before_the_end_leaves_nothing(apart: None, monkeypatch: pytes
         with pytest.raises(ZeroDivisionError):
             step()
         assert stored() == before
+
+
+def test_garbage_is_not_searched_among_the_rows_of_a_file(apart: None) -> None:
+    study = make_study()
+    of_file = [{"row": number} for number in range(1_000)]
+    searched: list[bool] = []
+
+    def rows() -> Iterator[Annotator]:
+        searched.append(any(one is of_file for one in gc.get_objects()))
+        yield Annotator(study=study, code="first")
+
+    with open_import(study.slug, rows=2) as target:
+        target.create(rows())
+    assert searched == [False]
+    assert any(one is of_file for one in gc.get_objects())  # searched again after the import
 
 
 def test_a_rater_who_withdraws_meanwhile_is_not_given_new_ratings(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
