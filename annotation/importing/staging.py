@@ -197,7 +197,7 @@ def open_import(slug: str, *, rows: int, settings: dict[str, Any] | None = None)
             raise AnnotationError("the study has changed meanwhile; import the file again") from error
         finally:
             if hidden.importer and not _is_merging(hidden):
-                remove(hidden)
+                remove(target)
             gc.unfreeze()
 
 
@@ -274,18 +274,20 @@ def settle_abandoned() -> None:
 
 def settle(hidden: Study) -> None:
     """End an import in place of its process: move its rows if some have moved already, else remove them."""
+    target = Target(_study_of(hidden).first() or hidden, hidden)
     if _is_merging(hidden):
-        target = Target(_study_of(hidden).get(), hidden)
         _merge(target, plan_moves(hidden, target.study))
-    remove(hidden)
+    remove(target)
 
 
-def remove(hidden: Study) -> None:
-    """Delete a hidden study with its rows, some in each transaction."""
+def remove(target: Target) -> None:
+    """Delete the hidden study of an import with its rows, some in each transaction."""
+    hidden = target.staged
     for level in reversed(levels()):
         keys = list(level.rows.filter(**{_path(level): hidden}).values_list("pk", flat=True))
         for start in range(0, len(keys), PART):
             level.rows.filter(pk__in=keys[start : start + PART]).delete()
+            target.beat()
     Study._base_manager.filter(pk=hidden.pk).delete()
     for path in AFTER_REMOVAL:
         import_string(path)()

@@ -533,3 +533,15 @@ def test_what_an_ended_import_left_is_removed_with_all_its_rows(apart: None) -> 
     Study.objects.get(slug="brand-new").imports.all().delete()
     Study.objects.filter(slug="brand-new").delete()
     assert stored() == before
+
+
+def test_votes_pass_while_what_an_import_left_is_removed(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_study()
+    FIRST()
+    hidden = begun("study")
+    stays = Rating._base_manager.exclude(display__assignment__hit__batch__study=hidden).count()
+    seen: list[int] = []
+    monkeypatch.setattr(staging, "PART", 1)
+    monkeypatch.setattr(Target, "beat", lambda _: seen.append(Rating._base_manager.count()))
+    staging.settle(hidden)
+    assert seen[:2] == [stays + 1, stays]
