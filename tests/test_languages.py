@@ -14,10 +14,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.template.loader import render_to_string
 from django.test import Client
-from django.utils import translation
+from django.utils import timezone, translation
 
+from annotation.mail.outbox import send_due
 from annotation.models import Annotator, Assignment, ComparisonTable, Pair, Study
 from annotation.rating.votes import lock_first_votes
+from annotation.recruitment.invitations import invite
 from annotation.templatetags.annotators import minutes
 from annotation.templatetags.tandem import number
 from tests.factories import (
@@ -213,23 +215,37 @@ def test_what_a_service_tells_a_rater_is_german(study: Study) -> None:
     assert "Dieses Paar ist nicht auf dieser Seite." in refused.content.decode()
 
 
-@pytest.mark.weekly
-def test_every_page_of_a_researcher_is_german_for_a_german_browser(study: Study) -> None:
+def test_pages_of_researchers_stay_english_and_offer_no_other_language(study: Study) -> None:
     client = signed_in(make_user("lead", "study-admin", study=study), **GERMAN)
+    client.cookies["django_language"] = "de"
 
     for page in reader_pages(study):
         response = client.get(page)
         assert response.status_code == 200, page
-        assert '<html lang="de"' in response.content.decode(), page
-        assert english_left(response.content.decode()) == [], page
+        assert '<html lang="en"' in response.content.decode(), page
+        assert "Deutsch" not in response.content.decode(), page
+
+
+@pytest.mark.parametrize(("language", "subject"), [("de-AT", "Einladung"), ("en", "Invitation"), ("fr", "Invitation")])
+def test_an_invitation_is_in_the_language_of_the_texts(
+    study: Study, mailoutbox: list[Any], language: str, subject: str
+) -> None:
+    study.language = language
+    study.save()
+    channel = study.channels.create(kind="accounts", name="known", is_open=True)
+    invite(channel=channel, count=1, base_url="", at=timezone.now(), addresses=["ann@example.org"])
+
+    send_due(at=timezone.now())
+
+    assert subject in mailoutbox[0].subject
 
 
 def test_errors_are_told_in_the_language_of_the_reader(study: Study) -> None:
     annotator, _pages = rater_pages(study)
     client = signed_in(annotator.user, **GERMAN)
 
-    assert "Nicht gefunden" in client.get("/nowhere/").content.decode()
-    assert "Nicht für Sie" in client.get("/studies/").content.decode()
+    assert "Nicht gefunden" in client.get("/rate/nowhere/").content.decode()
+    assert '<html lang="en"' in client.get("/studies/").content.decode()
     with translation.override("de"):
         broken = render_to_string("500.html")
     assert '<html lang="de" dir="ltr">' in " ".join(broken.split())

@@ -19,6 +19,8 @@ T = TypeVar("T")
 Response = TypeVar("Response", bound=HttpResponseBase)
 
 MOST_SHOWN = 100
+# Beginnings of the addresses that raters open, beside the start page and their account.
+RATERS_PAGES = ("/rate/", "/join/", "/mturk/", "/login/", "/logout/", "/language/")
 _IPV6_NETWORK = 64  # bits: the prefix assigned to a household or a phone, which can use any address in it
 # Some proxies add the port, which differs between connections.
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d+)?|([\d.]+):\d+")
@@ -28,6 +30,11 @@ _PRIVATE = b"\xfd"  # first byte of the IPv6 addresses that are not routed on th
 def is_htmx(request: HttpRequest) -> bool:
     """Tell whether htmx made the request, and gets a partial."""
     return bool(getattr(request, "htmx", False))
+
+
+def is_for_raters(request: HttpRequest) -> bool:
+    """Tell whether a page may be opened by raters, and is shown in their language."""
+    return request.path_info == "/" or request.path_info.startswith((*RATERS_PAGES, "/account/"))
 
 
 def page_base(request: HttpRequest) -> str:
@@ -66,18 +73,12 @@ def status_of(error: AnnotationError) -> int:
     return 401 if isinstance(error, OtherAccount) else 409
 
 
-def attempt(
-    form: BaseForm,
-    service: Callable[[], T],
-    *,
-    field: str | None = None,
-    text: Callable[[AnnotationError], str] = page_text,
-) -> T | None:
-    """Call a service; show its domain error, as `text` words it, at the form."""
+def attempt(form: BaseForm, service: Callable[[], T], *, field: str | None = None) -> T | None:
+    """Call a service; show its domain error at the form."""
     try:
         return service()
     except AnnotationError as error:
-        form.add_error(field, text(error))
+        form.add_error(field, page_text(error))
         return None
 
 

@@ -1,8 +1,6 @@
 """Middleware: domain errors as pages, language and encoding of requests, expired sessions and caching."""
 
-from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -15,7 +13,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError, ConsentNeeded
-from annotation.core.http import error_text, is_htmx, status_of
+from annotation.core.http import error_text, is_for_raters, is_htmx, status_of
 
 
 class HeadMiddleware(MiddlewareMixin):
@@ -43,7 +41,7 @@ class CharsetMiddleware(MiddlewareMixin):
         """Look at the charset before the view reads the body."""
         charset = (request.content_params or {}).get("charset", "")
         if charset.strip().lower() not in ("", "utf-8", "utf8"):
-            message = _("Please send this in UTF-8; other character sets are not taken.")
+            message = "Please send this in UTF-8; other character sets are not taken."
             return HttpResponse(message, status=415, content_type="text/plain; charset=utf-8")
         return None
 
@@ -127,13 +125,13 @@ class PermissionsPolicyMiddleware(MiddlewareMixin):
 
 
 class LanguageMiddleware(LocaleMiddleware):
-    """Translates pages only: the API, exports and charts are data, the same in every language."""
+    """Translates the pages that raters open; researchers' pages and data are in English."""
 
-    def process_view(
-        self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        """Answer API requests in the source language."""
-        if hasattr(view, "cls"):  # a view of the REST framework, which is not imported for pages
+    def process_request(self, request: HttpRequest) -> None:
+        """Activate the reader's language on raters' pages, English on others."""
+        if is_for_raters(request):
+            super().process_request(request)
+        else:
             translation.activate(settings.LANGUAGE_CODE)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

@@ -21,7 +21,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.utils import translation
 from django.utils.crypto import salted_hmac
 
-from annotation.models import Invitation, Mail
+from annotation.models import Invitation, Mail, Study
 
 State = Mail.State
 # By kind: subject and text of a mail, or None if it is no longer wanted. The modules that write them are above this room, and are
@@ -56,6 +56,14 @@ def write_mail(
         created_at=at,
         due_at=at,
     )
+
+
+def language_of(study: Study) -> str:
+    """Return the language of mails to a study's raters: that of its texts where pages are translated into it."""
+    try:
+        return translation.get_supported_language_variant(study.language)
+    except LookupError:
+        return settings.LANGUAGE_CODE
 
 
 def digest_of(address: str) -> str:

@@ -12,13 +12,14 @@ from django.db.models.signals import post_save
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
+from annotation.core.http import RATERS_PAGES
 from annotation.core.request_ids import current
 from annotation.members.audit_changes import changes as noted_changes
 from annotation.models import AuditEntry, Event
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 # Raters' pages, arrivals, platforms' messages, signing in: those have records of their own.
-NOT_RESEARCHERS = ("/rate/", "/join/", "/mturk/", "/hooks/", "/login/", "/logout/", "/language/")
+NOT_RESEARCHERS = (*RATERS_PAGES, "/hooks/")
 SECRET = ("token",)  # parts of addresses that are no keys
 NO_ACCOUNT = 0  # who has a shell on the server
 WRITES = re.compile(r"\s*(?:WITH\b.*\b)?(?:INSERT|UPDATE|DELETE|COPY|TRUNCATE)\b", re.IGNORECASE | re.DOTALL)

@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.core.errors import AnnotationError
-from annotation.mail.outbox import write_mail
+from annotation.mail.outbox import language_of, write_mail
 from annotation.members.accounts import login_link
 from annotation.members.forms import GroupForm, GroupNameForm, MemberForm, MoveStudyForm
 from annotation.members.groups import add_member, create_group, move_study, new_member_link, rename_group, revoke_role
@@ -109,7 +109,8 @@ def _add(request: HttpRequest, form: MemberForm, place: Place) -> NewLink | None
     )
     messages.success(request, message % names)
     if member.is_new and (address := form.cleaned_data.get("address")):
-        write_mail(kind=Mail.Kind.SIGN_IN, address=address, user=member.user, at=timezone.now())
+        language = language_of(place) if isinstance(place, Study) else None
+        write_mail(kind=Mail.Kind.SIGN_IN, address=address, user=member.user, at=timezone.now(), language=language)
         messages.success(request, _("The sign-in link is being sent."))
     url = login_link(user=member.user, base_url=request.build_absolute_uri("/")) if member.is_new else ""
     return NewLink(member.user.get_username(), url)

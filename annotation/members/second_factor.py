@@ -11,12 +11,13 @@ from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from annotation.core.errors import Unacceptable
+from annotation.core.http import RATERS_PAGES
 from annotation.members.permissions import READERS, has_any_role
 
 BACKUP_CODES = 10
 VERIFIED = "second_factor"  # key of a session in which the second factor was given
 # Pages on which no second factor is required: raters', and those by which it is given.
-EXEMPT = ("/rate/", "/join/", "/account/second-factor/", "/login/", "/logout/", "/language/")
+EXEMPT = (*RATERS_PAGES, "/account/second-factor/")
 
 
 def has_second_factor(user: User) -> bool:

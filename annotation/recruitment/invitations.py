@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.annotators.participants import new_raters, refuse_closed
 from annotation.core.errors import ClaimRefused, Unacceptable, UnknownName
 from annotation.core.keys import account_in_log
-from annotation.mail.outbox import write_mail
+from annotation.mail.outbox import language_of, write_mail
 from annotation.models import Annotator, Channel, Invitation, Mail, Participant, Study
 from annotation.models.members import Role
 
@@ -71,8 +71,9 @@ def invite(
         Invitation(channel=channel, annotator=annotator, digest=digest_of(token), created_at=at, expires_at=until)
         for annotator, token in zip(annotators, tokens, strict=True)
     )
+    language = language_of(channel.study)
     for address, invitation in zip(addresses, made, strict=False):
-        write_mail(kind=Mail.Kind.INVITATION, address=address, invitation=invitation, at=at)
+        write_mail(kind=Mail.Kind.INVITATION, address=address, invitation=invitation, at=at, language=language)
     return [
         Link(annotator.code, _address(channel, token, base_url), until)
         for annotator, token in zip(annotators, tokens, strict=True)

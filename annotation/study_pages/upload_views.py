@@ -9,7 +9,6 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt, is_htmx
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.upload_jobs import MOST_LISTED, UNDER_WAY, progress_of, take_in
-from annotation.importing.wording import bad_lines_of, outcome_of, refusal
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
 from annotation.models import Study, Upload
 
@@ -20,7 +19,7 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, whole=is_site_admin(request.user))
     if form.is_valid():
         by = account_of(request)
-        if taken := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file", text=refusal):
+        if taken := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file"):
             return after_upload(request, taken)
     context = {"form": form, "study": study, "uploads": study.uploads.select_related("asked_by")[:MOST_LISTED]}
     template = "annotation/study_pages/upload.html"
@@ -30,7 +29,7 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
 def after_upload(request: HttpRequest, taken: Upload) -> HttpResponse:
     """Redirect to the study if the file has been read, else to the page of the upload."""
     if taken.status == Upload.Status.DONE:
-        added, *notices = outcome_of(taken).split("\n")
+        added, *notices = taken.message.splitlines()
         messages.success(request, added)
         for notice in notices:
             messages.warning(request, notice)
@@ -47,8 +46,7 @@ def upload_page(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
         "upload": taken,
         "busy": taken.status in UNDER_WAY,
         "progress": progress_of(taken),
-        "outcome": outcome_of(taken),
-        "bad_lines": bad_lines_of(taken, MOST_SHOWN),
+        "bad_lines": taken.bad_lines[:MOST_SHOWN],
     }
     template = "annotation/study_pages/upload_page.html"
     return TemplateResponse(request, f"{template}#upload" if is_htmx(request) else template, context)

@@ -22,7 +22,6 @@ from annotation.importing.example import load_example
 from annotation.importing.forms import CopyStudyForm, NewStudyForm, sent_in
 from annotation.importing.new_studies import copy_study, create_study
 from annotation.importing.upload_jobs import take_in
-from annotation.importing.wording import refusal
 from annotation.members.permissions import (
     FORM,
     MANAGERS,
@@ -235,7 +234,7 @@ def _read_first_file(request: HttpRequest, made: Study, form: NewStudyForm) -> H
     try:
         return after_upload(request, take_in(study=made, **sent_in(form), by=account_of(request)))
     except AnnotationError as error:
-        messages.error(request, _("The study is made, without its file: %(reason)s.") % {"reason": refusal(error)})
+        messages.error(request, f"The study is made, without its file: {error}.")
         return redirect("annotation:upload", made.slug)
 
 

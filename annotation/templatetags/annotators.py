@@ -1,7 +1,5 @@
 """Template filters for raters and their work, on the pages of researchers."""
 
-import re
-
 from django import template
 from django.utils.formats import number_format
 from django.utils.html import format_html
@@ -50,20 +48,6 @@ def share(value: float | None, n: int) -> SafeString | str:
 def source_of_rater(rater: Annotator) -> str:
     """Name the way in which a rater came."""
     return str(CAME_BY.get(Annotator.Kind(rater.kind), rater.kind))
-
-
-@register.filter
-def block_reason(rater: Annotator) -> str:
-    """Say in the reader's language why a rater was blocked, which is stored in English."""
-    found = re.fullmatch(r"(\S+) of (\d+) (known answers|repeated pairs), below (\S+)", rater.block_reason)
-    if found is None:
-        return rater.block_reason
-    share, answered, what, limit = found.groups()
-    named = {
-        "known answers": _("%(share)s of known answers (%(answered)s), below %(limit)s"),
-        "repeated pairs": _("%(share)s of repeated pairs (%(answered)s), below %(limit)s"),
-    }
-    return str(named[what]) % {"share": number_format(share), "answered": answered, "limit": number_format(limit)}
 
 
 @register.filter

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from annotation.batches.chosen import chosen_in_words, left_out_in_words
 from annotation.core import markdown
+from annotation.core.http import is_for_raters
 from annotation.core.markdown import shown_text
 from annotation.core.units import counted
 from annotation.models.studies import DEFAULT_CONSENT
@@ -20,6 +21,7 @@ from annotation.study_pages.help_topics import help_page
 from annotation.study_pages.tabs import Tab, tabs_of
 
 register = template.Library()
+register.filter("is_for_raters", is_for_raters)
 register.filter("number_of", counted)
 register.filter("chosen_in_words", chosen_in_words)
 register.filter("left_out_in_words", left_out_in_words)

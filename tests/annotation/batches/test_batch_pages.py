@@ -189,11 +189,6 @@ def test_what_cannot_be_made_yet_is_said_on_the_whole_page(
     assert Batch.objects.count() == 0
 
 
-def test_why_a_batch_cannot_be_made_is_said_in_the_readers_language(manager: Client) -> None:
-    page = manager.post(f"{START}choice/", fields(pairs="4"), headers={"Accept-Language": "de"})
-    assert "keine Instanz von news: alpha / beta kann bewertet werden: 6 mit weniger als 4 Paaren" in plain(page.text)
-
-
 def test_hidden_checks_and_limits_are_counted(study: Study, manager: Client) -> None:
     shown = part(manager, f"{START}choice/", fields(repeat_rate="0.25", most_hits_per_rater="2", raters="2"))
 

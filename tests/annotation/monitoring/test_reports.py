@@ -119,9 +119,8 @@ def test_a_study_admin_lets_a_blocked_rater_go_on(study: Study) -> None:
     address = "/studies/study/reports/"
 
     page = reader(study).get(address).text
-    assert "0.4 of known answers (5), below 0.5" in page
-    german = reader(study, "study-admin").get(address, headers={"Accept-Language": "de"}).text
-    assert "0,4 der bekannten Antworten (5), unter 0,5" in german
+    assert "0.4 of 5 known answers, below 0.5" in page
+    make_user("study-admin", "study-admin", study=study)
     assert f"{right} of 2" in page
     assert "Unblock" not in page
     assert reader(study, "annotator").post(address, {"unblock": blocked.code}).status_code == 404

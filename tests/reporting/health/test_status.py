@@ -147,7 +147,5 @@ def test_status_page_is_for_site_admins() -> None:
     assert "queued tasks are not done" in page
     states = r'<th scope="row">(.*?)</th>'  # words, not the keys of /metrics
     assert re.findall(states, page) == ["Claimed", "Queued", "Running", "Failed", "Done"]
-    german = browser.get("/status/", HTTP_ACCEPT_LANGUAGE="de").content.decode()
-    assert re.findall(states, german) == ["In Arbeit", "Wartet", "Läuft", "Fehlgeschlagen", "Fertig"]
     browser.force_login(make_user("reader", "study-admin"))
     assert browser.get("/status/").status_code == 403
