@@ -16,7 +16,12 @@ import judging.runs.forms
 from tools import messages
 
 ROOT = Path(__file__).resolve().parent.parent
-TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+RATERS_ROOMS = {"rating", "privacy"}
+TEMPLATES = [
+    path
+    for path in sorted((ROOT / "templates").rglob("*.html"))
+    if path.parent.name in RATERS_ROOMS or re.search(r"{% load [\w ]*\bi18n\b", path.read_text(encoding="utf-8"))
+]
 # Names and abbreviations that are the same in every language.
 NAMES = {"Tandem", "HIT", "UTC", "PNG", "JSON", "Lines", "CSV", "LaTeX", "Vega", "Lite"}
 HEARD = "aria-label|title|alt|placeholder"  # attributes whose values are for people
