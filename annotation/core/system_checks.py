@@ -19,13 +19,13 @@ from django.core.management import CommandError
 from django.db import DatabaseError, connections
 from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.core.database.old_code import stop_old_code
 from annotation.core.version import VERSION
 
 _NAMED = 10  # migrations in a message
+_FIRST = "0001_"  # of a migration that makes the tables of an application
 _LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
 
@@ -70,7 +70,9 @@ def _readable_by_others(folder: Path) -> list[CheckMessage]:
 @register(Tags.database, deploy=True)
 def check_migrations(databases: Sequence[str] | None = None, **_options: Any) -> list[CheckMessage]:
     """Check that the database can be reached and has all migrations."""
-    return database_problems() if settings.PRODUCTION and "default" in (databases or ()) else []
+    if not settings.PRODUCTION or "default" not in (databases or ()) or check_version_of_database(databases):
+        return []
+    return database_problems()
 
 
 def database_problems() -> list[CheckMessage]:
@@ -93,29 +95,27 @@ def database_problems() -> list[CheckMessage]:
 
 @register(Tags.database)
 def check_version_of_database(databases: Sequence[str] | None = None, **_options: Any) -> list[CheckMessage]:
-    """Check that no newer version has migrated the database; `migrate` makes this check too."""
+    """Check that this version knows all migrations of the database; `migrate` makes this check too."""
     if "default" not in (databases or ()):
         return []
     try:
-        unknown = unknown_migrations()
+        recorded = MigrationRecorder(connections["default"]).applied_migrations().keys()
     except DatabaseError:  # said by what needs the database next
         return []
+    ours = {app.label for app in apps.get_app_configs() if Path(app.path).is_relative_to(settings.PACKAGES_DIR)}
+    known = {key for key in migrations_of_the_code() if key[0] in ours}
+    unknown = sorted(f"{app}.{name}" for app, name in recorded - known if app in ours)
     if not unknown:
         return []
+    if any(name.startswith(_FIRST) for _app, name in known - recorded):
+        message = (
+            "The database has an older schema, which can't be upgraded: export its studies as bundles with the version "
+            "that made it, then import them into an empty database (another DATABASE_URL or TANDEM_DATA_DIR)."
+        )
+        return [Error(message, id="tandem.E009")]
     hint = f"This is Tandem {VERSION}. Install the version that made it, or a newer one, or restore a backup."
     message = f"The database was made by a newer version: it has the migrations {_list(unknown)}."
     return [Error(message, hint=hint, id="tandem.E008")]
-
-
-def unknown_migrations() -> list[str]:
-    """Return the names of our applications' migrations that the database has and the code lacks."""
-    ours = {app.label for app in apps.get_app_configs() if Path(app.path).is_relative_to(settings.PACKAGES_DIR)}
-    recorded = MigrationRecorder(connections["default"]).applied_migrations()
-    unknown = {key for key in recorded if key[0] in ours} - migrations_of_the_code()
-    if unknown:  # rarely: it loads all migrations
-        loader = MigrationLoader(None)
-        unknown -= {key for migration in loader.disk_migrations.values() for key in migration.replaces}
-    return sorted(f"{app}.{name}" for app, name in unknown)
 
 
 def missing_migrations() -> list[Migration]:

@@ -17,7 +17,6 @@ from django.apps.registry import Apps
 from django.core.checks import run_checks
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
 
 from annotation.core.system_checks import unapplied_migrations
 from tests.upgrades.releases import RELEASES
@@ -35,9 +34,7 @@ def store_rows(old_apps: Apps, name: str) -> None:
     def add(label: str, **values: Any) -> Any:
         return old_apps.get_model(label).objects.create(**values)
 
-    group, _ = old_apps.get_model("annotation.ResearchGroup").objects.get_or_create(
-        slug="main", defaults={"name": "Main"}
-    )
+    group = old_apps.get_model("annotation.ResearchGroup").objects.get(slug="main")
     study = add("annotation.Study", slug=name, title=name, group=group)
     systems = [add("annotation.System", study=study, name=f"system {place}", position=place) for place in (0, 1)]
     instance = add("annotation.Instance", study=study, instance_id="i1", dataset="news", source="Ä <b>", position=0)
@@ -72,7 +69,7 @@ def stored(old_apps: Apps) -> Rows:
     """Return the values of each row of both apps, by column."""
     return {
         (model._meta.label, row["pk"]): row
-        for app in ("annotation", "judging")
+        for app in ("annotation", "judging", "reporting")
         for model in old_apps.get_app_config(app).get_models()
         for row in model._default_manager.values("pk", *(field.attname for field in model._meta.concrete_fields))
     }
@@ -105,7 +102,6 @@ def main() -> None:
     before: Rows = {}
     for name, leaves in RELEASES.items():
         executor = MigrationExecutor(connection)
-        executor.loader = MigrationLoader(connection, replace_migrations=False)  # releases end between those squashed
         executor.migrate(list(leaves.items()))
         old_apps = executor.loader.project_state(list(leaves.items())).apps
         store_rows(old_apps, name.replace(" ", "-"))

@@ -15,7 +15,7 @@ from django.db import OperationalError, ProgrammingError
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import FOR_COMMANDS, MOST_BYTES
 from annotation.core.files.sent_files import join, read_sent
-from annotation.core.system_checks import database_problems, refuse_on, unapplied_migrations
+from annotation.core.system_checks import check_version_of_database, database_problems, refuse_on, unapplied_migrations
 from annotation.members.audit import audited_command
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
@@ -46,7 +46,7 @@ class TandemCommand(BaseCommand):
         except AnnotationError as error:
             raise CommandError(str(error)) from error
         except (OperationalError, ProgrammingError):
-            refuse_on(database_problems())
+            refuse_on(check_version_of_database(["default"]) or database_problems())
             raise
         except BrokenPipeError:
             # The reader, such as `head`, has closed the pipe. Discard the rest of the buffer silently.

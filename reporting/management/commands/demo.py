@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
+from annotation.core.system_checks import check_version_of_database, refuse_on
 from annotation.members.accounts import login_link
 from judging.models import JudgeRun
 from reporting.management.commands.serve import become_server, explain_database_errors, listen
@@ -60,6 +61,7 @@ class Command(BaseCommand):
         if not no_serve:
             listen(port).close()
         try:
+            refuse_on(check_version_of_database(["default"]))
             with explain_database_errors():
                 call_command("migrate", interactive=False, verbosity=0)
                 if not is_loaded():

@@ -1,17 +1,10 @@
-"""Who answered, and how long a prompt should be: read from a response and a request, also of earlier answers."""
+"""Who answered, and how long a prompt should be: read from a response and a request."""
 
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.db import connection
 
 from judging.calls.store import expected_prompt_tokens, origin_of
-from judging.models import Completion
-
-migration = import_module("judging.migrations.0025_origins_of_stored_answers")
-TEXTS = ["", "Which one?\n\n  The first.", "Которая из двух?", "どちらが良いですか。", "混ぜた mixed текст \U00020000"]
 
 
 @pytest.mark.parametrize(
@@ -24,24 +17,20 @@ TEXTS = ["", "Which one?\n\n  The first.", "Которая из двух?", "ど
         pytest.param({}, ["", "", ""], id="nothing"),
     ],
 )
-@pytest.mark.django_db
-def test_origin_is_read_from_new_and_from_stored_responses(response: dict[str, Any], origin: list[str]) -> None:
+def test_origin_is_read_from_a_response(response: dict[str, Any], origin: list[str]) -> None:
     assert origin_of(response) == origin
-    stored = Completion.objects.create(request={"messages": []}, response=response)
-    migration.fill_in(apps, connection.schema_editor())
-    stored.refresh_from_db()
-    assert [stored.served_model, stored.fingerprint, stored.provider] == origin
-    assert stored.expected_prompt_tokens is None
 
 
-@pytest.mark.engine
-@pytest.mark.django_db
-def test_prompts_of_stored_answers_are_measured_like_those_of_new_ones() -> None:
-    bodies = [{"messages": [{"role": "system", "content": text}, {"role": "user", "content": "x"}]} for text in TEXTS]
-    Completion.objects.bulk_create(Completion(request=body, response={}) for body in bodies)
-    left_out = Completion.objects.create(request={})
-    migration.fill_in(apps, connection.schema_editor())
-    stored = Completion.objects.exclude(pk=left_out.pk).order_by("pk")
-    assert [one.expected_prompt_tokens for one in stored] == [expected_prompt_tokens(body) for body in bodies]
-    left_out.refresh_from_db()
-    assert left_out.expected_prompt_tokens is None
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        pytest.param("", 0, id="nothing"),  # 1 / 4: the `x` of the second message
+        pytest.param("Which one?\n\n  The first.", 6, id="spaces"),  # 23 / 4
+        pytest.param("Которая из двух?", 4, id="Cyrillic"),  # 18 / 4
+        pytest.param("どちらが良いですか。", 6, id="Japanese"),  # 10 / 2 + 2 / 4
+        pytest.param("混ぜた mixed текст \U00020000", 6, id="mixed"),  # 4 / 2 + 15 / 4
+    ],
+)
+def test_tokens_of_a_prompt_are_estimated_from_its_messages(text: str, tokens: int) -> None:
+    messages = [{"role": "system", "content": text}, {"role": "user", "content": "x"}]
+    assert expected_prompt_tokens({"messages": messages}) == tokens

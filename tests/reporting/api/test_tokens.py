@@ -2,18 +2,15 @@
 
 import re
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import transaction
 from django.test import Client, RequestFactory
 from django.utils import timezone
 from django.utils.html import escape
-from rest_framework.authtoken.models import Token
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.test import APIClient
@@ -174,21 +171,6 @@ def test_a_token_that_cannot_be_is_refused(change: dict[str, Any], field: str) -
         make_token(**{"user": reader, "name": "mine", "scopes": ["read"], "at": timezone.now(), **change})
     assert list(refused.value.fields) == [field]
     assert not ApiToken.objects.exists()
-
-
-def test_tokens_of_version_0_2_stay_valid_and_only_their_hashes_are_kept() -> None:
-    make_study("talks", instances=0)
-    keys = {"full": "9944b09199c62bcf9418ad846dd0e4bbdfc6ee4b", "read": "read-1b09199c62bcf9418ad846dd0e4bbdfc6e"}
-    for name, key in keys.items():
-        Token.objects.create(user=make_user(name, Role.STUDY_ADMIN), key=key)
-    import_module("annotation.migrations.0023_hash_api_tokens").hash_tokens(apps, None)
-    assert not Token.objects.exists()
-    assert not set(keys.values()) & set(ApiToken.objects.values_list("digest", flat=True))
-    statuses = [
-        APIClient(headers={"Authorization": f"Token {keys[name]}"}).post("/api/v1/studies/talks/archive/").status_code
-        for name in ("read", "full")
-    ]
-    assert statuses == [403, 200]
 
 
 def test_the_page_makes_a_token_that_it_shows_once_lists_and_ends() -> None:

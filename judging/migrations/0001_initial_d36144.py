@@ -8,31 +8,11 @@ import judging.models.runs
 
 
 class Migration(migrations.Migration):
-    replaces = [
-        ("judging", "0001_initial"),
-        ("judging", "0002_procedures_prices_and_shared_runs"),
-        ("judging", "0003_free_cells_and_reserved_money"),
-        ("judging", "0004_runs_on_a_part"),
-        ("judging", "0005_comparison_tables"),
-        ("judging", "0006_generation_runs"),
-        ("judging", "0007_tasks_are_queued_under_their_rooms"),
-        ("judging", "0008_plainer_field_help"),
-        ("judging", "0009_questions"),
-        ("judging", "0010_cached_prompt_tokens_have_a_price"),
-        ("judging", "0011_audits_of_judges"),
-        ("judging", "0012_judges_whose_texts_come_first"),
-        ("judging", "0013_judges_that_are_shown_stored_tables"),
-        ("judging", "0014_judges_tuned_to_people"),
-        ("judging", "0015_system_prompts"),
-        ("judging", "0016_tables_by_another_endpoint"),
-        ("judging", "0017_ranking_holders"),
-    ]
-
     initial = True
 
     dependencies = [
-        ("annotation", "0001_squashed_0025_mail"),
-        ("auth", "__first__"),
+        ("annotation", "__first__"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -67,7 +47,55 @@ class Migration(migrations.Migration):
                 (
                     "cost",
                     models.DecimalField(
-                        decimal_places=8, help_text="At the prices of that day.", max_digits=14, null=True
+                        decimal_places=8,
+                        help_text="As the endpoint reported it in its currency, else at the prices of that day.",
+                        max_digits=14,
+                        null=True,
+                    ),
+                ),
+                (
+                    "list_price",
+                    models.DecimalField(
+                        decimal_places=8,
+                        help_text="At the prices of that day, where the endpoint reported a cost itself.",
+                        max_digits=14,
+                        null=True,
+                    ),
+                ),
+                (
+                    "expected_prompt_tokens",
+                    models.PositiveIntegerField(
+                        help_text="Estimated from the prompt's characters, on the low side.", null=True
+                    ),
+                ),
+                (
+                    "served_model",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Model that answered, by the response.",
+                        max_length=200,
+                    ),
+                ),
+                (
+                    "fingerprint",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Build of the model, by the response.",
+                        max_length=200,
+                    ),
+                ),
+                (
+                    "provider",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Provider that a router chose, by the response.",
+                        max_length=200,
                     ),
                 ),
                 ("latency_ms", models.FloatField(null=True)),
@@ -78,23 +106,87 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Embedding",
+            name="JudgeRun",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
-                    "cache_key",
-                    models.CharField(
-                        help_text="SHA-256 of base URL, model and text: the text itself is not kept here.",
-                        max_length=64,
-                        unique=True,
+                    "pair_filter",
+                    models.JSONField(blank=True, default=dict, help_text="Only these of the pairs; empty: all."),
+                ),
+                (
+                    "filter_key",
+                    models.CharField(blank=True, help_text="SHA-256 of the filter; empty without one.", max_length=64),
+                ),
+                (
+                    "questions",
+                    models.JSONField(
+                        db_default=models.Value([0], models.JSONField()),
+                        default=judging.models.runs.main_question_only,
+                        help_text="The study's questions that it answers, by number, in ascending order.",
                     ),
                 ),
-                ("model", models.CharField(max_length=200)),
-                ("vector", models.BinaryField(help_text="Little-endian float32.")),
+                (
+                    "tables_as",
+                    models.CharField(
+                        blank=True,
+                        help_text="Variant under which people are shown the tables of its judgments.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("paused", "Stopped on request"),
+                            ("done", "Done"),
+                            ("failed", "Stopped by an error"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "way",
+                    models.CharField(
+                        choices=[("calls", "Calls, answered at once"), ("batch", "The provider's Batch API")],
+                        default="calls",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "batch_size",
+                    models.PositiveIntegerField(
+                        blank=True,
+                        help_text="Most requests in a provider's batch; empty: as many as it takes.",
+                        null=True,
+                    ),
+                ),
+                ("in_flight", models.PositiveIntegerField(default=8)),
+                (
+                    "max_cost",
+                    models.DecimalField(blank=True, decimal_places=6, help_text="Hard cap.", max_digits=12, null=True),
+                ),
+                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ("software_version", models.CharField(blank=True, max_length=40)),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="judge_runs",
+                        to="annotation.batch",
+                    ),
+                ),
             ],
             options={
-                "ordering": ["pk"],
+                "ordering": ["study", "created_at", "pk"],
             },
         ),
         migrations.CreateModel(
@@ -184,50 +276,6 @@ class Migration(migrations.Migration):
                         name="endpoint_cached_discount_is_a_share",
                     ),
                 ],
-            },
-        ),
-        migrations.CreateModel(
-            name="PromptFile",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.SlugField(max_length=80)),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("text", models.TextField()),
-                (
-                    "system_prompt",
-                    models.TextField(
-                        blank=True,
-                        db_default="",
-                        default="",
-                        help_text="Sent before the text, as the system's message.",
-                    ),
-                ),
-                (
-                    "form",
-                    models.CharField(
-                        blank=True,
-                        db_default="",
-                        default="",
-                        help_text="Published form in which it was brought; empty: our own.",
-                        max_length=20,
-                    ),
-                ),
-                ("parser", models.CharField(max_length=40)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "group",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="prompt_files",
-                        to="annotation.researchgroup",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["name", "version"],
-                "constraints": [models.UniqueConstraint(fields=("name", "version"), name="prompt_file_version_once")],
             },
         ),
         migrations.CreateModel(
@@ -337,125 +385,9 @@ class Migration(migrations.Migration):
                         to="judging.endpoint",
                     ),
                 ),
-                (
-                    "prompt_file",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="judges",
-                        to="judging.promptfile",
-                    ),
-                ),
             ],
             options={
                 "ordering": ["name"],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("repeats__gte", 1), ("repeats__lte", 100)),
-                        name="judge_repeats_between_1_and_100",
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="JudgeRun",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "pair_filter",
-                    models.JSONField(blank=True, default=dict, help_text="Only these of the pairs; empty: all."),
-                ),
-                (
-                    "filter_key",
-                    models.CharField(blank=True, help_text="SHA-256 of the filter; empty without one.", max_length=64),
-                ),
-                (
-                    "questions",
-                    models.JSONField(
-                        db_default=models.Value([0], models.JSONField()),
-                        default=judging.models.runs.main_question_only,
-                        help_text="The study's questions that it answers, by number, in ascending order.",
-                    ),
-                ),
-                (
-                    "tables_as",
-                    models.CharField(
-                        blank=True,
-                        help_text="Variant under which people are shown the tables of its judgments.",
-                        max_length=40,
-                    ),
-                ),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("queued", "Queued"),
-                            ("running", "Running"),
-                            ("paused", "Stopped on request"),
-                            ("done", "Done"),
-                            ("failed", "Stopped by an error"),
-                            ("cancelled", "Cancelled"),
-                        ],
-                        default="queued",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "way",
-                    models.CharField(
-                        choices=[("calls", "Calls, answered at once"), ("batch", "The provider's Batch API")],
-                        default="calls",
-                        max_length=10,
-                    ),
-                ),
-                ("in_flight", models.PositiveIntegerField(default=8)),
-                (
-                    "max_cost",
-                    models.DecimalField(blank=True, decimal_places=6, help_text="Hard cap.", max_digits=12, null=True),
-                ),
-                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("started_at", models.DateTimeField(blank=True, null=True)),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
-                ("software_version", models.CharField(blank=True, max_length=40)),
-                (
-                    "batch",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="judge_runs",
-                        to="annotation.batch",
-                    ),
-                ),
-                (
-                    "judge",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="judging.judge"
-                    ),
-                ),
-                (
-                    "study",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="judge_runs", to="annotation.study"
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["study", "created_at", "pk"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("batch__isnull", False)),
-                        fields=("study", "judge", "batch", "filter_key", "questions"),
-                        name="run_once_per_batch_and_filter",
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(("batch", None)),
-                        fields=("study", "judge", "filter_key", "questions"),
-                        name="run_once_per_study_and_filter",
-                    ),
-                ],
             },
         ),
         migrations.CreateModel(
@@ -477,15 +409,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
-                ("software_version", models.CharField(max_length=40)),
                 (
-                    "kind",
+                    "executor",
                     models.CharField(
-                        choices=[("stress", "Stress test"), ("drift", "Check of drift")],
-                        default="stress",
-                        max_length=10,
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="The process that asks; empty: none.",
+                        max_length=200,
                     ),
                 ),
+                ("software_version", models.CharField(max_length=40)),
                 ("question", models.PositiveSmallIntegerField(default=0, help_text="Of the study; 0 is the main one.")),
                 (
                     "dataset",
@@ -498,20 +432,10 @@ class Migration(migrations.Migration):
                 ("seed", models.PositiveIntegerField(default=0)),
                 ("changes", models.JSONField(default=list, help_text="What is done to the texts, by name.")),
                 (
-                    "wave",
-                    models.PositiveIntegerField(
-                        default=0, help_text="Of a drift's checks; the first one draws the pairs."
-                    ),
-                ),
-                (
                     "settings_key",
                     models.CharField(help_text="SHA-256 of all that decides what is asked.", max_length=64),
                 ),
                 ("model", models.CharField(help_text="The endpoint's when the audit began.", max_length=200)),
-                (
-                    "found",
-                    models.JSONField(blank=True, help_text="A drift's change since the check before.", null=True),
-                ),
                 (
                     "ended_at",
                     models.DateTimeField(blank=True, help_text="When its last question was answered.", null=True),
@@ -531,11 +455,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["study", "judge", "pk"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("study", "judge", "kind", "settings_key", "wave"), name="judge_audit_once_per_settings"
-                    )
-                ],
             },
         ),
         migrations.CreateModel(
@@ -594,20 +513,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["audit", "pk"],
-                "indexes": [models.Index(fields=["audit", "status"], name="audit_answer_status")],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("audit", "pair", "change"), name="audit_answer_once_per_pair_and_change"
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("status", "parsed"), ("verdict__in", [-1, 0, 1])),
-                            models.Q(models.Q(("status", "parsed"), _negated=True), ("verdict", None)),
-                            _connector="OR",
-                        ),
-                        name="audit_answer_has_verdict_only_when_parsed",
-                    ),
-                ],
             },
         ),
         migrations.CreateModel(
@@ -629,6 +534,20 @@ class Migration(migrations.Migration):
                     models.DateTimeField(default=django.utils.timezone.now, help_text="With each step of the ranking."),
                 ),
             ],
+        ),
+        migrations.AddField(
+            model_name="judgerun",
+            name="judge",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="judging.judge"
+            ),
+        ),
+        migrations.AddField(
+            model_name="judgerun",
+            name="study",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="judge_runs", to="annotation.study"
+            ),
         ),
         migrations.CreateModel(
             name="JudgeTuning",
@@ -709,87 +628,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="ProviderBatch",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "input_file",
-                    models.CharField(
-                        blank=True, help_text="The provider's name for the uploaded file.", max_length=200
-                    ),
-                ),
-                (
-                    "provider_id",
-                    models.CharField(blank=True, help_text="The provider's name for the batch.", max_length=200),
-                ),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("uploaded", "Uploaded"),
-                            ("in_progress", "In progress"),
-                            ("collected", "Collected"),
-                            ("failed", "Failed"),
-                        ],
-                        default="uploaded",
-                        max_length=12,
-                    ),
-                ),
-                ("requests", models.PositiveIntegerField(default=0)),
-                ("keys", models.JSONField(default=list, help_text="Cache keys of the requests in it.")),
-                ("message", models.TextField(blank=True)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("ended_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "run",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="provider_batches",
-                        to="judging.judgerun",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["run", "created_at"],
-            },
-        ),
-        migrations.CreateModel(
-            name="RunWorker",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "executor",
-                    models.CharField(help_text="Machine, process and a random part.", max_length=200, unique=True),
-                ),
-                ("started_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "heartbeat_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, help_text="The worker is alive while this is recent."
-                    ),
-                ),
-                ("in_flight", models.PositiveIntegerField(default=0, help_text="Limit of its calls in flight.")),
-                (
-                    "reserved",
-                    models.DecimalField(
-                        decimal_places=8,
-                        default=0,
-                        help_text="Budget that it may spend until its next heartbeat.",
-                        max_digits=14,
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="workers", to="judging.judgerun"
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["run", "started_at"],
-            },
-        ),
-        migrations.CreateModel(
             name="Judgment",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -835,8 +673,32 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("score_b", models.FloatField(blank=True, null=True)),
+                (
+                    "token_mass",
+                    models.FloatField(
+                        blank=True,
+                        help_text="Part of the answer token's probability on the letters or scores on offer, where the endpoint gives it.",
+                        null=True,
+                    ),
+                ),
                 ("rationale", models.TextField(blank=True)),
                 ("failure", models.TextField(blank=True, help_text="Why there is no verdict.")),
+                (
+                    "cause",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("length", "Too long for the model"),
+                            ("filter", "Stopped by a content filter"),
+                            ("rejected", "Rejected by the endpoint"),
+                            ("no_answer", "No answer"),
+                        ],
+                        db_default="",
+                        default="",
+                        help_text="Of a call without an answer; of an open presentation: of an earlier one.",
+                        max_length=10,
+                    ),
+                ),
                 (
                     "calls",
                     models.PositiveIntegerField(
@@ -871,42 +733,110 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE, related_name="judgments", to="judging.judgerun"
                     ),
                 ),
+            ],
+            options={
+                "ordering": ["run", "pair", "order", "repeat", "question"],
+            },
+        ),
+        migrations.CreateModel(
+            name="PromptFile",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.SlugField(max_length=80)),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("text", models.TextField()),
                 (
-                    "worker",
+                    "system_prompt",
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Sent before the text, as the system's message.",
+                    ),
+                ),
+                (
+                    "form",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Published form in which it was brought; empty: our own.",
+                        max_length=20,
+                    ),
+                ),
+                ("parser", models.CharField(max_length=40)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "group",
                     models.ForeignKey(
                         blank=True,
-                        help_text="Worker on it now.",
                         null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="cells",
-                        to="judging.runworker",
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="prompt_files",
+                        to="annotation.researchgroup",
                     ),
                 ),
             ],
             options={
-                "ordering": ["run", "pair", "order", "repeat", "question"],
-                "indexes": [
-                    models.Index(fields=["run", "status"], name="judgment_run_status"),
-                    models.Index(
-                        condition=models.Q(("status", "pending"), ("worker", None)),
-                        fields=["run", "id"],
-                        name="judgment_free",
+                "ordering": ["name", "version"],
+            },
+        ),
+        migrations.AddField(
+            model_name="judge",
+            name="prompt_file",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="judges",
+                to="judging.promptfile",
+            ),
+        ),
+        migrations.CreateModel(
+            name="ProviderBatch",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "input_file",
+                    models.CharField(
+                        blank=True, help_text="The provider's name for the uploaded file.", max_length=200
                     ),
-                ],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("run", "pair", "order", "repeat", "negated", "question"),
-                        name="judgment_once_per_presentation",
+                ),
+                (
+                    "provider_id",
+                    models.CharField(blank=True, help_text="The provider's name for the batch.", max_length=200),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("uploaded", "Uploaded"),
+                            ("in_progress", "In progress"),
+                            ("collected", "Collected"),
+                            ("failed", "Failed"),
+                            ("queue_full", "Over the queue limit"),
+                        ],
+                        default="uploaded",
+                        max_length=12,
                     ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("status", "parsed"), ("verdict__in", [-1, 0, 1])),
-                            models.Q(models.Q(("status", "parsed"), _negated=True), ("verdict", None)),
-                            _connector="OR",
-                        ),
-                        name="judgment_has_verdict_only_when_parsed",
+                ),
+                ("requests", models.PositiveIntegerField(default=0)),
+                ("keys", models.JSONField(default=list, help_text="Cache keys of the requests in it.")),
+                ("message", models.TextField(blank=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="provider_batches",
+                        to="judging.judgerun",
                     ),
-                ],
+                ),
+            ],
+            options={
+                "verbose_name_plural": "provider batches",
+                "ordering": ["run", "created_at"],
             },
         ),
         migrations.CreateModel(
@@ -925,16 +855,65 @@ class Migration(migrations.Migration):
                 (
                     "marker",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        help_text="Empty in a study made of a bundle, which names no accounts.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
             options={
                 "ordering": ["judgment", "marker"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("judgment", "marker"), name="rationale_marked_once_by_each")
-                ],
             },
+        ),
+        migrations.CreateModel(
+            name="RunWorker",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "executor",
+                    models.CharField(help_text="Machine, process and a random part.", max_length=200, unique=True),
+                ),
+                ("started_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "heartbeat_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, help_text="The worker is alive while this is recent."
+                    ),
+                ),
+                ("in_flight", models.PositiveIntegerField(default=0, help_text="Limit of its calls in flight.")),
+                (
+                    "reserved",
+                    models.DecimalField(
+                        decimal_places=8,
+                        default=0,
+                        help_text="Budget that it may spend until its next heartbeat.",
+                        max_digits=14,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="workers", to="judging.judgerun"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["run", "started_at"],
+            },
+        ),
+        migrations.AddField(
+            model_name="judgment",
+            name="worker",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="Worker on it now.",
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="cells",
+                to="judging.runworker",
+            ),
         ),
         migrations.CreateModel(
             name="TableCheck",
@@ -965,7 +944,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["table", "made_at"],
-                "constraints": [models.UniqueConstraint(fields=("table", "model"), name="table_check_once_per_model")],
             },
         ),
         migrations.CreateModel(
@@ -1046,6 +1024,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "executor",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="The process that asks; empty: none.",
+                        max_length=200,
+                    ),
+                ),
                 ("software_version", models.CharField(max_length=40)),
                 ("name", models.CharField(help_text="The system's name.", max_length=200)),
                 ("base_url", models.CharField(help_text="The endpoint's when the run was created.", max_length=500)),
@@ -1108,5 +1096,93 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(condition=models.Q(("samples__gte", 1)), name="generation_run_has_samples"),
                 ],
             },
+        ),
+        migrations.AddConstraint(
+            model_name="judgeaudit",
+            constraint=models.UniqueConstraint(
+                fields=("study", "judge", "settings_key"), name="judge_audit_once_per_settings"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="auditanswer",
+            index=models.Index(fields=["audit", "status"], name="audit_answer_status"),
+        ),
+        migrations.AddConstraint(
+            model_name="auditanswer",
+            constraint=models.UniqueConstraint(
+                fields=("audit", "pair", "change"), name="audit_answer_once_per_pair_and_change"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="auditanswer",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "parsed"), ("verdict__in", [-1, 0, 1])),
+                    models.Q(models.Q(("status", "parsed"), _negated=True), ("verdict", None)),
+                    _connector="OR",
+                ),
+                name="audit_answer_has_verdict_only_when_parsed",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="judgerun",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("batch__isnull", False)),
+                fields=("study", "judge", "batch", "filter_key", "questions"),
+                name="run_once_per_batch_and_filter",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="judgerun",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("batch", None)),
+                fields=("study", "judge", "filter_key", "questions"),
+                name="run_once_per_study_and_filter",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="promptfile",
+            constraint=models.UniqueConstraint(fields=("name", "version"), name="prompt_file_version_once"),
+        ),
+        migrations.AddConstraint(
+            model_name="judge",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("repeats__gte", 1), ("repeats__lte", 100)), name="judge_repeats_between_1_and_100"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="rationalemark",
+            constraint=models.UniqueConstraint(fields=("judgment", "marker"), name="rationale_marked_once_by_each"),
+        ),
+        migrations.AddIndex(
+            model_name="judgment",
+            index=models.Index(fields=["run", "status"], name="judgment_run_status"),
+        ),
+        migrations.AddIndex(
+            model_name="judgment",
+            index=models.Index(
+                condition=models.Q(("status", "pending"), ("worker", None)), fields=["run", "id"], name="judgment_free"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="judgment",
+            constraint=models.UniqueConstraint(
+                fields=("run", "pair", "order", "repeat", "negated", "question"), name="judgment_once_per_presentation"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="judgment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "parsed"), ("verdict__in", [-1, 0, 1])),
+                    models.Q(models.Q(("status", "parsed"), _negated=True), ("verdict", None)),
+                    _connector="OR",
+                ),
+                name="judgment_has_verdict_only_when_parsed",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="tablecheck",
+            constraint=models.UniqueConstraint(fields=("table", "model"), name="table_check_once_per_model"),
         ),
     ]

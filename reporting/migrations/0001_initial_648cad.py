@@ -7,22 +7,11 @@ import annotation.core.keys
 
 
 class Migration(migrations.Migration):
-    replaces = [
-        ("reporting", "0001_findings_snapshots"),
-        ("reporting", "0002_made_files"),
-        ("reporting", "0003_reports"),
-        ("reporting", "0004_system_rankings"),
-        ("reporting", "0005_sent_requests"),
-        ("reporting", "0006_alarms"),
-        ("reporting", "0007_preferences_are_files"),
-    ]
-
     initial = True
 
     dependencies = [
-        ("annotation", "0001_squashed_0025_mail"),
-        ("auth", "__first__"),
-        ("judging", "0001_squashed_0017_ranking_holders"),
+        ("annotation", "__first__"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -34,26 +23,6 @@ class Migration(migrations.Migration):
                 ("at", models.DateTimeField()),
                 ("went_well", models.BooleanField(default=True)),
             ],
-        ),
-        migrations.CreateModel(
-            name="Alarm",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("rule", models.CharField(max_length=20)),
-                ("about", models.CharField(help_text="Key of what it is about.", max_length=60)),
-                ("text", models.CharField(max_length=500)),
-                ("began_at", models.DateTimeField()),
-                ("seen_at", models.DateTimeField(help_text="When it was last the case.")),
-                ("ended_at", models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                "ordering": ["-began_at", "-pk"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("ended_at", None)), fields=("rule", "about"), name="alarm_begins_once"
-                    )
-                ],
-            },
         ),
         migrations.CreateModel(
             name="MadeFile",
@@ -72,7 +41,14 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("bundle", "Bundle"), ("report", "Report"), ("preferences", "Preferences")],
+                        choices=[
+                            ("bundle", "Bundle"),
+                            ("report", "Report"),
+                            ("preferences", "Preferences"),
+                            ("refined", "Repaired preferences"),
+                            ("ranking", "Texts ranked by a judge’s answers"),
+                            ("table-checks", "Checks of comparison tables"),
+                        ],
                         max_length=20,
                     ),
                 ),
@@ -111,64 +87,6 @@ class Migration(migrations.Migration):
                     "study",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE, related_name="made_files", to="annotation.study"
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["-asked_at", "-pk"],
-            },
-        ),
-        migrations.CreateModel(
-            name="SystemRanking",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("question", models.PositiveSmallIntegerField(default=0)),
-                ("options", models.JSONField(help_text="Design, sample and seed.")),
-                ("in_flight", models.PositiveIntegerField(default=8)),
-                ("max_cost", models.DecimalField(blank=True, decimal_places=6, max_digits=12, null=True)),
-                ("most", models.PositiveIntegerField(help_text="Presentations that it asks at most.")),
-                ("asked", models.PositiveIntegerField(default=0, help_text="Presentations since it was last started.")),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("queued", "Waiting for a worker"),
-                            ("running", "Under way"),
-                            ("done", "Done"),
-                            ("stopped", "Stopped"),
-                            ("failed", "Stopped by an error"),
-                        ],
-                        default="queued",
-                        max_length=10,
-                    ),
-                ),
-                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
-                ("found", models.JSONField(blank=True, help_text="The ranking, when it last stopped.", null=True)),
-                ("asked_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "judge",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="system_rankings", to="judging.judge"
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        blank=True,
-                        help_text="That is asked.",
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="judging.judgerun",
-                    ),
-                ),
-                (
-                    "study",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="system_rankings",
-                        to="annotation.study",
                     ),
                 ),
             ],
