@@ -1,37 +1,12 @@
-"""The suite itself: no test reaches another machine, each run has its own database, and a test that hangs fails alone."""
+"""The suite itself: no test reaches another machine, and each run has its own database."""
 
-import os
-import re
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.db import connection
 
-from tests.tools.helpers import ROOT
-
 pytestmark = pytest.mark.engine
-
-HANGING = """
-import threading
-import pytest
-
-@pytest.fixture
-def stuck():
-    threading.Event().wait()
-
-def test_in_its_fixture(stuck):
-    pass
-
-def test_in_its_body():
-    threading.Event().wait()
-
-def test_after_them():
-    pass
-"""
 
 
 def test_look_up_of_another_machine_is_refused() -> None:
@@ -64,30 +39,3 @@ def test_database_is_not_the_one_of_the_installation() -> None:
             assert cursor.fetchone()[2] == name  # a file, so that threads have connections of their own
     else:
         assert name.startswith("test_")
-
-
-@pytest.mark.weekly
-@pytest.mark.slow
-def test_hanging_tests_fail_alone_and_say_where(tmp_path: Path) -> None:
-    (tmp_path / "test_hanging.py").write_text(HANGING)
-    config = ["-c", str(ROOT / "pyproject.toml"), "-o", "addopts=", "-o", "strict_config=false"]
-    plugins = [
-        "-p",
-        "xdist",
-        "-p",
-        "pytest_timeout",
-        "-p",
-        "no:cacheprovider",
-        "-W",
-        "ignore::pytest.PytestConfigWarning",
-    ]
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", *config, *plugins, "-n", "1", "--timeout=1", str(tmp_path)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # to import the others takes seconds
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert re.search(r"1 failed, 1 passed, 1 error", ran.stdout), ran.stdout + ran.stderr
-    assert re.findall(r"test_hanging.py:(\d+): ", ran.stdout) == ["7", "13"]
