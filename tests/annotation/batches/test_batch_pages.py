@@ -199,15 +199,6 @@ def test_hidden_checks_and_limits_are_counted(study: Study, manager: Client) -> 
     )
 
 
-def test_a_qualification_has_no_fixed_number_of_ratings(study: Study, manager: Client) -> None:
-    study.instances.filter(position__lt=2).update(gold={"better": "alpha"})
-
-    shown = part(manager, f"{START}choice/", fields(purpose="qualification"))
-
-    assert "HITs 2 Pairs 4 Raters every one" in shown
-    assert "4 instances without a gold preference for these systems were left out." in shown
-
-
 def test_a_draft_is_made_where_one_is_wanted(study: Study, manager: Client) -> None:
     manager.post(f"{START}new/", fields(status="draft", most_hits_per_rater="3", lease_minutes="20"))
 
@@ -279,15 +270,6 @@ def test_an_extension_that_cannot_be_says_why(
     assert response.status_code == 422
     assert problem in response.text
     assert (batch.hits.count(), batch.slots.count()) == (2, 4)
-
-
-def test_a_closed_batch_says_so_before_anything_is_filled_in(study: Study, manager: Client) -> None:
-    batch = make_batch(study)
-    Batch.objects.update(status="closed")
-
-    assert "is closed; open it again first" in manager.get(f"{START}{batch.pk}/extend/").text
-    assert "is closed; open it again first" in part(manager, f"{START}{batch.pk}/extend/", {"how": "none", "more_raters": "1"})  # fmt: skip
-    assert "Nothing to show yet." in part(manager, f"{START}{batch.pk}/extend/", {"how": "none"})
 
 
 # Copying

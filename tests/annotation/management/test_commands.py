@@ -118,16 +118,6 @@ def test_import_tables_says_what_came_of_it(capsys: pytest.CaptureFixture[str], 
     assert ComparisonTable.objects.count() == 1
 
 
-def test_compute_separability_says_what_is_undefined(capsys: pytest.CaptureFixture[str]) -> None:
-    make_study(instances=2, k=1)
-
-    said = run(capsys, "compute_separability", "study", "--group", "0,1")
-    again = run(capsys, "compute_separability", "study", "--group", "0,1")
-
-    assert said == "news: alpha / beta: 2 matchups computed, 2 undefined (a system with one text)"
-    assert again.startswith("news: alpha / beta: 2 matchups unchanged")
-
-
 def test_create_batch_says_what_it_holds(capsys: pytest.CaptureFixture[str], write: Any) -> None:
     make_study(instances=3, k=2)
     ids = write(b"\xef\xbb\xbfnews-3\r\n\r\n news-1 \r\n", "ids.txt")
@@ -174,14 +164,6 @@ def test_create_batch_for_a_qualification_and_with_hidden_checks(
     assert (made.purpose, made.gold_rate, made.repeat_rate) == ("rating", 0.1, 0.2)
     with pytest.raises(CommandError, match=r"together they may be 0\.5 at most"):
         call_command(*batch, "--name", "more", "--gold-rate", "0.4", "--repeat-rate", "0.2")
-
-
-def test_create_batch_tells_what_was_left_out(capsys: pytest.CaptureFixture[str], write: Any) -> None:
-    call_command("import_study", write(json_lines([study_line("few"), study_line("many", generations={"alpha": ["1", "2"], "beta": ["3", "4"]})])), "--study", "s", "--dataset", "d")  # fmt: skip
-
-    call_command("create_batch", "s", "--name", "b", "--dataset", "d", "--systems", "alpha", "beta", "--pairs", "2")
-
-    assert "notice: left out: 1 instance with fewer than 2 pairs" in capsys.readouterr().err
 
 
 def test_create_batch_warns_of_what_a_choice_by_separability_hides(

@@ -3,7 +3,6 @@
 import io
 import time
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -93,12 +92,6 @@ def test_whoever_runs_the_command_gets_the_link_through_a_pipe_too() -> None:
     pipe = io.StringIO()
     call_command("first_admin", "--base-url", "http://localhost:8000", stdout=pipe)
     assert Client().post(link_in(pipe.getvalue())).status_code == 302
-
-
-def test_messages_name_the_command_that_is_installed(settings: Any) -> None:
-    settings.COMMAND = "tandem"
-    assert "run: tandem first_admin" in start(io.StringIO())[0]
-    assert "by: tandem grant NAME" in start()[0]
 
 
 def test_a_terminal_behind_a_redirected_output_gets_the_link() -> None:

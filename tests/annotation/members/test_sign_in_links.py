@@ -83,10 +83,6 @@ def test_looking_at_a_link_spends_nothing_and_does_not_sign_in(ann: User, header
     assert who(browser) == "ann"
 
 
-def test_the_page_says_whom_the_link_signs_in(ann: User) -> None:
-    assert "Sign in as ann" in Client().get(link_of(ann)).text
-
-
 def test_a_link_works_once_after_its_page_was_opened(ann: User) -> None:
     link = link_of(ann)
     first, second = opened(link), opened(link)

@@ -99,24 +99,6 @@ def test_the_names_of_the_sides_change_with_the_layout_in_graded_choices_too() -
     assert "<bdi>Ours, slightly</bdi>" in client.get(address).text
 
 
-def test_the_list_of_keys_names_what_is_offered() -> None:
-    def listed(**settings: Any) -> str:
-        study = make_study(f"s{len(Study.objects.all())}", instances=1, **settings)
-        make_batch(study, raters=1)
-        client, address, _ = at_hit(study, study.slug)
-        return plain(client.get(address).text.split('<dl class="keys">')[1].split("</dl>")[0])
-
-    assert listed().startswith("1 ← Left Top 2 ↓ No preference 3 → Right Bottom Enter")
-    assert listed(ties_allowed=False).startswith("1 ← Left Top 3 → Right Bottom Enter")
-    graded = listed(strength=True, tie_kinds=True)
-    assert graded.startswith(
-        "1 Left, much Top, much 2 Left, slightly Top, slightly 3 Both are good 4 Both are bad 5 Right"
-    )
-    mixed = listed(criteria=[criterion("faith", strength=True)], first_reason="optional")
-    assert "3 → Right Bottom 1 2 3 4 5 The choice with this number" in mixed
-    assert "Ctrl Enter Save the reason" in mixed
-
-
 # Votes
 
 

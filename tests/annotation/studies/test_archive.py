@@ -125,11 +125,6 @@ def test_the_page_wants_a_confirmation(study: Study) -> None:
     assert "at most 2000 characters" in too_long.text
 
 
-def test_researchers_have_no_button_for_the_archive(study: Study) -> None:
-    reader = signed_in(make_user("researcher", "researcher", study=study))
-    assert "Put into the archive" not in reader.get("/studies/study/").text
-
-
 @pytest.mark.any_engine
 def test_the_archive_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["--reason", "Done."], [], ["--restore"]):

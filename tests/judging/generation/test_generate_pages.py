@@ -202,14 +202,6 @@ def test_left_out_instances_and_early_ends_are_said_and_escaped(researcher: Clie
         assert part not in shown
 
 
-def test_command_that_ended_early_is_shown_without_any_task(
-    researcher: Client, study: Study, endpoint: Endpoint
-) -> None:
-    start_generating(study, "owl", Sampling(endpoint=endpoint, template=find_template("plain")))
-    GenerationRun.objects.update(message="the cap is reached")
-    assert "Ended early: the cap is reached" in page(researcher)
-
-
 def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     stop = StopFlag()
     monkeypatch.setattr(tasks, "WORKER_STOP", stop)

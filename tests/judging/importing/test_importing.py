@@ -1,6 +1,5 @@
 """Judgments that were made elsewhere, on their way into the database: whole or not at all."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -386,22 +385,6 @@ def test_votes_with_a_winner_that_name_no_judge_are_refused(study: Study) -> Non
     ]
     with pytest.raises(BadFile, match="only votes with a winner take one name for all"):
         load("i0,0,gpt,ab,a", judge="other")
-
-
-@pytest.mark.any_engine
-def test_the_command_says_what_came_of_it(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "verdicts.csv"
-    path.write_text(f"{HEADER},mood\ni0,0,GPT 4,ab,a,x\n")
-    call_command("import_judgments", str(path), "--study", "tea")
-    first = capsys.readouterr()
-    assert "verdicts.csv: 1 judgment of 1 judge added (study tea)" in first.out
-    assert "GPT 4 is judge GPT-4 here" in first.err
-    assert "columns mood" in first.err
-    call_command("import_judgments", str(path), "--study", "tea")
-    assert "nothing new; 1 judgment there already (study tea)" in capsys.readouterr().out
-    path.write_text(f"{HEADER}\ni0,9,GPT 4,ab,a\n")
-    with pytest.raises(CommandError, match="1 bad line; nothing was stored"):
-        call_command("import_judgments", str(path), "--study", "tea")
 
 
 def test_the_pair_is_optional_where_an_instance_has_one() -> None:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Pair, Study
-from judging.core.fields import CapField, ParametersField
+from judging.core.fields import ParametersField
 from judging.models import Judge, JudgeRun, Judgment, PromptFile, RunWorker
 from judging.runs.estimates import estimate
 from judging.runs.services import start_run
@@ -49,11 +49,6 @@ def text_of(client: Client, address: str, **more: Any) -> str:
     answer = client.get(address, **more)
     assert answer.status_code == 200, address
     return answer.content.decode()
-
-
-def test_the_field_of_the_endpoint_leads_to_where_one_is_added(researcher: Client, study: Study) -> None:
-    page = text_of(researcher, reverse("judging:judges", args=["tea"]))
-    assert f'Set up by site admins under <a href="{reverse("judging:endpoints")}">Endpoints</a>' in page
 
 
 def test_progress_tells_pace_workers_and_what_is_left(researcher: Client, study: Study) -> None:
@@ -302,21 +297,6 @@ def test_start_form_sets_the_cap_and_the_limit(
     assert DBTaskResult.objects.get().args_kwargs["args"] == [run.pk, 2]
 
 
-@pytest.mark.parametrize(("params", "told"), [({}, True), ({"max_tokens": 9}, False), ({"max_tokens": None}, True)])
-def test_page_of_a_capped_run_says_whether_long_answers_can_exceed_it(
-    researcher: Client, study: Study, params: dict[str, Any], told: bool
-) -> None:
-    judge = make_judge(endpoint=make_endpoint(price_prompt=1, price_completion=2), params=params)
-    run = start_run(study=study, judge=judge, max_cost=Decimal(1))
-    page = researcher.get(reverse("judging:run", args=["tea", run.pk])).content.decode()
-    assert re.search(r"at most 1[.\d]*.USD", page)
-    assert ("the judge has no max_tokens" in page) is told
-
-
-def test_form_says_when_a_cap_can_be_exceeded() -> None:
-    assert str(CapField(help_text="Of the whole.").help_text).startswith("Of the whole. Without max_tokens, answers")
-
-
 @pytest.mark.parametrize(
     ("name", "data"),
     [
@@ -445,14 +425,3 @@ def test_comparison_asks_what_to_compare(researcher: Client, study: Study) -> No
     page = text_of(researcher, address)
     assert '<option value="@people">' in page
     assert "disagreements on" not in page
-
-
-def test_run_page_says_when_pairs_have_no_source_text(researcher: Client, study: Study) -> None:
-    run = start_run(study=study, judge=make_judge())
-    address = f"/studies/{study.slug}/judges/runs/{run.pk}/"
-    assert "no source text" not in researcher.get(address).content.decode()
-
-    study.instances.update(source="")
-
-    pairs = run.judgments.count()
-    assert f"{pairs} pairs have no source text" in researcher.get(address).content.decode()

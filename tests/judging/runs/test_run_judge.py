@@ -28,16 +28,6 @@ class Terminal(io.StringIO):
         return super().write(text + ending)
 
 
-def test_line_says_how_far_how_fast_how_long_and_what_it_costs() -> None:
-    progress = Progress(total=1000, done=250, calls=270, cached=30, cost=Decimal("0.0123"), currency="EUR")
-    progress.ended, progress.errors = Counter(parsed=245, unparsed=5), Counter({"HTTP 429": 12, "time-out": 3})
-    progress.in_flight, progress.allowed = 7, 8
-    assert line_of(progress, 2.5) == (
-        "250/1000 done, 2.5 a second, 5 min 0 s left, 270 calls, 30 cached, 0.0123 EUR, 7 of 8 in flight; 5 unparsed; "
-        "failed calls: 12 × HTTP 429, 3 × time-out"
-    )
-
-
 def test_line_does_not_guess_a_cost_or_a_time_that_is_unknown() -> None:
     line = line_of(Progress(total=10, done=0, calls=1, cost=None), 0.0)
     assert "cost unknown" in line

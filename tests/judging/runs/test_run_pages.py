@@ -170,16 +170,6 @@ def test_judgment_page_shows_what_was_sent_and_how_it_was_read(researcher: Clien
     assert "never reused" in page
 
 
-def test_judgment_page_says_which_answers_were_there_before(researcher: Client, study: Study, run: JudgeRun) -> None:
-    Judgment.objects.all().delete()
-    JudgeRun.objects.all().delete()
-    judge_with(ScriptedClient([]), study, Judge.objects.get())
-    again = JudgeRun.objects.get().judgments.filter(cached__gt=0).earliest("pk")
-    assert "it was there before this run began" in text_of(
-        researcher, reverse("judging:judgment", args=["tea", again.pk])
-    )
-
-
 def test_judgment_page_keeps_answers_that_the_method_would_not_ask_for_today(
     researcher: Client, study: Study, run: JudgeRun
 ) -> None:

@@ -98,16 +98,6 @@ def test_runs_are_added_up_by_procedure(standin: StandInProcess, capsys: pytest.
 
 
 @pytest.mark.any_engine
-def test_text_lists_the_same(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
-    run(make_study(), endpoint=make_endpoint(standin.base_url, **PRICES))
-    call_command("run_status", "tea", judge="judy")
-    lines = capsys.readouterr().out.splitlines()
-    assert {"asked: 6", "unparsed: 0", "calls: 6", "currency: USD"} <= set(lines)
-    call_command("run_status", "tea")
-    assert "procedures: method: direct" in capsys.readouterr().out.splitlines()
-
-
-@pytest.mark.any_engine
 def test_nothing_to_tell_is_said() -> None:
     make_study()
     make_judge("coin")

@@ -84,10 +84,6 @@ def test_another_studys_tables_are_not_there(researcher: Client, pairs: list[Pai
     assert "Coffee" not in list_of(researcher)
 
 
-def test_a_study_without_tables_says_so(researcher: Client) -> None:
-    assert "no comparison tables that people could be shown" in list_of(researcher)
-
-
 def test_figures_of_a_variant_by_hand(study: Study, pairs: list[Pair]) -> None:
     # A: “Heron 0 on talk 0, at length.”, B: “Wren 0 on talk 0.”
     make_table(pairs[0], [row(only_a="length sings", both="talk", only_b="heron")], made_by={"judge": "sc", "coins": 1})
@@ -275,15 +271,6 @@ def test_every_pair_both_ways_shows_the_duels_won(
         standings.index(f'<th scope="row">{number}') for number in (1, 2, 3)
     )
     assert '<td class="num">4</td>' in standings
-
-
-def test_a_draw_held_no_duel(researcher: Client, judgment: Judgment) -> None:
-    make_making(
-        judgment, scheme="random", bracket=[], wins=[None] * 4, coins=0, aspects={"how": "fixed", "chosen": ["x"]}
-    )
-    page = making_of(researcher, judgment)
-    assert "Nothing was compared. Table 4 is the one that was kept." in page
-    assert "Duels won" not in page
 
 
 def test_making_is_turned_with_its_table(researcher: Client, judgment: Judgment) -> None:

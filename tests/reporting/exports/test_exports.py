@@ -175,13 +175,6 @@ def test_judgments_keep_failures_with_their_status(built: Built, tmp_path: Path)
     assert parsed["completion_keys"] == "[]"
 
 
-def test_export_says_what_it_wrote(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    export(built, tmp_path / "new" / "folder", "jsonl")
-    said = capsys.readouterr().out
-    assert "ratings.jsonl: 11 ratings" in said
-    assert "judgments.jsonl: 2 judgments" in said
-
-
 def test_export_refuses_a_folder_that_is_a_file(built: Built, tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("mine", encoding="utf-8")

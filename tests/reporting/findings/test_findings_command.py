@@ -6,10 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.version import VERSION
-from annotation.models import Study
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Filters, StudyData
-from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
 from tests.reporting.findings.arrays import configuration_data
@@ -86,41 +84,9 @@ def of_three() -> str:
     return as_text(found)
 
 
-def test_text_has_what_the_page_has_of_systems_and_judges(of_three: str) -> None:
-    parts = {one.splitlines()[0]: one for one in of_three.split("\n\n")}
-    # r1 is for the first of each pair, 12 times; r2 is for it 4 times, against it 4 times, and for neither 4 times.
-    rankings = parts["rankings"]
-    assert "    one�: three 0.250 (n = 24), two 0.750 (n = 24)" in rankings
-    assert "people: no order fits all majorities among" in rankings
-    systems = parts["tests between systems, over instances; n is of verdicts on the two systems"]
-    assert "  people, difference of Bradley-Terry ratings\n    one� less three: 0" in systems
-    lengths = parts["win rates of A as they are, and at equal lengths"]
-    assert "    news: A = one�, B = two: 0.750 [" in lengths
-    assert "; at equal lengths 0.749, n = 24 verdicts, 6 instances (no interval: fewer than 20 instances)" in lengths
-    judges = parts["tests between judges of their agreement with people, paired by rating"]
-    assert "\n  direct less other: 1.000, n = 6 ratings" in judges
-    own = parts["do judges prefer their own model's family?"]
-    assert "  direct: wins of systems of the family gpt\n    with the judge  0.500" in own
-    assert "  other: cannot be told (the family of the judge's model is not given)" in own
-
-
-def test_text_has_no_consistency_of_one_pair_an_instance(slug: str) -> None:
-    found = findings(Study.objects.get(slug=slug), rounds=1)
-    assert "mean consistency          0." in as_text(found)
-    single = {**found, "configurations": [{**one, "pairs": one["instances"]} for one in found["configurations"]]}
-    assert "mean consistency          0." not in as_text(single)
-    assert "mean consistency          — (one pair an instance)" in as_text(single)
-
-
 def test_text_begins_with_the_answer_and_holds_no_control_characters(of_three: str) -> None:
     assert of_three.index("\n- ") < of_three.index("\nrankings") < of_three.index("\nnews: A = one�, B = two")
     assert "\x1b" not in of_three
-
-
-def test_text_of_an_empty_study_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    build_study("bare")
-    call_command("findings", "bare")
-    assert "import instances" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("wrong", [["--batch", "nope"], ["--seed", "-1"]])

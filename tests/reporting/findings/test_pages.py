@@ -243,18 +243,6 @@ def test_judges_are_chosen_on_the_page(built: Built) -> None:
     assert client.get("/studies/shown/findings/", {"judge": "nobody"}).status_code == 404
 
 
-def test_choice_of_instances_is_told_on_the_page_and_in_pictures(built: Built) -> None:
-    made = {"asked": {"spec": "top:2"}, "similarity": "rouge1", "separability": {"measure": "rouge1"}, "pool": 9}
-    built.study.batches.update(selection=made)
-    client = signed_in(study=built.study)
-    page = " ".join(body(client.get("/studies/shown/findings/")).split())
-    assert (
-        page.count("batch news-batch: top:2 by separability (rouge1), 2 of 9") == 4
-    )  # rankings, together, its configuration, data
-    for name in ("mean-consistency.svg", "consistency-by-bin.svg"):
-        assert "top:2 of 9" in body(client.get(chart_path(name)))
-
-
 def test_json_is_that_of_the_command(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("findings", "shown", "--format", "json")
     printed = json.loads(capsys.readouterr().out)

@@ -113,15 +113,6 @@ def test_page_is_about_one_question_and_links_the_others(built: Built, client: C
     assert "asks no question speed" in client.get("/studies/asked/findings/", {"question": "speed"}).content.decode()
 
 
-def test_pictures_say_which_question_they_are_about(built: Built, client: Client) -> None:
-    client.force_login(build_user("reader", "researcher"))
-    named = {"of": "news", "a": "first-system", "b": "second-system", "question": "fluency"}
-    drawn = client.get("/studies/asked/charts/mean-consistency.svg", named).content.decode()
-    assert "Which one has more fluency?" in drawn
-    advice = client.get("/studies/asked/distinguishable/", {"question": "fluency"}).content.decode()
-    assert "Which one has more fluency?" in advice
-
-
 @pytest.mark.parametrize("page", ["accuracy/", "table-effect/"])
 def test_pages_about_the_main_question_alone_say_so(built: Built, client: Client, page: str) -> None:
     build_study("plain")
@@ -200,18 +191,6 @@ def test_strengths_of_repeated_votes_are_left_out_with_them(graded: Built) -> No
     assert found["exclusions"]["repeated"] == 2
     for key in ("degrees", "five_level_alpha", "counts"):
         assert found[key] == before[key]
-
-
-def test_page_and_text_show_strengths(graded: Built, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    grade(graded.study, GRADES)
-    client.force_login(build_user("reader", "researcher"))
-    shown = client.get("/studies/graded/findings/").content.decode()
-    assert "A, not known how much" in shown
-    assert "ordinal, five levels by strength" in shown
-    call_command("findings", "graded")
-    said = capsys.readouterr().out
-    assert "B preferred: much 3, slightly 0, unknown 1" in said
-    assert "alpha, five levels        0.731" in said
 
 
 strengths = st.sampled_from([None, SLIGHTLY, MUCH])

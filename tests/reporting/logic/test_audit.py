@@ -319,27 +319,6 @@ def test_measures_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert float(value) == 1
 
 
-@pytest.mark.slow
-def test_text_lists_contradictions_on_request(capsys: pytest.CaptureFixture[str]) -> None:
-    study, built = build_four_systems(instances=2)
-    let_judge(study, built, in_order() | {("one", "three"): "three", ("two", "four"): "first"})
-    listed = {}
-    for most in (None, 1, 2):
-        call_command("logic_audit", study.slug, most=most)
-        listed[most] = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert [sum(line.startswith("cycle on ") for line in lines) for lines in listed.values()] == [0, 1, 2]
-    cycle = listed[1].index("cycle on i0")
-    assert listed[1][cycle + 1 : cycle + 7] == [
-        *("one: one 0", "two: two 0", "three: three 0"),
-        *("one first: one (one and two, ab)", "two first: two (two and three, ab)"),
-        "one first: three (one and three, ab)",
-    ]
-    assert listed[1][-5:] == [
-        *("order effect on i0", "two: two 0", "four: four 0"),
-        *("two first: two (two and four, ab)", "four first: four (two and four, ba)"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -225,8 +225,3 @@ def test_the_form_prices_an_audit_and_starts_it(audited: Audited, reader: Client
         for action in ("estimate", "start"):
             assert reader.post(f"{ADDRESS}{action}/", {**sent, **wrong}).status_code == 422
     assert JudgeRun.objects.count() == 2
-
-
-def test_a_study_without_answers_says_so(reader: Client) -> None:
-    build_four_systems()
-    assert "No judge has rated this study yet" in text_of(reader)

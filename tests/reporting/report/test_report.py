@@ -264,10 +264,6 @@ def test_instances_that_systems_share_count_once_and_many_batches_are_added_up()
     assert "The ratings of 6 batches were collected elsewhere and imported: 16 HITs; submissions: 0." in made
 
 
-def test_nobody_rated_is_said(study: Study) -> None:
-    assert "No ratings of people count" in limitations_of(findings(study, rounds=1), {}, SourceCounts(0, 0))[-1]
-
-
 def test_repeated_sources_and_missing_people_are_limits(study: Study) -> None:
     found = findings(study, rounds=1)
     with_repeats, without = (limitations_of(found, {}, SourceCounts(999, n)) for n in (170, 999))

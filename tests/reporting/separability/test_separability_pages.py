@@ -378,15 +378,6 @@ def test_json_api_and_command_give_the_same(document: dict[str, Any], reader: Cl
     assert json.loads(capsys.readouterr().out) == document
 
 
-def test_command_prints_the_advice(built: Built, capsys: Any) -> None:
-    Generation.objects.update(text=EVIL)
-    call_command("separability_advice", "tried", "--dataset", "news", "--systems", "first-system")
-    said = capsys.readouterr().out
-    assert "below this separability ratings are inconsistent more often than not" in said
-    assert "leave out below 0.325 (mean consistency of a half): 6 of 12 instances, saves 90 of 180 ratings" in said
-    assert "Choosing by separability hides instances" in said
-
-
 def test_command_refuses_what_makes_no_sense(built: Built) -> None:
     for wrong in (["--seed", "-1"], ["--systems", "a", "b", "c"], ["--similarity", "nope"]):
         with pytest.raises(CommandError):

@@ -174,10 +174,6 @@ def test_temperatures_have_no_scale_where_alignments_differ_by_rounding_alone() 
     assert [row["mean"]["value"] for row in group["rows"]] == [None, None]
 
 
-def test_page_of_an_empty_study_says_what_to_do(reader: Client) -> None:
-    assert "no configuration yet" in body(reader, build_study())
-
-
 def test_page_before_anything_was_computed_says_what_to_do(reader: Client) -> None:
     made = build_configuration(build_study(), instances=2)
     page = body(reader, made.study)
@@ -263,13 +259,3 @@ def test_pictures_take_hostile_names_as_text(reader: Client) -> None:
     answer = reader.get(chart_path(made.study, "scatter"))
     assert b"<script" not in answer.content
     ElementTree.fromstring(answer.content)
-
-
-def test_command_works_before_anything_is_there(capsys: Any) -> None:
-    build_study("empty")
-    call_command("separability_advice", "empty")
-    made = build_configuration(build_study("raw"), instances=1)
-    call_command("separability_advice", made.study.slug)
-    said = capsys.readouterr().out
-    assert "no configuration" in said
-    assert "separability has not been computed" in said

@@ -614,12 +614,6 @@ def test_the_picture_has_a_point_before_and_after_for_each_arm(decided: Built, t
         assert expected in text
 
 
-def test_without_gold_the_picture_is_of_agreement(decided: Built) -> None:
-    gold(decided, None, None, None, None)
-    _, text = drawn(to_svg(before_and_after(table_effect(decided.study), "light")))
-    assert "Mean agreement with others’ first votes" in text
-
-
 def test_the_picture_is_served_in_every_form(decided: Built) -> None:
     client = signed_in("researcher", study=decided.study)
     svg, png, spec, pdf, data = (

@@ -190,18 +190,6 @@ def test_late_hit_that_is_paid_all_the_same_gets_the_code_for_completion(
     assert "complete?cc=DONE1" in page
 
 
-def test_late_hit_of_a_batch_that_was_closed_is_not_said_to_be_anothers(working: Working) -> None:
-    browser, assignment = working
-    told_by("TIMED-OUT")
-    Batch.objects.update(status="closed")
-
-    page = send_in(browser, assignment)
-
-    assert "another rater" not in page
-    assert "takes no more work" in page
-    assert "not counted" in page
-
-
 def test_news_of_a_time_out_after_the_end_leaves_the_work_waiting_for_a_decision(
     channel: Channel, working: Working
 ) -> None:
@@ -383,14 +371,6 @@ def test_page_says_why_a_late_hit_does_not_count(channel: Channel, working: Work
     send_in(browser, assignment)
 
     assert rows_of(channel)[SESSION] == ["1", "0 1 × came late: another rater has its place"]
-
-
-def test_page_says_that_an_excluded_raters_hits_do_not_count(channel: Channel, working: Working) -> None:
-    browser, assignment = working
-    send_in(browser, assignment)
-    Annotator.objects.update(excluded=True, exclusion_reason="Always left.")
-
-    assert rows_of(channel)[SESSION] == ["1", "0 1 × of an excluded rater"]
 
 
 def test_page_costs_the_same_however_many_hits_were_done(

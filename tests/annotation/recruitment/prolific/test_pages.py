@@ -18,7 +18,7 @@ from annotation.models import Annotator, Batch, Channel, Study, Submission
 from annotation.rating.completion import completion_message_of
 from annotation.recruitment.base import CompletionMessage, WorkOutcome, adapter_of
 from annotation.recruitment.prolific.submissions import apply_status
-from tests.annotation.recruitment.prolific.server import FAULT, TOKEN, ProlificServer
+from tests.annotation.recruitment.prolific.server import TOKEN, ProlificServer
 from tests.annotation.recruitment.prolific.setup import (
     CODES,
     NOON,
@@ -396,18 +396,6 @@ def test_trouble_is_told_in_words_and_what_was_filled_in_stays(manager: Client, 
         assert "<script>" not in page.split("<main", 1)[1]
         if "reason" in data:
             assert "&lt;b&gt;short</textarea>" in page
-
-
-def test_prolific_out_of_reach_is_told_in_words(
-    manager: Client, channel: Channel, prolific: ProlificServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-    come(channel)
-    prolific.fail(*[FAULT] * 5)
-
-    status, page = press(manager, channel, "sync")
-
-    assert (status, "did not answer as it should" in page) == (409, True)
 
 
 def test_another_channels_submission_is_not_found(

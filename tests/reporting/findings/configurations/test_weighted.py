@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
 from annotation.batches.services import create_batch
@@ -209,14 +208,6 @@ def test_judge_is_weighted_where_all_hits_on_an_instance_record_one_chance(twice
     found = rater_of(first.study, 1)["weighted"]
     assert (found["rating_sets"], found["rating_sets_left_out"]) == (1, 1)
     assert "weighted" in rater_of(first.study, 1, batches=[first.batch])
-
-
-def test_command_says_both(drawn: Batch, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("findings", "study")
-    said = capsys.readouterr().out
-    assert "weighted back to all instances: 2 instances, as good as 1.8 of equal weight; weights 1.25 to 2.50\n" in said
-    assert "mean consistency          as drawn 0.500, weighted 0.333, n = 6 rating sets" in said
-    assert "win rate of A             as drawn 0.750, weighted 0.667" in said
 
 
 def test_page_shows_both_and_nothing_without_chances(drawn: Batch) -> None:
