@@ -57,6 +57,10 @@ def raw_agreement(ratings: npt.ArrayLike) -> float:
 def coincidences(ratings: npt.ArrayLike) -> FloatArray:
     """What each unit adds to Krippendorff's coincidence matrix.
 
+        o(v, w) = Σ_u n_u(v) (n_u(w) - [v = w]) / (m_u - 1)
+
+    with n_u(v) ratings of value v among the m_u ratings of unit u.
+
     ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing
     returns : (n_units, 3, 3) over -1, 0, +1; a unit with m >= 2 ratings sums to m, any other is all 0
     source  : Krippendorff 2004, Content Analysis, §11.3
@@ -66,6 +70,11 @@ def coincidences(ratings: npt.ArrayLike) -> FloatArray:
 
 def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> FloatArray:
     """Krippendorff's alpha of coincidence matrices summed over units.
+
+        α = 1 - (n - 1) Σ o(v, w) d(v, w) / Σ n(v) n(w) d(v, w)
+
+    with o the coincidences, n(v) = Σ_w o(v, w), n = Σ_v n(v), and d the squared distance of two values by the level: the
+    ordinal one is between mid-ranks, for v the sum of n over smaller values plus n(v) / 2.
 
     matrix  : (..., 3, 3)
     level   : how values differ: "nominal" all alike, "interval" by squared distance, "ordinal" by squared
@@ -162,7 +171,7 @@ def confusions(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
 
 
 def kappa_from_confusions(matrix: npt.ArrayLike) -> FloatArray:
-    """Cohen's kappa of confusion matrices summed over units.
+    """Cohen's kappa of confusion matrices summed over units: (agreed - chance) / (1 - chance).
 
     matrix  : (..., 3, 3)
     returns : (...,) at most 1; NaN if empty or both raters gave one and the same value throughout

@@ -45,6 +45,11 @@ def dawid_skene(
 ) -> DawidSkene:
     """Estimate true verdicts, and each rater's confusion matrix, by maximum likelihood (EM from the shares of the votes).
 
+        p(c) = mean over units of T(u, c),   π_r(c, v) = (s + Σ_u T(u, c) [r gave v on u]) / (the same summed over v)
+        T(u, c) ∝ p(c) Π_r π_r(c, vote of r on u)
+
+    with T the posterior of class c on unit u, p the prevalence, π_r the confusion matrix of rater r, and s the smoothing.
+
     ratings        : (n_units, n_raters) of -1, 0, +1, NaN for missing; or `Votes`, as many raters have few each
     group          : (n_units,) codes from 0 of groups with a prevalence of their own; confusion matrices hold in all of them
     smoothing      : added to each count of a confusion matrix before its rows are divided by their sums: a Dirichlet prior

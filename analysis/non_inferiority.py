@@ -73,7 +73,12 @@ def non_inferiority(
     Where people themselves agree by chance, any judge agrees as well: only a loss beyond the margin is a result there.
 
     Per vote: 1 if it is the judge's verdict, else 0, less the share of the other people on the unit who gave it. The
-    mean over votes is the difference; its interval is Student's t on the jackknife over instances.
+    mean over votes is the difference; its interval is Student's t on the jackknife over instances. The p-value is the
+    larger of Student's and that of Hall's transformation, which allows for a skewed difference:
+
+        √n (W + γ W² / 3 + γ² W³ / 27 + γ / (6 n)) in place of √n W
+
+    with W = (difference + margin) / s, and s and γ the spread and the skewness of the influences of n instances.
 
     judge    : (n_units,) of -1, 0, +1, NaN for missing; people : as for `leave_one_out.votes_of`
     instance : (n_units,) integer codes
@@ -85,7 +90,7 @@ def non_inferiority(
                people's agreement less chance lies above 0
     raises   : ShapeError, UnknownValue; AnalysisError for a level outside (0, 1)
     source   : Piaggio et al. 2012, Reporting of noninferiority and equivalence randomized trials (CONSORT), JAMA 308;
-               `jackknife.two_way_variance` for two ways
+               `jackknife.two_way_variance` for two ways; Hall 1992, On the removal of skewness by transformation
     """
     shares, codes = shares_by_instance(judge, people, instance)
     return _test(shares, codes, _groups(group, codes), margin=margin, level=level, two_way=two_way)

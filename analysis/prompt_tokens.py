@@ -21,14 +21,22 @@ CHANCE = 0.0001
 
 
 def expected_tokens(text: str) -> float:
-    """Return the tokens of a text by its characters, on the low side: large vocabularies give hardly fewer."""
+    """Return the tokens of a text by its characters, on the low side: large vocabularies give hardly fewer.
+
+    Characters by 4, with a run of white space as one; Chinese, Japanese and Korean characters by 2.
+    """
     words = " ".join(text.split())  # a run of spaces is one token
     dense = 0 if words.isascii() else len(DENSE.findall(words))
     return (len(words) - dense) / CHARACTERS + dense / DENSE_CHARACTERS
 
 
 def cut_prompts(tokens: FloatArray, expected: FloatArray) -> BoolArray:
-    """Tell which prompts of one judge have probably been cut.
+    """Tell which prompts of one judge have probably been cut: too few tokens, or a count that is piled up.
+
+    Too few are tokens / expected < 0.6 min(max(c, 1), 1.2), with c the median of the ratios; where c < 0.6 and low counts
+    grow with the lengths, they are those of an unusual tokenizer, and the bound is 0.6 c. A count is piled up if three
+    prompts or more of clearly different lengths have it, and by chance fewer would (p < 0.0001, Chernoff's bound of a Poisson
+    distribution). Repeated prompts count once.
 
     tokens   : (n,) as the endpoint counts them
     expected : (n,) `expected_tokens` of their texts

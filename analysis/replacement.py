@@ -91,7 +91,8 @@ def alternative_annotator_test(
 
     For each person and each instance: how often the other people gave the person's vote, and how often the judge's, as the
     mean over the instance's pairs of the share of the others. The closer one wins the instance; in a draw both do. A
-    one-sided paired t-test over instances has H0: mean judge's wins <= mean person's wins - ε.
+    one-sided paired t-test over instances has H0: mean judge's wins <= mean person's wins - ε. Without any spread p is 0
+    or 1. The winning rate ω is the share of people for whom H0 is rejected at a false discovery rate of 0.05.
 
     judge         : (n_units,) of -1, 0, +1, NaN for missing; people : as for `leave_one_out.votes_of`
     instance      : (n_units,) integer codes

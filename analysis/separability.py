@@ -55,6 +55,8 @@ def alignments(
 def separability(self_a: npt.ArrayLike, self_b: npt.ArrayLike, cross: npt.ArrayLike) -> FloatArray:
     """Gap between the better within-system similarity and the between-system similarity of a matchup.
 
+        δ = max(mean of self_a, mean of self_b) - mean of cross
+
     self_a, self_b : (n, k_a, k_a), (n, k_b, k_b)  a system's own generations; the diagonal is ignored
     cross          : (n, k_a, k_b)  A's j-th generation against B's l-th; every combination counts
                      or all three 2-D, for one matchup; or all three alignment means, 0-D or (n,)
@@ -99,6 +101,8 @@ def normalise(
     high: float | None = None,
 ) -> Normalised:
     """Min-max over every alignment of a normalisation group, the three kinds together, into [0, 1].
+
+        x' = (x - low) / (high - low)
 
     self_a, self_b, cross : alignment means of all matchups of the group; NaN is ignored and stays NaN
     low, high             : constants that stand in for the group's minimum and maximum; a value outside them

@@ -36,7 +36,8 @@ SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 class CellCheck:
     """The checks of one cell; `None` where it is missing, or where there is nothing to compare it with.
 
-    support     : share of its content words that occur in its text; for `both` the lesser of the two
+    support     : share of its content words that occur in its text, |W(cell) ∩ words of the text| / |W(cell)|; for `both`
+                  the lesser of the two
     other       : the same for the other text; of an only-cell
     overlap     : share of its content words that stand in the row's `both` cell as well (containment); of an only-cell
     from_source : share of its content words that stand in the source and in neither text

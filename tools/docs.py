@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Make the site of the documentation in var/docs/html; `make docs` runs it.
 
-The sources are a copy of docs/ and pages that are generated here: commands, settings, judging methods, similarities, columns of
-exports and paths of the API. A link that leads nowhere, and a page that no table of contents names, is an error.
+The sources are a copy of docs/ and pages that are generated here: commands, settings, judging methods, similarities, functions of
+the measures, rules of the answer, columns of exports and paths of the API. A link that leads nowhere, and a page that no table of contents names, is an error.
 """
 
 import argparse
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -109,6 +110,23 @@ def similarities() -> str:
     )
 
 
+def functions() -> str:
+    """Return the page on which Sphinx shows the docstrings of the measures, by module."""
+    import analysis
+
+    names = [module.name for module in pkgutil.walk_packages(analysis.__path__, "analysis.")]
+    text = "# Functions of the measures\n\nFormulas, shapes, units, errors and sources; what they are for is in [measures](../measures.md).\n"
+    return text + "".join(f"\n## {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n```\n" for name in names)
+
+
+def answer_rules() -> str:
+    """Return the rules of the answer with their sentences."""
+    from reporting.findings.answer.answer_text import TEXTS
+
+    text = "# Rules of the answer\n\nWhen each sentence is said is in [measures](../measures.md#the-answer).\n\n"
+    return text + _table(("rule", "sentence"), ((f"`{rule}`", sentence) for rule, sentence in TEXTS.items()))
+
+
 def export_columns() -> str:
     """Return the columns of each exported file, for a study with one question."""
     from annotation.models import Study
@@ -147,6 +165,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "study_settings": study_settings,
     "methods": methods,
     "similarities": similarities,
+    "functions": functions,
+    "answer_rules": answer_rules,
     "export_columns": export_columns,
     "api_paths": api_paths,
 }

@@ -23,6 +23,11 @@ _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))  # i
 def pairwise_bleu(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
     """Sentence BLEU of every text of one list with every text of the other, the one with more tokens as the reference.
 
+        BLEU = exp(1 - r / h) · (p₁ p₂ p₃ p₄)^(1/4)
+
+    with h and r the tokens of the shorter and of the longer text, and pₙ the share of the shorter text's sequences of n
+    tokens that the longer one has too. A pₙ without a match counts as half a match, the next one as a quarter, and so on.
+
     returns : (len(texts_a), len(texts_b)) in [0, 1], symmetric: texts of equal length have the same BLEU in both
               directions; 0 where two texts have no token in common, so also for two empty ones
     source  : Papineni et al. 2002, BLEU; sacrebleu 2, `sentence_bleu` with its defaults, divided by 100: tokenizer

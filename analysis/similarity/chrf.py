@@ -14,7 +14,11 @@ BETA = 2  # recall counts this many times as much as precision
 def pairwise_chrf(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
     """chrF2 of every text of one list with every text of the other, the one with more characters as the reference.
 
-    Characters are Unicode code points other than white space.
+        chrF2 = 5 P R / (4 P + R)
+
+    with P and R the mean shares of the shorter and of the longer text's sequences of 1 to 6 characters that the other has
+    too. Characters are Unicode code points other than white space. Lengths of which the shorter text has no sequence are
+    left out of the means.
 
     returns : (len(texts_a), len(texts_b)) in [0, 1], symmetric: texts of equal length have the same chrF in both
               directions; 0 where one is empty, also for two empty ones

@@ -16,6 +16,10 @@ SHORT = 3  # words up to this many characters are not stemmed
 def pairwise_rouge1(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
     """ROUGE-1 F1 of every text of one list with every text of the other, as rouge-score defines it.
 
+        F1 = 2 o / (words of one + words of the other)
+
+    with o the words that two texts have in common; a word counts as often as both have it.
+
     returns : (len(texts_a), len(texts_b)) in [0, 1], symmetric; 0 for two texts without a Latin letter or
               digit, since only those make words here
     source  : Lin 2004, ROUGE, §2, as F1 with Porter stems; rouge-score 0.1.2, `rouge1`, `use_stemmer=True`

@@ -1,4 +1,10 @@
-"""Log-probabilities of answer tokens."""
+"""Probabilities of the letters or scores on offer, from the alternatives that an endpoint lists at the answer's token.
+
+p(L) is the sum over the spellings of L (small, full-width, with a space or a mark, written as bytes). Where those on offer have less
+than half together there is no probability. One that is not listed counts with as much as it can have, at least 1e-6, not with 0 as in
+papers: the probability of the least likely alternative, and no more than its part of what the listed ones leave.
+P(second) = p(second) / Σ p(L), a tie counting half for each side; a score is Σ p(s) s / Σ p(s) over 1 to 5 (Liu et al. 2023, G-Eval, eq. 1).
+"""
 
 import math
 import re
