@@ -5,7 +5,7 @@ from importlib import import_module
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
-from annotation.core.database.slow_queries import log_slow_queries
+from annotation.core.database.prepared import log_slow_queries
 from annotation.core.database.sqlite_statistics import count_when_grown
 from annotation.privacy.personal_data import FORGET_RESULTS
 

@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.http import restrict_referrer
+from annotation.members.middleware import is_from_account
 from annotation.members.permissions import READERS, has_any_role
 from annotation.members.second_factor_views import sign_in
 from annotation.members.sign_in_form import SignInForm
@@ -103,3 +104,9 @@ def home(request: HttpRequest) -> HttpResponse:
     if has_any_role(request.user, Role.ANNOTATOR):
         return redirect("annotation:rate")
     return render(request, "annotation/members/no_role.html", status=403)
+
+
+@require_safe
+def large_bodies(request: HttpRequest) -> HttpResponse:
+    """Tell a proxy whether it may take a large body: 204, or 403 for strangers."""
+    return HttpResponse(status=204 if is_from_account(request) else 403)

@@ -61,6 +61,19 @@ def note_deleted(*, sender: type[models.Model], instance: models.Model, **_signa
         _note(noted, instance, "deleted", fields, _values(instance, fields), None)
 
 
+def note_logged(*, instance: Event, created: bool, **_signal: Any) -> None:
+    """Keep what a study's log gets, without what people wrote, and of raters the kind alone (receiver of `post_save`).
+
+    Erasing a rater empties the log's entries about them; the audit log stays whole.
+    """
+    noted = changes.get()
+    if noted is None or not created:
+        return
+    is_about_rater = instance.annotator_id is not None or instance.assignment_id is not None
+    values = {} if is_about_rater else instance.changes
+    noted.append({"study": instance.study_id, "kind": instance.kind, "event": instance.pk, "changes": values})
+
+
 def _noted(model: type[models.Model]) -> list[Change] | None:
     """Return where changes of a model's rows are noted; None for a request or a model that is not audited."""
     noted = changes.get()
@@ -101,6 +114,7 @@ def _text(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
+post_save.connect(note_logged, sender=Event, dispatch_uid="audit_changes")
 post_save.connect(note_added, dispatch_uid="audit_added")
 pre_save.connect(note_changed, dispatch_uid="audit_changed")
 for _model in DELETED:

@@ -3,21 +3,15 @@
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from annotation.core.errors import Unacceptable
-from annotation.core.http import RATERS_PAGES
 from annotation.members.permissions import READERS, has_any_role
 
 BACKUP_CODES = 10
 VERIFIED = "second_factor"  # key of a session in which the second factor was given
-# Pages on which no second factor is required: raters', and those by which it is given.
-EXEMPT = (*RATERS_PAGES, "/account/second-factor/")
 
 
 def has_second_factor(user: User) -> bool:
@@ -88,15 +82,3 @@ def remove_second_factor(*, user: User) -> bool:
 
 def _plain(code: str) -> str:
     return "".join(code.split()).replace("-", "").lower()[:16]
-
-
-class SecondFactorMiddleware(MiddlewareMixin):
-    """Where a second factor is required, leads accounts that have not given theirs to the page for it."""
-
-    def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
-        """Redirect; a session that is verified costs no query."""
-        if not settings.SECOND_FACTOR_REQUIRED or request.path.startswith(EXEMPT):
-            return None
-        if not isinstance(request.user, User) or request.session.get(VERIFIED):
-            return None
-        return redirect("annotation:second-factor") if must_have_second_factor(request.user) else None

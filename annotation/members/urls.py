@@ -3,11 +3,10 @@
 from django.urls import path
 
 from annotation.members import account_views, mail_views, member_views, second_factor_views
-from annotation.members.large_bodies import large_bodies
 
 urlpatterns = [
     path("", account_views.home, name="home"),
-    path("large-bodies", large_bodies, name="large-bodies"),
+    path("large-bodies", account_views.large_bodies, name="large-bodies"),
     path("login/", account_views.SignInView.as_view(), name="login"),
     path("login/code/", second_factor_views.sign_in_code, name="sign-in-code"),
     path("login/link/", account_views.login_link, name="login-link"),

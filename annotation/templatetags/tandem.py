@@ -14,6 +14,8 @@ from annotation.core import markdown
 from annotation.core.http import is_for_raters
 from annotation.core.markdown import shown_text
 from annotation.core.units import counted
+from annotation.members.permissions import READERS, has_any_role, has_group_role
+from annotation.models.members import Role
 from annotation.models.studies import DEFAULT_CONSENT
 from annotation.questions.labels import isolated, side_name, stacked_label, translate_default
 from annotation.studies.hourly_pay import hourly_pay_of
@@ -40,6 +42,19 @@ def help_address(context: Context) -> str:
     match = context["request"].resolver_match
     page = context.get("help_page") or help_page(match.view_name if match else "")
     return reverse("annotation:documentation", args=[page])
+
+
+@register.simple_tag(takes_context=True)
+def roles(context: Context) -> dict[str, bool]:
+    """Tell which parts of the navigation the account that is signed in sees."""
+    user = context.get("user")
+    if user is None or not user.is_authenticated:
+        return {}
+    return {
+        "may_rate": has_any_role(user, Role.ANNOTATOR),
+        "may_read": has_any_role(user, *READERS),
+        "may_see_groups": has_group_role(user, *READERS),
+    }
 
 
 @register.simple_tag(takes_context=True)

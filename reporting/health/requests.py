@@ -1,14 +1,21 @@
 """The middleware that gives each request its id, and counts, times and logs it."""
 
 import logging
+import re
+import secrets
 import time
 from collections.abc import Callable
+from typing import Any
 
+from django.conf import settings
+from django.core.signals import request_finished
 from django.http import HttpRequest, HttpResponseBase
 from prometheus_client import Counter, Histogram
 
-from annotation.core.request_ids import HEADER, current, new_request_id
+from annotation.core.request_ids import NONE, current
 
+HEADER = "X-Request-ID"
+_FROM_PROXY = re.compile(r"[\w.-]{8,64}")
 REQUESTS = Counter("tandem_requests", "Requests answered", ["method", "status"])
 LATENCY = Histogram(
     "tandem_request_seconds",
@@ -39,7 +46,8 @@ class RequestMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Pass a request on."""
         begun = time.perf_counter()
-        request_id = new_request_id(request)
+        given = request.headers.get(HEADER, "") if settings.BEHIND_PROXY else ""
+        request_id = given if _FROM_PROXY.fullmatch(given) else secrets.token_hex(8)
         current.set(request_id)  # until the response is closed (`forget_request_id`)
         response = self.get_response(request)
         seconds = time.perf_counter() - begun
@@ -54,3 +62,11 @@ class RequestMiddleware:
         if "immutable" not in response.headers.get("Cache-Control", ""):  # else the browser's copy serves many requests
             response[HEADER] = request_id
         return response
+
+
+def forget_request_id(**_signal: Any) -> None:
+    """Forget the id when the response is closed; Django logs failed requests after all middleware."""
+    current.set(NONE)
+
+
+request_finished.connect(forget_request_id)

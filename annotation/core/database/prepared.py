@@ -4,9 +4,11 @@ Building a queryset and its SQL takes many times as long as the database takes t
 raters wait for a page. A prepared query returns the same objects as the queryset.
 
 This module alone depends on Django 5.2's query compiler; tests/annotation/core/database/test_prepared.py compares prepared
-queries with plain ones.
+queries with plain ones. Slow statements are logged here too, prepared or not, with placeholders in place of their values.
 """
 
+import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,17 +17,19 @@ from inspect import signature
 from types import NoneType
 from typing import Any, Generic, TypeVar
 
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, JSONField, Model, QuerySet
 from django.db.models.query import get_related_populators
 from django.db.models.sql.subqueries import UpdateQuery
 from django.db.transaction import TransactionManagementError
 
-from annotation.core.database.slow_queries import measured
-
+logger = logging.getLogger(__name__)
 Row = TypeVar("Row")
 Found = TypeVar("Found")
 AnyModel = TypeVar("AnyModel", bound=Model)
+LONGEST = 2_000  # characters of a statement in the log
 _TAKEN_AS_IT_IS = (int, str, bool, NoneType)
 # Placeholders that no constant in a query equals, and that every kind of column takes: a small integer's, on PostgreSQL, has
 # at most 32,767, and Django replaces a comparison with more by “no rows”.
@@ -260,3 +264,19 @@ def _placeholder(kind: Any, place: int) -> Any:
 
 def _stored(value: Any) -> Any:
     return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
+
+
+def log_slow_queries(*, connection: BaseDatabaseWrapper, **_signal: Any) -> None:
+    """Measure the statements of a new connection (receiver of `connection_created`)."""
+    if settings.SLOW_QUERY_SECONDS and measured not in connection.execute_wrappers:
+        connection.execute_wrappers.append(measured)
+
+
+def measured(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
+    """Run a statement, as a wrapper of Django's, and log it if it was slow."""
+    begun = time.perf_counter()
+    try:
+        return execute(sql, params, many, context)
+    finally:
+        if 0 < settings.SLOW_QUERY_SECONDS <= (seconds := time.perf_counter() - begun):
+            logger.warning("%.2f s: %s", seconds, " ".join(str(sql).split())[:LONGEST])

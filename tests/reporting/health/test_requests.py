@@ -87,7 +87,7 @@ def test_slow_statements_are_logged_without_values(settings: Any, caplog: pytest
     connection_created.send(sender=type(connection), connection=connection)
     connection_created.send(sender=type(connection), connection=connection)
     with (
-        caplog.at_level(logging.WARNING, logger="annotation.core.database.slow_queries"),
+        caplog.at_level(logging.WARNING, logger="annotation.core.database.prepared"),
         connection.cursor() as cursor,
     ):
         cursor.execute("SELECT\n %s", ["a secret"])
