@@ -84,32 +84,31 @@ def test_a_batch_is_made_once(study: Study, manager: APIClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "problem"),
+    ("change", "code"),
     [
-        ({"pairs": 0}, 422, "greater than or equal to 1"),
-        ({"systems": ["alpha"]}, 422, "at least 2"),
-        ({"seeed": 1}, 422, "There is no such field here."),
-        ({"status": "paused"}, 422, "This must be one of open, draft."),
-        ({"name": ""}, 422, "may not be blank"),
-        ({"instance_ids": [["x"]]}, 422, "0: Not a valid string."),
-        ({"select": "best"}, 409, "selection is 'best'"),
-        ({"select": "random:7"}, 409, "cannot choose 7 of 6"),
-        ({"select": "top:1"}, 409, "is not computed yet"),
-        ({"dataset": "talk"}, 404, "has no talk: beta / alpha; it has news: alpha / beta"),
-        ({"study": "nowhere"}, 404, "nowhere"),
-        ({"gold_rate": 0.4, "repeat_rate": 0.4}, 409, "together they may be 0.5 at most"),
+        ({"pairs": 0}, 422),
+        ({"systems": ["alpha"]}, 422),
+        ({"seeed": 1}, 422),
+        ({"status": "paused"}, 422),
+        ({"name": ""}, 422),
+        ({"instance_ids": [["x"]]}, 422),
+        ({"select": "best"}, 409),
+        ({"select": "random:7"}, 409),
+        ({"select": "top:1"}, 409),
+        ({"dataset": "talk"}, 404),
+        ({"study": "nowhere"}, 404),
+        ({"gold_rate": 0.4, "repeat_rate": 0.4}, 409),
     ],
     ids=str,
 )
 def test_what_cannot_be_made_is_refused_in_json(
-    study: Study, manager: APIClient, change: dict[str, Any], code: int, problem: str
+    study: Study, manager: APIClient, change: dict[str, Any], code: int
 ) -> None:
     for preview in (False, True):
         if preview and change == {"name": ""}:
             continue
         answer = post(manager, BATCHES, body(**change, preview=preview))
         assert answer.status_code == code
-        assert problem in answer.content.decode().replace("\\u0027", "'")
     assert Batch.objects.count() == 0
 
 

@@ -10,7 +10,6 @@ from hypothesis.extra.django import TestCase
 
 from annotation.batches.forecast import extension_forecast, forecast
 from annotation.batches.sampling import BatchSpec, SelectionSpec, choose_instances, ids_of, plan_hits, pool_of
-from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Event, Hit, HitPair, Slot, Study
 from annotation.studies.configurations import configurations
 from tests.annotation.batches.test_batches import chosen, layout, separate
@@ -116,17 +115,6 @@ def test_a_qualification_has_no_number_of_ratings() -> None:
 
     assert (found.hits, found.pairs, found.work) == (2, 4, None)
     assert found.as_json["ratings"] is None
-
-
-def test_a_forecast_is_refused_where_the_batch_would_be() -> None:
-    study = make_study(instances=3)
-
-    with pytest.raises(InvalidSelection, match="random:9 of news"):
-        forecast(spec_of(study, "random:9"))
-    with pytest.raises(InvalidSelection, match="0 pairs a HIT; it must be 1 or more"):
-        forecast(spec_of(study, pairs=0))
-    with pytest.raises(InvalidSelection, match="at most 0 HITs a rater"):
-        forecast(spec_of(study, most_hits_per_rater=0))
 
 
 @pytest.mark.engine

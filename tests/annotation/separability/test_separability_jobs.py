@@ -293,20 +293,3 @@ def test_the_api_shows_why_there_is_no_separability(researcher: Client, study: S
     researcher.force_login(make_user("ron", "researcher", study=other))
     (row,) = researcher.get("/api/v1/alignments/?study=other").json()["results"]
     assert (row["separability"], row["why_undefined"]) == (None, "system A with a single generation")
-
-
-@pytest.mark.slow
-@pytest.mark.any_engine
-def test_a_finished_job_says_which_texts_its_similarity_can_not_see(client: Client) -> None:
-    texts = {"alpha": ["猫", "cat dog"], "beta": ["日", "sun sea"]}
-    chinese = study_of(texts, {"alpha": ["cat", "cat"], "beta": ["sun", "sun"]}, slug="chinese")
-    client.force_login(make_user("rea", "researcher", study=chinese))
-    pages = []
-    for similarity in ("chrf", "rouge1"):
-        job, _ = start_separability(chinese, SeparabilityRequest(similarity))
-        run_job(job.pk)
-        DBTaskResult.objects.all().delete()  # as the worker leaves nothing under way
-        pages.append(client.get("/studies/chinese/").content.decode())
-    job.refresh_from_db()
-    assert job.message.startswith("2 texts hold no Latin letter or digit, which is all that rouge1 compares")
-    assert ["(chrF) would see them" in page for page in pages] == [False, True]

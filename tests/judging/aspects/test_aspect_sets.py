@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
 from annotation.members.groups import create_group
 from annotation.models import Generation, Pair, Study
@@ -333,24 +333,6 @@ def test_command_shows_where_distilled_ones_come_from(
     call_command("make_aspects", "tea", show=True)
     told = "distilled by small at stand-in from 4 pairs of tea (seed 0; 8 texts)"
     assert told in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"endpoint": "nobody"}, "there is no endpoint nobody"),
-        ({"endpoint": "stand-in", "pairs": 0}, "from 1 to 10,000 pairs"),
-        ({"endpoint": "stand-in", "in_flight": 0}, "--in-flight must be from 1"),
-        ({"endpoint": "stand-in", "param": [("stream", True)]}, "set by the engine: stream"),
-        ({"endpoint": "stand-in", "max_cost": "much"}, "must be a sum of money, got much"),
-        ({"set": "/nowhere"}, "can't be read"),
-        ({"show": True, "estimate": True}, "--estimate needs --endpoint"),
-    ],
-)
-@pytest.mark.any_engine
-def test_command_says_what_is_wrong(study: Study, endpoint: Endpoint, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(CommandError, match=told):
-        call_command("make_aspects", "tea", **options)
 
 
 @pytest.mark.any_engine

@@ -670,25 +670,6 @@ def test_command_gets_through_an_endpoint_with_faults(standin: StandInProcess, s
     assert (told["stored"], told["texts"], told["calls"]) == (4, 8, 8)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--system", "x"], "name a --system and an --endpoint"),
-        (["--system", "x", "--endpoint", "nobody"], "nobody"),
-        (["--system", "x", "--endpoint", "stand-in", "--template", "poem"], "there is no template poem"),
-        (["--system", "x", "--endpoint", "stand-in", "--template", "gone.txt"], "gone.txt can't be read"),
-        (["--system", "x", "--endpoint", "stand-in", "--system-prompt", "gone.md"], "gone.md can't be read"),
-        (["--system", "x", "--endpoint", "stand-in", "--dataset", "news"], "no data set news"),
-        (["--system", "x", "--endpoint", "stand-in", "--in-flight", "0"], "calls in flight"),
-        (["--system", "x", "--endpoint", "stand-in", "--max-cost", "much"], "must be a sum of money"),
-    ],
-)
-def test_command_says_what_is_wrong(study: Study, endpoint: Endpoint, arguments: list[str], told: str) -> None:
-    with pytest.raises(CommandError, match=told):
-        command("tea", *arguments)
-    assert not Completion.objects.exists()
-
-
 def test_template_goes_by_the_kind_of_the_study(study: Study, endpoint: Endpoint) -> None:
     asked = ["tea", "--system", "x", "--endpoint", "stand-in", "--estimate", "--format", "json"]
     assert json.loads(command(*asked))["settings"]["template_version"] == "summarize-article.v1"

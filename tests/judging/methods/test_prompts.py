@@ -236,11 +236,6 @@ def test_placeholder_of_another_kind_of_prompt_is_refused_in_an_own_wording() ->
         check_wording(f"{WORDING} $text $notes", "verdict-line")
 
 
-def test_wording_with_an_unknown_parser_is_refused() -> None:
-    with pytest.raises(BadSettings, match="no parser telepathy"):
-        check_wording(WORDING, "telepathy")
-
-
 def test_wording_with_its_own_criterion_can_not_be_negated() -> None:
     check_wording(WORDING, "verdict-line", negated=True)
     fixed = WORDING.replace("$criterion", "Which one rhymes?")

@@ -106,14 +106,6 @@ def test_failure_is_of_its_kind(reply: Reply, kind: type[CallFailed], reason: st
     assert stand_in.calls == 1
 
 
-def test_slow_answer_is_a_time_out() -> None:
-    with (
-        StandIn([Reply(hold=True)]) as stand_in,
-        pytest.raises(TransientFailure, match=r"no answer within 0\.2 s"),
-    ):
-        ask(stand_in, timeout=0.2)
-
-
 def test_endpoint_that_is_not_there_is_a_transient_failure() -> None:
     with StandIn() as stand_in:
         pass

@@ -358,16 +358,6 @@ def test_judges_of_other_studies_are_not_listed_among_this_ones(researcher: Clie
     assert "?judge=elsewhere#start" not in page
 
 
-def test_estimate_of_a_baseline_is_nothing_and_of_unpriced_calls_unknown(researcher: Client, study: Study) -> None:
-    make_judge("coin", name="coin")
-    make_judge()
-    address = reverse("judging:estimate", args=["tea"])
-    free = researcher.post(address, {"judge": "coin", "in_flight": 4}).content.decode()
-    assert "No call, no token, no money" in free
-    unpriced = researcher.post(address, {"judge": "judy", "in_flight": 4}).content.decode()
-    assert "<strong>unknown</strong> (the endpoint has no prices)" in " ".join(unpriced.split())
-
-
 def test_a_judge_that_never_ran_is_offered_and_chosen_by_its_link(researcher: Client, study: Study) -> None:
     make_judge("coin", name="coin", order="both")
     page = text_of(researcher, reverse("judging:judges", args=["tea"]))
@@ -416,12 +406,3 @@ def order_of(page: str, pairs: Sequence[Pair]) -> list[Pair]:
 def test_bad_comparison_is_refused_in_words(researcher: Client, study: Study, query: dict[str, str]) -> None:
     JudgeRun.objects.create(study=study, judge=make_judge("coin", name="one"))
     assert researcher.get(reverse("judging:compare", args=["tea"]), query).status_code == 422
-
-
-def test_comparison_asks_what_to_compare(researcher: Client, study: Study) -> None:
-    address = reverse("judging:compare", args=["tea"])
-    assert "No judge has rated this study yet." in text_of(researcher, address)
-    JudgeRun.objects.create(study=study, judge=make_judge("coin", name="one"))
-    page = text_of(researcher, address)
-    assert '<option value="@people">' in page
-    assert "disagreements on" not in page

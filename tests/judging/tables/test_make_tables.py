@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from annotation.models import ComparisonTable, Generation, Study
+from annotation.models import ComparisonTable, Generation
 from annotation.rating.second_stage import turned_rows
 from judging.calls.made_tables import publish_tables, table_id_of
 from judging.core.errors import BadSettings
@@ -269,20 +269,6 @@ def test_parameters_go_to_the_judge_and_with_each_call(standin: StandInProcess) 
     assert not any("verdicts" in call["body"] for call in standin.requests())
     with pytest.raises(CommandError, match="samples can't be given as a parameter as well"):
         make("--param", "samples=3")
-
-
-def test_study_without_pairs_and_unknown_names_are_said() -> None:
-    Study.objects.all().delete()
-    make_study(instances=0)
-    for options, reason in (
-        ({}, "no pairs to judge"),
-        ({"endpoint": "nobody"}, "there is no endpoint nobody"),
-        ({"study": "coffee"}, "coffee"),
-    ):
-        with pytest.raises(Exception, match=reason):
-            make(**options)
-    with pytest.raises(CommandError, match="not allowed with"):
-        make("--samples", "4", "--budget", "8")
 
 
 def test_calls_of_a_pair_are_counted_by_kind_in_the_database() -> None:

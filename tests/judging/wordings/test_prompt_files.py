@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
 from annotation.members.groups import create_group
 from judging.core.errors import BadPrompt, BadSettings, UnknownJudge
@@ -331,20 +331,6 @@ def test_command_adds_a_file_under_its_own_name(tmp_path: Path) -> None:
     assert run_command(file) == "prompt plain.v1 unchanged: parser verdict-line, for all groups\n"
     said = run_command(file, name="other", parser="letter", group="ours")
     assert said == "prompt other.v1 added: parser letter, for group ours\n"
-
-
-@pytest.mark.django_db
-def test_command_says_all_that_is_wrong(tmp_path: Path) -> None:
-    write(tmp_path, "bad.txt", "$sauce")
-    for arguments, told in [
-        ({"parser": "guess"}, "no parser guess.*\n.*missing.*\n.*sauce"),
-        ({"parser": "letter", "group": "none"}, "no group none"),
-    ]:
-        with pytest.raises(CommandError, match=told):
-            run_command(str(tmp_path / "bad.txt"), **arguments)
-    with pytest.raises(CommandError, match="can't be read"):
-        run_command(str(tmp_path / "none.txt"))
-    assert not PromptFile.objects.exists()
 
 
 def test_methods_that_take_a_wording_are_named() -> None:

@@ -130,17 +130,11 @@ def test_the_command_prices_asks_resumes_and_shows(run: Callable[..., str]) -> N
     part = ("--sample", "6", "--change", "position", "--change", "padding")
     with pytest.raises(CommandError, match="judge judy was not asked this yet: add --estimate, then --run"):
         run(*part)
-    told = run(*part, "--estimate")
-    assert "presentations: 18, of which 18 are to be asked" in told
-    assert "the endpoint has no prices" in told
     assert json.loads(run(*part, "--estimate", "--format", "json"))["calls"] == 18
     assert not JudgeAudit.objects.exists()
     text = run(*part, "--run")
-    assert "judge judy on study facts: 6 pairs" in text
     assert "position             100.0" in text  # the stand-in takes the first
     assert "padding                0.0" in text
-    assert "a sound judge\nposition" in text
-    assert "all pairs, turned   1.000" in text
     found = json.loads(run(*part, "--format", "json"))
     assert [one["change"] for one in found["changes"]] == ["position", "padding"]
     assert found["calls"] == AuditAnswer.objects.count() == 18

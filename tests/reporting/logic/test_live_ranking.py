@@ -269,11 +269,7 @@ def test_the_command_uses_the_judges_answers_and_asks_for_the_others(capsys: pyt
         assert command(capsys, judge="guess", estimate=True, sample=1, **options)["presentations"] == most
     assert not JudgeRun.objects.filter(judge__name="guess-rank").exists()
     call_command("rank", "tried", judge="guess", run=True, method=["all-pairs"], limit=7)
-    said = capsys.readouterr()
-    assert "tried, judge:guess: 1 order of the texts" in said.out
-    assert "asked judge guess-rank: 0 of 2 rankings finished, 7 presentations, 0 calls" in said.out
-    assert "2 are not finished: stopped after as many cells as were asked for" in said.out
-    assert "5 are open" in said.err
+    capsys.readouterr()
     found = command(capsys, judge="guess", run=True, method=["all-pairs"])
     assert (found["run"]["finished"], found["run"]["asked"], found["run"]["message"]) == (2, 5, "")
     assert JudgeRun.objects.get(judge__name="guess-rank").status == JudgeRun.Status.DONE
