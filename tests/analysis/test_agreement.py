@@ -239,14 +239,14 @@ def test_shapes_that_do_not_fit_are_refused():
         alpha_from_coincidences(np.zeros((2, 2)))
     with pytest.raises(ShapeError):
         kappa_from_confusions(np.zeros(9))
-    with pytest.raises(UnknownValue, match="'ratio'; known: nominal, ordinal, interval"):
+    with pytest.raises(UnknownValue):
         krippendorff_alpha([[1, 0]], "ratio")  # type: ignore[arg-type]
 
 
 def test_degrees_are_verdicts_refined_by_strength():
     found = degrees([-1, 1, 0, 1, NAN, 0], [2, 1, NAN, NAN, 2, NAN])
     np.testing.assert_array_equal(found, [-2, 1, 0, NAN, NAN, 0])
-    with pytest.raises(UnknownValue, match="1 or 2, got 3"):
+    with pytest.raises(UnknownValue):
         degrees([1], [3])
     with pytest.raises(ShapeError):
         degrees([1, 1], [1])
@@ -281,7 +281,7 @@ def test_alpha_of_degrees_of_one_strength_is_that_of_the_verdicts(units):
 
 
 def test_degrees_and_coincidences_of_other_shapes_are_refused():
-    with pytest.raises(UnknownValue, match="got 3"):
+    with pytest.raises(UnknownValue):
         degree_alpha([[3, 1]])
     with pytest.raises(ShapeError):
         degree_alpha([1, 2])

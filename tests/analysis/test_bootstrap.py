@@ -184,7 +184,7 @@ def test_interval_refuses(sums, settings, rng):
 
 
 def test_statistic_that_is_not_vectorised_is_refused(rng):
-    with pytest.raises(ShapeError, match="statistic"):
+    with pytest.raises(ShapeError):
         cluster_interval(np.ones((3, 2)), lambda sums: sums.sum(), rng=rng)
 
 
@@ -205,7 +205,7 @@ def test_intervals_of_several_measures_are_undefined_one_by_one():
 
 
 def test_a_statistic_with_another_number_of_measures_is_refused():
-    with pytest.raises(ShapeError, match="must return shape"):
+    with pytest.raises(ShapeError):
         cluster_intervals(np.ones((3, 2, 2)), ratio, 3, rng=np.random.default_rng(0), rounds=5)
 
 

@@ -169,7 +169,7 @@ def test_rating_sets_of_nothing_are_empty():
 
 
 def test_second_rating_of_a_pair_is_refused():
-    with pytest.raises(DuplicateRating, match="rater 6 rated pair 1 of instance 3, systems 0 and 2, 2 times"):
+    with pytest.raises(DuplicateRating):
         rating_sets(Outcomes([3, 3, 3], [0, 1, 1], [0] * 3, [2] * 3, [0, 1, 1], [6] * 3))
 
 

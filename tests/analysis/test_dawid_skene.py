@@ -166,7 +166,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(UnknownValue):
         dawid_skene([[2.0]])
     for wrong in ({"smoothing": 0}, {"smoothing": NAN}, {"max_iterations": 0}, {"tolerance": 0}):
-        with pytest.raises(UnknownValue, match="above 0"):
+        with pytest.raises(UnknownValue):
             dawid_skene([[A]], **wrong)
 
 

@@ -207,15 +207,15 @@ def test_without_errors_side_by_side_there_is_no_correlation(votes):
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(UnknownValue, match="one of majority, weighted, dawid-skene, got 'mean'"):
+    with pytest.raises(UnknownValue):
         jury_verdicts(of([[A, B]]), "mean")
-    with pytest.raises(ShapeError, match="need an instance and a group for each of 2 units"):
+    with pytest.raises(ShapeError):
         JuryUnits(np.zeros((2, 2)), np.zeros((2, 3)), np.zeros(3, dtype=int), np.zeros(2, dtype=int))
-    with pytest.raises(ShapeError, match=r"\(n, 3\) people"):
+    with pytest.raises(ShapeError):
         of([[A, B]], [[1, 2]])
-    with pytest.raises(UnknownValue, match="not negative"):
+    with pytest.raises(UnknownValue):
         of([[A, B]], [[1, 0, -1]])
-    with pytest.raises(ShapeError, match="votes and weights"):
+    with pytest.raises(ShapeError):
         weighted_verdicts([[A, B]], [[1.0]])
 
 

@@ -166,7 +166,7 @@ def test_many_complete_sets_are_sampled_and_none_has_no_share() -> None:
 
 
 def test_two_items_each_preferred_to_the_other_are_refused() -> None:
-    with pytest.raises(UnknownValue, match="at most one"):
+    with pytest.raises(UnknownValue):
         complete_set_sums(np.ones((3, 3), dtype=bool), [3])
 
 
@@ -202,18 +202,18 @@ def test_the_mean_of_both_orders_takes_out_a_preference_for_the_first_place() ->
 
 
 def test_bad_input_is_refused() -> None:
-    with pytest.raises(ShapeError, match="shape"):
+    with pytest.raises(ShapeError):
         transitivity(np.zeros((2, 3), dtype=bool), 3)
-    with pytest.raises(UnknownValue, match="true or false"):
+    with pytest.raises(UnknownValue):
         transitivity(np.full((3, 3), 0.9), 3)
     for k in (2, 63):
-        with pytest.raises(UnknownValue, match="3 to 62"):
+        with pytest.raises(UnknownValue):
             transitivity(np.zeros((4, 4), dtype=bool), k)
-    with pytest.raises(UnknownValue, match="at least one set"):
+    with pytest.raises(UnknownValue):
         transitivity(np.zeros((4, 4), dtype=bool), 3, max_subsets=0)
-    with pytest.raises(UnknownValue, match="from 0 to 1"):
+    with pytest.raises(UnknownValue):
         commutativity([[0.5, 1.5], [0.5, 0.5]])
-    with pytest.raises(ShapeError, match="one shape"):
+    with pytest.raises(ShapeError):
         negation_invariance(np.full((2, 2), 0.5), np.full((3, 3), 0.5))
 
 

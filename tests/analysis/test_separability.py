@@ -153,7 +153,7 @@ def test_sampled_cross_pairs_average_that_many_of_them(rng):
 
 
 def test_sampling_refuses_too_many_and_a_missing_generator(rng):
-    with pytest.raises(NotEnough, match="5 of 4"):
+    with pytest.raises(NotEnough):
         alignments(np.eye(4), 2, cross_pairs=5, rng=rng)
     with pytest.raises(AnalysisError, match="generator"):
         alignments(np.eye(4), 2, cross_pairs=2)

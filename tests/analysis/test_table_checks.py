@@ -59,7 +59,7 @@ def test_threshold_decides_what_is_supported() -> None:
     rows = [row("Olek sings"), row("ferry")]
     shares = [check_table(rows, TEXT_A, TEXT_B, threshold=one).summary.supported for one in (0.5, 0.51)]
     assert shares == [1.0, 0.5]
-    with pytest.raises(UnknownValue, match="threshold is 1"):
+    with pytest.raises(UnknownValue):
         check_table(rows, TEXT_A, TEXT_B, threshold=1.5)
 
 

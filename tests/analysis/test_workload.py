@@ -46,7 +46,7 @@ def test_split_counts_every_item_once(values: list[float], bins: int, data: st.D
 
 @pytest.mark.parametrize("positions", [[2], [-1]])
 def test_split_refuses_what_is_not_there(positions: list[int]) -> None:
-    with pytest.raises(UnknownValue, match="from 0 to 1"):
+    with pytest.raises(UnknownValue):
         selection_by_bin([0.1, 0.2], positions, 2)
     with pytest.raises(ShapeError, match=r"\(1, 2\)"):
         selection_by_bin([[0.1, 0.2]], [0], 2)

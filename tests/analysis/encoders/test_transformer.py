@@ -87,21 +87,21 @@ def test_a_token_that_the_encoder_has_not_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "reason"),
+    ("changes", "kind"),
     [
-        pytest.param({"model_type": "deberta-v2"}, UnknownValue, "unknown kind of encoder 'deberta-v2'", id="family"),
-        pytest.param({"hidden_act": "swish"}, UnknownValue, "unknown activation 'swish'; known: gelu", id="activation"),
-        pytest.param({"position_embedding_type": "relative_key"}, UnknownValue, "relative_key", id="positions"),
-        pytest.param({"is_decoder": True}, UnknownValue, "decoder", id="decoder"),
-        pytest.param({"num_attention_heads": 5}, ShapeError, "can't be divided among 5 heads", id="heads"),
-        pytest.param({"hidden_size": None}, ShapeError, "hidden_size is None", id="no width"),
-        pytest.param({"num_hidden_layers": COUNT + 1}, ShapeError, "encoder.layer.2.* are missing", id="layers"),
-        pytest.param({"hidden_size": 2 * WIDTH}, ShapeError, "word_embeddings.weight are .*; needed", id="width"),
+        pytest.param({"model_type": "deberta-v2"}, UnknownValue, id="family"),
+        pytest.param({"hidden_act": "swish"}, UnknownValue, id="activation"),
+        pytest.param({"position_embedding_type": "relative_key"}, UnknownValue, id="positions"),
+        pytest.param({"is_decoder": True}, UnknownValue, id="decoder"),
+        pytest.param({"num_attention_heads": 5}, ShapeError, id="heads"),
+        pytest.param({"hidden_size": None}, ShapeError, id="no width"),
+        pytest.param({"num_hidden_layers": COUNT + 1}, ShapeError, id="layers"),
+        pytest.param({"hidden_size": 2 * WIDTH}, ShapeError, id="width"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(changes: dict[str, Any], kind: type[Exception], reason: str) -> None:
+def test_settings_that_do_not_fit_are_refused(changes: dict[str, Any], kind: type[Exception]) -> None:
     settings_, tensors = tiny("bert")
-    with pytest.raises(kind, match=reason):
+    with pytest.raises(kind):
         weights_of({**settings_, **changes}, tensors)
 
 

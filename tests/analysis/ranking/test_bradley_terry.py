@@ -332,11 +332,11 @@ def test_bad_matrices_are_refused(won, tied, error):
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(UnknownValue, match="half"):
+    with pytest.raises(UnknownValue):
         bradley_terry([0], [1], [1], n_systems=2, ties="drop")
-    with pytest.raises(UnknownValue, match="0 to 1"):
+    with pytest.raises(UnknownValue):
         bradley_terry([0], [2], [1], n_systems=2)
-    with pytest.raises(UnknownValue, match="0 to 1"):
+    with pytest.raises(UnknownValue):
         win_rates([0], [2], [1], n_systems=2)
 
 

@@ -169,19 +169,19 @@ def test_entities_by_hand():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_text_for_which_the_model_gives_no_number_is_named(bad):
-    with pytest.raises(NotFinite, match=r"1 of 2 texts, first for 'second'") as caught:
+    with pytest.raises(NotFinite) as caught:
         pairwise_cosine(["first", "second"], ["first"], Table({"first": [1.0, 0], "second": [bad, 0]}))
     assert caught.value.text == "second"
-    with pytest.raises(NotFinite, match=r"first for 'second'"):
+    with pytest.raises(NotFinite):
         pairwise_bertscore(["first", "second"], ["first"], Table({"first": [[1.0, 0]], "second": [[0, 1], [bad, 0]]}))
 
 
 def test_wrong_shapes_from_a_model_are_refused():
-    with pytest.raises(ShapeError, match=r"\(1, 1, 2\) for 1 texts"):
+    with pytest.raises(ShapeError):
         pairwise_cosine(["a"], ["a"], Table({"a": [[1.0, 0]]}))
-    with pytest.raises(ShapeError, match=r"\(2,\) for the text 'a'"):
+    with pytest.raises(ShapeError):
         pairwise_bertscore(["a"], ["a"], Table({"a": [1.0, 0]}))
-    with pytest.raises(ShapeError, match="2 sets of entities for 1 texts"):
+    with pytest.raises(ShapeError):
         pairwise_entities(["a"], ["a"], lambda texts: [frozenset(), frozenset()])
 
 
