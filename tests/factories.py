@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from annotation.allocation.claims import claim_hit
@@ -130,6 +131,15 @@ def make_user(name: str, *roles: str, study: Study | None = None) -> User:
         group = None if study else main_group()
         RoleGrant.objects.bulk_create(RoleGrant(user=user, role=role, study=study, group=group) for role in roles)
     return user
+
+
+def signed_in(who: Any, **settings: Any) -> Client:
+    """Return a browser in which a user, or an annotator's, is signed in."""
+    client = Client(**settings)
+    client.force_login(
+        who.user if isinstance(who, Annotator) else who, backend="django.contrib.auth.backends.ModelBackend"
+    )
+    return client
 
 
 def make_annotator(study: Study, name: str = "rater", *, consent: bool = True) -> Annotator:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone, translation
@@ -32,6 +31,7 @@ from tests.factories import (
     make_study,
     make_user,
     rate,
+    signed_in,
 )
 from tools import messages
 
@@ -53,13 +53,6 @@ def study(db: None) -> Study:
     )
     make_batch(study, raters=1)
     return study
-
-
-def signed_in(user: User | None, **headers: str) -> Client:
-    assert user is not None
-    client = Client(**headers)  # type: ignore[arg-type]
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def rater_pages(study: Study) -> tuple[Annotator, list[str]]:

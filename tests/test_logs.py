@@ -21,7 +21,7 @@ from tests.annotation.recruitment.prolific.setup import NOON, OTHER_PID, PID, SE
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
 from tests.annotation.recruitment.prolific.setup import study as study
-from tests.factories import make_user
+from tests.factories import make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 NAME, EMAIL, ADDRESS = "ada.lovelace", "ada@example.org", "203.0.113.77"
@@ -97,8 +97,7 @@ def test_an_error_is_logged_without_what_its_words_hold_of_a_person(
         raise RuntimeError(f"{EMAIL} came as {PID}")
 
     monkeypatch.setattr("annotation.rating.joining_views.progress_of", break_down)
-    browser = Client(raise_request_exception=False)
-    browser.force_login(make_user(NAME, "annotator", study=study))
+    browser = signed_in(make_user(NAME, "annotator", study=study), raise_request_exception=False)
     assert browser.get("/rate/progress/").status_code == 500
     assert "Internal Server Error: /rate/progress/" in written.getvalue()
     assert f"RuntimeError: {MASK} came as {MASK}" in written.getvalue()

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth import get_user_model
-from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from annotation.members.accounts import grant_role, login_link
 from tests.browser import walk
 from tests.browser.real_server import RealServer
+from tests.factories import signed_in
 
 expect.set_options(timeout=walk.PATIENCE)
 
@@ -50,8 +50,7 @@ def open_at(chromium: Browser, transactional_db: None) -> Iterator[Callable[...,
         if by_link:
             walk.sign_in(page, login_link(user=user, base_url=address))
         else:
-            client = Client()
-            client.force_login(user, "sesame.backends.ModelBackend")
+            client = signed_in(user)
             session = client.cookies[django_settings.SESSION_COOKIE_NAME].value
             context.add_cookies([{"name": django_settings.SESSION_COOKIE_NAME, "value": session, "url": address}])
         return page

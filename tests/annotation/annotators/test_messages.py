@@ -10,7 +10,7 @@ from annotation.annotators.messages import mark_read, send_message, send_to_batc
 from annotation.core.errors import Unacceptable
 from annotation.core.keys import message_key
 from annotation.models import Annotator, Event, Message, Study
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, signed_in
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/rate/messages/read/"
@@ -23,13 +23,6 @@ def study() -> Study:
 
 def tell(rater: Annotator, text: str = "Please read slowly.") -> Message:
     return send_message(annotator=rater, text=text, by=None, at=NOON)
-
-
-def signed_in(rater: Annotator) -> Client:
-    client = Client()
-    assert rater.user is not None
-    client.force_login(rater.user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def shown_to(rater: Annotator) -> str:

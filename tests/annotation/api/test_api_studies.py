@@ -5,11 +5,20 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from rest_framework.test import APIClient
 
 from annotation.models import Event, ResearchGroup, RoleGrant, Study
-from tests.factories import claim, json_lines, make_annotator, make_batch, make_study, make_user, study_line, token_of
+from tests.factories import (
+    claim,
+    json_lines,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    signed_in,
+    study_line,
+    token_of,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -55,8 +64,7 @@ def test_sessions_need_their_csrf_token_and_tokens_need_none(study: Study) -> No
     with_token.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
     assert with_token.patch(MINE, {"title": "By token"}, format="json").status_code == 200
 
-    session = Client(enforce_csrf_checks=True)
-    session.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    session = signed_in(user, enforce_csrf_checks=True)
     refused = session.patch(MINE, {"title": "By session"}, content_type="application/json")
     assert refused.status_code == 403
     assert "CSRF" in refused.json()["detail"]

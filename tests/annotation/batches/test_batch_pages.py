@@ -10,8 +10,7 @@ from django.test import Client
 from annotation.batches.forms import BatchForm
 from annotation.models import Batch, Event, Hit, Study
 from tests.annotation.batches.test_batches import chosen, separate
-from tests.annotation.study_pages.test_study_pages import signed_in
-from tests.factories import add_instances, make_batch, make_study, make_user
+from tests.factories import add_instances, make_batch, make_study, make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 START = "/studies/study/batches/"

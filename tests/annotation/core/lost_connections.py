@@ -23,11 +23,10 @@ from django.apps import apps  # noqa: E402  # Django has to be set up first
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
-from django.test import Client  # noqa: E402
 
 from annotation.models import Assignment, Rating, VoteChange  # noqa: E402
 from config.wsgi import application  # noqa: E402
-from tests.factories import claim, make_annotator, make_batch, make_study  # noqa: E402
+from tests.factories import claim, make_annotator, make_batch, make_study, signed_in  # noqa: E402
 
 THREADS = 4
 
@@ -108,8 +107,7 @@ def main() -> None:
     study = make_study(instances=1, k=2)
     make_batch(study, pairs=2)
     assignment = claim(make_annotator(study))
-    client = Client()
-    client.force_login(assignment.annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    client = signed_in(assignment.annotator.user)
     cookie = f"sessionid={client.cookies['sessionid'].value}"
     page = f"/rate/hit/{assignment.key}/"
     connection.close()

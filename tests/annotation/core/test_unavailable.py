@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.core.unavailable import RETRY_SECONDS
 from annotation.models import Assignment, Rating, Study, VoteChange
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, token_of
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, signed_in, token_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine]
 
@@ -50,9 +50,7 @@ def assignment() -> Assignment:
 
 @pytest.fixture
 def client(assignment: Assignment) -> Client:
-    client = Client()
-    client.force_login(assignment.annotator.user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(assignment.annotator.user)
 
 
 def vote(client: Client, assignment: Assignment, **headers: str) -> Any:

@@ -4,10 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db.models import Count
-from django.test import Client
 
 from annotation.core.errors import AnnotationError
 from annotation.importing import forms
@@ -28,17 +26,11 @@ from annotation.models import (
 )
 from annotation.models.members import main_group
 from annotation.studies.presets import batch_defaults
-from tests.factories import add_instances, claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import add_instances, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 
 COPY = "/studies/study/copy/"
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def store_study() -> Study:

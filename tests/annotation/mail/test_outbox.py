@@ -13,7 +13,7 @@ from annotation.privacy.erasing import erase_rater
 from annotation.privacy.retention import erase_traces
 from annotation.recruitment.channels import make_channel, set_open
 from tests.annotation.allocation.test_races import together
-from tests.factories import make_study, make_user
+from tests.factories import make_study, make_user, signed_in
 from tests.smtp import Postbox
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -33,9 +33,7 @@ def channel(study: Study) -> Channel:
 
 
 def boss(study: Study) -> Client:
-    browser = Client()
-    browser.force_login(make_user("boss", "study-admin", study=study))
-    return browser
+    return signed_in(make_user("boss", "study-admin", study=study))
 
 
 def page(channel: Channel) -> str:
@@ -61,8 +59,7 @@ def test_invitations_are_sent_once_with_working_links_and_the_addresses_are_forg
     assert Client().post(link).status_code == 302
     assert Invitation.objects.filter(used_at__isnull=False).count() == 1
     assert set(Mail.objects.values_list("state", "address")) == {("sent", "")}
-    browser = Client()
-    browser.force_login(make_user("other", "study-admin", study=channel.study))
+    browser = signed_in(make_user("other", "study-admin", study=channel.study))
     assert "ada@example.org" not in browser.get(page(channel)).text
 
 
@@ -86,8 +83,7 @@ def test_a_dead_mail_server_loses_nothing_and_the_page_says_what_it_said(
         assert (mail.state, mail.attempts) == ("waiting", attempt + 1)
         assert mail.due_at > at
         at = mail.due_at
-    browser = Client()
-    browser.force_login(make_user("other", "study-admin", study=channel.study))
+    browser = signed_in(make_user("other", "study-admin", study=channel.study))
     assert "ConnectionRefusedError" in browser.get(page(channel)).text
     settings.EMAIL_PORT = alive
     assert send_due(at=at) == 1
@@ -104,8 +100,7 @@ def test_a_refused_address_is_not_tried_again_until_someone_asks_for_it(post: Po
     assert "ada" not in mail.error
     assert send_due(at=timezone.now() + timedelta(hours=2)) == 0
     post.refuse = ""
-    browser = Client()
-    browser.force_login(make_user("other", "study-admin", study=channel.study))
+    browser = signed_in(make_user("other", "study-admin", study=channel.study))
     assert browser.post(page(channel), {"again": mail.key}).status_code == 302
     assert send_due(at=timezone.now()) == 1
     assert len(post.taken) == 1

@@ -23,7 +23,7 @@ from annotation.recruitment.arrival_limits import ATTEMPTS_EACH, WINDOW, TooMany
 from annotation.recruitment.channels import change_channel, make_channel, set_open
 from annotation.recruitment.invitations import accept_invitation, invite, refuse_unusable, reissue
 from config.log_filters import MASK, MaskTokens, masked
-from tests.factories import NOON, make_batch, make_study, make_user
+from tests.factories import NOON, make_batch, make_study, make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 GOOD = "correct horse battery"
@@ -293,8 +293,7 @@ def test_registering_tells_nothing_of_accounts_elsewhere(channel: Channel) -> No
 
 def test_the_channels_page_shows_the_name_as_it_was_typed(channel: Channel) -> None:
     register(channel, "ann")
-    boss = Client()
-    boss.force_login(make_user("boss", Role.STUDY_ADMIN), backend="django.contrib.auth.backends.ModelBackend")
+    boss = signed_in(make_user("boss", Role.STUDY_ADMIN))
     page = boss.get(reverse("annotation:channel", args=["talks", channel.key])).text
     assert "ann" in page
     assert "@@" not in page
@@ -333,8 +332,7 @@ def test_attempts_are_forgotten_after_an_hour_and_not_by_saving(study: Study) ->
 def test_no_new_link_for_a_rater_with_a_password(channel: Channel) -> None:
     register(channel, "carol")
     code = Annotator.objects.get().code
-    boss = Client()
-    boss.force_login(make_user("boss", Role.STUDY_ADMIN), backend="django.contrib.auth.backends.ModelBackend")
+    boss = signed_in(make_user("boss", Role.STUDY_ADMIN))
     refused = boss.post(reverse("annotation:links", args=["talks", channel.key]), {"rater": code})
     assert refused.status_code == 422
     assert "signs in with a password" in refused.text
@@ -347,8 +345,7 @@ def test_the_log_says_who_made_a_new_link(channel: Channel, caplog: pytest.LogCa
     invited(channel)
     code = Annotator.objects.get().code
     boss = make_user("boss", Role.STUDY_ADMIN)
-    browser = Client()
-    browser.force_login(boss, backend="django.contrib.auth.backends.ModelBackend")
+    browser = signed_in(boss)
     with caplog.at_level(logging.INFO, logger="annotation.recruitment.invitations"):
         made = browser.post(reverse("annotation:links", args=["talks", channel.key]), {"rater": code})
         run("invite", "talks", "--rater", code)
@@ -436,8 +433,7 @@ def test_a_traceback_is_masked_too(written: io.StringIO) -> None:
 
 @pytest.mark.parametrize("asked", ["9" * 5000, "9" * 20, "9" * 19, "³", "-1"])
 def test_a_grant_of_thousands_of_digits_is_not_found(study: Study, asked: str) -> None:
-    boss = Client()
-    boss.force_login(make_user("boss", Role.STUDY_ADMIN), backend="django.contrib.auth.backends.ModelBackend")
+    boss = signed_in(make_user("boss", Role.STUDY_ADMIN))
     for name in ("revoke-in-study", "link-in-study"):
         assert boss.post(reverse(f"annotation:{name}", args=["talks"]), {"grant": asked}).status_code == 404
     for name in ("revoke-in-group", "link-in-group"):

@@ -17,7 +17,7 @@ from annotation.members.audit_changes import MOST, changes
 from annotation.models import AuditEntry, Event, Instance, RoleGrant, Study
 from annotation.privacy.erasing import erase_rater
 from config.__main__ import main
-from tests.factories import make_annotator, make_batch, make_study, make_user, token_of
+from tests.factories import make_annotator, make_batch, make_study, make_user, signed_in, token_of
 
 OURS = ("annotation", "judging", "reporting")
 TEXTS_OF_USERS = ["password", "username", "first_name", "last_name", "email"]
@@ -40,9 +40,7 @@ def study(stored_study: int) -> Study:
 
 @pytest.fixture
 def boss(study: Study) -> Client:
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("boss.of.all"))
-    return browser
+    return signed_in(User.objects.create_superuser("boss.of.all"))
 
 
 def logged() -> list[dict[str, Any]]:
@@ -142,8 +140,7 @@ def test_a_request_with_a_token_is_of_the_tokens_account(study: Study) -> None:
 def test_raters_and_strangers_are_not_in_it(study: Study) -> None:
     Client().post("/login/", {"username": "nobody", "password": "wrong"})
     Client().post(f"/studies/{study.slug}/members/", {"username": "x"})
-    rater = Client()
-    rater.force_login(make_user("rater", "annotator", study=study))
+    rater = signed_in(make_user("rater", "annotator", study=study))
     rater.post("/rate/hit/none/vote/", {})
     assert logged() == []
 

@@ -15,16 +15,14 @@ from annotation.members.accounts import grant_role
 from annotation.members.groups import add_member, create_group, move_study, new_member_link, revoke_role
 from annotation.models import Assignment, ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role, main_group
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, token_of
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, signed_in, token_of
 from tests.whole_study import member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def browser_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(user)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from annotation.mail.outbox import send_due
 from annotation.members.mail_views import RESETS
 from annotation.members.mails import MOST_RESETS_PER_HOUR
 from annotation.models import AuditEntry, Mail
-from tests.factories import make_study, make_user
+from tests.factories import make_study, make_user, signed_in
 
 PASSWORD, NEW = "correct horse battery", "another staple altogether"
 
@@ -43,12 +43,6 @@ def rita() -> User:
 def link_in_last() -> str:
     send_due(at=timezone.now())
     return str(sent.outbox[-1].body.partition("https://tandem.example.org")[2].split()[0])
-
-
-def signed_in(user: User) -> Client:
-    browser = Client()
-    browser.force_login(user)
-    return browser
 
 
 def test_a_new_password_is_chosen_once_by_a_link_and_does_not_sign_in(rita: User) -> None:

@@ -19,7 +19,7 @@ from annotation.members.second_factor import begin_set_up, finish_set_up
 from annotation.members.second_factor_views import PATIENCE
 from annotation.models import AuditEntry
 from tests.annotation.allocation.test_races import together
-from tests.factories import make_user, token_of
+from tests.factories import make_user, signed_in, token_of
 
 PASSWORD = "correct horse battery"
 
@@ -155,8 +155,7 @@ def test_where_it_is_required_researchers_set_it_up_and_raters_and_tokens_are_le
     settings.SECOND_FACTOR_REQUIRED = True
     rita, ann = make_user("rita", "researcher"), make_user("ann", "annotator")
     token = token_of(rita)
-    browser = Client()
-    browser.force_login(rita)
+    browser = signed_in(rita)
     for page in ("/studies/", "/api/v1/studies/", "/admin/"):
         assert browser.get(page)["Location"] == "/account/second-factor/", page
     assert browser.get("/account/second-factor/").status_code == 200
@@ -165,8 +164,7 @@ def test_where_it_is_required_researchers_set_it_up_and_raters_and_tokens_are_le
     assert browser.post("/account/second-factor/", {"act": "verify", "code": code_of(rita)}).status_code == 302
     assert browser.get("/studies/").status_code == 200
 
-    rater = Client()
-    rater.force_login(ann)
+    rater = signed_in(ann)
     assert "second-factor" not in rater.get("/rate/").headers.get("Location", "")
     with CaptureQueriesContext(connection) as required:
         rater.get("/rate/progress/")
@@ -192,8 +190,7 @@ def test_an_admin_resets_it_for_a_person_on_page_and_command_and_the_audit_log_s
 
 def test_secrets_are_on_no_page_of_djangos_admin(boss: User) -> None:
     equip(boss)
-    browser = Client()
-    browser.force_login(boss)
+    browser = signed_in(boss)
     assert "otp" not in browser.get("/admin/").text.lower()
     assert browser.get("/admin/otp_totp/totpdevice/").status_code == 404
     assert browser.get("/admin/login/")["Location"] == "/login/?next=/admin/"

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from annotation.models import Assignment, Study
 from annotation.models.members import Role
 from judging.models import Completion, Judge
-from tests.factories import token_of
+from tests.factories import signed_in, token_of
 from tests.routes import ask, body_of, routes, session_of
 from tests.whole_study import Whole, build_whole_study, member
 
@@ -43,9 +43,7 @@ def theirs(groups: tuple[Whole, Whole]) -> Whole:
 
 
 def browser_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(user)
 
 
 @pytest.fixture

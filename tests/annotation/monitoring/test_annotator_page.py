@@ -10,7 +10,7 @@ from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, Event, Message, Rating, Study
 from annotation.monitoring.annotator_summary import summary_of
 from annotation.monitoring.batch_annotators import raters_of
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -30,9 +30,7 @@ def rater(study: Study) -> Annotator:
 
 
 def client_of(study: Study, role: str, name: str = "") -> Client:
-    client = Client()
-    client.force_login(make_user(name or role, role, study=study), backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(make_user(name or role, role, study=study))
 
 
 @pytest.fixture

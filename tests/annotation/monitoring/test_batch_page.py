@@ -13,7 +13,7 @@ from annotation.batches.services import set_batch_status
 from annotation.models import Batch, Message, Study
 from annotation.monitoring import batch_views
 from annotation.quality.exclusion import exclude_annotator
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HTMX = {"HX-Request": "true"}
@@ -30,9 +30,7 @@ def batch(study: Study) -> Batch:
 
 
 def client_of(study: Study, role: str) -> Client:
-    client = Client()
-    client.force_login(make_user(role, role, study=study), backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(make_user(role, role, study=study))
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from django.test import Client
 from annotation.models import Batch, Study
 from annotation.monitoring.batch_annotators import glance_at, raters_of
 from annotation.monitoring.timeline import HEIGHT, WIDTH, timeline_of
-from tests.annotation.study_pages.test_study_pages import signed_in
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from pytest_django.asserts import assertContains, assertNotContains, assertTempl
 
 from annotation.models import Study
 from tests.annotation.planning.test_planning import make_pilot
-from tests.factories import make_study, make_user
+from tests.factories import make_study, make_user, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -19,9 +19,8 @@ ASKED = {"width": "0.2", "pairs": "1, 3", "raters": "1 2", "source": "pilot"}
 
 
 @pytest.fixture
-def reader(client: Client) -> Client:
-    client.force_login(make_user("ada", "researcher"))
-    return client
+def reader() -> Client:
+    return signed_in(make_user("ada", "researcher"))
 
 
 def test_page_opens_with_the_form_alone(reader: Client) -> None:

@@ -17,7 +17,7 @@ from tests.annotation.recruitment.prolific.setup import PID, SESSION, come, rate
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
 from tests.annotation.recruitment.prolific.test_webhook import body_of, post
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 from tests.whole_study import build_whole_study
 
 pytestmark = pytest.mark.django_db
@@ -47,9 +47,7 @@ def ada(stored: tuple[int, int]) -> Annotator:
 
 def browser_of(user: User | None) -> Client:
     assert user is not None
-    client = Client()
-    client.force_login(user, backend=BACKEND)
-    return client
+    return signed_in(user)
 
 
 def file_of(client: Client) -> Any:

@@ -3,11 +3,10 @@
 from html.parser import HTMLParser
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.models import Annotator, Assignment, Study
-from tests.factories import make_annotator
+from annotation.models import Assignment, Study
+from tests.factories import make_annotator, signed_in
 
 HTMX = {"HX-Request": "true"}
 
@@ -39,14 +38,6 @@ class Forms(HTMLParser):
                 self.pairs[self._key]["checked"] = given["value"]
         elif tag == "button" and given.get("data-action") == "submit":
             self.submits += 1
-
-
-def signed_in(annotator: Annotator | User) -> Client:
-    client = Client()
-    user = annotator.user if isinstance(annotator, Annotator) else annotator
-    assert user is not None
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def at_hit(study: Study, name: str = "rater") -> tuple[Client, str, Assignment]:

@@ -12,7 +12,7 @@ from annotation.importing.formats.study_file import InstanceRow
 from annotation.members.accounts import grant_role, login_link
 from annotation.models import Annotator, Assignment, Display, Rating, Study
 from annotation.rating.votes import save_vote
-from tests.annotation.rating.pages import HTMX, Forms, at_hit, signed_in
+from tests.annotation.rating.pages import HTMX, Forms, at_hit
 from tests.factories import (
     NOON,
     add_instances,
@@ -22,6 +22,7 @@ from tests.factories import (
     make_batch,
     make_study,
     make_user,
+    signed_in,
 )
 
 SECRETS = ("gpt-7-secretive", "llama-unseen", "hush-hush-study", "Hidden Title", "covert-batch", "dataset-incognito", "instance-undercover")  # fmt: skip

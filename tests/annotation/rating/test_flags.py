@@ -7,8 +7,7 @@ from django.utils import timezone
 from annotation.models import Assignment, ComparisonTable, Flag, Pair, Slot, Study
 from annotation.rating.second_stage import reveal
 from annotation.rating.votes import lock_first_votes
-from tests.annotation.rating.pages import signed_in
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

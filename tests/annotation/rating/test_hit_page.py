@@ -12,8 +12,8 @@ from django.utils import timezone
 from annotation.allocation.claims import return_hit
 from annotation.models import Assignment, Rating, Study, VoteChange
 from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
-from tests.annotation.rating.pages import HTMX, Forms, at_hit, send, signed_in
-from tests.factories import make_annotator, make_batch, make_study, rate
+from tests.annotation.rating.pages import HTMX, Forms, at_hit, send
+from tests.factories import make_annotator, make_batch, make_study, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Assignment, Rating, RoleGrant
-from tests.factories import claim, make_annotator, make_batch, make_study
+from tests.factories import claim, make_annotator, make_batch, make_study, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -26,9 +26,7 @@ def held() -> Assignment:
 
 @pytest.fixture
 def browser(held: Assignment) -> Client:
-    client = Client()
-    client.force_login(held.annotator.user)
-    return client
+    return signed_in(held.annotator.user)
 
 
 def vote(browser: Client, held: Assignment, **headers: str) -> Any:

@@ -18,7 +18,7 @@ from annotation.models import Annotator, Assignment, Consent, Display, Qualifica
 from annotation.quality.scoring import expected_verdict, screen_side
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.studies.services import save_settings
-from tests.annotation.rating.pages import at_hit, signed_in
+from tests.annotation.rating.pages import at_hit
 from tests.factories import (
     NOON,
     add_instances,
@@ -29,6 +29,7 @@ from tests.factories import (
     make_study,
     make_user,
     rate,
+    signed_in,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

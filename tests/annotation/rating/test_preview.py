@@ -12,8 +12,16 @@ from django.utils import timezone
 from annotation.batches.services import set_batch_status
 from annotation.models import Batch, ComparisonTable, Pair, Study
 from annotation.templatetags.disable_controls import disable_controls
-from tests.annotation.study_pages.test_study_pages import signed_in
-from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, make_user
+from tests.factories import (
+    add_instances,
+    claim,
+    instance_rows,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    signed_in,
+)
 
 pytestmark = pytest.mark.django_db
 SYSTEMS = ("secret-alpha", "secret-beta")

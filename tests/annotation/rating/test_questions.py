@@ -15,8 +15,18 @@ from annotation.privacy.own_data import data_of
 from annotation.rating.client_report import ClientReport
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
-from tests.annotation.rating.pages import HTMX, at_hit, send, signed_in
-from tests.factories import NOON, add_instances, claim, criterion, instance_rows, make_annotator, make_batch, make_study
+from tests.annotation.rating.pages import HTMX, at_hit, send
+from tests.factories import (
+    NOON,
+    add_instances,
+    claim,
+    criterion,
+    instance_rows,
+    make_annotator,
+    make_batch,
+    make_study,
+    signed_in,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -16,9 +16,9 @@ from annotation.quality.exclusion import exclude_annotator, reject_assignment
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
 from tests.annotation.quality.test_hidden_checks import studied
-from tests.annotation.rating.pages import HTMX, Forms, signed_in
+from tests.annotation.rating.pages import HTMX, Forms
 from tests.annotation.rating.test_second_stage import REASON, two_stage
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SOON = NOON + PERIOD / 2

@@ -10,8 +10,8 @@ from annotation.importing.tables import import_tables
 from annotation.models import Assignment, ComparisonTable, Rating, Study
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes
-from tests.annotation.rating.pages import Forms, all_rated, at_hit, send, signed_in
-from tests.factories import json_lines, make_annotator, make_batch, make_study, rate
+from tests.annotation.rating.pages import Forms, all_rated, at_hit, send
+from tests.factories import json_lines, make_annotator, make_batch, make_study, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -11,8 +11,8 @@ from django.utils import timezone
 from annotation.allocation.claims import claim_hit
 from annotation.models import Assignment, Rating, Slot, Study
 from annotation.quality import hidden_checks
-from tests.annotation.rating.pages import Forms, all_rated, at_hit, signed_in
-from tests.factories import make_annotator, make_batch, make_study, make_user
+from tests.annotation.rating.pages import Forms, all_rated, at_hit
+from tests.factories import make_annotator, make_batch, make_study, make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

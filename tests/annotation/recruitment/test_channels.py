@@ -23,15 +23,9 @@ from annotation.models import Annotator, Channel, Invitation, Study
 from annotation.recruitment.base import Adapter, Panel, adapters
 from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
 from annotation.recruitment.invitations import invite
-from tests.factories import NOON, claim, make_batch, make_study, make_user, rate
+from tests.factories import NOON, claim, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-
-
-def signed_in(user: User, **settings: Any) -> Client:
-    client = Client(**settings)
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from django.test import Client
 from annotation.annotators.payments import PAID_HERE
 from annotation.models import Annotator, Channel, Study
 from annotation.recruitment.base import CHANNEL_ADAPTERS, adapters
-from tests.factories import make_study, make_user
+from tests.factories import make_study, make_user, signed_in
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 PAGE = ROOT / "docs" / "howto" / "add_a_recruitment_channel.md"
@@ -42,9 +42,7 @@ def study() -> Study:
 
 @pytest.fixture
 def admin(study: Study) -> Client:
-    client = Client()
-    client.force_login(make_user("boss", "study-admin", study=study))
-    return client
+    return signed_in(make_user("boss", "study-admin", study=study))
 
 
 def test_test_of_the_page_passes() -> None:

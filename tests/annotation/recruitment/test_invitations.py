@@ -25,7 +25,7 @@ from annotation.members.accounts import grant_role
 from annotation.models import Annotator, Channel, Invitation, Participant, RoleGrant, Study
 from annotation.recruitment.channels import invitation_channel, set_open
 from annotation.recruitment.invitations import Link, accept_invitation, invite, reissue
-from tests.factories import NOON, make_batch, make_study
+from tests.factories import NOON, make_batch, make_study, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -278,8 +278,7 @@ def test_who_is_taken_for_a_robot_gets_in_with_the_button(study: Study) -> None:
 def test_a_signed_in_user_is_not_put_into_anothers_place_unasked(study: Study) -> None:
     admin = User.objects.create_superuser("root")
     [link] = made(study)
-    client = Client()
-    client.force_login(admin, backend="django.contrib.auth.backends.ModelBackend")
+    client = signed_in(admin)
 
     page = client.get(link.link)
 

@@ -45,7 +45,7 @@ from tests.annotation.recruitment.prolific.setup import (
     stored_channel,
     stored_study,
 )
-from tests.factories import make_batch, make_study, make_user
+from tests.factories import make_batch, make_study, make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 __all__ = ["mturk", "prolific", "shared_channel", "shared_study", "stored_channel", "stored_study"]
@@ -146,8 +146,7 @@ def test_channel_names_variables_of_its_group_only(
 
 def test_form_says_at_the_field_whose_variable_it_is(group: ResearchGroup) -> None:
     theirs = study_of("lab")
-    browser = Client()
-    browser.force_login(make_user("admin", "study-admin", study=theirs))
+    browser = signed_in(make_user("admin", "study-admin", study=theirs))
 
     answer = browser.post(
         f"/studies/{theirs.slug}/channels/new/prolific/", {"name": "x", "token_env": "PROLIFIC_TOKEN"}
@@ -220,8 +219,7 @@ UNREADABLE = [
 def test_unreadable_stand_in_is_refused_at_its_field(settings: Any) -> None:
     settings.PLATFORM_ALLOWLIST = ["127.0.0.1:1"]
     study = make_study("other", instances=0)
-    browser = Client()
-    browser.force_login(make_user("admin", "study-admin", study=study))
+    browser = signed_in(make_user("admin", "study-admin", study=study))
 
     for endpoint in UNREADABLE:
         answer = browser.post(f"/studies/{study.slug}/channels/new/mturk/", {"name": "x", "endpoint": endpoint})
@@ -489,8 +487,7 @@ def test_mturk_is_left_alone_after_silence(at_mturk: Callable[..., Channel], mtu
 def test_link_replaces_no_session_before_a_button_is_pressed(at_mturk: Callable[..., Channel]) -> None:
     channel = at_mturk()
     boss = make_user("boss", "study-admin", study=channel.study)
-    browser = Client(enforce_csrf_checks=True)
-    browser.force_login(boss)
+    browser = signed_in(boss, enforce_csrf_checks=True)
     task = task_link(channel)
 
     asked = browser.get(task)

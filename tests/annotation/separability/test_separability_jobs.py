@@ -21,7 +21,7 @@ from annotation.separability.queue import DEATH_RULE, start_separability
 from annotation.separability.services import compute_separability
 from annotation.separability.tasks import compute_separability_of, separability_state
 from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
-from tests.factories import make_user
+from tests.factories import make_user, signed_in
 from tests.fakes import dead_process
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -44,10 +44,9 @@ def study(stored_study: int) -> Study:
 
 
 @pytest.fixture
-def researcher(study: Study, client: Client) -> Client:
+def researcher(study: Study) -> Client:
     """Sign a researcher of the study in."""
-    client.force_login(make_user("rea", "researcher", study=study))
-    return client
+    return signed_in(make_user("rea", "researcher", study=study))
 
 
 def task_of() -> DBTaskResult:

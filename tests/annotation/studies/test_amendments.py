@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.test import Client
 
 from annotation.annotators.consent import withdraw
 from annotation.core.errors import AmendmentNeeded, SettingFixed
@@ -18,15 +17,9 @@ from annotation.studies.services import save_settings
 from annotation.studies.settings_form import StudySettingsForm
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = pytest.mark.django_db
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.test import Client
 
 from annotation.core.errors import ClaimRefused
 from annotation.models import (
@@ -16,17 +15,11 @@ from annotation.models import (
 from annotation.rating.votes import submit_assignment
 from annotation.studies.archive import archive_study, restore_study
 from reporting.exports.files import export_lines
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 
 ARCHIVE = "/studies/study/archive/"
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ import pytest
 from django.test import Client
 
 from annotation.studies.hourly_pay import hourly_pay
-from tests.annotation.study_pages.test_study_pages import signed_in
-from tests.factories import make_study, make_user
+from tests.factories import make_study, make_user, signed_in
 
 pytestmark = pytest.mark.django_db
 

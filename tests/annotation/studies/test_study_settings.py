@@ -15,7 +15,7 @@ from annotation.core.errors import AnnotationError, InvalidSelection, SettingFix
 from annotation.models import Batch, ComparisonTable, Pair, Study
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import StudySettingsForm
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -37,9 +37,7 @@ def pairs_on(instance: str) -> Any:
 
 
 def admin() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("root"), backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(User.objects.create_superuser("root"))
 
 
 def form_data(study: Study, **changes: Any) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from django.test import Client
 from annotation.study_pages.help_topics import OTHERWISE, TOPICS, help_page
 from annotation.study_pages.help_views import pages
 from annotation.study_pages.tabs import tabs_of
-from tests.annotation.study_pages.test_study_pages import signed_in
-from tests.factories import make_batch, make_study, make_user
+from tests.factories import make_batch, make_study, make_user, signed_in
 from tests.routes import routes
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,7 +7,7 @@ from django.test import Client
 
 from annotation.models import Assignment, Display, Event, Study
 from annotation.studies.settings_form import form_data
-from tests.factories import make_study, make_user
+from tests.factories import make_study, make_user, signed_in
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/studies/study/settings/preview/"
@@ -15,9 +15,7 @@ ADDRESS = "/studies/study/settings/preview/"
 
 @pytest.fixture
 def manager() -> Client:
-    browser = Client()
-    browser.force_login(make_user("manager", "study-admin"))
-    return browser
+    return signed_in(make_user("manager", "study-admin"))
 
 
 def shown(browser: Client, study: Study, **changes: object) -> str:
@@ -56,6 +54,5 @@ def test_without_texts_examples_stand_in_and_mistakes_are_said(manager: Client) 
 def test_a_second_stage_is_told_of_and_a_reader_sees_nothing(manager: Client) -> None:
     study = make_study(instances=1)
     assert 'data-action="lock"' in shown(manager, study, protocol="two-stage", arms="none")
-    reader = Client()
-    reader.force_login(make_user("reader", "researcher", study=study))
+    reader = signed_in(make_user("reader", "researcher", study=study))
     assert reader.post(ADDRESS).status_code == 404

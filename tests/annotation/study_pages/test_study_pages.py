@@ -31,16 +31,11 @@ from tests.factories import (
     make_user,
     mturk_row,
     rate,
+    signed_in,
     study_line,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -20,17 +19,11 @@ from annotation.models import ImportRecord, ResearchGroup, RoleGrant, Study
 from annotation.models.members import main_group
 from annotation.studies.presets import TEMPLATES, BatchDefaults, StudyTemplate, batch_defaults, find_template
 from annotation.studies.settings_form import StudySettingsForm, checked_settings
-from tests.factories import json_lines, make_study, make_user, study_line
+from tests.factories import json_lines, make_study, make_user, signed_in, study_line
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
 from judging.models import AspectSet, Completion, Endpoint
 from judging.worker import DEATH_RULES
+from tests.factories import signed_in
 from tests.fakes import Body, ScriptedClient, StandIn
 from tests.judging.aspects.test_aspect_sets import FIVE, Answering, answer
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
@@ -44,9 +45,8 @@ def endpoint(study: Study) -> Endpoint:
 
 
 @pytest.fixture
-def researcher(client: Client, study: Study) -> Client:
-    client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
-    return client
+def researcher(study: Study) -> Client:
+    return signed_in(make_user("rea", "researcher", study))
 
 
 def page(client: Client) -> str:

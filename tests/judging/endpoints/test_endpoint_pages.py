@@ -12,6 +12,7 @@ from django_tasks_db.models import DBTaskResult
 from judging.endpoints.tasks import MAX_TEST_TIME, is_being_tested, probe, queue_test
 from judging.models import Endpoint
 from judging.runs.services import start_run
+from tests.factories import signed_in
 from tests.judging.builders import make_endpoint, make_judge, make_study, make_user
 from tests.standin.process import StandInProcess
 
@@ -33,13 +34,6 @@ def site_admin() -> Client:
 def researcher() -> Client:
     """Sign a researcher in."""
     return signed_in(make_user("ann", "researcher"))
-
-
-def signed_in(user: Any) -> Client:
-    """Return a browser in which a user is signed in."""
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
 
 
 def page(name: str = "stand-in") -> str:

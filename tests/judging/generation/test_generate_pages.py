@@ -26,6 +26,7 @@ from judging.jobs.leases import LEASE
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, Endpoint, GenerationRun
 from judging.worker import DEATH_RULES, TandemWorker
+from tests.factories import signed_in
 from tests.fakes import ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
 from tests.judging.generation.test_sampling_systems import Writer
@@ -57,9 +58,8 @@ def endpoint(study: Study) -> Endpoint:
 
 
 @pytest.fixture
-def researcher(client: Client, study: Study) -> Client:
-    client.force_login(make_user("rea", "researcher", study), backend=BACKEND)
-    return client
+def researcher(study: Study) -> Client:
+    return signed_in(make_user("rea", "researcher", study))
 
 
 def page(client: Client) -> str:

@@ -12,7 +12,7 @@ from annotation.models import ApiToken, Pair, Study
 from annotation.privacy.erasing import erase_rater
 from judging.models import Judge, JudgeRun, Judgment, RationaleMark
 from judging.review.marks import mark_rationale, remove_mark
-from tests.factories import make_annotator, make_study, make_user, token_of
+from tests.factories import make_annotator, make_study, make_user, signed_in, token_of
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
@@ -32,9 +32,7 @@ def make_judgment(study: Study, rationale: str = "Text A names no source.") -> J
 
 
 def client_of(user: Any) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
+    return signed_in(user)
 
 
 def address(judgment: Judgment) -> str:

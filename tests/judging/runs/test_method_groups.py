@@ -7,8 +7,7 @@ from judging.methods import find_method
 from judging.models import Judge
 from judging.runs.forms import JudgeForm, runnable_methods
 from judging.runs.method_groups import METHOD_GROUPS, RECOMMENDED, method_choices
-from tests.annotation.study_pages.test_study_pages import signed_in
-from tests.factories import make_study, make_user
+from tests.factories import make_study, make_user, signed_in
 from tests.llm.test_methods import CALLS
 
 OFFERED = {one.name: one for group in METHOD_GROUPS.values() for one in group}

@@ -19,6 +19,7 @@ from judging.core.fields import ParametersField
 from judging.models import Judge, JudgeRun, Judgment, PromptFile, RunWorker
 from judging.runs.estimates import estimate
 from judging.runs.services import start_run
+from tests.factories import signed_in
 from tests.judging.builders import fill, make_endpoint, make_judge, make_study, make_user, pairs_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -39,10 +40,9 @@ def study(stored: int) -> Study:
 
 
 @pytest.fixture
-def researcher(client: Client, study: Study) -> Client:
+def researcher(study: Study) -> Client:
     rea = get_user_model().objects.get(username="rea")
-    client.force_login(rea, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(rea)
 
 
 def text_of(client: Client, address: str, **more: Any) -> str:

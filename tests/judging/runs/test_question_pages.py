@@ -10,6 +10,7 @@ from django.urls import reverse
 from annotation.models import Study
 from judging.models import JudgeRun, Judgment
 from judging.runs.services import start_run
+from tests.factories import signed_in
 from tests.fakes import ScriptedClient
 from tests.judging.builders import COHERENCE, judge_with, make_judge, make_study, make_user, pairs_in
 
@@ -22,9 +23,8 @@ def study() -> Study:
 
 
 @pytest.fixture
-def reader(client: Client, study: Study) -> Client:
-    client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
-    return client
+def reader(study: Study) -> Client:
+    return signed_in(make_user("rea", "researcher", study))
 
 
 def run_on(study: Study, questions: list[int], **settings: Any) -> JudgeRun:

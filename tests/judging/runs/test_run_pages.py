@@ -15,6 +15,7 @@ from judging.endpoints.chat_answers import ChatAnswer
 from judging.models import Judge, JudgeRun, Judgment
 from judging.runs import views
 from judging.runs.services import start_run
+from tests.factories import signed_in
 from tests.fakes import Body, ScriptedClient
 from tests.judging.builders import fill, judge_with, make_endpoint, make_judge, make_study, make_user, pairs_in
 
@@ -61,10 +62,9 @@ def study(run: JudgeRun) -> Study:
 
 
 @pytest.fixture
-def researcher(client: Client, study: Study) -> Client:
+def researcher(study: Study) -> Client:
     rea = get_user_model().objects.get(username="rea")
-    client.force_login(rea, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(rea)
 
 
 def pages(run: JudgeRun) -> list[str]:

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from annotation.models import ComparisonTable, Study
 from judging.models import AspectSet, Completion, Judge, JudgeRun
+from tests.factories import signed_in
 from tests.judging.builders import make_endpoint, make_study, make_user
 from tests.standin.process import StandInProcess
 
@@ -24,9 +25,8 @@ def study(standin: StandInProcess, settings: Any) -> Study:
 
 
 @pytest.fixture
-def reader(client: Client, study: Study) -> Client:
-    client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
-    return client
+def reader(study: Study) -> Client:
+    return signed_in(make_user("rea", "researcher", study))
 
 
 def send(reader: Client, name: str = "make-tables", **changes: str) -> Any:

@@ -14,6 +14,7 @@ from annotation.importing.tables import import_tables
 from annotation.models import Annotator, Assignment, ComparisonTable, Flag, Pair, Study
 from judging.models import AspectSet, JudgeRun, Judgment, TableCheck
 from judging.tables.checked_tables import common_values, figures_by_variant
+from tests.factories import signed_in
 from tests.judging.builders import fill, make_batch, make_endpoint, make_judge, make_study, make_user, pairs_in
 from tests.judging.tables.table_builders import exact_record, make_making, make_table, row, show
 
@@ -31,9 +32,8 @@ def pairs(study: Study) -> list[Pair]:
 
 
 @pytest.fixture
-def researcher(client: Client, study: Study) -> Client:
-    client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
-    return client
+def researcher(study: Study) -> Client:
+    return signed_in(make_user("rea", "researcher", study))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from annotation.models import Study
 from judging.models import Completion, Judge, JudgeTuning
+from tests.factories import signed_in
 from tests.judging.builders import make_endpoint, make_judge, make_user
 from tests.judging.tuning.test_tuning import make_voted_study, search
 
@@ -33,9 +34,8 @@ def judge() -> Judge:
 
 
 @pytest.fixture
-def researcher(client: Client, study: Study) -> Client:
-    client.force_login(make_user("res", "researcher", study))
-    return client
+def researcher(study: Study) -> Client:
+    return signed_in(make_user("res", "researcher", study))
 
 
 def address(name: str) -> str:

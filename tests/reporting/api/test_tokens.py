@@ -19,7 +19,7 @@ from annotation.core.errors import BadFields
 from annotation.members.tokens import digest_of, make_token
 from annotation.models import ApiToken, Study
 from annotation.models.members import Role
-from tests.factories import add_instances, make_annotator, make_study, make_user, token_of
+from tests.factories import add_instances, make_annotator, make_study, make_user, signed_in, token_of
 from tests.routes import Route, ask, routes, values_of
 from tests.whole_study import Whole, build_whole_study
 
@@ -43,9 +43,7 @@ def header_of(user: User, *scopes: str, **settings: Any) -> dict[str, str]:
 
 
 def browser_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(user)
 
 
 @pytest.fixture
@@ -205,8 +203,7 @@ def test_annotators_get_no_token_and_forged_posts_are_refused() -> None:
     annotator = make_annotator(make_study("talks", instances=0))
     assert annotator.user is not None
     assert browser_of(annotator.user).post(PAGE, {"name": "x", "scopes": ["read"]}).status_code == 403
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(make_user("boss", Role.STUDY_ADMIN), backend="django.contrib.auth.backends.ModelBackend")
+    client = signed_in(make_user("boss", Role.STUDY_ADMIN), enforce_csrf_checks=True)
     assert client.post(PAGE, {"name": "x", "scopes": ["read"]}).status_code == 403
     assert not ApiToken.objects.exists()
 

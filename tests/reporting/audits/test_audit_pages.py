@@ -10,6 +10,7 @@ from annotation.models import Study
 from judging.audits.asking import ask
 from judging.audits.stress import StressTest, start_stress
 from judging.models import Judge, JudgeAudit
+from tests.factories import signed_in
 from tests.judging.audits.readers import Reader, client_of, study_of_facts
 from tests.judging.builders import make_endpoint, make_judge
 from tests.reporting.builders import build_user
@@ -38,9 +39,8 @@ def tested(study: Study, judge: Judge) -> JudgeAudit:
 
 
 @pytest.fixture
-def reader(client: Client) -> Client:
-    client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
-    return client
+def reader() -> Client:
+    return signed_in(build_user("reader", "researcher"))
 
 
 def text_of(client: Client, address: str = ADDRESS, status: int = 200) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.http import QueryDict
-from django.test import Client
 
 from annotation.models import Batch, Study
 from judging.models import Endpoint, GenerationRun
@@ -22,6 +21,7 @@ from reporting.bundle.study_data import BundledStudy
 from reporting.bundle.verifying import refuse_differences
 from reporting.separability.study_separability import distinguishable
 from reporting.separability.views import filters_of
+from tests.factories import signed_in
 from tests.reporting.builders import build_batch, build_configuration, build_study, build_user, judge, rate, separate
 from tests.reporting.bundle.test_verifying import flipped, in_every_row, rewrite, stated
 
@@ -58,8 +58,7 @@ def test_ranks_are_those_of_the_leaderboard(ranked: Path) -> None:
     assert [(one["dataset"], len(one["raters"])) for one in numbers["datasets"]] == [("news", 2), ("talk", 1)]
     scaled = [one["raters"][0]["systems"][0]["sep_elo"] for one in (numbers, *numbers["datasets"])]
     assert [one["n"] for one in scaled] == [24, 12, 12]
-    client = Client()
-    client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
+    client = signed_in(build_user("reader", "researcher"))
     assert numbers == client.get("/studies/ranked/leaderboard.json").json()
 
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from annotation.models import Annotator, Generation, Instance, Rating, Study
 from reporting.disagreements import reading, views
 from reporting.disagreements.choosing import asked_of
+from tests.factories import signed_in
 from tests.reporting.builders import (
     Built,
     answer_too,
@@ -55,9 +56,7 @@ def built() -> Built:
 
 def client_of(role: str = "researcher", study: Study | None = None, name: str = "reader") -> Client:
     user = User.objects.filter(username=name).first() or build_user(name, role, study)
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(user)
 
 
 def page_of(study: Study, query: str = "") -> str:

@@ -20,6 +20,7 @@ from reporting.bundle.verifying import verify_bundle
 from reporting.downloads import jobs
 from reporting.downloads.jobs import make_file, path_of, queue_file
 from reporting.models import MadeFile
+from tests.factories import signed_in
 from tests.reporting.builders import build_configuration, build_study, build_user, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -35,9 +36,8 @@ def study(settings: Any, tmp_path: Path) -> Study:
 
 
 @pytest.fixture
-def reader(study: Study, client: Client) -> Client:
-    client.force_login(build_user("reader", "researcher", study))
-    return client
+def reader(study: Study) -> Client:
+    return signed_in(build_user("reader", "researcher", study))
 
 
 def run_tasks() -> None:
@@ -161,7 +161,6 @@ def test_a_report_is_made(study: Study, reader: Client) -> None:
 def test_a_file_of_another_study_is_not_there(study: Study, reader: Client, made: MadeFile) -> None:
     other = build_study("other")
     build_user("both", "researcher", other)
-    client = Client()
-    client.force_login(build_user("stranger", "researcher", other))
+    client = signed_in(build_user("stranger", "researcher", other))
     assert client.get(f"/studies/other/files/{made.key}.zip").status_code == 404
     assert client.get(f"/studies/{study.slug}/files/{made.key}.zip").status_code == 404

@@ -25,7 +25,7 @@ from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.snapshots import renew_snapshot, snapshot_of
 from reporting.findings.study_findings import findings_under
 from reporting.models import FindingsSnapshot
-from tests.factories import make_user
+from tests.factories import make_user, signed_in
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -51,9 +51,7 @@ def built(stored: tuple[Built, User]) -> Built:
 
 @pytest.fixture
 def reader(stored: tuple[Built, User]) -> Client:
-    client = Client()
-    client.force_login(stored[1], "django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(stored[1])
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Assignment
@@ -20,7 +19,7 @@ from reporting.health import alarms
 from reporting.health.alarms import RULES, open_alarms
 from reporting.health.signs import WORKER_SILENT
 from reporting.models import Sign
-from tests.factories import claim, make_annotator, make_batch, make_study, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 NOW = timezone.now()
@@ -110,6 +109,5 @@ def test_a_nearly_full_disk_and_a_long_queue_are_alarms(monkeypatch: pytest.Monk
 
 def test_site_admins_see_alarms_on_the_status_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alarms, "RULES", {"run": lambda _at: ["Run 7 has <b>stopped</b>."]})
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("boss"))
+    browser = signed_in(User.objects.create_superuser("boss"))
     assert "Run 7 has &lt;b&gt;stopped&lt;/b&gt;." in browser.get("/status/").text

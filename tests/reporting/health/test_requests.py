@@ -12,7 +12,7 @@ from django.test import Client
 
 from config.log_filters import AddRequestId, MaskTokens
 from config.log_formats import JsonLines
-from tests.factories import make_user
+from tests.factories import make_user, signed_in
 
 pytestmark = pytest.mark.django_db
 VIEW = "annotation.rating.joining_views.progress_of"
@@ -46,8 +46,7 @@ def test_a_person_who_meets_an_error_is_shown_the_id_in_the_log(
         raise error
 
     monkeypatch.setattr(VIEW, fail)
-    browser = Client(raise_request_exception=False)
-    browser.force_login(make_user("rater", "annotator"))
+    browser = signed_in(make_user("rater", "annotator"), raise_request_exception=False)
     caplog.handler.addFilter(AddRequestId())
     answer = browser.get("/rate/progress/")
     shown = answer["X-Request-ID"]

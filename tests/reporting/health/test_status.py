@@ -21,7 +21,7 @@ from judging.models import Judgment
 from judging.runs.tasks import execute_run
 from reporting.health.signs import WORKER_SILENT
 from reporting.models import Sign
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, signed_in
 from tests.whole_study import build_whole_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -135,8 +135,7 @@ def test_metrics_count_requests_votes_claims_tasks_and_judge_calls_once_in_a_whi
 @pytest.mark.slow
 @pytest.mark.any_engine
 def test_status_page_is_for_site_admins() -> None:
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("boss"))
+    browser = signed_in(User.objects.create_superuser("boss"))
     page = browser.get("/status/").content.decode()
     assert "All checks pass" in page
     queue_task(minutes_ago=11)

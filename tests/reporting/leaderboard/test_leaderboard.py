@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from reporting.findings import snapshots
+from tests.factories import signed_in
 from tests.reporting.builders import build_configuration, build_study, build_user, judge, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -37,9 +38,7 @@ def board(module_rows: None, django_db_blocker: Any) -> None:
 
 @pytest.fixture
 def client(db: None) -> Iterator[Client]:
-    client = Client()
-    client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(build_user("reader", "researcher"))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Generation, Study, System
 from judging.models import Judge, JudgeRun, Judgment, PromptFile
 from reporting.logic import charts, study_audit, views
+from tests.factories import signed_in
 from tests.reporting.builders import Built, build_user, rate
 from tests.reporting.logic.test_audit import in_order, let_judge
 from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
@@ -41,10 +42,9 @@ def audited() -> Audited:
 
 
 @pytest.fixture
-def reader(client: Client) -> Client:
+def reader() -> Client:
     user = build_user("reader", "researcher")
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
+    return signed_in(user)
 
 
 def text_of(client: Client, address: str = ADDRESS, status: int = 200) -> str:

@@ -1,11 +1,9 @@
 import pytest
 from django.test import Client
 
-from tests.factories import make_user
+from tests.factories import make_user, signed_in
 
 
 @pytest.fixture
 def reader() -> Client:
-    client = Client()
-    client.force_login(make_user("reader", "researcher"))
-    return client
+    return signed_in(make_user("reader", "researcher"))

@@ -18,7 +18,7 @@ from reporting.findings.data.asked import similarity_named
 from reporting.findings.study_findings import findings
 from reporting.separability.arrays import MAX_RUNS, SeparabilityFilters
 from reporting.separability.study_separability import distinguishable
-from tests.factories import make_user, token_of
+from tests.factories import make_user, signed_in, token_of
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 from tests.reporting.separability.pages import (
     EVIL,
@@ -104,8 +104,7 @@ def test_similarities_are_compared_by_rank(built: Built) -> None:
 
 
 def body_of_page(built: Built) -> str:
-    client = Client()
-    client.force_login(make_user("another", "researcher"))
+    client = signed_in(make_user("another", "researcher"))
     return body(client, built.study)
 
 
@@ -246,8 +245,7 @@ def test_page_of_one_configuration_has_everything(built: Built, reader: Client) 
 
 
 def test_who_manages_is_led_to_a_batch(built: Built) -> None:
-    client = Client()
-    client.force_login(make_user("boss", "study-admin"))
+    client = signed_in(make_user("boss", "study-admin"))
     page = body(client, built.study)
     addresses = re.findall(r'href="([^"]*batches/new/\?[^"]*)"', page)
     assert len(addresses) == 3
@@ -260,8 +258,7 @@ def test_who_manages_is_led_to_a_batch(built: Built) -> None:
 def test_a_run_with_draws_begins_a_batch_that_chooses_by_it(built: Built) -> None:
     spread(built, [0.2] * 12, similarity="chrf")
     spread(built, [0.1] * 12, similarity="chrf", samples=2, seed=1)
-    client = Client()
-    client.force_login(make_user("boss", "study-admin"))
+    client = signed_in(make_user("boss", "study-admin"))
     page = body(client, built.study, similarity=DRAWN)
     address = re.findall(r'href="([^"]*batches/new/\?[^"]*)"', page)[0].replace("&amp;", "&")
     form = client.get(address).content.decode()
@@ -298,8 +295,7 @@ def test_two_models_of_one_name_both_have_a_row(built: Built, reader: Client) ->
 
 
 def test_a_batch_form_takes_no_strange_beginning(built: Built) -> None:
-    client = Client()
-    client.force_login(make_user("boss", "study-admin"))
+    client = signed_in(make_user("boss", "study-admin"))
     path = reverse("annotation:new-batch", args=[built.study.slug])
     form = client.get(path, {"how": EVIL, "number": EVIL, "similarity": EVIL, "dataset": EVIL})
     assert form.status_code == 200

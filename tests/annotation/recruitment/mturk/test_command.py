@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation.models import Channel
 from tests.annotation.recruitment.mturk.server import THROTTLED, MturkServer
 from tests.annotation.recruitment.mturk.setup import do_work, mturk, shared_channel, stored_channel
-from tests.factories import make_user
+from tests.factories import make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 __all__ = ["mturk", "shared_channel", "stored_channel"]
@@ -52,8 +52,7 @@ def test_the_command_names_the_channels_when_none_is_meant(channel: Channel) -> 
 
 
 def page_of(channel: Channel, *roles: str) -> tuple[Client, str]:
-    browser = Client()
-    browser.force_login(make_user("admin", *roles, study=channel.study))
+    browser = signed_in(make_user("admin", *roles, study=channel.study))
     return browser, reverse("annotation:channel", args=[channel.study.slug, channel.key])
 
 

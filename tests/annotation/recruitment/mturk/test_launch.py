@@ -9,7 +9,7 @@ from django.test import Client
 from annotation.models import Channel, Study
 from tests.annotation.recruitment.mturk.server import MturkServer
 from tests.annotation.recruitment.mturk.setup import make_mturk, mturk
-from tests.factories import make_batch, make_study, make_user
+from tests.factories import make_batch, make_study, make_user, signed_in
 
 pytestmark = pytest.mark.django_db
 __all__ = ["mturk"]
@@ -25,9 +25,7 @@ def channel() -> Channel:
 
 @pytest.fixture
 def manager(channel: Channel) -> Client:
-    browser = Client()
-    browser.force_login(make_user("manager", "study-admin", study=channel.study))
-    return browser
+    return signed_in(make_user("manager", "study-admin", study=channel.study))
 
 
 @pytest.mark.slow

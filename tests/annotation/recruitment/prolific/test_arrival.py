@@ -37,7 +37,7 @@ from tests.annotation.recruitment.prolific.setup import shared_channel as shared
 from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
 from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
 from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
-from tests.factories import claim, make_user
+from tests.factories import claim, make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 IDS = {"PROLIFIC_PID": PID, "STUDY_ID": STUDY, "SESSION_ID": SESSION}
@@ -170,8 +170,7 @@ def test_button_lets_in_who_was_taken_for_a_robot(channel: Channel) -> None:
 
 def test_a_signed_in_user_is_not_signed_out_by_a_link(channel: Channel) -> None:
     researcher = make_user("researcher", "researcher")
-    browser = Client()
-    browser.force_login(researcher, backend="django.contrib.auth.backends.ModelBackend")
+    browser = signed_in(researcher)
 
     answer, _ = come(channel, browser)
 

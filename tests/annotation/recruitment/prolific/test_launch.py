@@ -9,7 +9,7 @@ from django.test import Client
 from annotation.models import Batch, Channel, Study
 from tests.annotation.recruitment.prolific.server import DRAFT, LOST, ProlificServer
 from tests.annotation.recruitment.prolific.setup import come, make_prolific, prolific
-from tests.factories import make_batch, make_study, make_user
+from tests.factories import make_batch, make_study, make_user, signed_in
 
 pytestmark = pytest.mark.django_db
 __all__ = ["prolific"]
@@ -38,9 +38,7 @@ def channel(study: Study, prolific: ProlificServer, settings: Any) -> Channel:
 
 @pytest.fixture
 def manager(study: Study) -> Client:
-    browser = Client()
-    browser.force_login(make_user("manager", "study-admin", study=study))
-    return browser
+    return signed_in(make_user("manager", "study-admin", study=study))
 
 
 def press(browser: Client, channel: Channel, **data: str) -> str:
@@ -113,8 +111,7 @@ def test_draft_without_texts_places_or_readable_filters_is_refused(
 
 
 def test_a_reader_makes_no_draft(channel: Channel, study: Study, prolific: ProlificServer) -> None:
-    reader = Client()
-    reader.force_login(make_user("reader", "researcher", study=study))
+    reader = signed_in(make_user("reader", "researcher", study=study))
     assert 'value="draft"' not in reader.get(f"/studies/study/channels/{channel.key}/").text
     press(reader, channel)
     assert prolific.asked("/studies/") == []

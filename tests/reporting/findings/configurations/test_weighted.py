@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from annotation.batches.services import create_batch
 from annotation.models import Annotator, Assignment, Batch, Hit, HitPair, Study
 from reporting.findings.study_findings import findings
 from tests.annotation.batches.test_batches import chosen, separate
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, signed_in
 from tests.factories import rate as vote
 from tests.reporting.builders import Built, build_batch, build_configuration, build_study, judge, rate
 
@@ -211,10 +210,7 @@ def test_judge_is_weighted_where_all_hits_on_an_instance_record_one_chance(twice
 
 
 def test_page_shows_both_and_nothing_without_chances(drawn: Batch) -> None:
-    client = Client()
-    client.force_login(
-        make_user("reader", "researcher", study=drawn.study), backend="django.contrib.auth.backends.ModelBackend"
-    )
+    client = signed_in(make_user("reader", "researcher", study=drawn.study))
     address = f"/studies/{drawn.study.slug}/findings/"
     page = client.get(address).content.decode()
     assert "Weighted back to all instances" in page

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.http import QueryDict
-from django.test import Client
 
 from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, Rating, Study
@@ -15,7 +14,7 @@ from annotation.models.studies import Protocol
 from reporting.findings.data.asked import filters_of, query_of
 from reporting.findings.data.selection import offered
 from reporting.findings.study_findings import findings_under
-from tests.factories import make_user
+from tests.factories import make_user, signed_in
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 
 pytestmark = pytest.mark.django_db
@@ -172,8 +171,7 @@ def test_the_command_takes_the_same_filters(study: Study, capsys: pytest.Capture
 
 @pytest.mark.slow
 def test_the_page_says_what_it_is_about_and_its_links_carry_it(study: Study) -> None:
-    client = Client()
-    client.force_login(make_user("reader", "researcher", study=study), "django.contrib.auth.backends.ModelBackend")
+    client = signed_in(make_user("reader", "researcher", study=study))
     query = "dataset=news&rater=ann&with_excluded=1&stage=revised"
     page = client.get(f"/studies/parts/findings/?{query}").content.decode()
     answer = page.index("These findings are about a part of the study:")
