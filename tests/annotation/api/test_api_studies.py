@@ -133,7 +133,7 @@ def test_a_study_that_cannot_be_made_says_which_field(researcher: APIClient, sen
 
     answer = researcher.post(STUDIES, sent, format="json")
 
-    assert answer.status_code == 422
+    assert (answer.status_code, list(answer.json()["fields"])) == (422, [field])
     assert Study.objects.count() == 1
 
 

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -389,19 +389,6 @@ def test_the_command_prints_one_json_document(study: Study, capsys: pytest.Captu
     assert (found["filled"], found["claimed"], found["open"]) == (1, 1, 6)
     assert found["ratings_per_pair"] == {"0": 6, "1": 2, "2": 0}
     assert (found["duplicates"], found["not_counted"], found["complete"]) == (0, 0, False)
-
-
-@pytest.mark.any_engine
-def test_the_command_says_the_same_in_words(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
-    make_batch(study)
-    call_command("batch_status", "study", "--batch", "batch")
-
-    said = capsys.readouterr().out
-    assert "8 slots: 0 filled, 0 claimed, 8 open" in said
-    assert "pairs by counted ratings: 8 with 0, 0 with 1, 0 with 2" in said
-    assert "duplicates: 0" in said
-    with pytest.raises(CommandError, match="has no batch 'other'; it has: batch"):
-        call_command("batch_status", "study", "--batch", "other")
 
 
 @pytest.mark.any_engine

@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -264,9 +264,3 @@ def test_command_lists_and_releases(batch: Batch) -> None:
     }
     assert "0 claims idle, 0 released" in run(batch.study)
     assert batch.study.events.get(kind="released").reason == "It has to end."
-
-
-@pytest.mark.any_engine
-def test_command_refuses_too_short_a_time(batch: Batch) -> None:
-    with pytest.raises(CommandError, match="after 10 minutes"):
-        run(batch.study, "--minutes", "5")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
 from tests.factories import make_study
 
@@ -40,50 +40,6 @@ def test_json_is_one_document_with_inputs_components_and_designs(capsys: pytest.
     assert five_pairs["pay"] == 151 * 2 * 0.5
     assert found["cheapest"] == min(found["designs"], key=lambda one: one["cost"])
     assert len(found["designs"]) == 4
-
-
-def test_text_shows_the_designs_and_what_they_rest_on(capsys: pytest.CaptureFixture[str]) -> None:
-    make_study()
-    said = run(capsys, "study", "--width", "0.2")
-    assert "win-rate, 95% interval 0.2 wide" in said
-    assert "assumed: win rate 0.5, tie share 0" in said
-    assert re.search(r"^1  1 +385\*", said, re.MULTILINE) is None  # that many only for half the width
-    assert re.search(r"^1  1 +97\*", said, re.MULTILINE)  # 0.25 * 384.15 = 96.04
-    assert "least raters' work: 97 instances, N = 1, R = 1" in said
-    assert "note: " in said
-
-
-def test_text_of_consistency_names_its_components(capsys: pytest.CaptureFixture[str]) -> None:
-    make_study(pairs_per_hit=4)
-    said = run(capsys, "study", "--width", "0.2", "--measure", "consistency")
-    assert "variance of one rating set: 0.2025 = instances 0.0405, raters of an instance 0.1620" in said
-    assert re.search(r"^4  1 ", said, re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        pytest.param(("missing", "--width", "0.1"), "there is no study missing", id="study"),
-        pytest.param(("study", "--width", "0"), "width", id="width-zero"),
-        pytest.param(("study", "--width", "1"), "width", id="width-one"),
-        pytest.param(("study", "--width", "-0.1"), "width", id="width-negative"),
-        pytest.param(("study", "--width", "nan"), "width", id="width-nan"),
-        pytest.param(("study", "--width", "wide"), "--width", id="width-a-word"),
-        pytest.param(("study",), "--width", id="no-width"),
-        pytest.param(("study", "--width", "0.1", "--pairs", "1;3"), "no list of whole numbers", id="pairs"),
-        pytest.param(("study", "--width", "0.1", "--raters", "0"), "raters", id="raters"),
-        pytest.param(("study", "--width", "0.1", "--level", "95"), "level", id="level"),
-        pytest.param(("study", "--width", "0.1", "--pilot-batch", "none"), "no batch none", id="batch"),
-        pytest.param(("study", "--width", "0.1", "--judges", "-1"), "judges", id="judges"),
-        pytest.param(
-            ("study", "--width", "0.1", "--dataset", "tales", "--systems", "alpha", "beta"), "tales", id="dataset"
-        ),
-    ],
-)
-def test_nonsense_is_refused_in_words(arguments: tuple[str, ...], words: str) -> None:
-    make_study()
-    with pytest.raises(CommandError, match=words):
-        call_command("plan", *arguments)
 
 
 @pytest.mark.slow

@@ -87,14 +87,6 @@ def test_csv_has_the_same_columns(study: Study, capsys: pytest.CaptureFixture[st
     assert [row["rater"] for row in rows] == list(Annotator.objects.order_by("pk").values_list("code", flat=True))
 
 
-def test_text_has_a_line_for_each_rater(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = run(capsys, study.slug, "--count", "2").splitlines()
-    assert [re.fullmatch(r"r-[0-9a-f]{8}  http://\S+/join/\S+/\S+/", line) is not None for line in lines] == [
-        True,
-        True,
-    ]
-
-
 def test_links_go_through_one_open_channel_however_often_they_are_made(study: Study) -> None:
     made(study)
     made(study)

@@ -299,48 +299,6 @@ def batch_fields(**changes: str) -> dict[str, str]:
     return {"name": "b", "configuration": "0", "pairs": "2", "raters": "3", "how": "all", "seed": "", **changes}
 
 
-def test_a_batch_is_made_on_the_page(study: Study, manager: Client) -> None:
-    response = manager.post("/studies/study/batches/new/", batch_fields(seed="7"), follow=True)
-
-    batch = Batch.objects.get()
-    assert response.redirect_chain == [("/studies/study/channels/", 302)]
-    assert "Batch b is launched." in response.text
-    assert "0 of 6 slots filled, 0 being worked on" in manager.get(f"/studies/study/batches/{batch.pk}/").text
-    assert batch.seed == 7
-    draft = manager.post("/studies/study/batches/new/", batch_fields(name="c", status="draft"), follow=True)
-    assert "Batch c is a draft." in draft.text
-    Batch.objects.filter(name="c").delete()
-    again = manager.post("/studies/study/batches/new/", batch_fields(seed=""), follow=True)
-    assert "was there already, made the same way" in again.text
-    assert Batch.objects.count() == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "status"),
-    [
-        ({"pairs": "0"}, 422),
-        ({"raters": "1001"}, 422),
-        ({"configuration": "5"}, 422),
-        ({"seed": "-1"}, 422),
-        ({"gold_rate": "0.6"}, 422),
-        ({"gold_rate": "0.3", "repeat_rate": "0.3"}, 422),
-        ({"purpose": "fun"}, 422),
-        ({"purpose": "gold"}, 422),
-        ({"how": "best"}, 422),
-        ({"how": "random", "number": "99"}, 422),
-    ],
-    ids=str,
-)
-def test_a_batch_that_cannot_be_made_says_why(
-    study: Study, manager: Client, change: dict[str, str], status: int
-) -> None:
-    response = manager.post("/studies/study/batches/new/", batch_fields(**change))
-
-    assert response.status_code == status
-    assert 'value="' + batch_fields()["name"] in response.text  # what was filled in is still there
-    assert Batch.objects.count() == 0
-
-
 def test_a_batch_page_counts_slots_and_its_state_is_the_managers(
     study: Study, researcher: Client, manager: Client
 ) -> None:

@@ -174,13 +174,6 @@ def test_temperatures_have_no_scale_where_alignments_differ_by_rounding_alone() 
     assert [row["mean"]["value"] for row in group["rows"]] == [None, None]
 
 
-def test_page_before_anything_was_computed_says_what_to_do(reader: Client) -> None:
-    made = build_configuration(build_study(), instances=2)
-    page = body(reader, made.study)
-    assert '<a href="/studies/tried/#separability">' in page
-    assert "separability has not been computed" in page
-
-
 def test_many_configurations_are_paged_without_their_details(reader: Client) -> None:
     study = build_study()
     for number in range(12):

@@ -18,7 +18,6 @@ from reporting.findings.data.inputs import Checks, Filters, StudyData
 from reporting.findings.pooled.people_votes import people_votes
 from reporting.findings.raters.aggregated_verdicts import TOO_FEW, aggregated_verdicts
 from reporting.findings.raters.influence import NOBODY_ELSE, NOT_CONNECTED, influences
-from reporting.findings.raters.rater_flags import FLAGS, flag_text
 from reporting.findings.raters.raters_table import NOBODY_BESIDE, raters_table
 from reporting.findings.text import as_text
 from tests.reporting.findings.raters.people_arrays import Vote, configuration_of, study_of
@@ -174,22 +173,6 @@ def test_one_who_guesses_among_people_who_agree_is_flagged(rng: np.random.Genera
     # Where all guess there is nothing that one of them does worse than the others.
     crowd = [v for code in "abcd" for v in votes_of(code, rng.choice([-1.0, 1.0], 60).tolist())]
     assert all("agreement" not in flags(study_of(configuration_of(crowd)), code) for code in "abcd")
-
-
-def test_every_flag_has_words() -> None:
-    evidence = {
-        "always_left": {"preferences": 10},
-        "always_right": {"preferences": 10},
-        "alternating": {"votes": 12},
-        "all_ties": {"votes": 12},
-        "quick_pairs": {"seconds": 1.25, "limit": 2.0, "timed": 30},
-        "quick_reading": {"words": 1800.0, "limit": 1500.0, "timed": 30},
-        "agreement": {"agreement": 0.3, "chance": 0.4, "people": 0.7},
-    }
-    said = [flag_text({"flag": name, "evidence": evidence[name]}) for name in FLAGS]
-    assert said[0] == "All 10 preferences are for the text on the left, whichever system’s it was."
-    assert said[4] == "1.2 s a pair (median of 30), less than 2 s."
-    assert all("%" not in text for text in said)
 
 
 def three_systems(rng: np.random.Generator, people: str = "abcd") -> StudyData:
