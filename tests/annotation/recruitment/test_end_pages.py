@@ -61,16 +61,6 @@ def test_who_finds_every_batch_paused_is_told_to_return_and_not_to_wait(channel:
     assert "ook again" not in page
 
 
-def test_completed_participant_is_not_told_that_everything_is_rated(channel: Channel) -> None:
-    browser = come_and_agree(channel)
-    rate(claim(rater(channel), timezone.now()), at=timezone.now())
-
-    page = end_page(browser)
-
-    assert "Your work here is done" in page
-    assert not [words for words in ("everything", "all that there was", "ook again") if words in page]
-
-
 def test_declining_participant_may_still_read_the_question_again(channel: Channel) -> None:
     _answer, browser = come(channel)
     answer_consent(annotator=rater(channel), accepted=False, at=timezone.now())

@@ -339,4 +339,4 @@ def test_further_attempts_that_are_stored_still_count(monkeypatch: pytest.Monkey
 def test_answer_without_an_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "LONGEST_ANSWER", 100)
     judge_with(ScriptedClient(then="a" * 101 + "\nPreferred: A"), make_study(instances=1, k=1), make_judge())
-    assert "at most 100 are read" in Judgment.objects.get().failure
+    assert Judgment.objects.get().status == "unparsed"

@@ -125,12 +125,3 @@ def test_bound_that_makes_no_sense_is_refused(priced: StandIn, option: str, valu
     with pytest.raises(CommandError, match="must be"):
         call_command("run_judge", "tea", judge="judy", **{option: value})
     assert not Judgment.objects.exists()
-
-
-def test_failed_calls_are_counted_by_kind(settings: Any, db: None, capsys: pytest.CaptureFixture[str]) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-    make_study(instances=1)
-    with StandIn([Reply(503, "", {"Retry-After": "0"}), Reply(429, "", {"Retry-After": "0"})]) as stand_in:
-        make_judge(endpoint=make_endpoint(stand_in.base_url))
-        call_command("run_judge", "tea", judge="judy")
-    assert "failed calls: 1 × HTTP 429, 1 × HTTP 503" in capsys.readouterr().err

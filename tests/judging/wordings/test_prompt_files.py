@@ -327,10 +327,11 @@ def test_command_adds_a_file_under_its_own_name(tmp_path: Path) -> None:
     create_group(slug="ours")
     write(tmp_path, "plain.txt")
     file = str(tmp_path / "plain.txt")
-    assert run_command(file) == "prompt plain.v1 added: parser verdict-line, for all groups\n"
-    assert run_command(file) == "prompt plain.v1 unchanged: parser verdict-line, for all groups\n"
-    said = run_command(file, name="other", parser="letter", group="ours")
-    assert said == "prompt other.v1 added: parser letter, for group ours\n"
+    run_command(file)
+    run_command(file)
+    run_command(file, name="other", parser="letter", group="ours")
+    stored = PromptFile.objects.order_by("pk").values_list("name", "version", "parser", "group__slug")
+    assert list(stored) == [("plain", 1, "verdict-line", None), ("other", 1, "letter", "ours")]
 
 
 def test_methods_that_take_a_wording_are_named() -> None:

@@ -328,14 +328,6 @@ def with_another_pair(built: Built) -> Study:
     return built.study
 
 
-def test_stability_compares_texts_again(built: Built, reader: Client) -> None:
-    for generation in Generation.objects.filter(instance__study=built.study):
-        words = f"word{generation.index} same {'x' if generation.system == built.system_a else 'y'}{generation.index}"
-        Generation.objects.filter(pk=generation.pk).update(text=words)
-    page = body(reader, built.study, stability="1")
-    assert "with two there is nothing to leave out" in page
-
-
 def test_every_picture_is_drawn(built: Built, reader: Client) -> None:
     for place, name in enumerate(("histograms", "similarities", "scatter", "consistency", "stability", "temperatures")):
         answer = reader.get(chart_path(built.study, name), {"theme": ("light", "dark")[place % 2]})
