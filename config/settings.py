@@ -30,7 +30,6 @@ INSTALLED_APPS = [
     "django_tasks_db",
     "drf_spectacular",
     "rest_framework",
-    "rest_framework.authtoken",
     "template_partials",
     "annotation",
     "judging",

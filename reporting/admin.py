@@ -12,7 +12,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy, ngettext
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
-from rest_framework.authtoken.models import TokenProxy
 
 from annotation.members.second_factor import remove_second_factor
 
@@ -30,7 +29,7 @@ MODELS = {
 MOST_COLUMNS = 8
 LONG = (BinaryField, JSONField, TextField)
 
-for _secret in (StaticDevice, TOTPDevice, TokenProxy):  # their pages show or take secrets
+for _secret in (StaticDevice, TOTPDevice):  # their pages show or take secrets
     admin.site.unregister(_secret)
 admin.site.unregister(Group)  # roles are held in a `ResearchGroup` or a study
 admin.site.unregister(User)

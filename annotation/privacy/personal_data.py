@@ -46,7 +46,6 @@ PERSONAL = (
         Fate.DELETED,
         "unless the account has other roles, or rates elsewhere",
     ),
-    Entry("authtoken.Token", "key user created", "not used since version 0.2", Fate.DELETED, "with the account"),
     Entry(
         "annotation.ApiToken",
         "user name digest scopes limited created_at expires_at last_used_at",

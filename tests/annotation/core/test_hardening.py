@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 from axes.models import AccessAttempt
-from django.contrib import admin
 from django.db import IntegrityError
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
-from rest_framework.authtoken.models import TokenProxy
 
 from annotation.allocation.claims import claim_hit
 from annotation.core.errors import MOST_BAD_LINES, AnnotationError, AssignmentClosed, BadFile, BadLine
@@ -241,10 +239,6 @@ def test_no_page_may_use_devices_frames_or_other_sites(client: Client, address: 
     assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
     assert (headers["X-Frame-Options"], headers["X-Content-Type-Options"]) == ("DENY", "nosniff")
     assert headers["Referrer-Policy"] == "same-origin"
-
-
-def test_the_admin_does_not_list_tokens() -> None:
-    assert not admin.site.is_registered(TokenProxy)
 
 
 def test_ties_can_not_be_switched_off_while_votes_are_being_given() -> None:
