@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
 
 from annotation.models import Pair, ResearchGroup, Study
 from annotation.questions.questions import MAIN
@@ -68,12 +67,12 @@ def sample_of(study: Study, *, pairs: int, seed: int) -> PairSample:
     Raises: BadSettings for an invalid number, or a study without pairs.
     """
     if not 1 <= pairs <= MOST_PAIRS:
-        raise BadSettings(_("Aspects are distilled from 1 to %(most)s pairs.") % {"most": f"{MOST_PAIRS:,}"})
+        raise BadSettings(f"Aspects are distilled from 1 to {MOST_PAIRS:,} pairs.")
     rows = Pair.objects.filter(matchup__instance__study=study).order_by().values_list("pk", *IDENTITY_FIELDS)
     names = {pk: identity_of(*fields) for pk, *fields in rows}
     drawn = sorted(names, key=lambda pk: _hash(f"aspects\x00{seed}\x00{names[pk]}"))[:pairs]
     if not drawn:
-        raise BadSettings(_("The study has no pairs to distil aspects from."))
+        raise BadSettings("The study has no pairs to distil aspects from.")
     found = _texts_of(drawn)
     texts = list(dict.fromkeys(material for pk in drawn for material in found[pk]))
     filled = [material for material in texts if material.text.strip()]
@@ -117,19 +116,15 @@ def clean_aspects(given: Sequence[str]) -> list[str]:
     """
     aspects = [line for line in (" ".join(storable(aspect).split()) for aspect in given) if line]
     if not 1 <= len(aspects) <= MOST_ASPECTS:
-        raise BadSettings(
-            _("Give 1 to %(most)d aspects, one a line; these are %(number)d.")
-            % {"most": MOST_ASPECTS, "number": len(aspects)}
-        )
+        raise BadSettings(f"Give 1 to {MOST_ASPECTS} aspects, one a line; these are {len(aspects)}.")
     seen: set[str] = set()
     for aspect in aspects:
         if len(aspect) > LONGEST_ASPECT:
             raise BadSettings(
-                _("An aspect has at most %(most)d characters; this one has %(number)d: %(start)s…")
-                % {"most": LONGEST_ASPECT, "number": len(aspect), "start": aspect[:40]}
+                f"An aspect has at most {LONGEST_ASPECT} characters; this one has {len(aspect)}: {aspect[:40]}…"
             )
         if alike(aspect) in seen:
-            raise BadSettings(_("This aspect is there twice: %(aspect)s") % {"aspect": aspect})
+            raise BadSettings(f"This aspect is there twice: {aspect}")
         seen.add(alike(aspect))
     return aspects
 
@@ -148,10 +143,7 @@ def edit_aspects(study: Study, *, aspects: Sequence[str], by: str, seen: int | N
         before, name = current_aspects(study)
         if seen is not None and seen != (latest.version if latest else 0):
             raise BadSettings(
-                _(
-                    "The aspects were changed in the meantime: %(name)s is the current version. Read it, then save again."
-                )
-                % {"name": name}
+                f"The aspects were changed in the meantime: {name} is the current version. Read it, then save again."
             )
         if latest is not None and wanted == before:
             return latest, False

@@ -1,7 +1,6 @@
 """The forms of the aspects page."""
 
 from django import forms
-from django.utils.translation import gettext_lazy as _
 
 from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects
 from judging.core.errors import BadSettings
@@ -15,10 +14,8 @@ class AspectsForm(forms.Form):
 
     aspects = forms.CharField(
         max_length=MOST_ASPECTS * (LONGEST_ASPECT + 10),
-        label=_("Aspects, one a line, the most important one first"),
-        help_text=_(
-            "1 to 20 different ones of at most 200 characters. Saving makes the next version; earlier ones stay."
-        ),
+        label="Aspects, one a line, the most important one first",
+        help_text="1 to 20 different ones of at most 200 characters. Saving makes the next version; earlier ones stay.",
         widget=forms.Textarea(attrs={"rows": 7, "dir": "auto"}),
     )
     seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
@@ -34,16 +31,16 @@ class AspectsForm(forms.Form):
 class DistilForm(NarrowingForm):
     """The settings for distilling aspects."""
 
-    endpoint = endpoint_field(help_text=_("Added by a site admin."))
+    endpoint = endpoint_field(help_text="Added by a site admin.")
     pairs = forms.IntegerField(
         min_value=1,
         max_value=MOST_PAIRS,
         initial=PAIRS,
-        label=_("Pairs"),
-        help_text=_("Drawn from all pairs of the study; each of their texts is looked at once."),
+        label="Pairs",
+        help_text="Drawn from all pairs of the study; each of their texts is looked at once.",
     )
-    seed = SeedField(initial=0, help_text=_("Draws the pairs."))
+    seed = SeedField(initial=0, help_text="Draws the pairs.")
     params = ParametersField(
-        help_text=_("key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out.")
+        help_text="key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out."
     )
-    max_cost = CapField(help_text=_("In the endpoint's currency; it stops before it would spend more. Empty: no cap."))
+    max_cost = CapField(help_text="In the endpoint's currency; it stops before it would spend more. Empty: no cap.")

@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
 
 from annotation.core.http import is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
@@ -38,8 +37,7 @@ def edit(request: HttpRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         with errors_on(form):
             version, is_new = edit_aspects(study, by=account_of(request).username, **form.cleaned_data)
-            made, kept = _("%(version)s holds now."), _("%(version)s is this list already.")
-            messages.success(request, (made if is_new else kept) % {"version": version})
+            messages.success(request, f"{version} {'holds now' if is_new else 'is this list already'}.")
             return redirect("judging:aspects", study.slug)
     return _page(request, study, form=form, status=422)
 
@@ -66,7 +64,7 @@ def distil(request: HttpRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         with errors_on(form):
             if not queue_distilling(study, by=account_of(request).username, **form.cleaned_data):
-                messages.info(request, _("A worker is working on it already."))
+                messages.info(request, "A worker is working on it already.")
             return redirect("judging:aspects", study.slug)
     return _page(request, study, distil_form=form, status=422)
 

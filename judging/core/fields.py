@@ -7,9 +7,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import QuerySet
-from django.utils.functional import Promise
-from django.utils.text import format_lazy
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import AnnotationError, UnknownName
 from annotation.models import Study
@@ -25,7 +22,7 @@ class ParametersField(forms.CharField):
     widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, label=_("Parameters"), **kwargs)
+        super().__init__(required=False, label="Parameters", **kwargs)
 
     def clean(self, value: Any) -> dict[str, Any]:
         """Parse the lines into a dictionary."""
@@ -34,17 +31,17 @@ class ParametersField(forms.CharField):
             key, equals, text = (part.strip() for part in line.partition("="))
             if not key or not equals:
                 raise forms.ValidationError(
-                    _("Write key=value on each line; this is none: %(line)s"), params={"line": line}
+                    "Write key=value on each line; this is none: %(line)s", params={"line": line}
                 )
             if key in found:
-                raise forms.ValidationError(_("%(key)s is there twice."), params={"key": key})
+                raise forms.ValidationError("%(key)s is there twice.", params={"key": key})
             found[key] = _value(text)
         return found
 
 
 def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":
     """Return a field for an endpoint, by its name."""
-    return forms.ModelChoiceField(Endpoint.objects.all(), to_field_name="name", **{"label": _("Endpoint"), **settings})
+    return forms.ModelChoiceField(Endpoint.objects.all(), to_field_name="name", **{"label": "Endpoint", **settings})
 
 
 class IdsField(forms.CharField):
@@ -53,21 +50,21 @@ class IdsField(forms.CharField):
     widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, label=_("Ids of the instances"), **kwargs)
+        super().__init__(required=False, label="Ids of the instances", **kwargs)
 
 
 class CapField(forms.DecimalField):
     """A cap on costs, in the endpoint's currency; says when it may be exceeded."""
 
-    def __init__(self, *, help_text: Promise | str = "", **kwargs: Any) -> None:
-        unlimited = _("Without max_tokens, answers under way that are longer than all before can exceed it.")
+    def __init__(self, *, help_text: str = "", **kwargs: Any) -> None:
+        unlimited = "Without max_tokens, answers under way that are longer than all before can exceed it."
         super().__init__(
             required=False,
             min_value=0,
             max_digits=12,
             decimal_places=6,
-            label=_("Cost cap"),
-            help_text=format_lazy("{} {}", help_text, unlimited),
+            label="Cost cap",
+            help_text=f"{help_text} {unlimited}",
             **kwargs,
         )
 
@@ -76,14 +73,14 @@ class SeedField(forms.IntegerField):
     """A seed of draws."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{"min_value": 0, "max_value": MOST_SEED, "label": _("Seed"), **kwargs})
+        super().__init__(**{"min_value": 0, "max_value": MOST_SEED, "label": "Seed", **kwargs})
 
 
 class InFlightField(forms.IntegerField):
     """How many calls are made at the same time."""
 
     def __init__(self, **kwargs: Any) -> None:
-        settings = {"min_value": 1, "max_value": MAX_IN_FLIGHT, "initial": 8, "label": _("Calls in flight")}
+        settings = {"min_value": 1, "max_value": MAX_IN_FLIGHT, "initial": 8, "label": "Calls in flight"}
         super().__init__(**{**settings, **kwargs})
 
 
@@ -94,8 +91,8 @@ class StartLimitField(forms.IntegerField):
         settings = {
             "min_value": 1,
             "max_value": MOST_SEED,
-            "label": _("Most presentations in this start"),
-            "help_text": _("For a first try; start it again to continue. Empty: all."),
+            "label": "Most presentations in this start",
+            "help_text": "For a first try; start it again to continue. Empty: all.",
         }
         super().__init__(required=False, **{**settings, **kwargs})
 
@@ -125,9 +122,9 @@ class NarrowingForm(forms.Form):
 class AskedJudgeForm(NarrowingForm):
     """A form about what one judge is to be asked in a study, about one of its questions and perhaps one data set."""
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
-    question = forms.ChoiceField(label=_("Question"))
-    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label="Judge")
+    question = forms.ChoiceField(label="Question")
+    dataset = forms.ChoiceField(required=False, label="Data set")
     in_flight = InFlightField()
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
@@ -161,7 +158,7 @@ def errors_on(
 
 def or_all(names: Iterable[str]) -> list[tuple[str, Any]]:
     """Return the choices of one of some names, or of all."""
-    return [("", _("all")), *((name, name) for name in names)]
+    return [("", "all"), *((name, name) for name in names)]
 
 
 def _value(text: str) -> Any:
@@ -173,4 +170,4 @@ def _value(text: str) -> Any:
 
 def _refuse_constant(name: str) -> None:
     # Neither JSON nor accepted by endpoints.
-    raise forms.ValidationError(_("%(name)s is not a value that can be sent."), params={"name": name})
+    raise forms.ValidationError("%(name)s is not a value that can be sent.", params={"name": name})

@@ -2,21 +2,18 @@
 
 from dataclasses import dataclass
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
-
 from judging.models import Endpoint
 
 # In the order of testing and display.
-FEATURES: dict[str, str | Promise] = {
-    "chat": _("Answers questions"),
-    "logprobs": _("Log-probabilities"),
-    "json_schema": _("JSON schema"),
-    "schema_lengths": _("Longest texts in a JSON schema"),
-    "tools": _("Function calls"),
-    "seed": _("Same seed, same answer"),
-    "n": _("Several answers to one call (n)"),
-    "batch": _("Batch API"),
+FEATURES: dict[str, str] = {
+    "chat": "Answers questions",
+    "logprobs": "Log-probabilities",
+    "json_schema": "JSON schema",
+    "schema_lengths": "Longest texts in a JSON schema",
+    "tools": "Function calls",
+    "seed": "Same seed, same answer",
+    "n": "Several answers to one call (n)",
+    "batch": "Batch API",
 }
 
 

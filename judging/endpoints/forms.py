@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.short_names import ShortNameField
 from judging.endpoints.services import CHANGEABLE
@@ -28,10 +27,10 @@ class HeadersField(forms.CharField):
             name, colon, text = (part.strip() for part in line.partition(":"))
             if not name or not colon:
                 raise forms.ValidationError(
-                    _("Line %(number)d is not of the form Name: value."), params={"number": number}
+                    "Line %(number)d is not of the form Name: value.", params={"number": number}
                 )
             if name in found:
-                raise forms.ValidationError(_("The header %(name)s is there twice."), params={"name": name})
+                raise forms.ValidationError("The header %(name)s is there twice.", params={"name": name})
             found[name] = text
         return found
 
@@ -40,38 +39,38 @@ class LimitsForm(forms.Form):
     """The settings of an endpoint that may change: prices, limits, time-out, headers."""
 
     price_prompt = forms.DecimalField(
-        required=False, min_value=0, label=_("Price of a million prompt tokens"), help_text=_("Empty: unknown.")
+        required=False, min_value=0, label="Price of a million prompt tokens", help_text="Empty: unknown."
     )
     price_completion = forms.DecimalField(
-        required=False, min_value=0, label=_("Price of a million tokens written"), help_text=_("Empty: unknown.")
+        required=False, min_value=0, label="Price of a million tokens written", help_text="Empty: unknown."
     )
-    currency = forms.CharField(max_length=3, min_length=3, initial="USD", label=_("Currency"))
+    currency = forms.CharField(max_length=3, min_length=3, initial="USD", label="Currency")
     batch_discount = forms.FloatField(
         min_value=0,
         max_value=1,
         initial=0.5,
-        label=_("Share of the price paid through the Batch API"),
-        help_text=_("0.5: half of it."),
+        label="Share of the price paid through the Batch API",
+        help_text="0.5: half of it.",
     )
     cached_discount = forms.FloatField(
         required=False,
         min_value=0,
         max_value=1,
         initial=1,
-        label=_("Share of the price paid for cached prompt tokens"),
-        help_text=_("Empty: all of it."),
+        label="Share of the price paid for cached prompt tokens",
+        help_text="Empty: all of it.",
     )
     requests_per_minute = forms.IntegerField(
-        required=False, min_value=1, label=_("Calls a minute"), help_text=_("Empty: no limit.")
+        required=False, min_value=1, label="Calls a minute", help_text="Empty: no limit."
     )
     tokens_per_minute = forms.IntegerField(
-        required=False, min_value=1, label=_("Tokens a minute"), help_text=_("Empty: no limit.")
+        required=False, min_value=1, label="Tokens a minute", help_text="Empty: no limit."
     )
-    timeout_seconds = forms.FloatField(min_value=0.1, initial=60, label=_("Time-out of a call, in seconds"))
+    timeout_seconds = forms.FloatField(min_value=0.1, initial=60, label="Time-out of a call, in seconds")
     headers = HeadersField(
         required=False,
-        label=_("Headers"),
-        help_text=_(
+        label="Headers",
+        help_text=(
             "Name: value, one a line, sent with each call. Secrets are never stored: for one, write env:MY_API_KEY as the "
             "value, which reads the environment variable MY_API_KEY."
         ),
@@ -92,12 +91,12 @@ class EndpointForm(LimitsForm):
     """A new endpoint."""
 
     field_order = ["name", "base_url", "model", "key_env"]
-    name = ShortNameField(max_length=80, label=_("Name"), help_text=_("Under which researchers choose it."))
-    base_url = forms.CharField(max_length=500, label=_("Base URL"), help_text="https://api.example.com/v1")
-    model = forms.CharField(max_length=200, label=_("Model"), help_text=_("As that service names it."))
+    name = ShortNameField(max_length=80, label="Name", help_text="Under which researchers choose it.")
+    base_url = forms.CharField(max_length=500, label="Base URL", help_text="https://api.example.com/v1")
+    model = forms.CharField(max_length=200, label="Model", help_text="As that service names it.")
     key_env = forms.CharField(
         max_length=100,
         required=False,
-        label=_("Environment variable with the key"),
-        help_text=_("Its name, as MY_API_KEY; the key itself is never stored."),
+        label="Environment variable with the key",
+        help_text="Its name, as MY_API_KEY; the key itself is never stored.",
     )

@@ -6,7 +6,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -48,8 +47,8 @@ def new_endpoint(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         with errors_on(form):
             endpoint, is_new = add_endpoint(**form.cleaned_data)
-            added, kept = _("Endpoint %(name)s added. Test it now."), _("Endpoint %(name)s is there already.")
-            messages.success(request, (added if is_new else kept) % {"name": endpoint.name})
+            outcome = "added. Test it now" if is_new else "is there already"
+            messages.success(request, f"Endpoint {endpoint.name} {outcome}.")
             return redirect("judging:endpoint", endpoint.name)
     status = 422 if form.is_bound else 200
     return TemplateResponse(request, "judging/endpoints/endpoint_new.html", {"form": form}, status=status)
@@ -70,7 +69,7 @@ def endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
     if form.is_valid():
         with errors_on(form):
             edit_endpoint(endpoint=found, **form.cleaned_data)
-            messages.success(request, _("Endpoint %(name)s is changed.") % {"name": found.name})
+            messages.success(request, f"Endpoint {found.name} is changed.")
             return redirect("judging:endpoint", found.name)
     return _page(request, found, form, status=422)
 

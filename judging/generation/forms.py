@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy as _
 
 from annotation.batches.sampling import ids_of
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
@@ -37,62 +36,56 @@ class GenerateForm(NarrowingForm):
 
     NARROWING = ("dataset", "instances", "limit")
     BESIDE = ("in_flight",)
-    fold_title = _("Only a part of the instances")
+    fold_title = "Only a part of the instances"
 
     system = forms.CharField(
         max_length=LONGEST_SYSTEM,
-        label=_("System"),
-        help_text=_("A name for this model with these settings; another temperature is another system."),
+        label="System",
+        help_text="A name for this model with these settings; another temperature is another system.",
     )
-    endpoint = endpoint_field(help_text=_("Added by a site admin."))
-    samples = forms.IntegerField(
-        min_value=1, max_value=MOST_SAMPLES, initial=SAMPLES, label=_("Texts of each instance")
-    )
+    endpoint = endpoint_field(help_text="Added by a site admin.")
+    samples = forms.IntegerField(min_value=1, max_value=MOST_SAMPLES, initial=SAMPLES, label="Texts of each instance")
     temperature = forms.FloatField(
         required=False,
         min_value=0,
         max_value=MAX_TEMPERATURE,
         initial=TEMPERATURE,
-        label=_("Temperature"),
-        help_text=_("Empty: the endpoint’s own."),
+        label="Temperature",
+        help_text="Empty: the endpoint’s own.",
     )
     top_p = forms.FloatField(
-        required=False, min_value=0, max_value=1, label=_("Top-p"), help_text=_("Empty: the endpoint’s own.")
+        required=False, min_value=0, max_value=1, label="Top-p", help_text="Empty: the endpoint’s own."
     )
     max_tokens = forms.IntegerField(
-        required=False, min_value=1, label=_("Longest text, in tokens"), help_text=_("Empty: the endpoint’s own.")
+        required=False, min_value=1, label="Longest text, in tokens", help_text="Empty: the endpoint’s own."
     )
-    seed = SeedField(initial=0, help_text=_("Draws a seed for each call."))
-    template = forms.ChoiceField(
-        required=False, label=_("Template"), help_text=_("What is asked. Their texts are below.")
-    )
+    seed = SeedField(initial=0, help_text="Draws a seed for each call.")
+    template = forms.ChoiceField(required=False, label="Template", help_text="What is asked. Their texts are below.")
     wording = forms.CharField(
         required=False,
         max_length=LONGEST,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
-        label=_("Or a template of your own"),
-        help_text=_("$source stands for the source text; $$ for a dollar sign."),
+        label="Or a template of your own",
+        help_text="$source stands for the source text; $$ for a dollar sign.",
     )
     system_prompt = forms.CharField(
         required=False,
         max_length=LONGEST,
         widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"}),
-        label=_("System prompt"),
-        help_text=_("Goes before it. Empty: none."),
+        label="System prompt",
+        help_text="Goes before it. Empty: none.",
     )
-    params = ParametersField(
-        help_text=_("key=value, one a line, sent with each call; null leaves one out, as seed=null.")
-    )
+    params = ParametersField(help_text="key=value, one a line, sent with each call; null leaves one out, as seed=null.")
     keep_refusals = forms.BooleanField(
         required=False,
-        label=_("Keep refusals"),
-        help_text=_("An answer that declines in words is a text like any other."),
+        label="Keep refusals",
+        help_text="An answer that declines in words is a text like any other.",
     )
-    max_cost = CapField(help_text=_("For all of the system’s texts, in the endpoint’s currency. Empty: no cap."))
-    dataset = forms.ChoiceField(required=False, label=_("Data set"))
-    instances = IdsField(help_text=_("One a line. Empty: all."))
-    limit = StartLimitField(label=_("Most instances in this start"))
+    max_cost = CapField(help_text="For all of the system’s texts, in the endpoint’s currency. Empty: no cap.")
+    dataset = forms.ChoiceField(required=False, label="Data set")
+    instances = IdsField(help_text="One a line. Empty: all.")
+    limit = StartLimitField(label="Most instances in this start")
     in_flight = InFlightField()
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:

@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError
 from annotation.core.http import is_htmx
@@ -78,7 +77,7 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
         chosen = {name: form.cleaned_data[name] for name in ("selection", "in_flight", "max_cost")}
         with errors_on(form, (AnnotationError,)):
             if not queue_generating(study, system, sampling, by=account_of(request).username, **chosen):
-                messages.info(request, _("A worker is working on it already."))
+                messages.info(request, "A worker is working on it already.")
             return redirect("judging:generate", study.slug)
     return _page(request, study, form, status=422)
 

@@ -2,7 +2,6 @@
 
 from django.db import models
 from django.db.models import Q
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
@@ -41,8 +40,8 @@ class AuditAnswer(models.Model):
     """A judge's answer about a pair of which one text was changed, or none."""
 
     class Side(models.TextChoices):
-        A = "a", _("System A")
-        B = "b", _("System B")
+        A = "a", "System A"
+        B = "b", "System B"
 
     audit = models.ForeignKey(JudgeAudit, on_delete=models.CASCADE, related_name="answers")
     pair = models.ForeignKey(Pair, on_delete=models.CASCADE, related_name="audit_answers")

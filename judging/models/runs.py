@@ -5,7 +5,6 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q, Value
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.keys import new_seed
 from annotation.models import Batch, Pair, Study
@@ -24,14 +23,14 @@ class Judge(models.Model):
     JURY: ClassVar[str] = "jury"  # the method
 
     class OrderPolicy(models.TextChoices):
-        RANDOM = "random", _("Random per pair (seeded)")
-        BOTH = "both", _("Both orders; disagreement is a tie")
-        AB = "ab", _("System A first")
-        BA = "ba", _("System B first")
+        RANDOM = "random", "Random per pair (seeded)"
+        BOTH = "both", "Both orders; disagreement is a tie"
+        AB = "ab", "System A first"
+        BA = "ba", "System B first"
 
     class Combine(models.TextChoices):
-        TIE = "tie", _("Orders that disagree are a tie")
-        PROBABILITY = "probability", _("The probabilities of both orders are averaged")
+        TIE = "tie", "Orders that disagree are a tie"
+        PROBABILITY = "probability", "The probabilities of both orders are averaged"
 
     name = models.SlugField(max_length=80, unique=True)
     method = models.CharField(max_length=40)
@@ -117,16 +116,16 @@ class JudgeRun(models.Model):
     """One judge on the pairs of one study, of one batch of it, or of a part of either: cells, each filled once."""
 
     class Status(models.TextChoices):
-        QUEUED = "queued", _("Queued")
-        RUNNING = "running", _("Running")
-        PAUSED = "paused", _("Stopped on request")
-        DONE = "done", _("Done")
-        FAILED = "failed", _("Stopped by an error")
-        CANCELLED = "cancelled", _("Cancelled")
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        PAUSED = "paused", "Stopped on request"
+        DONE = "done", "Done"
+        FAILED = "failed", "Stopped by an error"
+        CANCELLED = "cancelled", "Cancelled"
 
     class Way(models.TextChoices):
-        CALLS = "calls", _("Calls, answered at once")
-        BATCH = "batch", _("The provider's Batch API")
+        CALLS = "calls", "Calls, answered at once"
+        BATCH = "batch", "The provider's Batch API"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_runs")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
@@ -211,11 +210,11 @@ class ProviderBatch(models.Model):
     """A file of requests handed to a provider's Batch API, from upload to collection."""
 
     class Status(models.TextChoices):
-        UPLOADED = "uploaded", _("Uploaded")
-        IN_PROGRESS = "in_progress", _("In progress")
-        COLLECTED = "collected", _("Collected")
-        FAILED = "failed", _("Failed")
-        QUEUE_FULL = "queue_full", _("Over the queue limit")
+        UPLOADED = "uploaded", "Uploaded"
+        IN_PROGRESS = "in_progress", "In progress"
+        COLLECTED = "collected", "Collected"
+        FAILED = "failed", "Failed"
+        QUEUE_FULL = "queue_full", "Over the queue limit"
 
     run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="provider_batches")
     input_file = models.CharField(max_length=200, blank=True, help_text="The provider's name for the uploaded file.")
@@ -300,21 +299,21 @@ class Judgment(models.Model):
     """One cell of a run: one presentation of one pair to a judge, with one question, and its outcome."""
 
     class Order(models.TextChoices):
-        AB = "ab", _("A shown first")
-        BA = "ba", _("B shown first")
+        AB = "ab", "A shown first"
+        BA = "ba", "B shown first"
 
     class Status(models.TextChoices):
-        PENDING = "pending", _("Not asked yet")
-        PARSED = "parsed", _("Parsed")
-        UNPARSED = "unparsed", _("Unparsed")
-        REFUSED = "refused", _("Refused")
-        ERROR = "error", _("Error")
+        PENDING = "pending", "Not asked yet"
+        PARSED = "parsed", "Parsed"
+        UNPARSED = "unparsed", "Unparsed"
+        REFUSED = "refused", "Refused"
+        ERROR = "error", "Error"
 
     class Cause(models.TextChoices):
-        TOO_LONG = "length", _("Too long for the model")
-        FILTERED = "filter", _("Stopped by a content filter")
-        REJECTED = "rejected", _("Rejected by the endpoint")
-        NO_ANSWER = "no_answer", _("No answer")
+        TOO_LONG = "length", "Too long for the model"
+        FILTERED = "filter", "Stopped by a content filter"
+        REJECTED = "rejected", "Rejected by the endpoint"
+        NO_ANSWER = "no_answer", "No answer"
 
     run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="judgments")
     pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="judgments")

@@ -2,7 +2,6 @@
 
 from django.db import models
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
 from annotation.questions.questions import MAIN
@@ -13,10 +12,10 @@ class JudgeTuning(models.Model):
     """One search on one study, from the plan to the judge that came of it. What is asked are runs of its candidates."""
 
     class Status(models.TextChoices):
-        QUEUED = "queued", _("Queued")
-        RUNNING = "running", _("Running")
-        STOPPED = "stopped", _("Stopped")
-        DONE = "done", _("Done")
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        STOPPED = "stopped", "Stopped"
+        DONE = "done", "Done"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_tunings")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="tunings", help_text="The untuned one.")

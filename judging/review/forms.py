@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy as _
 
 from annotation.questions.questions import MAIN, Question
 from judging.core.fields import SeedField, or_all
@@ -15,13 +14,13 @@ from judging.review.marks import LONGEST_NOTE
 class CompareForm(forms.Form):
     """Two raters of a study to compare."""
 
-    first = forms.ChoiceField(label=_("Judge"))
-    second = forms.ChoiceField(label=_("Beside"))
-    dataset = forms.ChoiceField(required=False, label=_("Data set"))
-    question = forms.ChoiceField(required=False, label=_("Question"))
-    only = forms.BooleanField(required=False, label=_("Only disagreements"))
-    drawn = forms.BooleanField(required=False, label=_("Only 100 disagreements drawn at random, to mark their reasons"))
-    seed = SeedField(required=False, label=_("Seed of the draw (0)"))
+    first = forms.ChoiceField(label="Judge")
+    second = forms.ChoiceField(label="Beside")
+    dataset = forms.ChoiceField(required=False, label="Data set")
+    question = forms.ChoiceField(required=False, label="Question")
+    only = forms.BooleanField(required=False, label="Only disagreements")
+    drawn = forms.BooleanField(required=False, label="Only 100 disagreements drawn at random, to mark their reasons")
+    seed = SeedField(required=False, label="Seed of the draw (0)")
 
     def __init__(
         self,
@@ -50,7 +49,7 @@ class CompareForm(forms.Form):
         data = super().clean() or {}
         data["question"] = self.numbers.get(data.get("question", ""), MAIN)
         if data.get("first") and data.get("first") == data.get("second"):
-            self.add_error("second", _("Choose two different raters."))
+            self.add_error("second", "Choose two different raters.")
         return data
 
 
@@ -61,13 +60,13 @@ class MarkForm(forms.Form):
     """Whether a rationale is sound, with an optional note."""
 
     sound = forms.ChoiceField(
-        choices=[(SOUND, _("Sound")), (UNSOUND, _("Not sound"))],
+        choices=[(SOUND, "Sound"), (UNSOUND, "Not sound")],
         widget=forms.RadioSelect,
-        label=_("Is the rationale sound, whatever the verdict?"),
-        error_messages={"required": _("Please say whether it is sound.")},
+        label="Is the rationale sound, whatever the verdict?",
+        error_messages={"required": "Please say whether it is sound."},
     )
     note = forms.CharField(
-        required=False, max_length=LONGEST_NOTE, widget=forms.Textarea(attrs={"rows": 2}), label=_("Note")
+        required=False, max_length=LONGEST_NOTE, widget=forms.Textarea(attrs={"rows": 2}), label="Note"
     )
 
     def clean(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable
 from judging.models import Judgment, RationaleMark
@@ -19,10 +18,10 @@ def mark_rationale(*, judgment: Judgment, marker: User, sound: bool, note: str =
     Raises: Unacceptable if the judgment has no rationale, or the note is too long.
     """
     if len(note) > LONGEST_NOTE:
-        raise Unacceptable(_("The note is too long; at most %(most)d characters are taken.") % {"most": LONGEST_NOTE})
+        raise Unacceptable(f"The note is too long; at most {LONGEST_NOTE} characters are taken.")
     judgment = Judgment.objects.select_for_update(of=("self",)).get(pk=judgment.pk)  # serialises double clicks
     if not judgment.rationale.strip():
-        raise Unacceptable(_("This judgment has no rationale to mark."))
+        raise Unacceptable("This judgment has no rationale to mark.")
     mark = judgment.marks.filter(marker=marker).first() or RationaleMark(judgment=judgment, marker=marker)
     mark.sound, mark.note, mark.marked_at = sound, note, at
     mark.full_clean()

@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from annotation.core.http import is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
@@ -33,7 +32,7 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
     chosen, gold = "first" in request.GET, study.instances.filter(gold__isnull=False).exists()
     offered: dict[str, Any] = {
         "judges": judges,
-        "beside": {PEOPLE: _("people"), **({GOLD: _("gold labels")} if gold else {})},
+        "beside": {PEOPLE: "people", **({GOLD: "gold labels"} if gold else {})},
         "datasets": datasets,
         "questions": named_questions(study),
     }

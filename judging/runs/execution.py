@@ -4,7 +4,6 @@ import logging
 from dataclasses import dataclass, replace
 
 from django.db import InterfaceError, OperationalError
-from django.utils.translation import gettext as _
 
 from judging.calls.engine import carry_out
 from judging.calls.requests import setting_of
@@ -88,7 +87,7 @@ def work(job: Job, when_stopped: str, make_client: MakeClient) -> ExecutionResul
         leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
         job.run.refresh_from_db(fields=["status", "message"])
         cancel_batches(job.run)
-        return ExecutionResult(job.run.status, job.run.message or _("stopped from elsewhere"), job.progress)
+        return ExecutionResult(job.run.status, job.run.message or "stopped from elsewhere", job.progress)
     except BatchPending as error:
         status = leases.leave(job.worker, status=JudgeRun.Status.QUEUED, message=str(error))
         pending = status == JudgeRun.Status.QUEUED
@@ -106,9 +105,9 @@ def work(job: Job, when_stopped: str, make_client: MakeClient) -> ExecutionResul
         return ExecutionResult(JudgeRun.Status.FAILED, str(error), job.progress)
     if job.stop.is_set():
         status = leases.leave(job.worker, status=when_stopped, only_if_last=True)
-        return ExecutionResult(status, _("stopped on request"), job.progress, signal=True)
+        return ExecutionResult(status, "stopped on request", job.progress, signal=True)
     status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
-    return ExecutionResult(status, _("stopped after as many cells as were asked for"), job.progress, as_asked=True)
+    return ExecutionResult(status, "stopped after as many cells as were asked for", job.progress, as_asked=True)
 
 
 def fill_cells(job: Job, make_client: MakeClient) -> bool:

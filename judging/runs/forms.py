@@ -7,8 +7,6 @@ from django import forms
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from analysis.juries import DAWID_SKENE, MAJORITY, WEIGHTED
 from annotation.batches.sampling import ids_of
@@ -50,93 +48,89 @@ class JudgeForm(forms.Form):
 
     name = ShortNameField(
         max_length=80,
-        label=_("Name"),
-        help_text=_("Under which findings list it."),
+        label="Name",
+        help_text="Under which findings list it.",
     )
     method = forms.ChoiceField(
-        choices=[], initial=RECOMMENDED, label=_("Method"), help_text=_("What is asked, and how it is read: see below.")
+        choices=[], initial=RECOMMENDED, label="Method", help_text="What is asked, and how it is read: see below."
     )
     endpoint = forms.ModelChoiceField(
         Endpoint.objects.all(),
         required=False,
-        label=_("Endpoint"),
-        empty_label=_("none (baselines)"),
+        label="Endpoint",
+        empty_label="none (baselines)",
     )
     order = forms.ChoiceField(
-        choices=Judge.OrderPolicy.choices, initial=Judge.OrderPolicy.RANDOM, label=_("Order of the texts")
+        choices=Judge.OrderPolicy.choices, initial=Judge.OrderPolicy.RANDOM, label="Order of the texts"
     )
     combine = forms.ChoiceField(
         choices=Judge.Combine.choices,
         initial=Judge.Combine.TIE,
-        label=_("When both orders are asked"),
-        help_text=_(
-            "Averaging needs a method and an endpoint that give probabilities; a pair without them has no verdict."
-        ),
+        label="When both orders are asked",
+        help_text="Averaging needs a method and an endpoint that give probabilities; a pair without them has no verdict.",
     )
     repeats = forms.IntegerField(
-        label=_("Repeats"),
+        label="Repeats",
         min_value=1,
         max_value=100,
         initial=1,
-        help_text=_(
+        help_text=(
             "How often each presentation is asked, at temperature 0.7 where the method would ask at 0, unless the parameters "
             "say otherwise. Findings count the first; the others show self-agreement."
         ),
     )
     negated = forms.BooleanField(
         required=False,
-        label=_("Ask the negated question too"),
-        help_text=_("Which text is worse? Shows negation invariance; findings count the plain question."),
+        label="Ask the negated question too",
+        help_text="Which text is worse? Shows negation invariance; findings count the plain question.",
     )
-    task = forms.ChoiceField(choices=[], required=False, label=_("Task"), help_text=_("Whose wording is used."))
+    task = forms.ChoiceField(choices=[], required=False, label="Task", help_text="Whose wording is used.")
     prompt_file = forms.ModelChoiceField(
         PromptFile.objects.none(),
         required=False,
-        label=_("Prompt of your own"),
-        empty_label=_("none: the method’s own"),
+        label="Prompt of your own",
+        empty_label="none: the method’s own",
     )
     family = forms.CharField(
-        max_length=100, required=False, label=_("Family"), help_text=_("The model's family, as on systems.")
+        max_length=100, required=False, label="Family", help_text="The model's family, as on systems."
     )
     system_prompt = forms.CharField(
         max_length=LONGEST,
         required=False,
-        label=_("System prompt"),
+        label="System prompt",
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("Sent before each call, as the system’s message."),
+        help_text="Sent before each call, as the system’s message.",
     )
     table_endpoint = forms.ModelChoiceField(
         Endpoint.objects.all(),
         required=False,
-        label=_("Endpoint of the tables"),
-        empty_label=_("none: the judge’s own"),
-        help_text=_("SC²: makes aspects and tables and compares these; the judge’s own endpoint gives the verdict."),
+        label="Endpoint of the tables",
+        empty_label="none: the judge’s own",
+        help_text="SC²: makes aspects and tables and compares these; the judge’s own endpoint gives the verdict.",
     )
     table_variant = forms.CharField(
         max_length=40,
         required=False,
-        label=_("Tables of a variant"),
-        help_text=_("SC²: this study's stored tables are shown, as another model has made them, and none are made."),
+        label="Tables of a variant",
+        help_text="SC²: this study's stored tables are shown, as another model has made them, and none are made.",
     )
     params = ParametersField(
-        help_text=_(
+        help_text=(
             "key=value, one a line, as temperature=0.7: options of the method, and all else is sent with each call. "
             "null leaves a default out."
         ),
     )
-    seed = SeedField(required=False, help_text=_("Draws the orders and the samples. Empty: any, recorded."))
+    seed = SeedField(required=False, help_text="Draws the orders and the samples. Empty: any, recorded.")
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.judges = judges
         fields: dict[str, Any] = self.fields
         fields["method"].choices = method_choices
-        fields["task"].choices = [("", _("the study’s own")), *TaskKind.choices]
+        fields["task"].choices = [("", "the study’s own"), *TaskKind.choices]
         fields["prompt_file"].queryset = prompt_files_of(study.group)
-        where = format_html('<a href="{}">{}</a>', reverse("judging:endpoints"), _("Endpoints"))
-        fields["endpoint"].help_text = format_html(
-            gettext("Set up by site admins under {}; a baseline needs none."), where
-        )
+        where = format_html('<a href="{}">{}</a>', reverse("judging:endpoints"), "Endpoints")
+        fields["endpoint"].help_text = format_html("Set up by site admins under {}; a baseline needs none.", where)
 
     @property
     def first(self) -> list[forms.BoundField]:
@@ -171,21 +165,21 @@ class JudgeForm(forms.Form):
 class JuryForm(forms.Form):
     """A new jury of judges that have run on a study."""
 
-    name = ShortNameField(max_length=80, label=_("Name"), help_text=_("Under which findings list it."))
+    name = ShortNameField(max_length=80, label="Name", help_text="Under which findings list it.")
     members = forms.MultipleChoiceField(
         choices=[],
-        label=_("Members"),
+        label="Members",
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": _("Choose two judges or more.")},
+        error_messages={"required": "Choose two judges or more."},
     )
     rule = forms.ChoiceField(
         choices=[
-            (MAJORITY, _("Majority: most votes")),
-            (WEIGHTED, _("Weighted by agreement with people on other instances")),
-            (DAWID_SKENE, _("Dawid and Skene’s model (three members or more)")),
+            (MAJORITY, "Majority: most votes"),
+            (WEIGHTED, "Weighted by agreement with people on other instances"),
+            (DAWID_SKENE, "Dawid and Skene’s model (three members or more)"),
         ],
-        label=_("Rule"),
-        help_text=_("An even split is a tie; a member without a verdict abstains."),
+        label="Rule",
+        help_text="An even split is a tie; a member without a verdict abstains.",
     )
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
@@ -208,7 +202,7 @@ def settled(judges: QuerySet[Judge]) -> QuerySet[Judge]:
 def free_name(name: str, judges: QuerySet[Judge]) -> str:
     """Refuse the name of a judge that is not among these."""
     if not judges.filter(name=name).exists() and Judge.objects.filter(name__iexact=name).exists():
-        raise forms.ValidationError(_("This name is taken. Please choose another."))
+        raise forms.ValidationError("This name is taken. Please choose another.")
     return name
 
 
@@ -220,28 +214,26 @@ class PairsForm(NarrowingForm):
     batch = forms.ModelChoiceField(
         Batch.objects.none(),
         required=False,
-        label=_("Batch"),
-        empty_label=_("every pair that is on a HIT (while there is no batch: every pair)"),
+        label="Batch",
+        empty_label="every pair that is on a HIT (while there is no batch: every pair)",
     )
     off_hits = forms.BooleanField(
         required=False,
-        label=_("Pairs that are on no HIT too"),
-        help_text=_("Verdicts on pairs that people do not rate make their win rates more precise."),
+        label="Pairs that are on no HIT too",
+        help_text="Verdicts on pairs that people do not rate make their win rates more precise.",
     )
     in_flight = InFlightField()
     max_cost = CapField(
-        help_text=_(
-            "In the endpoint's currency; the run stops before it would spend more. Empty: no cap, or that it has."
-        )
+        help_text="In the endpoint's currency; the run stops before it would spend more. Empty: no cap, or that it has."
     )
     limit = StartLimitField()
 
-    dataset = forms.ChoiceField(required=False, label=_("Data set"))
-    systems = forms.ChoiceField(required=False, label=_("Systems"))
+    dataset = forms.ChoiceField(required=False, label="Data set")
+    systems = forms.ChoiceField(required=False, label="Systems")
     tags = forms.CharField(
-        required=False, label=_("Tags"), help_text=_("Instances that have one of these; separated by commas.")
+        required=False, label="Tags", help_text="Instances that have one of these; separated by commas."
     )
-    instances = IdsField(help_text=_("One a line."))
+    instances = IdsField(help_text="One a line.")
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -262,7 +254,7 @@ class PairsForm(NarrowingForm):
         data = super().clean() or {}
         off_hits = data.pop("off_hits", False)
         if off_hits and data.get("batch"):
-            self.add_error("off_hits", _("The pairs of a batch are all on its HITs: choose either."))
+            self.add_error("off_hits", "The pairs of a batch are all on its HITs: choose either.")
         given = {name: data.pop(name, "") for name in self.NARROWING}
         data["only"] = PairFilter(
             dataset=given["dataset"],
@@ -277,20 +269,20 @@ class PairsForm(NarrowingForm):
 class RunForm(PairsForm):
     """A judge to be run on these pairs."""
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
+    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label="Judge")
     way = forms.ChoiceField(
         choices=JudgeRun.Way.choices,
         initial=JudgeRun.Way.CALLS,
         required=False,
-        label=_("Way of asking"),
-        help_text=_("A Batch API answers within a day, at a lower price; only where the endpoint offers one."),
+        label="Way of asking",
+        help_text="A Batch API answers within a day, at a lower price; only where the endpoint offers one.",
     )
     batch_size = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_REQUESTS,
-        label=_("Most requests in a provider's batch"),
-        help_text=_("For accounts with a small queue. Empty: as many as the provider takes, or as before."),
+        label="Most requests in a provider's batch",
+        help_text="For accounts with a small queue. Empty: as many as the provider takes, or as before.",
     )
     field_order = ("judge", "batch", "off_hits", "way", "batch_size")
 
@@ -303,8 +295,8 @@ class RunForm(PairsForm):
                 choices=[(question.key, question.text) for question in self.asked],
                 initial=[self.asked[MAIN].key],
                 widget=forms.CheckboxSelectMultiple,
-                label=_("Questions"),
-                help_text=_("Each is asked in a call of its own; all in one by a judge with the option together."),
+                label="Questions",
+                help_text="Each is asked in a call of its own; all in one by a judge with the option together.",
             )
             self.order_fields(("judge", "questions", "batch", "way", "batch_size"))
 
@@ -325,29 +317,29 @@ class JudgmentFilterForm(forms.Form):
 
     outcome = forms.ChoiceField(
         required=False,
-        label=_("Outcome"),
+        label="Outcome",
         choices=[
-            ("", _("all that were asked")),
-            ("a", _("A preferred")),
-            ("tie", _("tie")),
-            ("b", _("B preferred")),
+            ("", "all that were asked"),
+            ("a", "A preferred"),
+            ("tie", "tie"),
+            ("b", "B preferred"),
             *((status.value, status.label) for status in Judgment.Status if status != Judgment.Status.PARSED),
         ],
     )
-    order = forms.ChoiceField(required=False, label=_("Order"), choices=[("", _("any")), *Judgment.Order.choices])
+    order = forms.ChoiceField(required=False, label="Order", choices=[("", "any"), *Judgment.Order.choices])
     asked = forms.ChoiceField(
         required=False,
-        label=_("Question"),
+        label="Question",
         choices=[
-            ("", _("all")),
-            ("plain", _("plain, first time")),
-            ("repeat", _("repeats")),
-            ("negated", _("negated")),
+            ("", "all"),
+            ("plain", "plain, first time"),
+            ("repeat", "repeats"),
+            ("negated", "negated"),
         ],
     )
-    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    dataset = forms.ChoiceField(required=False, label="Data set")
 
-    question = forms.ChoiceField(required=False, label=_("Question"))
+    question = forms.ChoiceField(required=False, label="Question")
 
     def __init__(self, *args: Any, study: Study, datasets: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -356,7 +348,7 @@ class JudgmentFilterForm(forms.Form):
         self.numbers = {question.key: number for number, question in named_questions(study).items()}
         if self.numbers:
             fields["question"].choices = or_all(self.numbers)
-            fields["asked"].label = _("How it is asked")
+            fields["asked"].label = "How it is asked"
         else:
             del fields["question"]
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
 
 from judging.calls.budget import Budget, longest_allowed
 from judging.calls.cases import Case, StoredAnswer
@@ -46,7 +45,7 @@ class BatchPending(RunStopped):
     """
 
     def __init__(self, cells_left: int | None) -> None:
-        super().__init__(_("waiting for the provider's batch"))
+        super().__init__("waiting for the provider's batch")
         self.cells_left = cells_left
 
 
@@ -64,7 +63,7 @@ class PassSession(RunWorkerSession):
         """
         first = self.run.workers.order_by("pk").first()
         if first is not None and first.pk != self.job.worker.pk and leases.is_alive(first):
-            raise RunBusy(_("another process is working on this run"))
+            raise RunBusy("another process is working on this run")
         if not leases.lock_worker(self.job.worker.pk):
             return
         free = free_cells(self.run).order_by()

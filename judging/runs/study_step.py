@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from django.db.models import Count, Q
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from annotation.models import Study
 from annotation.study_pages.checklist import Action, Step, StepState
@@ -23,17 +22,17 @@ def judges_step(study: Study) -> Step:
         is_open = study.systems.exists()
         return Step(
             "judges",
-            _("Judges"),
+            "Judges",
             StepState.OPEN if is_open else StepState.WAITING,
-            _("No judge has been asked"),
-            _("Language models and baselines that rate the same pairs as people do."),
-            (Action(_("Choose a judge"), address),) if is_open else (),
+            "No judge has been asked",
+            "Language models and baselines that rate the same pairs as people do.",
+            (Action("Choose a judge", address),) if is_open else (),
         )
     found = {status for _judge, status in runs}
     stopped = found - {Status.DONE, Status.CANCELLED, *UNDER_WAY}
     state = StepState.RUNNING if found & set(UNDER_WAY) else StepState.OPEN if stopped else StepState.DONE
-    missing = _("A run has stopped before its end.") if stopped else ""
-    return Step("judges", _("Judges"), state, _figures(study, runs), missing, (Action(_("Judges"), address),))
+    missing = "A run has stopped before its end." if stopped else ""
+    return Step("judges", "Judges", state, _figures(study, runs), missing, (Action("Judges", address),))
 
 
 def _figures(study: Study, runs: Sequence[tuple[int, str]]) -> str:
@@ -41,5 +40,4 @@ def _figures(study: Study, runs: Sequence[tuple[int, str]]) -> str:
     cells = Judgment.objects.filter(run__study=study).aggregate(
         total=Count("pk"), done=Count("pk", filter=~Q(status=Judgment.Status.PENDING))
     )
-    named = ngettext("%(count)d judge", "%(count)d judges", judges) % {"count": judges}
-    return f"{named} · {_('%(done)d of %(total)d presentations') % cells}"
+    return f"{judges} judge{pluralize(judges)} · {cells['done']} of {cells['total']} presentations"

@@ -13,7 +13,6 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -68,8 +67,7 @@ def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
     if not form.is_valid():
         return _judges_page(request, study, judge_form=form, status=422)
     judge, is_new = add_judge(**form.cleaned_data)
-    made, kept = _("Judge %(judge)s added."), _("Judge %(judge)s is there already, with these settings.")
-    messages.success(request, (made if is_new else kept) % {"judge": judge})
+    messages.success(request, f"Judge {judge} {'added' if is_new else 'is there already, with these settings'}.")
     chosen = urlencode({"judge": judge.name})
     return redirect(f"{reverse('judging:judges', args=[study.slug])}?{chosen}#start")
 
@@ -206,17 +204,17 @@ def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
         return TemplateResponse(
             request,
             "error.html",
-            {"message": _("A run can be paused, resumed, cancelled, run again or retried.")},
+            {"message": "A run can be paused, resumed, cancelled, run again or retried."},
             status=422,
         )
     by = {"by": request.user} if action == "retry" else {}
     ACTIONS[action](run=found, **by)
     notices = {
-        "pause": _("The run is paused: calls under way end, no new one begins."),
-        "resume": _("The run continues as soon as a worker takes it."),
-        "again": _("The run starts again as soon as a worker takes it up."),
-        "retry": _("A worker asks again what got no answer."),
-        "cancel": _("The run is cancelled; what was answered is kept."),
+        "pause": "The run is paused: calls under way end, no new one begins.",
+        "resume": "The run continues as soon as a worker takes it.",
+        "again": "The run starts again as soon as a worker takes it up.",
+        "retry": "A worker asks again what got no answer.",
+        "cancel": "The run is cancelled; what was answered is kept.",
     }
     messages.success(request, notices[action])
     return redirect("judging:run", study.slug, found.pk)

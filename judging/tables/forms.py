@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import ComparisonTable, Study
 from judging.aspects.aspect_sets import current_aspects
@@ -20,10 +19,10 @@ from judging.tables.making import TableSettings, default_variant
 class TableFilterForm(forms.Form):
     """By variant, data set, systems, and whether raters flagged a row."""
 
-    variant = forms.ChoiceField(required=False, label=_("Variant"))
-    dataset = forms.ChoiceField(required=False, label=_("Data set"))
-    systems = forms.ChoiceField(required=False, label=_("Systems"))
-    flagged = forms.BooleanField(required=False, label=_("Only with a row that raters flagged"))
+    variant = forms.ChoiceField(required=False, label="Variant")
+    dataset = forms.ChoiceField(required=False, label="Data set")
+    systems = forms.ChoiceField(required=False, label="Systems")
+    flagged = forms.BooleanField(required=False, label="Only with a row that raters flagged")
 
     def __init__(self, *args: Any, study: Study, variants: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -61,37 +60,37 @@ class MakeTablesForm(PairsForm):
         min_value=1,
         max_value=MOST_SAMPLES,
         initial=8,
-        label=_("Tables drawn for each pair"),
+        label="Tables drawn for each pair",
     )
     budget = forms.IntegerField(
         required=False,
         min_value=2,
         max_value=MOST_BUDGET,
-        label=_("Or: calls for each pair"),
-        help_text=_("As many tables as fit; leave the number of tables empty then."),
+        label="Or: calls for each pair",
+        help_text="As many tables as fit; leave the number of tables empty then.",
     )
     scheme = forms.ChoiceField(
         initial=TOURNAMENT,
-        label=_("How the most consistent one is found"),
+        label="How the most consistent one is found",
         choices=[
-            (TOURNAMENT, _("Tournament: one comparison less than tables")),
-            (EXACT, _("Every two, both ways: many comparisons")),
-            (RANDOM, _("Drawn: no comparison")),
+            (TOURNAMENT, "Tournament: one comparison less than tables"),
+            (EXACT, "Every two, both ways: many comparisons"),
+            (RANDOM, "Drawn: no comparison"),
         ],
     )
     aspects = forms.ChoiceField(
         initial=OFFLINE,
-        label=_("Aspects"),
-        choices=[(OFFLINE, _("The same for all pairs")), (ONLINE, _("Drawn up for each pair"))],
+        label="Aspects",
+        choices=[(OFFLINE, "The same for all pairs"), (ONLINE, "Drawn up for each pair")],
     )
     variant = forms.CharField(
         required=False,
         max_length=40,
-        label=_("Variant"),
-        help_text=_("What the arms of a two-stage study call these tables. Empty: c8, or as the settings are."),
+        label="Variant",
+        help_text="What the arms of a two-stage study call these tables. Empty: c8, or as the settings are.",
     )
     params = ParametersField(
-        help_text=_("key=value, one a line: further options of the judge, and all else is sent with each call.")
+        help_text="key=value, one a line: further options of the judge, and all else is sent with each call."
     )
     field_order = ("endpoint", "samples", "budget", "scheme", "aspects", "variant", "params", "batch")
 
@@ -106,9 +105,9 @@ class MakeTablesForm(PairsForm):
         data = super().clean() or {}
         budget, samples = data.pop("budget", None), data.pop("samples", None)
         if budget and samples:
-            self.add_error("budget", _("Give either the tables or the calls for each pair."))
+            self.add_error("budget", "Give either the tables or the calls for each pair.")
         elif not budget and not samples and not self.errors:
-            self.add_error("samples", _("How many tables are to be drawn for each pair?"))
+            self.add_error("samples", "How many tables are to be drawn for each pair?")
         aspects = data.pop("aspects", OFFLINE)
         known, name = current_aspects(self.study)
         offline = tuple(known) if aspects == OFFLINE else ONLINE

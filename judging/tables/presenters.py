@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from analysis.table_checks import CELLS, SUPPORTED, Cell, CellCheck, Summary
 from annotation.models import ComparisonTable, Flag, Pair
 from judging.methods.sc2.record import KINDS
@@ -162,7 +160,7 @@ def show_rows(
     checks: Sequence[TableCheck] = (),
 ) -> ShownTable:
     """Return the rows of a table in study order, or turned, with their checks against the pair's texts."""
-    labels: dict[Cell, str] = {"only_a": _("Only A"), "both": _("Both"), "only_b": _("Only B")}
+    labels: dict[Cell, str] = {"only_a": "Only A", "both": "Both", "only_b": "Only B"}
     order = [TURNED[cell] for cell in CELLS] if turned else list(CELLS)
     found = check_pair(stored, pair)
     rows = [

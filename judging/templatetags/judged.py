@@ -5,9 +5,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django import template
+from django.template.defaultfilters import pluralize
 from django.utils.formats import number_format
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
 
 from annotation.core.percentages import percent
 from annotation.models import Study
@@ -35,15 +34,15 @@ def entries(named: dict[str, Any]) -> list[tuple[str, Any]]:
 def verdict_word(verdict: float | None) -> str:
     """Write a verdict in study order: A, tie, B; a missing one in words."""
     if verdict is None or math.isnan(verdict):
-        return pgettext("no verdict", "none")
-    return {-1: "A", 0: _("tie"), 1: "B"}[int(verdict)]
+        return "none"
+    return {-1: "A", 0: "tie", 1: "B"}[int(verdict)]
 
 
 @register.filter
 def amount(cost: Decimal | None, currency: str = "") -> str:
     """Write a sum of money: cents, or two figures of what is less than one."""
     if cost is None:
-        return _("unknown")
+        return "unknown"
     places = 2
     if 0 < abs(cost) < SMALL:
         places = 1 - cost.adjusted()
@@ -64,25 +63,25 @@ def duration(seconds: float | None) -> str:
         return ""
     minutes = round(seconds / 60)
     if minutes < 1:
-        return _("less than a minute")
+        return "less than a minute"
     hours, rest = divmod(minutes, 60)
-    return _("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": rest} if hours else _("%d min") % rest
+    return f"{hours} h {rest} min" if hours else f"{rest} min"
 
 
 @register.filter
 def judged_pairs(run: JudgeRun) -> str:
     """Say which pairs a run is about."""
-    on = _("batch %(batch)s") % {"batch": run.batch} if run.batch else _("the study’s pairs")
+    on = f"batch {run.batch}" if run.batch else "the study’s pairs"
     only = filter_of(run.pair_filter)
     parts = [only.dataset, " – ".join(only.systems), *only.tags]
     if count := len(only.instances):
-        parts.append(ngettext("%(count)d instance", "%(count)d instances", count) % {"count": count})
+        parts.append(f"{count} instance{pluralize(count)}")
     if only.off_hits:
-        on = _("all pairs of the study, on HITs or not")
+        on = "all pairs of the study, on HITs or not"
     if only.on_demand:
-        on = _("the pairs that rankings needed")
+        on = "the pairs that rankings needed"
     narrowed = ", ".join(filter(None, parts))
-    return _("%(pairs)s; of these only %(part)s") % {"pairs": on, "part": narrowed} if narrowed else on
+    return f"{on}; of these only {narrowed}" if narrowed else on
 
 
 @register.filter

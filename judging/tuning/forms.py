@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.short_names import ShortNameField
 from annotation.models import Study
@@ -37,23 +36,23 @@ class ResumeForm(forms.Form):
 class TuningForm(NarrowingForm):
     """What is to be tuned, what is tried, and within which budget."""
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
+    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label="Judge")
     budget = forms.IntegerField(
         min_value=1,
         max_value=1_000_000,
         initial=300,
-        label=_("Most presentations"),
-        help_text=_("Of all candidates, and of the comparison on the held-out instances."),
+        label="Most presentations",
+        help_text="Of all candidates, and of the comparison on the held-out instances.",
     )
     methods = forms.MultipleChoiceField(
-        choices=[], initial=METHODS, widget=forms.CheckboxSelectMultiple, label=_("Methods to try")
+        choices=[], initial=METHODS, widget=forms.CheckboxSelectMultiple, label="Methods to try"
     )
     prompts = forms.ModelMultipleChoiceField(
         PromptFile.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        label=_("Prompts of your own to try"),
-        help_text=_("With each method that takes one."),
+        label="Prompts of your own to try",
+        help_text="With each method that takes one.",
     )
     shots = forms.TypedMultipleChoiceField(
         choices=[(number, number) for number in range(1, MOST_SHOTS + 1)],
@@ -61,21 +60,21 @@ class TuningForm(NarrowingForm):
         coerce=int,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        label=_("Examples from the votes, with few-shot"),
+        label="Examples from the votes, with few-shot",
     )
     held_out = forms.FloatField(
         initial=HELD_OUT,
         min_value=0.05,
         max_value=0.95,
-        label=_("Share of the instances held out"),
-        help_text=_("On which nothing is chosen, and the tuned judge is compared."),
+        label="Share of the instances held out",
+        help_text="On which nothing is chosen, and the tuned judge is compared.",
     )
     name = ShortNameField(
-        max_length=LONGEST_NAME, required=False, label=_("Name of the new judge"), help_text=_("Empty: NAME-tuned.")
+        max_length=LONGEST_NAME, required=False, label="Name of the new judge", help_text="Empty: NAME-tuned."
     )
-    seed = SeedField(initial=0, help_text=_("Draws which instances are held out."))
+    seed = SeedField(initial=0, help_text="Draws which instances are held out.")
     in_flight = InFlightField()
-    max_cost = CapField(help_text=_("In the endpoint's currency, of the whole. Empty: no cap."))
+    max_cost = CapField(help_text="In the endpoint's currency, of the whole. Empty: no cap.")
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -93,7 +92,7 @@ class TuningForm(NarrowingForm):
                 choices=[(question.number, question.text) for question in study.questions],
                 coerce=int,
                 initial=MAIN,
-                label=_("Question"),
+                label="Question",
             )
             self.order_fields(("judge", "question"))
 

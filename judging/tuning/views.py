@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
 
 from annotation.core.http import is_htmx
 from annotation.members.permissions import POST, READERS, study_view
@@ -71,9 +70,7 @@ def _resumed(request: HttpRequest, study: Study, form: ResumeForm) -> HttpRespon
 
 def _queued(request: HttpRequest, study: Study, tuning: JudgeTuning) -> HttpResponse:
     said = (
-        _("A worker will take it up.")
-        if queue_tuning(tuning)
-        else _("It has ended, or a worker is working on it already.")
+        "A worker will take it up." if queue_tuning(tuning) else "It has ended, or a worker is working on it already."
     )
     messages.success(request, said)
     return redirect("judging:tunings", study.slug)
@@ -123,9 +120,9 @@ def _compared(found: dict[str, Any] | None) -> list[tuple[str, dict[str, Any]]]:
     if not found:
         return []
     labels = {
-        "tuned": _("The tuned judge agrees with people"),
-        "untuned": _("The untuned judge agrees with people"),
-        "difference": _("Difference, on the same votes"),
-        "people": _("People agree with one another"),
+        "tuned": "The tuned judge agrees with people",
+        "untuned": "The untuned judge agrees with people",
+        "difference": "Difference, on the same votes",
+        "people": "People agree with one another",
     }
     return [(label, found[key]) for key, label in labels.items()]

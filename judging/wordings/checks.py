@@ -4,10 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from string import Template
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Presentation, PromptedMethod, Setting, find_method, method_names
 from judging.methods.own_wording import OF_ONE_TEXT, OWN_PLACEHOLDERS, SCORE, split_calls
@@ -19,7 +15,7 @@ from judging.wordings.prompt_text import unstorable
 
 # Labels of a verdict line; `$choice` is the task's own.
 LABELS = "|".join([r"\$\{?choice\}?", "preferred", "better", *NEUTRAL])
-NO_LETTERS = gettext_lazy("The text offers no letters: write $offer or $letters, or A and B.")
+NO_LETTERS = "The text offers no letters: write $offer or $letters, or A and B."
 
 TextCheck = Callable[[str], bool]
 
@@ -38,13 +34,11 @@ def offers_letters(text: str) -> bool:
 asks_for_marks = contains_all(r"\[\[|\[RESULT\]|\\boxed")
 
 # By parser: what a prompt must contain for its answers to be parsed, and the message if it doesn't.
-ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
+ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, str]]] = {
     "verdict-line": [
         (
             contains_all(rf"(?i:{LABELS})[*_\"'`”]*\s*[:=]"),
-            gettext_lazy(
-                "The parser verdict-line reads a line like “Verdict: B” or “$choice: B”; the text asks for none."
-            ),
+            "The parser verdict-line reads a line like “Verdict: B” or “$choice: B”; the text asks for none.",
         ),
         (offers_letters, NO_LETTERS),
     ],
@@ -52,59 +46,59 @@ ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
     "brackets": [
         (
             asks_for_marks,
-            gettext_lazy("The parser brackets reads [[A]], [RESULT] A or \\boxed{A}; the text asks for none of them."),
+            "The parser brackets reads [[A]], [RESULT] A or \\boxed{A}; the text asks for none of them.",
         )
     ],
     "sentence": [
         (
             contains_all(r"(?i)\bis\s+(?:the\s+)?(?:\$\{?choice\b|better|preferred)"),
-            gettext_lazy("The parser sentence reads “Text A is better.”; the text asks for no such sentence."),
+            "The parser sentence reads “Text A is better.”; the text asks for no such sentence.",
         )
     ],
     "json": [
         (
             contains_all(r"(?i)[\"'](?:verdict|choice)[\"']"),
-            gettext_lazy("The parser json reads an object with the key “verdict”; the text asks for none."),
+            "The parser json reads an object with the key “verdict”; the text asks for none.",
         ),
         (offers_letters, NO_LETTERS),
     ],
     "ranked-list": [
         (
             contains_all(*NAMES, "rank"),
-            gettext_lazy("The parser ranked-list reads ranks of text_1 and text_2; the text doesn’t ask for them."),
+            "The parser ranked-list reads ranks of text_1 and text_2; the text doesn’t ask for them.",
         )
     ],
     "model-letter": [
         (
             contains_all(r"\bm\b", r"\bM\b"),
-            gettext_lazy("The parser model-letter reads m or M; the text asks for neither."),
+            "The parser model-letter reads m or M; the text asks for neither.",
         )
     ],
     SCORE: [
         (
             contains_all(r"(?i)(?:score|rating)[*_\"'`”]*\s*[:=]", "1", "5"),
-            gettext_lazy("The parser score reads a line like “Score: 4”, from 1 to 5; the text asks for none."),
+            "The parser score reads a line like “Score: 4”, from 1 to 5; the text asks for none.",
         )
     ],
     "function": [
         (
             contains_all(*NAMES, "ranking"),
-            gettext_lazy("The parser function reads a ranking of text_1 and text_2; the text doesn’t ask for one."),
+            "The parser function reads a ranking of text_1 and text_2; the text doesn’t ask for one.",
         )
     ],
 }
 
 
-PARSER_HELP: Mapping[str, Promise] = {
-    "verdict-line": gettext_lazy("the last line like “Verdict: B”"),
-    "letter": gettext_lazy("nothing but a letter, or a letter and then the reasons"),
-    "brackets": gettext_lazy("the last [[B]], [[B>A]], [RESULT] B or \\boxed{B}"),
-    "sentence": gettext_lazy("the last line like “Text B is better.”"),
-    "json": gettext_lazy("the last JSON object with a “verdict”"),
-    "ranked-list": gettext_lazy("a list that gives text_1 and text_2 their ranks"),
-    "model-letter": gettext_lazy("the last line, nothing but m or M, as AlpacaEval’s shorter forms ask for"),
-    "function": gettext_lazy("a ranking of text_1 and text_2 as a JSON object"),
-    SCORE: gettext_lazy("the score of one text, as “Score: 4”; for pointwise"),
+PARSER_HELP: Mapping[str, str] = {
+    "verdict-line": "the last line like “Verdict: B”",
+    "letter": "nothing but a letter, or a letter and then the reasons",
+    "brackets": "the last [[B]], [[B>A]], [RESULT] B or \\boxed{B}",
+    "sentence": "the last line like “Text B is better.”",
+    "json": "the last JSON object with a “verdict”",
+    "ranked-list": "a list that gives text_1 and text_2 their ranks",
+    "model-letter": "the last line, nothing but m or M, as AlpacaEval’s shorter forms ask for",
+    "function": "a ranking of text_1 and text_2 as a JSON object",
+    SCORE: "the score of one text, as “Score: 4”; for pointwise",
 }
 READERS = (*PARSERS, SCORE)  # a prompt of one's own may name
 
@@ -115,7 +109,7 @@ def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
     form : published form that it had, in which texts have no fences and answers are asked for in other words
     """
     if not text:
-        return [_("There is no text.")]
+        return ["There is no text."]
     if problems := unstorable(text):
         return problems
     try:
@@ -138,9 +132,9 @@ def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
 def _parser(parser: str) -> list[str]:
     known = ", ".join(READERS)
     if not parser:
-        return [_("It names no parser. There are: %(known)s.") % {"known": known}]
+        return [f"It names no parser. There are: {known}."]
     if parser not in READERS:
-        return [_("There is no parser %(parser)s. There are: %(known)s.") % {"parser": parser[:80], "known": known}]
+        return [f"There is no parser {parser[:80]}. There are: {known}."]
     return []
 
 
@@ -149,10 +143,9 @@ def _placeholders(text: str, required: frozenset[str], known: frozenset[str], *,
     found = set(Template(text).get_identifiers())
     problems = []
     if missing := required - found:
-        problems.append(_("These placeholders are missing: %(names)s.") % {"names": format_placeholders(missing)})
+        problems.append(f"These placeholders are missing: {format_placeholders(missing)}.")
     if not any_answer and (unknown := found - known):
-        told = _("Nothing fills %(names)s. There are: %(known)s.")
-        problems.append(told % {"names": format_placeholders(unknown), "known": format_placeholders(known)})
+        problems.append(f"Nothing fills {format_placeholders(unknown)}. There are: {format_placeholders(known)}.")
     return problems
 
 
@@ -161,7 +154,7 @@ def _stray_dollars(text: str) -> list[str]:
     for match in Template(text).pattern.finditer(text):
         if match["invalid"] is not None:
             line = text.count("\n", 0, match.start()) + 1
-            problems.append(_("A dollar sign in line %(line)d stands alone: write $$ for one.") % {"line": line})
+            problems.append(f"A dollar sign in line {line} stands alone: write $$ for one.")
             break
     return problems
 
@@ -197,4 +190,4 @@ def preview(text: str, parser: str, shown: Presentation, *, system: str = "") ->
             sent += [*first, *map(dict, call.messages)]
         if calls[0].kind in ("verdict", "score"):
             return sent
-        calls = procedure.send([_("(the model’s answer to the call %(name)s)") % {"name": call.kind} for call in calls])
+        calls = procedure.send([f"(the model’s answer to the call {call.kind})" for call in calls])

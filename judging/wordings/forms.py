@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.short_names import ShortNameField
 from annotation.models import Pair, Study
@@ -13,8 +12,8 @@ from judging.core.errors import BadPrompt
 from judging.wordings.checks import PARSER_HELP, READERS, problems_of
 from judging.wordings.prompt_text import LONGEST, LONGEST_FILE, PromptText, read_prompt, split_prompt, too_long
 
-NEITHER = _("Choose a file, or paste a text.")
-BOTH = _("Choose a file or paste a text, not both.")
+NEITHER = "Choose a file, or paste a text."
+BOTH = "Choose a file or paste a text, not both."
 
 
 class PromptForm(forms.Form):
@@ -23,22 +22,20 @@ class PromptForm(forms.Form):
     name = ShortNameField(
         required=False,
         max_length=80,
-        label=_("Name"),
-        help_text=_(
-            "Empty: what the head of the text says, or the file’s name. A name that is there gets its next version."
-        ),
+        label="Name",
+        help_text="Empty: what the head of the text says, or the file’s name. A name that is there gets its next version.",
     )
     parser = forms.ChoiceField(
-        required=False, choices=[], label=_("Parser"), help_text=_("What reads the verdict; empty: what the head says.")
+        required=False, choices=[], label="Parser", help_text="What reads the verdict; empty: what the head says."
     )
     file = forms.FileField(
-        required=False, label=_("File"), widget=forms.ClearableFileInput(attrs={"accept": ".txt,text/plain"})
+        required=False, label="File", widget=forms.ClearableFileInput(attrs={"accept": ".txt,text/plain"})
     )
     text = forms.CharField(
         required=False,
         strip=False,
         max_length=LONGEST,
-        label=_("Text"),
+        label="Text",
         widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"}),
     )
 
@@ -78,10 +75,8 @@ class PromptForm(forms.Form):
 class PairForm(forms.Form):
     """The pair of a study for the preview, by default the first; `pair` is its primary key."""
 
-    instance = forms.CharField(
-        required=False, max_length=200, label=_("Instance"), help_text=_("Empty: the first one.")
-    )
-    number = forms.IntegerField(required=False, min_value=1, max_value=32_767, label=_("Pair"))
+    instance = forms.CharField(required=False, max_length=200, label="Instance", help_text="Empty: the first one.")
+    number = forms.IntegerField(required=False, min_value=1, max_value=32_767, label="Pair")
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -99,5 +94,5 @@ class PairForm(forms.Form):
         ordered = pairs.order_by("matchup__instance__position", "matchup", "index")
         self.pair = ordered.values_list("pk", flat=True).first()
         if self.pair is None and not self.errors and any(cleaned.values()):
-            raise forms.ValidationError(_("The study has no such pair."))
+            raise forms.ValidationError("The study has no such pair.")
         return cleaned

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError
 from annotation.models import ResearchGroup
@@ -48,9 +47,9 @@ def add_prompt(
 
 def _problems_of_name(name: str) -> list[str]:
     if not name:
-        return [_("It has no name: give one, or write it at the head of the file (name: …).")]
+        return ["It has no name: give one, or write it at the head of the file (name: …)."]
     if re.fullmatch(r"[-\w]{1,80}", name, re.ASCII) is None:
-        return [_("The name may hold up to 80 letters, digits, dashes and underscores, and nothing else.")]
+        return ["The name may hold up to 80 letters, digits, dashes and underscores, and nothing else."]
     return []
 
 
@@ -59,7 +58,7 @@ def _next_version(name: str, wanted: Mapping[str, Any]) -> tuple[PromptFile, boo
     while True:
         latest = PromptFile.objects.filter(name=name).order_by("version").last()
         if latest is not None and latest.group != wanted["group"]:
-            raise BadPrompt([_("The name %(name)s is taken. Please choose another.") % {"name": name}])
+            raise BadPrompt([f"The name {name} is taken. Please choose another."])
         if latest is not None and all(getattr(latest, field) == value for field, value in wanted.items()):
             return latest, False
         version = latest.version + 1 if latest else 1
@@ -76,7 +75,7 @@ def read_folder() -> FolderReading:
     for file in _files(reading):
         try:
             if file.stat().st_size > LONGEST_FILE:
-                raise BadPrompt([_("The file is larger than %(limit)s bytes.") % {"limit": f"{LONGEST_FILE:,}"}])
+                raise BadPrompt([f"The file is larger than {LONGEST_FILE:,} bytes."])
             given = read_prompt(file.read_bytes())
             prompt, is_new = add_prompt(given=given, name=given.name or file.stem)
         except BadPrompt as error:
@@ -84,7 +83,7 @@ def read_folder() -> FolderReading:
         except AnnotationError as error:
             reading.problems[file.name] = [str(error)]
         except OSError as error:
-            reading.problems[file.name] = [_("It can't be read: %(reason)s") % {"reason": error.strerror}]
+            reading.problems[file.name] = [f"It can't be read: {error.strerror}"]
         else:
             reading.added += [prompt] if is_new else []
     return reading
@@ -95,7 +94,7 @@ def _files(reading: FolderReading) -> Iterator[Path]:
         return
     folder = Path(settings.PROMPT_FOLDER)
     if not folder.is_dir():
-        reading.problems["PROMPT_FOLDER"] = [_("There is no such folder.")]
+        reading.problems["PROMPT_FOLDER"] = ["There is no such folder."]
         return
     yield from sorted(file for file in folder.glob("*.txt") if file.is_file())
 

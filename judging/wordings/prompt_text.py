@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.utils.translation import gettext as _
-
 from judging.core.errors import BadPrompt
 
 LONGEST = 50_000  # characters; each call repeats them
@@ -47,7 +45,7 @@ def decode(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise BadPrompt([_("Line %(line)d is not UTF-8.") % {"line": line}]) from None
+        raise BadPrompt([f"Line {line} is not UTF-8."]) from None
 
 
 def split_prompt(text: str) -> PromptText:
@@ -62,7 +60,7 @@ def split_prompt(text: str) -> PromptText:
         return PromptText(text.strip())
     matched = HEAD.match(text)
     if matched is None:
-        raise BadPrompt([_("The head that begins with --- has no second line of three dashes.")])
+        raise BadPrompt(["The head that begins with --- has no second line of three dashes."])
     said = _head(matched["lines"].splitlines())
     return PromptText(text[matched.end() :].strip(), **said)
 
@@ -74,11 +72,9 @@ def _head(lines: Sequence[str]) -> dict[str, str]:
         key, colon, value = (part.strip() for part in line.partition(":"))
         if not colon or key not in KEYS:
             allowed = ", ".join(f"{one}: …" for one in KEYS)
-            raise BadPrompt(
-                [_("The head may hold %(allowed)s; it holds: %(line)s") % {"allowed": allowed, "line": line[:80]}]
-            )
+            raise BadPrompt([f"The head may hold {allowed}; it holds: {line[:80]}"])
         if key in said:
-            raise BadPrompt([_("The head says %(key)s twice.") % {"key": key}])
+            raise BadPrompt([f"The head says {key} twice."])
         said[key] = value
     return said
 
@@ -89,12 +85,12 @@ def unstorable(text: str) -> list[str]:
     if len(text) > LONGEST:
         problems.append(too_long())
     if "\x00" in text:
-        problems.append(_("The text holds a NUL character."))
+        problems.append("The text holds a NUL character.")
     if any("\ud800" <= character <= "\udfff" for character in text):
-        problems.append(_("The text holds half of a surrogate pair."))
+        problems.append("The text holds half of a surrogate pair.")
     return problems
 
 
 def too_long() -> str:
     """Return the message for a text that is too long."""
-    return _("The text is longer than %(limit)s characters.") % {"limit": f"{LONGEST:,}"}
+    return f"The text is longer than {LONGEST:,} characters."

@@ -13,7 +13,6 @@ from string import Formatter
 from typing import Any
 
 import yaml
-from django.utils.translation import gettext as _
 
 from judging.core.errors import BadPrompt
 from judging.wordings.prompt_text import LONGEST_FILE, PromptText, decode, too_long, unstorable
@@ -44,17 +43,14 @@ def read_published(data: bytes, form: str, entry: str = "") -> PromptText:
     Raises: BadPrompt for an unknown form, a file of another form, and a prompt that can't be used
     """
     if form not in FORMS:
-        raise BadPrompt(
-            [_("There is no form %(form)s. There are: %(known)s.") % {"form": form, "known": ", ".join(FORMS)}]
-        )
+        raise BadPrompt([f"There is no form {form}. There are: {', '.join(FORMS)}."])
     if len(data) > LONGEST_FILE:
         raise BadPrompt([too_long()])
     text = decode(data)
     try:
         found = FORMS[form].read(text)
     except (ValueError, TypeError, LookupError, AttributeError, SyntaxError, RecursionError, yaml.YAMLError) as error:
-        told = _("The file has not the form %(form)s (%(error)s).")
-        raise BadPrompt([told % {"form": form, "error": type(error).__name__}]) from error
+        raise BadPrompt([f"The file has not the form {form} ({type(error).__name__})."]) from error
     prompt = _chosen(found, entry)
     if problems := [*unstorable(prompt.text), *unstorable(prompt.system)]:
         raise BadPrompt(problems)
@@ -68,8 +64,7 @@ def _chosen(found: Mapping[str, PromptText], entry: str) -> PromptText:
         return found[entry]
     if not entry and len(found) == 1:
         return next(iter(found.values()))
-    told = _("Name one of the prompts that show two texts: %(known)s.") % {"known": ", ".join(found) or "–"}
-    raise BadPrompt([told])
+    raise BadPrompt([f"Name one of the prompts that show two texts: {', '.join(found) or '–'}."])
 
 
 def _pairwise(found: Iterable[tuple[str, Iterable[tuple[str, str | None]], str]]) -> dict[str, PromptText]:

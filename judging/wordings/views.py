@@ -4,7 +4,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
 
 from annotation.core.http import is_htmx
 from annotation.members.permissions import FORM, READERS, study_view
@@ -46,8 +45,7 @@ def _added(request: HttpRequest, study: Study, form: PromptForm) -> PromptFile |
     except BadPrompt as error:
         form.add_error("name", error.problems)
         return None
-    added, kept = _("Prompt %(prompt)s added."), _("Prompt %(prompt)s is there already, with this text.")
-    messages.success(request, (added if is_new else kept) % {"prompt": found})
+    messages.success(request, f"Prompt {found} {'added' if is_new else 'is there already, with this text'}.")
     return found
 
 

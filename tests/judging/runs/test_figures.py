@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from django.utils import timezone, translation
+from django.utils import timezone
 
 from judging.core.proportions import proportion
 from judging.models import Completion, Judgment
@@ -38,11 +38,6 @@ def test_money_keeps_two_figures_however_small(cost: Decimal | None, written: st
 )
 def test_percent_is_rounded_and_not_cut(value: float | None, written: str) -> None:
     assert percent(value) == written
-
-
-def test_percentages_are_written_as_the_language_does() -> None:
-    with translation.override("de"):
-        assert [percent(5 / 9), percent(0.5, 0)] == ["55,6 %", "50 %"]
 
 
 def test_times_and_verdicts_in_words() -> None:
