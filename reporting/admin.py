@@ -9,7 +9,6 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import BinaryField, JSONField, Model, QuerySet, TextField
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy, ngettext
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
@@ -51,13 +50,12 @@ class AccountAdmin(UserAdmin):  # type: ignore[type-arg]  # generic in its stubs
             for name, options in super().get_fieldsets(request, obj)
         ]
 
-    @admin.action(description=gettext_lazy("Reset the second factor"), permissions=["change"])
+    @admin.action(description="Reset the second factor", permissions=["change"])
     def reset_second_factor(self, request: HttpRequest, accounts: QuerySet[User]) -> None:
         """Delete the second factors of chosen accounts."""
         reset = sum(remove_second_factor(user=user) for user in accounts)
-        messages.success(
-            request, ngettext("%d second factor was reset.", "%d second factors were reset.", reset) % reset
-        )
+        were = "factor was" if reset == 1 else "factors were"
+        messages.success(request, f"{reset} second {were} reset.")
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in its stubs only

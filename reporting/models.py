@@ -5,7 +5,6 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.keys import new_key
 from annotation.models import Study
@@ -35,12 +34,12 @@ class MadeFile(models.Model):
     """A file that the worker makes of a study, with its progress; see `reporting.downloads.jobs`."""
 
     class Kind(models.TextChoices):
-        BUNDLE = "bundle", _("Bundle")
-        REPORT = "report", _("Report")
-        PREFERENCES = "preferences", _("Preferences")
-        REFINED = "refined", _("Repaired preferences")
-        RANKING = "ranking", _("Texts ranked by a judge’s answers")
-        TABLE_CHECKS = "table-checks", _("Checks of comparison tables")
+        BUNDLE = "bundle", "Bundle"
+        REPORT = "report", "Report"
+        PREFERENCES = "preferences", "Preferences"
+        REFINED = "refined", "Repaired preferences"
+        RANKING = "ranking", "Texts ranked by a judge’s answers"
+        TABLE_CHECKS = "table-checks", "Checks of comparison tables"
 
     class Status(models.TextChoices):
         QUEUED = "queued"

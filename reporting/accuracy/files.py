@@ -6,7 +6,7 @@ from typing import Any
 from reporting.accuracy.accuracies import MEASURE_NAMES
 from reporting.core.latex import latex_table, latex_text
 from reporting.core.text import printable
-from reporting.core.units import counted_in_english as count
+from reporting.core.units import counted as count
 
 COUNTS = ("asked", "a", "tie", "b", "unparsed", "refused", "errors")
 PARTS = ("low", "high", "n")

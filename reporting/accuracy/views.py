@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download
@@ -19,7 +18,7 @@ CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "tex": "application/x-tex; charset=utf-8",
 }
-KINDS = {"dataset": _("data set"), "tag": _("tag"), "all": _("all pairs")}
+KINDS = {"dataset": "data set", "tag": "tag", "all": "all pairs"}
 
 
 @study_view(*READERS)

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import get_language, override
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 
@@ -56,24 +55,23 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 
 @cache
-def schema_in(language: str) -> Json:
+def public_schema() -> Json:
     """Return the API's schema, generated once in a process, since that takes a second; it holds nothing of any study."""
-    with override(language):
-        schema: Json = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
-    return schema
+    generated: Json = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    return generated
 
 
 class OnceGenerated(SchemaGenerator):
-    """Gives the view of the schema the one of the reader's language."""
+    """Gives the view of the schema the one that was generated before."""
 
     def get_schema(self, request: Any = None, public: bool = False) -> Json:
-        return schema_in(get_language() or "en")
+        return public_schema()
 
 
 @cache
 def described() -> dict[str, list[Operation]]:
     """Return the operations of the schema by subject."""
-    schema = schema_in("en")
+    schema = public_schema()
     found: dict[str, list[Operation]] = defaultdict(list)
     for path, operations in schema["paths"].items():
         subject = path.split("/")[3]

@@ -4,7 +4,6 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
 from django.http import Http404
 from rest_framework import serializers
 
@@ -34,7 +33,7 @@ MOST_RATERS = 100
 VERDICTS: dict[str, Any] = {"raters": [PEOPLE], "dataset": "", "question": "", "stage": "first"}
 CHOICES_OF: dict[str, dict[str, Any]] = {
     MadeFile.Kind.BUNDLE: dict.fromkeys(CHOICES, True),
-    MadeFile.Kind.REPORT: {"language": settings.LANGUAGE_CODE},
+    MadeFile.Kind.REPORT: {},
     MadeFile.Kind.PREFERENCES: {"form": "trl", **VERDICTS, "systems": []},
     MadeFile.Kind.REFINED: {
         "form": "trl",
@@ -57,13 +56,12 @@ CHOICES_OF: dict[str, dict[str, Any]] = {
 
 
 class NewFileSerializer(serializers.Serializer[Any]):
-    """A bundle, and what it holds; a report, and its language; preferences, as given or repaired, and whose; or ranked texts."""
+    """A bundle, and what it holds; a report; preferences, as given or repaired, and whose; or ranked texts."""
 
     kind = serializers.ChoiceField(choices=MadeFile.Kind.choices)
     texts = serializers.BooleanField(required=False, help_text="Of a bundle: sources, generations, tables.")
     completions = serializers.BooleanField(required=False, help_text="Of a bundle: raw answers of judges.")
     reasons = serializers.BooleanField(required=False, help_text="Of a bundle: what raters wrote.")
-    language = serializers.ChoiceField(choices=[code for code, _ in settings.LANGUAGES], required=False)
     form = serializers.ChoiceField(choices=FORMS, required=False, help_text="Of preferences: trl when left out.")
     raters = serializers.ListField(
         child=serializers.CharField(max_length=120),

@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -26,23 +25,23 @@ SESSION_KEY = "api_token_made"  # holds a new key until it is shown, once
 class TokenForm(forms.Form):
     """A token to be made."""
 
-    name = forms.CharField(max_length=100, label=_("Name"), help_text=_("What it is for; you see it in the list."))
+    name = forms.CharField(max_length=100, label="Name", help_text="What it is for; you see it in the list.")
     scopes = forms.MultipleChoiceField(
-        choices=Scope.choices, initial=[Scope.READ], widget=forms.CheckboxSelectMultiple, label=_("It may")
+        choices=Scope.choices, initial=[Scope.READ], widget=forms.CheckboxSelectMultiple, label="It may"
     )
     studies = forms.ModelMultipleChoiceField(
         Study.objects.none(),
         required=False,
-        label=_("Only in these studies"),
-        help_text=_("None chosen: in all of yours, later ones too."),
+        label="Only in these studies",
+        help_text="None chosen: in all of yours, later ones too.",
     )
     days = forms.TypedChoiceField(
-        choices=[(30, _("30 days")), (90, _("90 days")), (365, _("a year")), ("", _("no end"))],
+        choices=[(30, "30 days"), (90, "90 days"), (365, "a year"), ("", "no end")],
         coerce=int,
         empty_value=None,
         required=False,
         initial=90,
-        label=_("It is valid for"),
+        label="It is valid for",
     )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from reporting.audits.words import CHANGE_NAMES, TURN_NAMES
 from reporting.core.charts import Spec, empty_chart
 from reporting.findings.charts.common import column_spec, interval_notes
@@ -22,9 +20,9 @@ def turned_verdicts(found: dict[str, Any], theme: str) -> Spec:
         for turn, name in zip(DRAWN, series, strict=True)
         if one["all"][turn]["value"] is not None
     ]
-    title = _("Verdicts that turn, %(judge)s") % {"judge": found["judge"]}
+    title = f"Verdicts that turn, {found['judge']}"
     if not rows:
         return empty_chart(title, NOTHING, theme)
     about = {"filters": {"level": found["level"], "two_way": False}}
-    body, about_rows = dot_rows(rows, series, _("Share of verdicts"), theme, share=True)
+    body, about_rows = dot_rows(rows, series, "Share of verdicts", theme, share=True)
     return column_spec(body, [title], [*interval_notes(about, rows), *about_rows], theme, legend=series)

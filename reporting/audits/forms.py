@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
 from judging.audits.stress import CHANGES, StressTest
@@ -21,25 +20,25 @@ class JudgeAuditForm(AskedJudgeForm):
 
     NARROWING = ("dataset", "seed")
     BESIDE = ("changes", "in_flight")
-    fold_title = _("Which changes, and which pairs")
+    fold_title = "Which changes, and which pairs"
 
     pairs = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_SEED,
         initial=PAIRS,
-        label=_("Number of pairs"),
-        help_text=_("Drawn at random; more with the same seed include the fewer. Empty: all."),
+        label="Number of pairs",
+        help_text="Drawn at random; more with the same seed include the fewer. Empty: all.",
     )
     max_cost = CapField(
-        help_text=_("In the endpoint's currency; the run stops before it would spend more. Empty: no cap.")
+        help_text="In the endpoint's currency; the run stops before it would spend more. Empty: no cap."
     )
     changes = forms.MultipleChoiceField(
         choices=[(name, CHANGE_NAMES[name]) for name in CHANGES],
         initial=CHANGES,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        label=_("Changes"),
+        label="Changes",
     )
     seed = SeedField(required=False, initial=0)
 

@@ -7,7 +7,7 @@ from analysis.stress import TURNS
 from judging.core.pricing import money
 from reporting.audits.stress import PARTS
 from reporting.core.text import UNDEFINED, estimate_text, printable
-from reporting.core.units import counted_in_english as count
+from reporting.core.units import counted as count
 
 TITLES = {"all": "all pairs", "people_agree": "where people agree", "people_disagree": "where people disagree"}
 HEADINGS = {"turned": "turned", "towards": "towards", "away": "away", "to_tie": "to none"}

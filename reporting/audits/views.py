@@ -10,8 +10,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.core.http import as_download, is_htmx
 from annotation.core.tasks.task_queue import TaskStatus
@@ -31,7 +29,7 @@ from reporting.audits.stress_tables import stress_context
 from reporting.core.pictures import chart_response, picture, theme_of
 
 PAGE, TEST_PAGE = "reporting/audits/audits.html", "reporting/audits/stress_test.html"
-ALT = gettext_lazy(
+ALT = (
     "Points with intervals, three for each change: the shares of verdicts that turn towards the changed text, away from it, and "
     "to no preference. The numbers are in the table."
 )
@@ -86,10 +84,9 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
             check_cap(chosen["max_cost"], *chosen["judge"].endpoints)
             audit = start_stress(chosen["test"])
             if queue_audit(audit, in_flight=chosen["in_flight"], max_cost=chosen["max_cost"]):
-                said = _("Judge %(judge)s is asked as soon as a worker takes it up.")
+                messages.success(request, f"Judge {audit.judge} is asked as soon as a worker takes it up.")
             else:
-                said = _("A worker asks judge %(judge)s already.")
-            messages.success(request, said % {"judge": audit.judge})
+                messages.success(request, f"A worker asks judge {audit.judge} already.")
             return redirect("reporting:audits", study.slug)
     return _page(request, study, form, status=422)
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
-from django.utils.translation import gettext_noop
-
 from annotation.core.files.spreadsheet import csv_lines
 from reporting.core.renderer import RENDERER
 from reporting.core.themes import SHAPES, THEMES, Look, Theme
@@ -31,7 +29,7 @@ NO_DATA = "Nothing to draw yet"
 AROUND_PANEL, LINE = 108, 12  # pixels above and below a panel, for axis and legend, and for each line of its title
 WHY = "why"  # of a picture without data, in its `usermeta`
 MAX_SERIES = len(SHAPES)  # curves in one chart: each rater has its own colour and shape
-JUDGE_SERIES = gettext_noop("the judge")  # legend entry in a panel whose heading is the judge's name
+JUDGE_SERIES = "the judge"  # legend entry in a panel whose heading is the judge's name
 OWN_X_AXES = {"axis": {"x": "independent"}}  # one below each panel, since the last row of panels may be shorter
 
 

@@ -3,30 +3,21 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.utils import translation
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
-
 BY_SEPARABILITY = ("top", "stratified", "importance")
 LIST = "ids"
-NOTE = gettext_noop("numbers as drawn are about the instances that were chosen, not about all: %(selections)s")
 
 
 def selection_note(chosen: Iterable[Mapping[str, Any]]) -> str:
-    """Describe in one line of the reader's language how instances were selected; empty where there are no rows."""
+    """Describe in one line how instances were selected; empty where there are no rows."""
     described = dict.fromkeys(
-        _("%(spec)s of %(pool)s by separability (%(measure)s)") % row
+        f"{row['spec']} of {row['pool']} by separability ({row['measure']})"
         if row["measure"]
-        else _("a list of ids of %(pool)s") % row
+        else f"a list of ids of {row['pool']}"
         for row in chosen
     )
-    return _(NOTE) % {"selections": "; ".join(described)} if described else ""
-
-
-def english_note(chosen: Iterable[Mapping[str, Any]]) -> str:
-    """Return the note as JSON and text have it."""
-    with translation.override("en"):
-        return selection_note(chosen)
+    if not described:
+        return ""
+    return f"numbers as drawn are about the instances that were chosen, not about all: {'; '.join(described)}"
 
 
 def caveat_rows(batch: str, selection: Mapping[str, Any], hits: int) -> list[dict[str, Any]]:

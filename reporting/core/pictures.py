@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils.functional import Promise
 
 from reporting.core.charts import Spec, to_csv, to_pdf, to_png, to_svg
 from reporting.core.themes import THEMES
@@ -50,7 +49,7 @@ def _rendered(spec: str, form: str) -> bytes:
     return DRAWN[form][1](json.loads(spec))
 
 
-def picture(alt: str | Promise, address: Callable[..., str]) -> Picture:
+def picture(alt: str, address: Callable[..., str]) -> Picture:
     """Return the alternative text and the addresses of a chart: an SVG for each theme, and a PNG.
 
     address : makes the address of a form, with further parameters in the query

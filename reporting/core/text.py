@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from django.utils.formats import number_format
-from django.utils.translation import gettext as _
-
-from reporting.core.units import counted_in_english
+from reporting.core.units import counted
 
 UNDEFINED = "—"
 
@@ -15,11 +12,6 @@ def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
     return f"{value:{'+' if signed else ''}z.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def localised(value: float, digits: int) -> str:
-    """Round a number, and write it as the reader's language does; Django alone would cut off the decimals that are not shown."""
-    return str(number_format(f"{value:z.{digits}f}", digits)).replace("-", "\N{MINUS SIGN}")
-
-
 def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str:
     """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets, 50 instances`, with the reason for what is missing.
 
@@ -27,9 +19,9 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str
     """
     if estimate["value"] is None:
         return f"{UNDEFINED} ({estimate['why']})"
-    own = f"n = {counted_in_english(estimate['n'], estimate['of'])}"
+    own = f"n = {counted(estimate['n'], estimate['of'])}"
     if estimate.get("n_instances") is not None and estimate["of"] != "instances":
-        own += f", {counted_in_english(estimate['n_instances'], 'instances')}"
+        own += f", {counted(estimate['n_instances'], 'instances')}"
     if "effective_n" in estimate:
         own += f", as good as {estimate['effective_n']:.1f} of equal size"
     n = n or own
@@ -45,12 +37,12 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str
 def share_text(share: dict[str, Any]) -> str:
     """Format a share that is counted and not estimated, as `8.5% of 2139 pairs`."""
     value = UNDEFINED if share["value"] is None else f"{100 * share['value']:.3g}%"
-    return f"{value} of {counted_in_english(share['n'], share['of'])}"
+    return f"{value} of {counted(share['n'], share['of'])}"
 
 
 def level_text(level: float) -> str:
-    """Write the level of intervals in the reader's language, as 95%."""
-    return _("{number}%").format(number=number_format(f"{level * 100:g}"))
+    """Write the level of intervals as 95%."""
+    return f"{level * 100:g}%"
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext_lazy as _
 
 from analysis.types import FloatArray
 from annotation.members.permissions import READERS, study_view
@@ -24,9 +23,9 @@ from reporting.findings.data.selection import selection_of
 
 A_PAGE = 20
 KINDS = {
-    JUDGE: _("A judge against the people’s majority"),
-    PEOPLE: _("People among themselves"),
-    REVISED: _("Before and after the second stage"),
+    JUDGE: "A judge against the people’s majority",
+    PEOPLE: "People among themselves",
+    REVISED: "Before and after the second stage",
 }
 
 
@@ -71,8 +70,8 @@ def _one_or_several(chosen: Sequence[str]) -> str | Sequence[str]:
 
 
 def _bin_names(bins: int) -> list[tuple[int, str]]:
-    names = {1: _("bin %(number)s, the least separable"), bins: _("bin %(number)s, the most separable")}
-    return [(one, names.get(one, _("bin %(number)s")) % {"number": one}) for one in range(1, 1 + bins)]
+    ends = {1: ", the least separable", bins: ", the most separable"}
+    return [(number, f"bin {number}{ends.get(number, '')}") for number in range(1, 1 + bins)]
 
 
 def rows_of(

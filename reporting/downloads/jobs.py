@@ -53,7 +53,7 @@ def _bundle(made: MadeFile, folder: Path, progress: Progress) -> None:
 
 
 def _report(made: MadeFile, folder: Path, progress: Progress) -> None:
-    write_report(made.study, folder, **made.options)
+    write_report(made.study, folder)
     progress(1, 1)
 
 

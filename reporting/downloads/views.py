@@ -6,8 +6,6 @@ from django.contrib import messages
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.utils.translation import get_language
-from django.utils.translation import gettext as _
 
 from annotation.core.files import parquet
 from annotation.core.http import as_download, is_htmx
@@ -45,14 +43,14 @@ def make_bundle(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS, methods=POST)
 def make_report(request: HttpRequest, study: Study) -> HttpResponse:
-    """Queue a report of the study, in the reader's language."""
-    return _queue(request, study, MadeFile.Kind.REPORT, {"language": get_language()})
+    """Queue a report of the study."""
+    return _queue(request, study, MadeFile.Kind.REPORT, {})
 
 
 def _queue(request: HttpRequest, study: Study, kind: str, options: dict[str, Any]) -> HttpResponse:
     _made, is_new = queue_file(study, kind, options, account_of(request))
     if not is_new:
-        messages.info(request, _("A worker is working on it already."))
+        messages.info(request, "A worker is working on it already.")
     return redirect("reporting:downloads", study.slug)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.core.version import VERSION
 from reporting.core.estimates import IntervalSettings
-from reporting.core.instance_selection import english_note
+from reporting.core.instance_selection import selection_note
 from reporting.core.raters import Rater
 from reporting.core.scripted import SCRIPTED
 from reporting.core.votes import Units, units
@@ -104,7 +104,7 @@ def _described(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str
 
 def _pooled(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, Any]:
     programs = data.scripted & {code for one in data.configurations for code in one.people.rated.raters}
-    note = english_note([row for one in data.configurations for row in one.chosen])
+    note = selection_note([row for one in data.configurations for row in one.chosen])
     return {
         **pooled_findings(data.configurations, scale, filters),
         "preferred_first": pooled_positions(data.configurations, filters.intervals),
@@ -123,7 +123,7 @@ def _configuration(data: ConfigurationData, filters: Filters, scripted: frozense
         "instances": len(data.selection.instance_ids),
         "pairs": len(data.selection.pairs),
         "chosen": data.chosen,
-        **({"chosen_note": english_note(data.chosen)} if data.chosen else {}),
+        **({"chosen_note": selection_note(data.chosen)} if data.chosen else {}),
         **separability_findings(data.selection.instance_ids, data.separability),
         "raters": [_people(data, votes, filters, scripted)]
         + [

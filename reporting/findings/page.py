@@ -14,9 +14,8 @@ from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.translation import get_language
-from django.utils.translation import gettext as _
 
+from annotation.core.counting import number_of
 from annotation.models import Rating, Study
 from annotation.studies.sources import source_counts
 from reporting.core.charts import Spec
@@ -39,14 +38,14 @@ _specs: Kept[bytes] = Kept(100, math.inf)  # compressed, since a picture may hav
 
 
 def body(study: Study, filters: Filters, snapshot: Snapshot, query: QueryDict, *, stages: bool) -> str:
-    """Return what the page shows of findings, as HTML in the reader's language; it is the same for every reader.
+    """Return what the page shows of findings, as HTML; it is the same for every reader.
 
     query : which page of configurations, and by what people are sorted; stages : whether people rate in two stages
     """
     rated = Rating.objects.filter(display__assignment__hit__batch=OuterRef("pk"))
     batches = dict(study.batches.for_rating().values_list("name", Exists(rated)))
     shown = {name: query.get(name, "") for name in ("page", "raters_by")}
-    key = (study.pk, query_of(filters), *shown.values(), get_language())
+    key = (study.pk, query_of(filters), *shown.values())
     version = (*_version(study, snapshot), *batches.items(), stages)
     return _bodies.get(key, version, lambda: _body(study, filters, snapshot, batches, shown, stages))
 
@@ -73,7 +72,7 @@ def picture_spec(
         spec = draw(name, numbers, theme, configuration=one, question=filters.question, width=width)
         return zlib.compress(json.dumps(spec).encode(), 1)
 
-    key = (study.pk, query_of(filters), name, theme, width, of, get_language())
+    key = (study.pk, query_of(filters), name, theme, width, of)
     kept = _specs.get(key, _version(study, snapshot), drawn)
     return json.loads(zlib.decompress(kept)) if kept else None
 
@@ -103,6 +102,7 @@ def _body(
             configuration_section(one, at, partial(_figures_of, study, filters, numbers))
             for at, one in enumerate(page, page.start_index())
         ],
+        "configurations_line": number_of(len(configurations), "configuration"),
         "raters": raters_section(study, numbers, shown["raters_by"], query),
         "amendments": amendments_shown(numbers["amendments"]),
         "next_steps": _next_steps(study, numbers),
@@ -145,13 +145,13 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
     page, upload, judges = (reverse(view, args=[study.slug]) for view in views)
     configurations = numbers["configurations"]
     if not configurations:
-        return [(_("Read a file with texts of two systems"), upload)]
+        return [("Read a file with texts of two systems", upload)]
     steps = []
     if any(map(lacks_separability, configurations)):
-        steps.append((_("Compute separability"), f"{page}#separability"))
+        steps.append(("Compute separability", f"{page}#separability"))
     if not any(one["raters"][0]["ratings"] for one in configurations):
-        collect = _("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere")
+        collect = "Collect ratings: make a batch and let people rate it, or import ratings made elsewhere"
         steps.append((collect, page))
     if not any(len(one["raters"]) > 1 for one in configurations):
-        steps.append((_("Let a judge rate the same pairs"), judges))
+        steps.append(("Let a judge rate the same pairs", judges))
     return steps

@@ -4,10 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-
 from annotation.core.database.aggregates import grouped
 from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec, size_of, why_empty
@@ -33,8 +29,8 @@ class PictureKind:
 
     section: str
     draw: Draw
-    alt: Promise
-    caption: Promise
+    alt: str
+    caption: str
     bars: bool = True
     sets: bool = False
 
@@ -43,201 +39,197 @@ OF_STUDY = {
     "preferences": PictureKind(
         "answer",
         rankings.preferences,
-        gettext_lazy(
+        (
             "Points with intervals, one for people and one for each judge: how often the better of two systems is preferred, or "
             "the ratings of more systems. The numbers are under Rankings."
         ),
-        gettext_lazy("Which system raters prefer, people first."),
+        "Which system raters prefer, people first.",
     ),
     "judges-against-people": PictureKind(
         "answer",
         judges.judges_against_people,
-        gettext_lazy(
+        (
             "Two points with intervals for each judge: the share of people's ratings that it agrees with, and the share that "
             "people agree on with one another. The numbers are under Judges and people."
         ),
-        gettext_lazy("How often each judge agrees with a person, beside how often people agree on the same pairs."),
+        "How often each judge agrees with a person, beside how often people agree on the same pairs.",
     ),
     "ratings": PictureKind(
         "rankings",
         rankings.ratings,
-        gettext_lazy(
+        (
             "Points with intervals: ratings of systems by people, by Bradley–Terry and Elo, plain and weighted by "
             "separability. The numbers are in the table below."
         ),
-        gettext_lazy("Ratings of systems by people, in different ways."),
+        "Ratings of systems by people, in different ways.",
     ),
     "win-matrix": PictureKind(
         "wins",
         rankings.win_matrix,
-        gettext_lazy(
+        (
             "Table of coloured cells: the share of verdicts that each system won against each other one, in percent. "
             "The numbers are in the CSV."
         ),
-        gettext_lazy("Which system wins against which. Systems are in the order of the first rater’s ranking."),
+        "Which system wins against which. Systems are in the order of the first rater’s ranking.",
         bars=False,
     ),
     "length-adjusted": PictureKind(
         "lengths",
         rankings.length_adjusted,
-        gettext_lazy(
+        (
             "Two points with intervals for each configuration, by rater: the win rate as it is, and at equal lengths of the "
             "texts. The numbers are in the CSV."
         ),
-        gettext_lazy("Win rates as they are, and with what the length of the texts explains taken out."),
+        "Win rates as they are, and with what the length of the texts explains taken out.",
     ),
     "non-inferiority": PictureKind(
         "judges",
         judges.non_inferiority,
-        gettext_lazy(
+        (
             "Points with intervals for each judge: its agreement with people less that of people with one another, over all "
             "instances and by separability, beside the margin. The numbers are in the table below."
         ),
-        gettext_lazy("Agreement of each judge with people, less that of people with one another."),
+        "Agreement of each judge with people, less that of people with one another.",
     ),
     "winning-rates": PictureKind(
         "judges",
         judges.winning_rates,
-        gettext_lazy(
+        (
             "Curve for each judge: the share of people whom the alternative-annotator test lets it replace, by ε. "
             "The numbers are in the CSV."
         ),
-        gettext_lazy("Winning rate ω of each judge in the alternative-annotator test, by ε."),
+        "Winning rate ω of each judge in the alternative-annotator test, by ε.",
         bars=False,
     ),
     "agreement-by-bin": PictureKind(
         "judges",
         separability.agreement_by_bin,
-        gettext_lazy(
+        (
             "Curve for people and for each judge: the share of people's ratings that agree, by separability. "
             "The numbers are in the table below."
         ),
-        gettext_lazy("Agreement of people with one another and of each judge with people, over all configurations."),
+        "Agreement of people with one another and of each judge with people, over all configurations.",
     ),
     "self-preference": PictureKind(
         "judges",
         judges.self_preference,
-        gettext_lazy(
+        (
             "Two points with intervals for each judge: how often it prefers the system of its own family, and how often "
             "people do on the same pairs. The numbers are in the CSV."
         ),
-        gettext_lazy("How often judges prefer their own model’s family, beside people on the same pairs."),
+        "How often judges prefer their own model’s family, beside people on the same pairs.",
     ),
     "pooled-consistency": PictureKind(
         "separability",
         separability.pooled_consistency,
-        gettext_lazy(
+        (
             "Curve for each rater: mean consistency by separability over all configurations. "
             "The numbers are in the table below."
         ),
-        gettext_lazy("Mean consistency over all configurations."),
+        "Mean consistency over all configurations.",
         sets=True,
     ),
     "pooled-strength": PictureKind(
         "separability",
         separability.pooled_strength,
-        gettext_lazy(
+        (
             "Curve for each rater: mean absolute preference strength by separability over all configurations. "
             "The numbers are in the CSV."
         ),
-        gettext_lazy("Mean absolute preference strength over all configurations."),
+        "Mean absolute preference strength over all configurations.",
         sets=True,
     ),
     "fully-consistent": PictureKind(
         "separability",
         separability.fully_consistent,
-        gettext_lazy(
+        (
             "Points with intervals for each rater: the share of rating sets whose ratings are all for one system. "
             "The numbers are in the CSV."
         ),
-        gettext_lazy("Share of fully consistent rating sets over all configurations."),
+        "Share of fully consistent rating sets over all configurations.",
         sets=True,
     ),
     "people-confusion": PictureKind(
         "raters",
         confusion.people_confusion,
-        gettext_lazy(
+        (
             "Table of coloured cells: how each person rates where the model of Dawid and Skene says A, tie or B, in percent. "
             "The numbers are in the table below."
         ),
-        gettext_lazy("How each person rates where the model of Dawid and Skene says A, tie or B."),
+        "How each person rates where the model of Dawid and Skene says A, tie or B.",
         bars=False,
     ),
     "agreement": PictureKind(
         "agreement",
         agreement.people_agreement,
-        gettext_lazy(
+        (
             "Points with intervals for each configuration: how often two people agree, and Krippendorff’s α. "
             "The numbers are in the table below."
         ),
-        gettext_lazy("How far people agree with one another."),
+        "How far people agree with one another.",
     ),
     "position": PictureKind(
         "position",
         agreement.position,
-        gettext_lazy(
+        (
             "Points with intervals for each rater: the share of verdicts for the text shown first. "
             "The numbers are in the table below."
         ),
-        gettext_lazy("How often the text shown first is preferred."),
+        "How often the text shown first is preferred.",
     ),
 }
 OF_CONFIGURATION = {
     "consistency-by-bin": PictureKind(
         "bins",
         stacks.consistency_by_bin,
-        gettext_lazy(
+        (
             "Stacked bars for each rater: the share of rating sets at each consistency, "
             "by separability. The numbers are in the table below."
         ),
-        gettext_lazy("Share of rating sets at each consistency."),
+        "Share of rating sets at each consistency.",
         sets=True,
         bars=False,
     ),
     "mean-consistency": PictureKind(
         "bins",
         separability.mean_consistency,
-        gettext_lazy(
-            "Curve for each rater: mean consistency by separability, with intervals. The numbers are in the table below."
-        ),
-        gettext_lazy("Mean consistency."),
+        "Curve for each rater: mean consistency by separability, with intervals. The numbers are in the table below.",
+        "Mean consistency.",
         sets=True,
     ),
     "matchups": PictureKind(
         "bins",
         separability.consistency_of_matchups,
-        gettext_lazy(
-            "Points for each rater: the consistency of each matchup by its separability. The numbers are in the CSV."
-        ),
-        gettext_lazy("Consistency of each matchup."),
+        "Points for each rater: the consistency of each matchup by its separability. The numbers are in the CSV.",
+        "Consistency of each matchup.",
         sets=True,
         bars=False,
     ),
     "strength-by-bin": PictureKind(
         "bins",
         stacks.strength_by_bin,
-        gettext_lazy(
+        (
             "Stacked bars for each rater: the share of rating sets at each preference strength, "
             "by separability. The numbers are in the table below."
         ),
-        gettext_lazy("Share of rating sets at each preference strength."),
+        "Share of rating sets at each preference strength.",
         bars=False,
     ),
     "separability": PictureKind(
         "bins",
         separability.separability_histogram,
-        gettext_lazy("Bars: how many instances each separability bin holds. The numbers are in the table below."),
-        gettext_lazy("Instances by separability."),
+        "Bars: how many instances each separability bin holds. The numbers are in the table below.",
+        "Instances by separability.",
         bars=False,
     ),
     "confusion": PictureKind(
         "judges",
         confusion.majority_confusion,
-        gettext_lazy(
+        (
             "Tables of coloured cells, one for each rater: verdicts where the majority of people says A, tie or B, in percent. "
             "The numbers are in the CSV."
         ),
-        gettext_lazy("What raters say where the majority of people says A, tie or B; of people, the other people."),
+        "What raters say where the majority of people says A, tie or B; of people, the other people.",
         bars=False,
     ),
 }
@@ -264,7 +256,7 @@ def draw(
     question: Question | None = None,
     width: str = "column",
 ) -> Spec:
-    """Return a picture of all findings, or of one of their configurations, in the reader's language.
+    """Return a picture of all findings, or of one of their configurations.
 
     question : that the findings are about, if the study asks several; width : one of WIDTHS
     """
@@ -275,7 +267,7 @@ def draw(
         return nothing(str(KINDS[name].caption), ONE_PAIR, theme)
     spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
     if "being_computed" in found and why_empty(spec):
-        spec = nothing(str(KINDS[name].caption), _("it is being computed"), theme)
+        spec = nothing(str(KINDS[name].caption), "it is being computed", theme)
     return for_page(spec) if width == "page" else spec
 
 
@@ -295,17 +287,15 @@ def figure(
     sets = pooled if name in OF_STUDY else [one["mean_consistency"] for one in people]
     bars = kind.bars and not (name == "preferences" and rankings.is_without_intervals(found))
     ratings = sum(one["ratings"] for one in people)
-    of_people = _("People: n = %(ratings)s on %(instances)s.") % {
-        "ratings": counted(ratings, "ratings"),
-        "instances": counted(sum(one.get("n_instances") or 0 for one in sets), "instances"),
-    }
+    instances = counted(sum(one.get("n_instances") or 0 for one in sets), "instances")
+    of_people = f"People: n = {counted(ratings, 'ratings')} on {instances}."
     left_out = sum(number for one in people for number in one["exclusions"].values())
     parts = [
         str(kind.caption),
         *([_capitalized(interval_note(found))] if bars else []),
         *([of_people] if ratings else []),
-        *([_("Left out: %(ratings)s.") % {"ratings": counted(left_out, "ratings")}] if left_out else []),
-        *([_("Includes ratings by scripted raters.")] if any(one.get("scripted") for one in people) else []),
+        *([f"Left out: {counted(left_out, 'ratings')}."] if left_out else []),
+        *(["Includes ratings by scripted raters."] if any(one.get("scripted") for one in people) else []),
     ]
     links = {label: address(form) for label, form in FILES.items()} | {"PDF, 7 in": address("pdf", width="page")}
     size = [str(number) for number in size_of(spec) or ()]

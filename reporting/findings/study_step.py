@@ -2,7 +2,6 @@
 
 from django.urls import reverse
 from django.utils.formats import date_format
-from django.utils.translation import gettext as _
 
 from annotation.models import Rating, Study
 from annotation.study_pages.checklist import Action, Step, StepState
@@ -14,10 +13,8 @@ def findings_step(study: Study) -> Step:
     rated = Rating.objects.filter(display__assignment__annotator__study=study).exists()
     judged = Judgment.objects.filter(run__study=study, status=Judgment.Status.PARSED).exists()
     if not rated and not judged:
-        return Step("findings", _("Findings"), StepState.WAITING, _("Need ratings or judgments"))
+        return Step("findings", "Findings", StepState.WAITING, "Need ratings or judgments")
     last = study.findings_snapshots.order_by("-read_at").values_list("read_at", flat=True).first()
-    figures = (
-        _("Ready") if last is None else _("Last read %(at)s UTC") % {"at": date_format(last, "SHORT_DATETIME_FORMAT")}
-    )
-    show = Action(_("Show the findings"), reverse("reporting:findings", args=[study.slug]))
-    return Step("findings", _("Findings"), StepState.OPEN, figures, actions=(show,))
+    figures = "Ready" if last is None else f"Last read {date_format(last, 'SHORT_DATETIME_FORMAT')} UTC"
+    show = Action("Show the findings", reverse("reporting:findings", args=[study.slug]))
+    return Step("findings", "Findings", StepState.OPEN, figures, actions=(show,))

@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.core.database.aggregates import grouped
 from reporting.core.text import estimate_text, fixed, printable
-from reporting.core.units import counted_in_english as count
+from reporting.core.units import counted as count
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures

@@ -1,13 +1,11 @@
 """The findings page, its charts, and the same numbers as JSON."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.utils.http import http_date
-from django.utils.translation import override
 
 from annotation.core.http import is_htmx
 from annotation.core.measured import names_of
@@ -103,9 +101,7 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
     if not snapshot.version:
         return later()
     of = _configuration_of(request.GET) if name in OF_CONFIGURATION else None
-    # Columns of data have the same words for every reader.
-    with override("en") if form == "csv" else nullcontext():
-        spec = picture_spec(study, filters, snapshot, name, theme, width, of)
+    spec = picture_spec(study, filters, snapshot, name, theme, width, of)
     if spec is None:
         raise Http404("there is no such configuration, or these batches have nothing of it")
     return chart_response(spec, form)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Batch, Slot
 from judging.models import JudgeRun
@@ -26,36 +25,34 @@ log = logging.getLogger(__name__)
 
 def _failing_checks(_at: datetime) -> Iterator[str]:
     for name in failing():
-        yield _("A check of this server fails: %(name)s.") % {"name": _(name)}
+        yield f"A check of this server fails: {name}."
 
 
 def _silent_worker(at: datetime) -> Iterator[str]:
     seen = Sign.objects.filter(name=WORKER).first()
     if seen is None:
-        yield _("No worker has ever given a sign of life.")
+        yield "No worker has ever given a sign of life."
     elif is_worker_silent(at=at):
-        yield _("No worker has given a sign of life since %(at)s (UTC).") % {"at": f"{seen.at:%Y-%m-%d %H:%M}"}
+        yield f"No worker has given a sign of life since {seen.at:%Y-%m-%d %H:%M} (UTC)."
 
 
 def _long_queue(_at: datetime) -> Iterator[str]:
     waits = timedelta(seconds=read_numbers().oldest_waiting)
     if waits > QUEUE_TOO_LONG:
-        yield _("The first task in the queue has waited for more than an hour: more workers are needed.")
+        yield "The first task in the queue has waited for more than an hour: more workers are needed."
 
 
 def _full_disk(_at: datetime) -> Iterator[str]:
     disk = shutil.disk_usage(Path(settings.DATA_DIR))
     if disk.free < LITTLE_SPACE * disk.total:
-        text = _("The disk of the data folder is nearly full: %(share)d %% are free.")
-        yield text % {"share": 100 * disk.free // disk.total}
+        yield f"The disk of the data folder is nearly full: {100 * disk.free // disk.total} % are free."
 
 
 def _stopped_runs(_at: datetime) -> Iterator[str]:
     over_cap = Q(status=JudgeRun.Status.PAUSED) & ~Q(message="")  # one stopped on request has no message
     for run in JudgeRun.objects.filter(Q(status=JudgeRun.Status.FAILED) | over_cap).select_related("study"):
         why = run.message[:200] or "–"
-        text = _("Judge run %(run)s of %(study)s has stopped: %(why)s")
-        yield text % {"run": run.pk, "study": run.study.slug, "why": why}
+        yield f"Judge run {run.pk} of {run.study.slug} has stopped: {why}"
 
 
 def _rated_here() -> QuerySet[Batch]:
@@ -70,29 +67,24 @@ def _unfilled() -> Exists:
 def _finished_batches(_at: datetime) -> Iterator[str]:
     has_slots = Exists(Slot.objects.filter(batch=OuterRef("pk")))
     for batch in _rated_here().filter(has_slots, ~_unfilled()):
-        yield _("Batch %(batch)s of %(study)s has all its ratings.") % _names(batch)
+        yield f"Batch {batch.name} of {batch.study.slug} has all its ratings."
 
 
 def _stuck_batches(at: datetime) -> Iterator[str]:
     lately = Exists(Assignment.objects.filter(slot__batch=OuterRef("pk"), submitted_at__gt=at - STUCK_AFTER))
     for batch in _rated_here().filter(_unfilled(), ~lately, launched_at__lt=at - STUCK_AFTER):
-        text = _("Batch %(batch)s of %(study)s is open, and no HIT of it was submitted for a day.")
-        yield text % _names(batch)
-
-
-def _names(batch: Batch) -> dict[str, str]:
-    return {"batch": batch.name, "study": batch.study.slug}
+        yield f"Batch {batch.name} of {batch.study.slug} is open, and no HIT of it was submitted for a day."
 
 
 def _failed_backup(_at: datetime) -> Iterator[str]:
     if Sign.objects.filter(name=BACKUP, went_well=False).exists():
-        yield _("The last backup failed.")
+        yield "The last backup failed."
 
 
 def _old_backup(at: datetime) -> Iterator[str]:
     oldest = at - timedelta(hours=settings.BACKUP_HOURS)
     if settings.BACKUP_HOURS and not Sign.objects.filter(name=BACKUP, went_well=True, at__gte=oldest).exists():
-        yield _("There is no backup of the last %(hours)d hours.") % {"hours": settings.BACKUP_HOURS}
+        yield f"There is no backup of the last {settings.BACKUP_HOURS} hours."
 
 
 RULES: dict[str, Callable[[datetime], Iterable[str]]] = {

@@ -7,7 +7,6 @@ from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError
 from django.utils import timezone
-from django.utils.translation import gettext_noop
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
@@ -49,8 +48,8 @@ def _check_migrations() -> None:
 
 ALL_CHECKS: dict[str, Callable[[], None]] = {
     **CHECKS,
-    gettext_noop("queued tasks are not done"): _check_queue,
-    gettext_noop("migrations are missing"): _check_migrations,
+    "queued tasks are not done": _check_queue,
+    "migrations are missing": _check_migrations,
 }
 
 

@@ -7,7 +7,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -19,7 +18,7 @@ from reporting.health.alarms import open_alarms
 from reporting.health.numbers import Numbers, read_numbers
 from reporting.health.readiness import failing
 
-TASK_STATES = {"ready": _("Queued"), "running": _("Running"), "successful": _("Done"), "failed": _("Failed")}
+TASK_STATES = {"ready": "Queued", "running": "Running", "successful": "Done", "failed": "Failed"}
 
 
 @require_safe
@@ -52,9 +51,9 @@ def status(request: HttpRequest) -> HttpResponse:
 def _counts(numbers: Numbers) -> dict[Any, list[tuple[Any, int]]]:
     """Return the counts under their titles, with each state in words."""
     states = (
-        (_("HITs claimed"), numbers.claims, dict(Assignment.State.choices)),
-        (_("Tasks"), numbers.tasks, TASK_STATES),
-        (_("Runs of judges"), numbers.runs, dict(JudgeRun.Status.choices)),
-        (_("Judgments"), numbers.judgments, dict(Judgment.Status.choices)),
+        ("HITs claimed", numbers.claims, dict(Assignment.State.choices)),
+        ("Tasks", numbers.tasks, TASK_STATES),
+        ("Runs of judges", numbers.runs, dict(JudgeRun.Status.choices)),
+        ("Judgments", numbers.judgments, dict(Judgment.Status.choices)),
     )
     return {title: [(words[state], n) for state, n in counted.items()] for title, counted, words in states}

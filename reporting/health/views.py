@@ -10,7 +10,6 @@ from django.contrib.sessions.models import Session
 from django.db import DatabaseError, OperationalError, connection, transaction
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
-from django.utils.translation import gettext_noop
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -78,9 +77,9 @@ def _space() -> None:
 
 
 CHECKS: dict[str, Callable[[], None]] = {
-    gettext_noop("database unavailable"): _read,
-    gettext_noop("database takes no writes"): _write,
-    gettext_noop("data folder missing or almost full"): _space,
+    "database unavailable": _read,
+    "database takes no writes": _write,
+    "data folder missing or almost full": _space,
 }
 
 

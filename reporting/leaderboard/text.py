@@ -1,12 +1,11 @@
-"""The leaderboard's tables, and what would settle the next place, in the reader's language."""
+"""The leaderboard's tables, and what would settle the next place."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.template.defaultfilters import pluralize
 
-from reporting.core.words import rater_name, said
+from reporting.core.words import rater_name
 from reporting.findings.sections.data_table import DataTable, Row
 from reporting.findings.sections.rankings import MEASURES, rank_text
 from reporting.leaderboard.ranks import MEASURES as LISTED
@@ -19,10 +18,10 @@ def ranks_table(of_rater: Leaderboard) -> dict[str, Any]:
     """Return the table of a rater: each system's ranks by each measure with their ranges, and its rating."""
     named = [name for name in LISTED if of_rater["systems"] and name in of_rater["systems"][0]]
     main = of_rater["measure"]
-    headings = [MEASURES[main][0], *(_("Rank by %(measure)s") % {"measure": MEASURES[name][0]} for name in named)]
+    headings = [MEASURES[main][0], *(f"Rank by {MEASURES[name][0]}" for name in named)]
     return {
-        "caption": _("Leaderboard with %(rater)s; ranks with their range") % {"rater": rater_name(of_rater["rater"])},
-        "headings": [_("System"), *headings],
+        "caption": f"Leaderboard with {rater_name(of_rater['rater'])}; ranks with their range",
+        "headings": ["System", *headings],
         "rows": [
             (one["system"], list(zip(headings, _cells(one, main, named), strict=True))) for one in of_rater["systems"]
         ],
@@ -47,14 +46,14 @@ def by_dataset_table(at: int, of_rater: Leaderboard, datasets: Sequence[Leaderbo
         (
             (row["system"],),
             [
-                _("being computed") if waits else (column or {}).get(row["system"])
+                "being computed" if waits else (column or {}).get(row["system"])
                 for column, waits in zip(columns, waiting, strict=True)
             ],
         )
         for row in of_rater["systems"]
     ]
-    caption = _("Ranks by data set with %(rater)s") % {"rater": rater_name(of_rater["rater"])}
-    return DataTable(f"datasets-{at}", caption, [_("System"), *(one["dataset"] for one in datasets)], rows)
+    caption = f"Ranks by data set with {rater_name(of_rater['rater'])}"
+    return DataTable(f"datasets-{at}", caption, ["System", *(one["dataset"] for one in datasets)], rows)
 
 
 def _names(names: Sequence[str]) -> str:
@@ -63,7 +62,7 @@ def _names(names: Sequence[str]) -> str:
     shown = ", ".join(names[:MOST_NAMED])
     if more <= 0:
         return shown
-    return ngettext("{names} and {more} other", "{names} and {more} others", more).format(names=shown, more=more)
+    return f"{shown} and {more} other{pluralize(more)}"
 
 
 def next_text(of_rater: Leaderboard) -> str:
@@ -72,21 +71,15 @@ def next_text(of_rater: Leaderboard) -> str:
     if found is None:
         return ""
     if found["place"] is None:
-        return (
-            _("Every place is settled.")
-            if found["more"] == 0
-            else _("No place is settled: %(why)s.") % {"why": said(found["why"])}
-        )
-    values = {"place": found["place"], "system": found["system"], "others": _names(found["others"])}
-    open_ = _("Place %(place)s is the next to be settled: %(system)s is not surely better than %(others)s.") % values
-    if found["more"] is None:
-        why = _("How many more comparisons that takes cannot be told: %(why)s.") % {"why": said(found["why"])}
-        return f"{open_} {why}"
-    more = ngettext(
-        "About {more} further comparison, spread over systems and further instances as the {comparisons} so far, would settle it "
-        "with a chance of {chance}%, if the differences are as they look now.",
-        "About {more} further comparisons, spread over systems and further instances as the {comparisons} so far, would settle it "
-        "with a chance of {chance}%, if the differences are as they look now.",
-        found["more"],
+        return "Every place is settled." if found["more"] == 0 else f"No place is settled: {found['why']}."
+    open_ = (
+        f"Place {found['place']} is the next to be settled: {found['system']} is not surely better than "
+        f"{_names(found['others'])}."
     )
-    return f"{open_} {more.format(more=found['more'], comparisons=found['comparisons'], chance=round(100 * found['chance']))}"
+    if found["more"] is None:
+        return f"{open_} How many more comparisons that takes cannot be told: {found['why']}."
+    return (
+        f"{open_} About {found['more']} further comparison{pluralize(found['more'])}, spread over systems and further "
+        f"instances as the {found['comparisons']} so far, would settle it with a chance of {found['chance']:.0%}, if the "
+        "differences are as they look now."
+    )

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
 
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download, is_htmx
@@ -82,6 +81,6 @@ def _slices(study: Study, filters: Filters) -> list[tuple[str, str, bool]]:
     if len(names) < 2:
         return []
     return [
-        (name or _("All data sets"), query_of(replace(filters, datasets=chosen)), filters.datasets == chosen)
+        (name or "All data sets", query_of(replace(filters, datasets=chosen)), filters.datasets == chosen)
         for name, chosen in [("", None), *((name, (name,)) for name in names)]
     ]

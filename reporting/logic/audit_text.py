@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reporting.core.text import estimate_text, printable, share_text
-from reporting.core.units import counted_in_english as count
+from reporting.core.units import counted as count
 from reporting.logic.audit import SIZES
 from reporting.logic.audits import OVER_WORDINGS
 

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from reporting.core.charts import (
     MAX_SERIES,
     OWN_X_AXES,
@@ -44,7 +42,7 @@ def transitivity_by_size(found: Found, theme: str) -> Spec:
     x = quantity(
         "k", "Texts in a set, K", scale={"zero": False, "nice": False}, axis={"values": list(SIZES), "format": "d"}
     )
-    why = _("no rater has 20 complete sets of three texts")
+    why = "no rater has 20 complete sets of three texts"
     return _chart("Transitivity by the number of texts", rows, x, "s_tran(K)", found, theme, why, joined=True)
 
 
@@ -52,7 +50,7 @@ def transitivity_and_self_agreement(found: Found, theme: str) -> Spec:
     """Point for each judge: transitivity against self-agreement."""
     rows = _pairs(found, "self_agreement", "transitivity_5")
     x = quantity("x", "Self-agreement", scale={"zero": False}, axis=PERCENT)
-    why = _("no judge was asked the same twice and has 20 complete sets of five texts")
+    why = "no judge was asked the same twice and has 20 complete sets of five texts"
     return _chart("Transitivity and self-agreement", rows, x, "s_tran(5)", found, theme, why)
 
 
@@ -70,7 +68,7 @@ def commutativity_and_human_agreement(found: Found, theme: str) -> Spec:
     wordings = Counter(row["series"] for row in rows)
     rows.sort(key=lambda row: -wordings[row["series"]])
     x = quantity("x", "Commutativity, s_comm", scale={"zero": False}, axis=PERCENT)
-    why = _("no judge has answers in both orders and on pairs that people or gold decide")
+    why = "no judge has answers in both orders and on pairs that people or gold decide"
     return _chart("Commutativity and agreement with people", rows, x, "Agreement with people, H", found, theme, why)
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
 from judging.audits.services import Audit
@@ -22,29 +21,29 @@ class LogicAuditForm(AskedJudgeForm):
     BESIDE = ("seed", "in_flight", "limit")
 
     wording = forms.ModelChoiceField(
-        PromptFile.objects.none(), required=False, label=_("Wording"), empty_label=_("the judge’s own")
+        PromptFile.objects.none(), required=False, label="Wording", empty_label="the judge’s own"
     )
     repeats = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_REPEATS,
-        label=_("Repeats"),
-        help_text=_("How often each question is asked. Empty: as the judge does, or 10 times."),
+        label="Repeats",
+        help_text="How often each question is asked. Empty: as the judge does, or 10 times.",
     )
     negated = forms.BooleanField(
         required=False,
         initial=True,
-        label=_("Ask the negated question too"),
-        help_text=_("Which text is worse? A wording of your own can ask it if it has $criterion."),
+        label="Ask the negated question too",
+        help_text="Which text is worse? A wording of your own can ask it if it has $criterion.",
     )
     max_cost = CapField(
-        help_text=_("In the endpoint's currency; the run stops before it would spend more. Empty: no cap.")
+        help_text="In the endpoint's currency; the run stops before it would spend more. Empty: no cap."
     )
     instances = forms.IntegerField(
-        required=False, min_value=1, label=_("Number of instances"), help_text=_("Drawn at random. Empty: all.")
+        required=False, min_value=1, label="Number of instances", help_text="Drawn at random. Empty: all."
     )
     seed = SeedField(
-        required=False, initial=0, help_text=_("Draws the instances; more with the same seed include the fewer.")
+        required=False, initial=0, help_text="Draws the instances; more with the same seed include the fewer."
     )
     limit = StartLimitField()
 

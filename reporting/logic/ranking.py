@@ -32,7 +32,7 @@ from reporting.core.charts import (
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate
 from reporting.core.text import estimate_text, printable
 from reporting.core.themes import THEMES
-from reporting.core.units import counted_in_english as count
+from reporting.core.units import counted as count
 from reporting.logic.presentations import Presentations, Target
 from reporting.logic.text_sets import TextSet
 

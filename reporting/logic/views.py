@@ -10,8 +10,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.files.spreadsheet import csv_lines
@@ -43,25 +41,21 @@ from reporting.logic.study_audit import (
 A_PAGE = 10
 PAGE = "reporting/logic/logic.html"
 KIND_NAMES = {
-    "cycles": gettext_lazy("cycles of three"),
-    "order_effects": gettext_lazy("verdicts that change with the order"),
+    "cycles": "cycles of three",
+    "order_effects": "verdicts that change with the order",
 }
 MEASURES = {
-    "human_agreement": gettext_lazy("Agreement with people or gold"),
-    "transitivity_5": gettext_lazy("Transitivity of 5"),
-    "commutativity": gettext_lazy("Commutativity"),
-    "negation_invariance": gettext_lazy("Negation invariance"),
-    "self_agreement": gettext_lazy("Self-agreement"),
-    "preferred_first": gettext_lazy("First text preferred"),
+    "human_agreement": "Agreement with people or gold",
+    "transitivity_5": "Transitivity of 5",
+    "commutativity": "Commutativity",
+    "negation_invariance": "Negation invariance",
+    "self_agreement": "Self-agreement",
+    "preferred_first": "First text preferred",
 }
 ALTS = {
-    "transitivity": gettext_lazy(
-        "Curves with intervals, one for each rater: transitivity by the number of texts in a set. The numbers are in the table."
-    ),
-    "self-agreement": gettext_lazy(
-        "Points with intervals, one for each judge: transitivity against self-agreement. The numbers are in the table."
-    ),
-    "commutativity": gettext_lazy(
+    "transitivity": "Curves with intervals, one for each rater: transitivity by the number of texts in a set. The numbers are in the table.",
+    "self-agreement": "Points with intervals, one for each judge: transitivity against self-agreement. The numbers are in the table.",
+    "commutativity": (
         "Points with intervals, one for each judge and wording: agreement with people against commutativity. The numbers "
         "are in the table."
     ),
@@ -97,9 +91,7 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
         chosen = {name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}
         with errors_on(form):
             run = start_audit(**chosen, queued=True)
-            messages.success(
-                request, _("Judge %(judge)s is asked as soon as a worker takes it up.") % {"judge": run.judge}
-            )
+            messages.success(request, f"Judge {run.judge} is asked as soon as a worker takes it up.")
             return redirect("judging:run", study.slug, run.pk)
     return _page(request, study, form, status=422)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reporting.core.text import UNDEFINED, printable, share_text
-from reporting.core.units import counted_in_english as count
+from reporting.core.units import counted as count
 
 
 def as_text(found: dict[str, Any]) -> str:

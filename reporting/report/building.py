@@ -8,8 +8,7 @@ from typing import Any
 
 from django.contrib.staticfiles.finders import find
 from django.template.loader import render_to_string
-from django.utils import timezone, translation
-from django.utils.translation import gettext as _
+from django.utils import timezone
 
 from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Study
@@ -31,12 +30,12 @@ MOST_CONFIGURATIONS = 20  # shown one by one: each has pictures and tables
 PAGE, BIBLIOGRAPHY, NUMBERS = "report.html", "references.bib", "numbers.json"
 
 
-def write_report(study: Study, folder: Path, *, language: str = "en") -> list[str]:
+def write_report(study: Study, folder: Path) -> list[str]:
     """Write a report of the findings on the main question, as they are now, into a new folder; return its files.
 
     Raises: AnnotationError if the folder is there already or can't be written.
     """
-    with translation.override(language), new_folder(folder) as made:
+    with new_folder(folder) as made:
         with one_snapshot():
             study.refresh_from_db()
             question = study.questions[0] if len(study.questions) > 1 else None
@@ -59,7 +58,6 @@ def report_page(study: Study, found: dict[str, Any]) -> str:
         "found": found,
         "made_at": timezone.now(),
         "style": report_style(),
-        "language": translation.get_language(),
         "figures": by_section(OF_STUDY, lambda name: _figure(name, found)),
         **(page_sections(found) if configurations else {}),
         "configurations": [
@@ -94,7 +92,7 @@ def _figure(name: str, found: dict[str, Any], one: dict[str, Any] | None = None)
     if "why" in shown:
         return shown
     drawn = base64.b64encode(to_svg(spec).encode()).decode()
-    shown["alt"] = shown["alt"].replace(_(" The numbers are in the CSV."), "")  # which a report has none of
+    shown["alt"] = shown["alt"].replace(" The numbers are in the CSV.", "")  # which a report has none of
     return {**shown, "light": f"data:image/svg+xml;base64,{drawn}", "dark": "", "links": {}}
 
 

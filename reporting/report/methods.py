@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.template.defaultfilters import pluralize
 
 from analysis.intervals import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
 from analysis.jackknife import MIN_CLUSTERS
@@ -36,26 +35,17 @@ def _task(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
     systems = {one[side] for one in configurations for side in ("system_a", "system_b")}
     selections = select_each(study, known_configurations(study, checks=False))
     compared = {(one.configuration.dataset, name) for one in selections for name in one.instance_ids}
-    yield _("Task: %(kind)s. Outputs of %(systems)s were compared on %(instances)s in %(pairs)s.") % {
-        "kind": study.get_task_kind_display(),
-        "systems": ngettext("%(n)d system", "%(n)d systems", len(systems)) % {"n": len(systems)},
-        "instances": _instances(len(compared)),
-        "pairs": _pairs(sum(one["pairs"] for one in configurations)),
-    }
+    pairs = sum(one["pairs"] for one in configurations)
+    yield (
+        f"Task: {study.get_task_kind_display()}. Outputs of {len(systems)} system{pluralize(len(systems))} were compared "
+        f"on {len(compared)} instance{pluralize(len(compared))} in {pairs} pair{pluralize(pairs)}."
+    )
     for question in study.questions:
-        yield _("Asked was: “%(question)s”.") % {"question": question.text}
+        yield f"Asked was: “{question.text}”."
         if not question.ties_allowed:
-            yield _("“No preference” was not on offer.")
+            yield "“No preference” was not on offer."
     if study.is_two_stage:
-        yield _("Raters rated each pair a second time, in the arms %(arms)s.") % {"arms": ", ".join(study.arms)}
-
-
-def _instances(number: int) -> str:
-    return ngettext("%(n)d instance", "%(n)d instances", number) % {"n": number}
-
-
-def _pairs(number: int) -> str:
-    return ngettext("%(n)d pair", "%(n)d pairs", number) % {"n": number}
+        yield f"Raters rated each pair a second time, in the arms {', '.join(study.arms)}."
 
 
 def _batches(study: Study) -> Iterator[str]:
@@ -63,68 +53,47 @@ def _batches(study: Study) -> Iterator[str]:
     batches, imported = list(study.batches.all()), list(study.batches.filter(from_elsewhere))
     if len(imported) > MOST_BATCHES:
         batches = list(study.batches.exclude(from_elsewhere))
-        yield _(
-            "The ratings of %(n)d batches were collected elsewhere and imported: %(hits)s; submissions: %(done)d."
-        ) % _sums(imported)
+        yield f"The ratings of {len(imported)} batches were collected elsewhere and imported: {_sums(imported)}."
     for batch in batches[:MOST_BATCHES]:
         yield from _batch(batch)
     if further := batches[MOST_BATCHES:]:
-        yield ngettext(
-            "%(n)d further batch: %(hits)s; submissions: %(done)d.",
-            "%(n)d further batches: %(hits)s; submissions: %(done)d.",
-            len(further),
-        ) % _sums(further)
+        yield f"{len(further)} further batch{pluralize(len(further), 'es')}: {_sums(further)}."
 
 
-def _sums(batches: list[Batch]) -> dict[str, Any]:
-    """Return how many batches and HITs there are, and how often these were submitted by those who have not withdrawn."""
+def _hits(batches: list[Batch]) -> str:
+    return counted(Hit.objects.filter(batch__in=batches).count(), "HITs")
+
+
+def _submissions(batches: list[Batch]) -> str:
+    """Say how often HITs were submitted by those who have not withdrawn."""
     done = Assignment.objects.filter(state=Assignment.State.SUBMITTED, annotator__withdrawn_at=None)
-    of = {"batch__in": batches}
-    return {
-        "n": len(batches),
-        "hits": counted(Hit.objects.filter(**of).count(), "HITs"),
-        "done": done.filter(hit__batch__in=batches).count(),
-    }
+    return f"submissions: {done.filter(hit__batch__in=batches).count()}"
+
+
+def _sums(batches: list[Batch]) -> str:
+    return f"{_hits(batches)}; {_submissions(batches)}"
 
 
 def _batch(batch: Batch) -> Iterator[str]:
-    what = {
-        "batch": batch.name,
-        "spec": batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec"),
-        "seed": batch.seed,
-        "chosen": _chosen(batch),
-        "pairs": counted(batch.pairs_per_hit, "pairs"),
-        "raters": counted(batch.raters_per_hit, "raters"),
-        **_sums([batch]),
-    }
     if batch.purpose != Batch.Purpose.RATING:
-        yield _("Batch %(batch)s (%(hits)s) assessed the raters and enters no finding.") % what
+        yield f"Batch {batch.name} ({_hits([batch])}) assessed the raters and enters no finding."
     elif batch.origin == Batch.Origin.IMPORTED:
-        yield (
-            _("The ratings of batch %(batch)s were collected elsewhere and imported: %(hits)s; submissions: %(done)d.")
-            % what
-        )
+        yield f"The ratings of batch {batch.name} were collected elsewhere and imported: {_sums([batch])}."
     else:
-        known, unknown = (
-            _("Batch %(batch)s: %(chosen)s (%(spec)s, seed %(seed)d)."),
-            _("Batch %(batch)s: how its instances were chosen is not recorded."),
-        )
-        yield (known if what["spec"] else unknown) % what
+        spec = str(batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec") or "")
+        if spec:
+            yield f"Batch {batch.name}: {chosen_in_words(spec)} ({spec}, seed {batch.seed})."
+        else:
+            yield f"Batch {batch.name}: how its instances were chosen is not recorded."
         yield (
-            _("It has %(hits)s, each with N = %(pairs)s of one instance, for R = %(raters)s; submissions: %(done)d.")
-            % what
+            f"It has {_hits([batch])}, each with N = {counted(batch.pairs_per_hit, 'pairs')} of one instance, "
+            f"for R = {counted(batch.raters_per_hit, 'raters')}; {_submissions([batch])}."
         )
     if batch.gold_rate or batch.repeat_rate:
-        yield _("Of a rater's HITs %(gold)g were hidden checks with a known answer, %(repeat)g hidden repeats.") % {
-            "gold": batch.gold_rate,
-            "repeat": batch.repeat_rate,
-        }
-
-
-def _chosen(batch: Batch) -> str:
-    """Say how the instances of a batch were chosen; the latest choice, where it was extended."""
-    spec = str(batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec") or "")
-    return chosen_in_words(spec)
+        yield (
+            f"Of a rater's HITs {batch.gold_rate:g} were hidden checks with a known answer, {batch.repeat_rate:g} "
+            "hidden repeats."
+        )
 
 
 def _people(study: Study) -> Iterator[str]:
@@ -133,72 +102,53 @@ def _people(study: Study) -> Iterator[str]:
     kinds = Counter(one.get_kind_display() for one in people)
     listed = ", ".join(f"{kind}: {count}" for kind, count in sorted(kinds.items()))
     if number := sum(kinds.values()):
-        yield ngettext("%(n)d person took part (%(kinds)s).", "%(n)d people took part (%(kinds)s).", number) % {
-            "n": number,
-            "kinds": listed,
-        }
+        yield f"{number} {'person' if number == 1 else 'people'} took part ({listed})."
     if programs := raters.count() - number:
-        yield ngettext(
-            "%(n)d program rated in the place of a person.", "%(n)d programs rated in the place of people.", programs
-        ) % {"n": programs}
+        whom = "a person" if programs == 1 else "people"
+        yield f"{programs} program{pluralize(programs)} rated in the place of {whom}."
     if not number + programs:
         return
     channels = sorted(
         {channel.get_kind_display() for channel in study.channels.filter(participants__annotator__in=raters)}
     )
     if channels:
-        yield _("They came through: %(channels)s.") % {"channels": ", ".join(map(str, channels))}
+        yield f"They came through: {', '.join(map(str, channels))}."
     if study.pay_per_hit:
-        yield _("A HIT was paid with %(pay)s %(currency)s.") % {"pay": study.pay_per_hit, "currency": study.currency}
+        yield f"A HIT was paid with {study.pay_per_hit} {study.currency}."
     consents = Consent.objects.filter(annotator__in=people, accepted=True).order_by("version")
     if versions := consents.values_list("version", flat=True).distinct():
-        yield _("They consented to the text of version %(versions)s.") % {"versions": ", ".join(map(str, versions))}
+        yield f"They consented to the text of version {', '.join(map(str, versions))}."
     if study.batches.filter(purpose=Batch.Purpose.QUALIFICATION).exists():
-        yield _(
-            "Before their first HIT they had to answer a share of %(share)g of qualification pairs as expected."
-        ) % {"share": study.qualification_share}
+        yield (
+            f"Before their first HIT they had to answer a share of {study.qualification_share:g} of qualification "
+            "pairs as expected."
+        )
     excluded = raters.filter(excluded=True).count()
     withdrawn = study.annotators.exclude(withdrawn_at=None).count()
-    yield _("Excluded by hand: %(excluded)d; withdrawn: %(withdrawn)d.") % {
-        "excluded": excluded,
-        "withdrawn": withdrawn,
-    }
+    yield f"Excluded by hand: {excluded}; withdrawn: {withdrawn}."
 
 
 def _judges(study: Study) -> Iterator[str]:
     for run in judges_of(study):
-        judge = run.judge
+        judge, software = run.judge, run.software_version or "not recorded"
         versions = Judgment.objects.filter(run=run).exclude(prompt_version="").order_by()
         prompts = sorted(versions.values_list("prompt_version", flat=True).distinct())
         if judge.endpoint is None:
-            asks_none = _("Judge %(judge)s: method %(method)s, which asks no model here; software version %(version)s.")
-            yield asks_none % {"judge": judge.name, "method": judge.method, "version": _version_of(run)}
+            yield f"Judge {judge.name}: method {judge.method}, which asks no model here; software version {software}."
             continue
-        yield _(
-            "Judge %(judge)s: method %(method)s, model %(model)s, parameters %(params)s, order of the texts: %(order)s; prompt "
-            "%(prompts)s; software version %(version)s."
-        ) % {
-            "judge": judge.name,
-            "method": judge.method,
-            "model": _model_of(judge, judge.endpoint),
-            "params": json.dumps(judge.params, sort_keys=True),
-            "order": judge.get_order_display(),
-            "prompts": ", ".join(f"{one} (SHA-256 {digest})" if (digest := _hash(run, one)) else one for one in prompts)
-            or _("not recorded"),
-            "version": _version_of(run),
-        }
-
-
-def _version_of(run: JudgeRun) -> str:
-    return run.software_version or _("not recorded")
+        named = (f"{one} (SHA-256 {digest})" if (digest := _hash(run, one)) else one for one in prompts)
+        yield (
+            f"Judge {judge.name}: method {judge.method}, model {_model_of(judge, judge.endpoint)}, "
+            f"parameters {json.dumps(judge.params, sort_keys=True)}, order of the texts: {judge.get_order_display()}; "
+            f"prompt {', '.join(named) or 'not recorded'}; software version {software}."
+        )
 
 
 def _model_of(judge: Judge, endpoint: Endpoint) -> str:
     """Name the model that a judge asks, and that of its tables where it is another one."""
     if judge.table_endpoint is None:
         return endpoint.model
-    models = {"model": endpoint.model, "tables": judge.table_endpoint.model}
-    return _("%(model)s, with tables by %(tables)s") % models
+    return f"{endpoint.model}, with tables by {judge.table_endpoint.model}"
 
 
 def _hash(run: JudgeRun, version: str) -> str:
@@ -218,33 +168,23 @@ def _numbers(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
         if one["separability"]
     }
     for similarity, group in sorted(measured):
-        yield _("Separability is by %(similarity)s; similarities are put on a scale from 0 to 1, %(scale)s.") % {
-            "similarity": similarity,
-            "scale": _scale(group),
-        }
-    yield _(
-        "Intervals are %(level)s intervals over instances%(two_way)s: of shares by Clopper and Pearson, of means, differences, α, κ "
-        "and strengths by Student’s t on the jackknife, of Elo ratings by the percentile bootstrap. There is none below %(few)d "
-        "instances, of α, κ, strengths and win rates at equal lengths below %(some)d, of Elo ratings below %(many)d."
-    ) % {
-        "level": level_text(filters["level"]),
-        "two_way": _(" and raters") if filters["two_way"] else "",
-        "few": MIN_CLUSTERS,
-        "some": MIN_FOR_STATISTIC,
-        "many": MIN_FOR_BOOTSTRAP,
-    }
-    yield _("A tie counts as half a win%(ties)s. Draws have the seed %(seed)d; the study’s seed is %(study)d.") % {
-        "ties": _(", and in Bradley–Terry strengths as an outcome of its own (Davidson)") * (filters["ties"] != "half"),
-        "seed": filters["seed"],
-        "study": study.seed,
-    }
-    yield _("Computed by Tandem %(version)s.") % {"version": found["version"]}
+        yield f"Separability is by {similarity}; similarities are put on a scale from 0 to 1, {_scale(group)}."
+    over = "instances and raters" if filters["two_way"] else "instances"
+    yield (
+        f"Intervals are {level_text(filters['level'])} intervals over {over}: of shares by Clopper and Pearson, of means, "
+        "differences, α, κ and strengths by Student’s t on the jackknife, of Elo ratings by the percentile bootstrap. There "
+        f"is none below {MIN_CLUSTERS} instances, of α, κ, strengths and win rates at equal lengths below "
+        f"{MIN_FOR_STATISTIC}, of Elo ratings below {MIN_FOR_BOOTSTRAP}."
+    )
+    davidson = ", and in Bradley–Terry strengths as an outcome of its own (Davidson)" * (filters["ties"] != "half")
+    yield f"A tie counts as half a win{davidson}. Draws have the seed {filters['seed']}; the study’s seed is {study.seed}."
+    yield f"Computed by Tandem {found['version']}."
 
 
 def _scale(group: str) -> str:
     """Say between which similarities the scale lies, by the group of normalisation."""
     if group == "configuration":
-        return _("from the smallest to the largest of each configuration")
+        return "from the smallest to the largest of each configuration"
     if group == "study":
-        return _("from the smallest to the largest of the study")
-    return _("between the constants %(bounds)s") % {"bounds": group.replace(",", ", ")}
+        return "from the smallest to the largest of the study"
+    return f"between the constants {group.replace(',', ', ')}"

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from reporting.core.instance_selection import english_note
+from reporting.core.instance_selection import selection_note
 from reporting.core.text import estimate_text, fixed, printable
-from reporting.core.units import counted_in_english as count
+from reporting.core.units import counted as count
 
 READINGS = {
     "nothing": "no rating set yet with a consistency and a separability",
@@ -60,7 +60,7 @@ def _configuration(one: dict[str, Any]) -> Iterable[str]:
 def _advice(advice: dict[str, Any]) -> Iterable[str]:
     if "why" in advice:
         yield f"  {advice['why']}"
-    if note := english_note(advice.get("chosen", [])):
+    if note := selection_note(advice.get("chosen", [])):
         yield printable(f"  {note}")
     for rater in advice["raters"]:
         sets = f"{count(rater['rating_sets'], 'rating sets')} on {count(rater['instances'], 'instances')}"

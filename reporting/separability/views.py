@@ -11,8 +11,6 @@ from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import UnknownName
 from annotation.members.permissions import READERS, may_manage, study_view
@@ -40,32 +38,20 @@ from reporting.separability.study_separability import distinguishable, distingui
 PAGE_SIZE = 10
 BATCH_SIZE = 20  # instances that the links to a new batch begin with
 SCENARIO_NAMES = {
-    "apart": _("1. Two groups apart: each system is like itself and unlike the other"),
-    "scattered": _("2. Both scattered: neither is like itself, nor like the other"),
-    "one_steady": _("3. One steady: one is like itself, the other is not, and they are unlike"),
-    "alike": _("4. All alike: every text is like every other"),
-    "other": _("None of them: a high cross-alignment beside a low self-alignment"),
-    "missing": _("Undefined: a system with a single generation"),
+    "apart": "1. Two groups apart: each system is like itself and unlike the other",
+    "scattered": "2. Both scattered: neither is like itself, nor like the other",
+    "one_steady": "3. One steady: one is like itself, the other is not, and they are unlike",
+    "alike": "4. All alike: every text is like every other",
+    "other": "None of them: a high cross-alignment beside a low self-alignment",
+    "missing": "Undefined: a system with a single generation",
 }
 ALT = {
-    "histograms": _(
-        "Bars: how many instances at each separability, by configuration. The numbers are in the table below."
-    ),
-    "similarities": _(
-        "Bars: how many instances at each separability, for each similarity. The numbers are in the table below."
-    ),
-    "scatter": _(
-        "Points: instances by self-alignment and cross-alignment, marked by scenario. The counts are in the table below."
-    ),
-    "consistency": _(
-        "Curves: fitted mean consistency by separability for each rater. The numbers are in the table below."
-    ),
-    "temperatures": _(
-        "Points with intervals: mean separability at each temperature. The numbers are in the tables below."
-    ),
-    "stability": _(
-        "Points with intervals: how far separability moves with fewer samples. The numbers are in the table below."
-    ),
+    "histograms": "Bars: how many instances at each separability, by configuration. The numbers are in the table below.",
+    "similarities": "Bars: how many instances at each separability, for each similarity. The numbers are in the table below.",
+    "scatter": "Points: instances by self-alignment and cross-alignment, marked by scenario. The counts are in the table below.",
+    "consistency": "Curves: fitted mean consistency by separability for each rater. The numbers are in the table below.",
+    "temperatures": "Points with intervals: mean separability at each temperature. The numbers are in the tables below.",
+    "stability": "Points with intervals: how far separability moves with fewer samples. The numbers are in the table below.",
 }
 
 
@@ -274,10 +260,10 @@ def _picture(study: Study, name: str, filters: SeparabilityFilters, page: Page[A
     return {**picture(ALT[name], address), "spec": address("json")}
 
 
-def _batch_links(study: Study, configuration: Configuration, similarity: str) -> list[tuple[Promise, str]]:
+def _batch_links(study: Study, configuration: Configuration, similarity: str) -> list[tuple[str, str]]:
     """Return the selections by separability, each with the URL of a prefilled batch form."""
-    ways = {"top": _("The most separable ones"), "stratified": _("As many from every bin of separability")}
-    ways["importance"] = _("At random, more separable ones more often")
+    ways = {"top": "The most separable ones", "stratified": "As many from every bin of separability"}
+    ways["importance"] = "At random, more separable ones more often"
     path = reverse("annotation:new-batch", kwargs={"slug": study.slug})
     named = {"dataset": configuration.dataset, "a": configuration.system_a.name, "b": configuration.system_b.name}
     begin = {"number": str(BATCH_SIZE), "similarity": similarity}

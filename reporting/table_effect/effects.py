@@ -20,7 +20,7 @@ from reporting.core.estimates import (
     mean_estimate,
     share_estimate,
 )
-from reporting.core.instance_selection import english_note
+from reporting.core.instance_selection import selection_note
 from reporting.core.scripted import SCRIPTED
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters
 
@@ -81,7 +81,7 @@ def effect_of(study: str, votes: SecondVotes, filters: TableEffectFilters, *, is
         "differences": _differences(votes, filters.intervals),
     }
     if votes.chosen:
-        found["chosen_note"] = english_note(votes.chosen)
+        found["chosen_note"] = selection_note(votes.chosen)
     if scripted:
         found["note"] = SCRIPTED
     if len(votes.arms) < 2:

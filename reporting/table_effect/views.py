@@ -7,7 +7,6 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext_lazy as _
 
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
@@ -22,22 +21,22 @@ from reporting.table_effect.reasons import reasons_at, reasons_in
 REASONS_PER_PAGE = 50
 ALL_ARMS = "@all"  # cannot be the name of an arm
 CHANGES = {
-    "wrong_to_right": _("wrong → right"),
-    "tie_to_right": _("tie → right"),
-    "wrong_to_tie": _("wrong → tie"),
-    "right_to_tie": _("right → tie"),
-    "tie_to_wrong": _("tie → wrong"),
-    "right_to_wrong": _("right → wrong"),
-    "wrong_to_wrong": _("wrong → wrong, the other way"),
-    "unchanged": _("unchanged"),
+    "wrong_to_right": "wrong → right",
+    "tie_to_right": "tie → right",
+    "wrong_to_tie": "wrong → tie",
+    "right_to_tie": "right → tie",
+    "tie_to_wrong": "tie → wrong",
+    "right_to_wrong": "right → wrong",
+    "wrong_to_wrong": "wrong → wrong, the other way",
+    "unchanged": "unchanged",
 }
 MOVES = {
-    "kept": _("kept"),
-    "reversed": _("A → B or B → A"),
-    "to_tie": _("to a tie"),
-    "from_tie": _("from a tie"),
+    "kept": "kept",
+    "reversed": "A → B or B → A",
+    "to_tie": "to a tie",
+    "from_tie": "from a tie",
 }
-PICTURE_ALT = _("Points with intervals: the mean before and after, for each arm. The numbers are in the table below.")
+PICTURE_ALT = "Points with intervals: the mean before and after, for each arm. The numbers are in the table below."
 
 
 @study_view(*READERS)

@@ -5,15 +5,13 @@ from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
-from reporting.core.text import UNDEFINED, fixed, level_text, localised
+from reporting.core.text import UNDEFINED, fixed, level_text
 from reporting.core.units import counted
-from reporting.core.words import rater_name, said
+from reporting.core.words import rater_name
 from reporting.findings.sections.data_table import DataTable
 
 register = template.Library()
-register.filter("said", said)
 register.filter("counted", counted)
 register.filter("rater_name", rater_name)
 register.filter("level_text", level_text)
@@ -82,15 +80,15 @@ def cell(value: Any, digits: int = 3) -> SafeString:
 
 def _estimate_cell(found: dict[str, Any], digits: int) -> str:
     if found["value"] is None:
-        return f"{UNDEFINED} <small>{escape(said(found['why']))}</small>"
+        return f"{UNDEFINED} <small>{escape(found['why'])}</small>"
     shown = decimals(found["value"], digits)
     about = [found["about"] if "about" in found else f"n = {counted(found['n'], found['of'])}"]
     if "about" not in found and found.get("n_instances") is not None and found["of"] != "instances":
         about.append(counted(found["n_instances"], "instances"))
     if "effective_n" in found and "about" not in found:
-        about.append(_("as good as %(number)s of equal size") % {"number": localised(found["effective_n"], 1)})
+        about.append(f"as good as {fixed(found['effective_n'], 1)} of equal size")
     if found["low"] is None:
-        about.append(said(found["why"]))
+        about.append(found["why"])
     else:
         low, high = decimals(found["low"], digits), decimals(found["high"], digits)
         shown = f'<span class="nowrap">{shown} <small>[{low}, {high}]</small></span>'

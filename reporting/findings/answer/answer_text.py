@@ -4,223 +4,195 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from django.utils import translation
-from django.utils.formats import number_format
+from django.template.defaultfilters import pluralize
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
 
 from annotation.core.percentages import percent
-from reporting.core.text import level_text, localised, printable
+from reporting.core.text import fixed, level_text, printable
 from reporting.core.units import counted
 from reporting.findings.judges.verdicts import verdict_text
 
 TEXTS = {
-    "all_scripted": gettext_noop(
-        "Under “people” only programs rated ({raters}): nothing said about people here is a finding."
-    ),
-    "scripted": gettext_noop(
+    "all_scripted": "Under “people” only programs rated ({raters}): nothing said about people here is a finding.",
+    "scripted": (
         "Under “people” programs rated too, {scripted} of {raters}: what is said about people here is also about them, and no "
         "finding."
     ),
-    "being_computed": gettext_noop(
+    "being_computed": (
         "Which system people prefer, by more than chance or not, and whether a judge may replace people is being computed. "
         "Until then there are estimates without intervals."
     ),
-    "no_people": gettext_noop("No person has rated yet."),
-    "judges_alone": gettext_noop(
-        "No person has rated yet. The following is what judges say, and not a finding about people."
-    ),
-    "judge_prefers": gettext_noop(
+    "no_people": "No person has rated yet.",
+    "judges_alone": "No person has rated yet. The following is what judges say, and not a finding about people.",
+    "judge_prefers": (
         "“{judge}” prefers {first} to {second}: it wins {rate} of verdicts ({instances}; a tie counts as half)."
         "{position}{baseline}"
     ),
-    "judge_level": gettext_noop(
+    "judge_level": (
         "“{judge}” shows no clear preference: {first} wins {rate} of verdicts against {second} ({instances}; a tie "
         "counts as half).{position}{baseline}"
     ),
-    "judge_first": gettext_noop(
+    "judge_first": (
         "“{judge}” puts {first} first of {systems} systems, by more than chance: it wins {rate} of verdicts "
         "({instances}; a tie counts as half).{position}{baseline}"
     ),
-    "judge_leads": gettext_noop(
+    "judge_leads": (
         "“{judge}” puts {first} first of {systems} systems, but this may be chance: it wins {rate} of verdicts "
         "({instances}; a tie counts as half).{position}{baseline}"
     ),
-    "judge_untested": gettext_noop(
+    "judge_untested": (
         "“{judge}” puts {first} first of {systems} systems; whether by more than chance cannot be told. It wins {rate} "
         "of verdicts ({instances}; a tie counts as half).{position}{baseline}"
     ),
-    "judge_unranked": gettext_noop("“{judge}” puts none of {systems} systems first.{position}{baseline}"),
-    "judge_few": gettext_noop(
-        "“{judge}” has too few verdicts: on {instances}. Below {needed} nothing is claimed.{baseline}"
-    ),
-    "judge_all_ties": gettext_noop("“{judge}” gave only ties ({verdicts}), so that no preference is shown.{baseline}"),
-    "judge_silent": gettext_noop("“{judge}” gave no readable verdict in {asked}.{baseline}"),
-    "judge_pending": gettext_noop("“{judge}” has not judged yet.{baseline}"),
-    "judges_more": gettext_noop("Verdicts of further judges are under Rankings: {number} more."),
-    "judges_agree": gettext_noop("Two judges give the same verdict on {rate} of pairs ({instances}).{models_alone}"),
-    "judges_agree_alpha": gettext_noop(
+    "judge_unranked": "“{judge}” puts none of {systems} systems first.{position}{baseline}",
+    "judge_few": "“{judge}” has too few verdicts: on {instances}. Below {needed} nothing is claimed.{baseline}",
+    "judge_all_ties": "“{judge}” gave only ties ({verdicts}), so that no preference is shown.{baseline}",
+    "judge_silent": "“{judge}” gave no readable verdict in {asked}.{baseline}",
+    "judge_pending": "“{judge}” has not judged yet.{baseline}",
+    "judges_more": "Verdicts of further judges are under Rankings: {number} more.",
+    "judges_agree": "Two judges give the same verdict on {rate} of pairs ({instances}).{models_alone}",
+    "judges_agree_alpha": (
         "Two judges give the same verdict on {rate} of pairs ({instances}; Krippendorff’s α, ordinal: {alpha}, where 0 "
         "is chance).{models_alone}"
     ),
-    "judges_apart": gettext_noop("How far judges agree cannot be told: no pair has verdicts of two judges."),
-    "rate_differing_pairs": gettext_noop(
-        "Next: let people rate some of these pairs, first those on which judges differ ({different} of {pairs} pairs)."
-    ),
-    "rate_pairs": gettext_noop("Next: let people rate some of these pairs, to see whether judges can be believed."),
-    "let_model_judge": gettext_noop("Next: let a language model judge these pairs, and people rate some of them."),
-    "too_few": gettext_noop("Too little data: people rated {instances}, and below {needed} nothing is claimed."),
-    "all_ties": gettext_noop("All {ratings} of people are ties, so that no preference is shown."),
-    "preferred": gettext_noop(
+    "judges_apart": "How far judges agree cannot be told: no pair has verdicts of two judges.",
+    "rate_differing_pairs": "Next: let people rate some of these pairs, first those on which judges differ ({different} of {pairs} pairs).",
+    "rate_pairs": "Next: let people rate some of these pairs, to see whether judges can be believed.",
+    "let_model_judge": "Next: let a language model judge these pairs, and people rate some of them.",
+    "too_few": "Too little data: people rated {instances}, and below {needed} nothing is claimed.",
+    "all_ties": "All {ratings} of people are ties, so that no preference is shown.",
+    "preferred": (
         "People prefer {first} to {second}: it wins {rate} of ratings, a tie counting as half "
         "({level} interval {low} to {high}, {instances})."
     ),
-    "no_preference": gettext_noop(
+    "no_preference": (
         "Whether people prefer {first} or {second} cannot be told: {first} wins {rate} of ratings, a tie "
         "counting as half, and the {level} interval, {low} to {high}, includes one half ({instances})."
     ),
-    "first": gettext_noop(
+    "first": (
         "Of {systems} systems compared, people prefer {first}: it comes first by more than chance (Bradley–Terry rating "
         "{rating}, {instances}).{inferred}"
     ),
-    "leads": gettext_noop(
+    "leads": (
         "Of {systems} systems compared, {first} comes first with people, but this may be chance: its rank lies between "
         "{rank_low} and {rank_high} (Bradley–Terry rating {rating}, {instances}).{inferred}"
     ),
-    "untested": gettext_noop(
+    "untested": (
         "Of {systems} systems compared, {first} comes first with people; whether by more than chance cannot be told "
         "(Bradley–Terry rating {rating}, {instances}).{inferred}"
     ),
-    "unranked": gettext_noop("Which of {systems} systems people prefer cannot be told from the ratings made."),
-    "disconnected": gettext_noop(
+    "unranked": "Which of {systems} systems people prefer cannot be told from the ratings made.",
+    "disconnected": (
         "Which of {systems} systems people prefer cannot be told: they form {groups} groups that were never compared "
         "with one another."
     ),
-    "length_newly": gettext_noop(
+    "length_newly": (
         "Length matters ({p_value}): at equal lengths {first} would be preferred to {second}. It would win {rate} of ratings "
         "({level} interval {low} to {high}), and not {plain} as it does."
     ),
-    "length_no_longer": gettext_noop(
+    "length_no_longer": (
         "Length matters ({p_value}): the preference for {first} may be one for the length of texts. At equal lengths it would "
         "win {rate} of ratings ({level} interval {low} to {high}), and not {plain} as it does."
     ),
-    "length_turned": gettext_noop(
+    "length_turned": (
         "Length matters ({p_value}): at equal lengths the preference turns. {first} would win {rate} of ratings against "
         "{second} ({level} interval {low} to {high}), and not {plain} as it does."
     ),
-    "length_moves": gettext_noop(
+    "length_moves": (
         "Length matters ({p_value}): at equal lengths {first} would win {rate} of ratings ({level} interval {low} to {high}), "
         "and not {plain} as it does."
     ),
-    "length_some": gettext_noop(
+    "length_some": (
         "Length matters in {changed} of {known} configurations. On {dataset}, {first} would win {rate} of ratings against "
         "{second} at equal lengths, and not {plain} as it does ({p_value}, adjusted by Holm’s method)."
     ),
-    "length_apart": gettext_noop(
-        "Lengths of the two systems’ texts hardly overlap, so win rates are not adjusted for length."
-    ),
-    "consistency": gettext_noop(
+    "length_apart": "Lengths of the two systems’ texts hardly overlap, so win rates are not adjusted for length.",
+    "consistency": (
         "A rating set is what one person said of all pairs of one instance. Of {rating_sets}, {full_sets} ({full}) are fully "
         "consistent: the same system on every pair. {part_sets} ({part}) are partly so: one system on some pairs, ties on the "
         "others. {none_sets} ({none}) are mixed: both systems, or ties alone. On {silent} of {instances} all sets are mixed."
         "{incomplete}"
     ),
-    "consistency_with_incomplete": gettext_noop(
+    "consistency_with_incomplete": (
         "A rating set is what one person said of one instance; {incomplete_sets} that lack a rating may count here. Of "
         "{rating_sets}, {full_sets} ({full}) have the same system wherever there is a rating. {part_sets} ({part}) have one "
         "system and ties. {none_sets} ({none}) have both systems, or ties alone. On {silent} of {instances} all sets are of "
         "this last kind."
     ),
-    "all_incomplete": gettext_noop(
-        "Consistency cannot be told: each of {rating_sets} lacks a rating, and only complete ones count."
-    ),
-    "one_pair": gettext_noop(
+    "all_incomplete": "Consistency cannot be told: each of {rating_sets} lacks a rating, and only complete ones count.",
+    "one_pair": (
         "Each input has only one pair of outputs, so that it cannot be told whether raters would prefer the same "
         "system on other outputs."
     ),
-    "rises": gettext_noop(
+    "rises": (
         "People are more consistent where outputs are easy to tell apart: mean consistency is {most} at a separability of "
         "{most_from} to {most_to} ({most_instances}), and {least} at {least_from} to {least_to} ({least_instances})."
     ),
-    "agreement": gettext_noop("Two people who rate the same pair agree {rate} of the time ({instances})."),
-    "agreement_by_chance": gettext_noop(
+    "agreement": "Two people who rate the same pair agree {rate} of the time ({instances}).",
+    "agreement_by_chance": (
         "Two people who rate the same pair agree {rate} of the time ({instances}), which may be no more than chance "
         "(Krippendorff’s α, ordinal: {alpha})."
     ),
-    "agreement_above_chance": gettext_noop(
+    "agreement_above_chance": (
         "Two people who rate the same pair agree {rate} of the time ({instances}; Krippendorff’s α, ordinal: {alpha}, which "
         "Landis and Koch call “{degree}”; 0 is chance, 1 full agreement)."
     ),
-    "agreement_unknown": gettext_noop("How far people agree cannot be told: no pair was rated by two people."),
-    "no_judge": gettext_noop("No judge has rated, so that nothing can be said about one in place of people."),
-    "judge": gettext_noop("“{judge}” as a judge: {verdict}"),
-    "judges": gettext_noop(
-        "Of {judges} judges {may} may replace a single rater at least in part. The nearest to people is “{judge}”: {verdict}"
-    ),
-    "no_judge_may": gettext_noop(
-        "None of {judges} judges is shown to be able to replace a single rater. The nearest to people is “{judge}”: {verdict}"
-    ),
-    "judges_alike": gettext_noop(
+    "agreement_unknown": "How far people agree cannot be told: no pair was rated by two people.",
+    "no_judge": "No judge has rated, so that nothing can be said about one in place of people.",
+    "judge": "“{judge}” as a judge: {verdict}",
+    "judges": "Of {judges} judges {may} may replace a single rater at least in part. The nearest to people is “{judge}”: {verdict}",
+    "no_judge_may": "None of {judges} judges is shown to be able to replace a single rater. The nearest to people is “{judge}”: {verdict}",
+    "judges_alike": (
         "Of {judges} judges {may} may replace a single rater at least in part. The nearest to people, though not by more "
         "than chance, is “{judge}”: {verdict}"
     ),
-    "no_judge_may_alike": gettext_noop(
+    "no_judge_may_alike": (
         "None of {judges} judges is shown to be able to replace a single rater. The nearest to people, though not by more "
         "than chance, is “{judge}”: {verdict}"
     ),
-    "judges_untested": gettext_noop(
+    "judges_untested": (
         "Whether any of {judges} judges may replace a rater cannot be told. It takes {needed} with ratings of two people "
         "and a judge’s verdict; there are at most {available}."
     ),
-    "more_instances": gettext_noop(
-        "About {needed} in all would settle the preference, were the rate to stay at {rate}; there are {instances}."
-    ),
-    "out_of_reach": gettext_noop(
+    "more_instances": "About {needed} in all would settle the preference, were the rate to stay at {rate}; there are {instances}.",
+    "out_of_reach": (
         "More instances would hardly settle the preference: at a rate of {rate} it would take about {needed}, over {times} "
         "times as many as there are."
     ),
-    "level": gettext_noop(
-        "Both win equally often, so that no number of further instances can be named that would settle the preference."
-    ),
-    "more_for_first": gettext_noop(
-        "More instances on which {first} meets the systems next to it would tell whether it is first."
-    ),
-    "more_to_be_first": gettext_noop(
+    "level": "Both win equally often, so that no number of further instances can be named that would settle the preference.",
+    "more_for_first": "More instances on which {first} meets the systems next to it would tell whether it is first.",
+    "more_to_be_first": (
         "About {more} more ratings, spread over systems and further instances as the {made} so far, would tell with a chance of "
         "{chance} that {first} is first, were the differences to stay as they look now."
     ),
-    "compare_unmet": gettext_noop(
+    "compare_unmet": (
         "{first} has not been compared with {unmet}: ratings of them on the same instances would tell more directly which is "
         "better than more ratings like those there are."
     ),
-    "no_separability": gettext_noop(
-        "Separability has not been computed; it would show on which inputs the ratings can tell the systems apart."
-    ),
+    "no_separability": "Separability has not been computed; it would show on which inputs the ratings can tell the systems apart.",
 }
 Formatter = Callable[[Any], str]
 
 
 def english(rule: str, values: Mapping[str, Any]) -> str:
     """Return the sentence in English as plain text."""
-    with translation.override("en"):
-        sentence = TEXTS[rule].format(**{name: printable(text) for name, text in _texts(values).items()})
-        return sentence + _uneven(values)
+    sentence = TEXTS[rule].format(**{name: printable(text) for name, text in _texts(values).items()})
+    return sentence + _uneven(values)
 
 
 def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
-    """Return the sentence in the reader's language as HTML; names from uploaded files are escaped and isolated."""
+    """Return the sentence as HTML; names from uploaded files are escaped and isolated."""
     shown = {
         name: format_html("<bdi>{}</bdi>", text) if isinstance(values.get(name), str) else text
         for name, text in _texts(values).items()
     }
-    sentence = format_html(_(TEXTS[rule]), **shown) if shown else escape(_(TEXTS[rule]))
+    sentence = format_html(TEXTS[rule], **shown) if shown else escape(TEXTS[rule])
     return format_html("{}{}", sentence, _uneven(values))
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """Write the values of a sentence in the current language; missing ones are left out."""
+    """Write the values of a sentence; missing ones are left out."""
     shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
     for name in ("inferred", "incomplete", "position", "baseline", "models_alone"):
         shown.setdefault(name, "")
@@ -230,8 +202,8 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
         if values.get(f"{name}_low") is not None:
             low, high = (WRITTEN[name](values[f"{name}_{end}"]) for end in ("low", "high"))
             level = values.get(f"{name}_level")
-            ends = _("{level} interval {low} to {high}") if level else "{low}, {high}"
-            shown[name] += f" [{ends.format(level=level and level_text(level), low=low, high=high)}]"
+            ends = f"{level_text(level)} interval {low} to {high}" if level else f"{low}, {high}"
+            shown[name] += f" [{ends}]"
     return shown
 
 
@@ -239,12 +211,13 @@ def _uneven(values: Mapping[str, Any]) -> str:
     """Say why an interval is long for so many instances, as a further sentence."""
     if (number := values.get("effective_n")) is None:
         return ""
-    text = _("Few instances have most of the verdicts: the interval is as long as with {number} of equal size.")
-    return f" {text.format(number=localised(number, 1))}"
+    return (
+        f" Few instances have most of the verdicts: the interval is as long as with {fixed(number, 1)} of equal size."
+    )
 
 
 def _plain(value: Any) -> str:
-    return number_format(value) if isinstance(value, int) else str(value)
+    return str(value)
 
 
 def _counted(of: str, number: int) -> str:
@@ -254,61 +227,51 @@ def _counted(of: str, number: int) -> str:
 def _p_value(value: float) -> str:
     """Write a p-value as p = 0.012."""
     least = 0.001
-    return f"p < {localised(least, 3)}" if value < least else f"p = {localised(value, 3)}"
+    return f"p < {fixed(least, 3)}" if value < least else f"p = {fixed(value, 3)}"
 
 
 def _decimal(value: float) -> str:
-    return localised(value, 2)
+    return fixed(value, 2)
 
 
 def _instances(number: int) -> str:
-    return ngettext("{number} instance", "{number} instances", number).format(number=number_format(number))
+    return f"{number} instance{pluralize(number)}"
 
 
 def _raters(number: int) -> str:
-    return ngettext("{number} rater", "{number} raters", number).format(number=number_format(number))
+    return f"{number} rater{pluralize(number)}"
 
 
 def _rating_sets(number: int) -> str:
-    return ngettext("{number} rating set", "{number} rating sets", number).format(number=number_format(number))
+    return f"{number} rating set{pluralize(number)}"
 
 
 def _incomplete(number: int) -> str:
     """Say how many rating sets are left out, as a further sentence."""
-    text = ngettext(
-        "{number} more lacks a rating and is left out.", "{number} more lack a rating and are left out.", number
-    )
-    return f" {text.format(number=number_format(number))}"
+    lack = "lacks a rating and is" if number == 1 else "lack a rating and are"
+    return f" {number} more {lack} left out."
 
 
 def _inferred(inferred: Mapping[str, Any]) -> str:
     """Say that the order of systems which never met rests on others, as a further sentence."""
-    text = (
-        _("It never met {unmet}, and was rated on other data sets: their order is inferred through other systems.")
-        if inferred["other_data"]
-        else _("It never met {unmet}: their order is inferred through other systems.")
-    )
-    many = _("{number} of the other systems").format(number=inferred["number"])
-    return f" {text.format(unmet=inferred['unmet'] or many)}"
+    unmet = inferred["unmet"] or f"{inferred['number']} of the other systems"
+    apart = ", and was rated on other data sets" if inferred["other_data"] else ""
+    return f" It never met {unmet}{apart}: their order is inferred through other systems."
 
 
 def _position(share: Mapping[str, Any]) -> str:
     """Say how often the text shown first is preferred, as a further sentence."""
-    text = (
-        _("It prefers the text shown first in {share} of verdicts without ties; no position bias is shown.")
-        if share["low"] <= 0.5 <= share["high"]
-        else _("It prefers the text shown first in {share} of verdicts without ties: a position bias.")
-    )
-    written = text.format(share=f"{percent(share['value'])} [{percent(share['low'])}, {percent(share['high'])}]")
-    return f" {written}"
+    bias = "; no position bias is shown" if share["low"] <= 0.5 <= share["high"] else ": a position bias"
+    first = f"{percent(share['value'])} [{percent(share['low'])}, {percent(share['high'])}]"
+    return f" It prefers the text shown first in {first} of verdicts without ties{bias}."
 
 
 def _baseline(_is_one: bool) -> str:
-    return f" {_('It is a baseline: a rule without a model.')}"
+    return " It is a baseline: a rule without a model."
 
 
 def _models_alone(_is_so: bool) -> str:
-    return f" {_('Baselines are left out.')}"
+    return " Baselines are left out."
 
 
 def _verdict(verdict: Mapping[str, Any]) -> str:
@@ -323,8 +286,7 @@ WRITTEN: dict[str, Formatter] = {
     "level": level_text,
     **dict.fromkeys(("least", "most", "alpha", *(name for name in BINS if "instances" not in name)), _decimal),
     **dict.fromkeys((name for name in BINS if "instances" in name), _instances),
-    "degree": _,
-    "rating": lambda value: localised(value, 0),
+    "rating": lambda value: fixed(value, 0),
     "verdict": _verdict,
     "inferred": _inferred,
     "position": _position,

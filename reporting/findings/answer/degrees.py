@@ -1,15 +1,13 @@
 """Words for how far raters agree."""
 
-from django.utils.translation import gettext_noop
-
 # The greatest kappa or alpha that each word is for.
 DEGREES = {
-    0.0: gettext_noop("poor"),
-    0.2: gettext_noop("slight"),
-    0.4: gettext_noop("fair"),
-    0.6: gettext_noop("moderate"),
-    0.8: gettext_noop("substantial"),
-    1.0: gettext_noop("almost perfect"),
+    0.0: "poor",
+    0.2: "slight",
+    0.4: "fair",
+    0.6: "moderate",
+    0.8: "substantial",
+    1.0: "almost perfect",
 }
 
 

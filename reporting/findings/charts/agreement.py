@@ -2,8 +2,6 @@
 
 from collections import Counter
 
-from django.utils.translation import gettext as _
-
 from reporting.core.charts import Findings, Spec
 from reporting.core.words import ALL_TIES
 from reporting.findings.charts.common import (
@@ -21,8 +19,8 @@ from reporting.findings.charts.dots import dot_rows, point
 
 def people_agreement(found: Findings, theme: str) -> Spec:
     """Points: raw agreement and ordinal alpha of people in each configuration."""
-    title = _("Agreement between people")
-    series = [_("raw agreement"), _("Krippendorff’s α, ordinal")]
+    title = "Agreement between people"
+    series = ["raw agreement", "Krippendorff’s α, ordinal"]
     rows = [
         row
         for name, one in _names(found)
@@ -34,10 +32,10 @@ def people_agreement(found: Findings, theme: str) -> Spec:
         if row["value"] is not None
     ]
     if not rows:
-        return nothing(title, _("no pair has ratings of two people"), theme)
+        return nothing(title, "no pair has ratings of two people", theme)
     colour, shape = kind_looks(theme)["person"]
     looks = [(colour, shape), (colour, "diamond")]
-    axis = _("Agreement (α: 0 is chance, 1 full)")
+    axis = "Agreement (α: 0 is chance, 1 full)"
     body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, marks=[(0, False), (1, False)])
     notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
@@ -56,18 +54,18 @@ def position(found: Findings, theme: str) -> Spec:
         for row in [point(name, names[rater["rater"]], rater["preferred_first"])]
         if row["value"] is not None
     ]
-    title = _("Position")
+    title = "Position"
     if not rows:
         whys = [rater["preferred_first"]["why"] for one in found["configurations"] for rater in one["raters"]]
         return nothing(title, ALL_TIES if ALL_TIES in whys else "no verdict on a pair", theme)
     series = [name for name in names.values() if name in {row["series"] for row in rows}]
-    axis = _("Share for the text shown first")
+    axis = "Share for the text shown first"
     looks = rater_looks(found, (rater for rater, name in names.items() if name in series), theme)
     body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
     notes = [
         *interval_notes(found, rows),
-        _("ties left out"),
-        _("dashed: no bias"),
+        "ties left out",
+        "dashed: no bias",
         *more,
         *about_rows,
         *study_notes(found),

@@ -4,8 +4,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from reporting.core.charts import (
     COLUMN_WIDTH,
     MAX_NOTE_LENGTH,
@@ -20,7 +18,7 @@ from reporting.core.instance_selection import selection_note
 from reporting.core.raters import PEOPLE
 from reporting.core.scripted import SCRIPTED
 from reporting.core.themes import SHAPES, THEMES, Look
-from reporting.core.words import rater_name, said
+from reporting.core.words import rater_name
 
 PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
 PANEL = (146, 120)  # two beside each other in a column
@@ -70,7 +68,6 @@ def for_page(spec: Spec) -> Spec:
 
 def nothing(title: str, why: str, theme: str) -> Spec:
     """Return a picture that holds only the reason why there is nothing to draw."""
-    why = said(why)
     spec = empty_chart(title, why, theme)
     spec["title"] = {"text": wrapped(title, TITLE_WIDTH), "subtitle": wrapped(why, LINE_WIDTH)}
     return {**spec, "width": COLUMN_WIDTH - 10}
@@ -79,16 +76,16 @@ def nothing(title: str, why: str, theme: str) -> Spec:
 def interval_note(found: Findings) -> str:
     """Say what bars are, or why there are none yet."""
     if "being_computed" in found:
-        return _("intervals are being computed")
-    level = {"level": f"{found['filters']['level'] * 100:g}"}
+        return "intervals are being computed"
+    bars = f"bars: {found['filters']['level'] * 100:g}% intervals"
     if found["filters"]["two_way"]:
-        return _("bars: %(level)s%% intervals, over instances and raters where a number has several raters") % level
-    return _("bars: %(level)s%% intervals over instances") % level
+        return f"{bars}, over instances and raters where a number has several raters"
+    return f"{bars} over instances"
 
 
 def counted_note() -> str:
     """Say what n counts beside a name."""
-    return _("n: instances")
+    return "n: instances"
 
 
 def study_notes(found: Findings) -> list[str]:
@@ -104,12 +101,12 @@ def configuration_notes(found: Findings) -> list[str]:
 def _notes(found: Findings, scripted: bool, chosen: list[Findings]) -> list[str]:
     note = [shorten(selection_note(chosen), MAX_NOTE_LENGTH)] if chosen else []
     question = [shorten(found["question"], MAX_NOTE_LENGTH)] if "question" in found else []
-    return [*question, *([said(SCRIPTED)] if scripted else []), *note]
+    return [*question, *([SCRIPTED] if scripted else []), *note]
 
 
 def reason(found: Findings) -> str:
     """Say why a configuration has nothing to draw."""
-    return str(found.get("why") or (found["separability"] or {}).get("why") or _("no rating set yet"))
+    return str(found.get("why") or (found["separability"] or {}).get("why") or "no rating set yet")
 
 
 def title_of(found: Findings) -> str:
@@ -151,12 +148,12 @@ def rater_names(raters: Iterable[str], longest: int) -> dict[str, str]:
 def interval_notes(found: Findings, rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Say what bars are, and why a value of these has none."""
     missing = "being_computed" not in found and any(row["value"] is not None and row["low"] is None for row in rows)
-    return [interval_note(found), *([_("without a bar: too few instances for an interval")] if missing else [])]
+    return [interval_note(found), *(["without a bar: too few instances for an interval"] if missing else [])]
 
 
 def separability_axis(*, angle: int = -40) -> Spec:
     """Return the encoding of bins of separability on the horizontal axis."""
-    title = _("Separability")
+    title = "Separability"
     return {"field": "bin", "type": "ordinal", "sort": None, "title": title, "axis": {"labelAngle": angle}}
 
 
@@ -180,6 +177,6 @@ def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
 def first_of(names: Sequence[str], most: int) -> tuple[list[str], list[str]]:
     """Return the first names, and a note that says how many are left out."""
     left_out = len(names) - most
-    cut = _("the first %(most)s of %(all)s; the others are in the findings’ JSON") % {"most": most, "all": len(names)}
+    cut = f"the first {most} of {len(names)}; the others are in the findings’ JSON"
     note = [cut] if left_out > 0 else []
     return list(names[:most]), note

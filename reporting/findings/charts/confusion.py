@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from reporting.core.charts import Findings, Spec, shorten
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES
@@ -43,21 +41,21 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     empty = any(not sum(row.values()) for one in raters for row in one["confusion"]["by_majority"].values())
     left_out = sum(one["confusion"]["excluded"] for one in raters if one["rater"] in names)
     notes = [
-        _("=: tie"),
-        _("rows: what the majority of people says, for people that of the others; columns: what the rater says"),
-        *([_("empty: no such pair")] if empty else []),
-        _("left out, for want of a majority beside them: %(number)s") % {"number": left_out},
+        "=: tie",
+        "rows: what the majority of people says, for people that of the others; columns: what the rater says",
+        *(["empty: no such pair"] if empty else []),
+        f"left out, for want of a majority beside them: {left_out}",
         *more,
         *configuration_notes(found),
     ]
-    meaning = _(
+    meaning = (
         "What raters say where the majority of people says A, tie or B, in percent of the row; below it, how often"
     )
     body = cells_body(
         cells,
         rows=list(said.values()),
         columns=list(said.values()),
-        titles=(_("majority"), _("verdict")),
+        titles=("majority", "verdict"),
         panels=list(dict.fromkeys(cell.panel for cell in cells)),
         two=True,
         count="count",
@@ -76,7 +74,7 @@ def _majority_cells(one: Findings, name: str, said: Mapping[str, str], theme: st
 
 def people_confusion(found: Findings, theme: str) -> Spec:
     """Coloured cells: each person's votes where the model of Dawid and Skene says A, tie or B."""
-    title, model = _("How each person rates, by the model"), found["dawid_skene"]
+    title, model = "How each person rates, by the model", found["dawid_skene"]
     if not model["people"]:
         return nothing(title, model["why"], theme)
     by_ratings = sorted(model["people"], key=lambda one: (-one["ratings"], one["rater"]))
@@ -95,18 +93,18 @@ def people_confusion(found: Findings, theme: str) -> Spec:
         cells,
         rows=list(labels.values()),
         columns=list(said.values()),
-        titles=(_("person"), _("rating")),
-        panels=[_("model: %(verdict)s") % {"verdict": one} for one in said.values()],
+        titles=("person", "rating"),
+        panels=[f"model: {one}" for one in said.values()],
         beside=True,
     )
     notes = [
-        _("=: tie"),
-        _("in brackets: ratings"),
-        _("empty: next to no pair of the kind"),
+        "=: tie",
+        "in brackets: ratings",
+        "empty: next to no pair of the kind",
         *more,
         *study_notes(found),
     ]
-    meaning = _("share of a person’s ratings, in percent, where the model of Dawid and Skene says A, tie or B")
+    meaning = "share of a person’s ratings, in percent, where the model of Dawid and Skene says A, tie or B"
     return column_spec(body, [title, meaning], notes, theme)
 
 
@@ -115,7 +113,7 @@ def _of_person(
 ) -> ShadedCell:
     true, given = classes
     data = {"rater": shorten(person["rater"]), "true": true, "vote": given, "n": person["rated"][true]}
-    panel = _("model: %(verdict)s") % {"verdict": said[true]}
+    panel = f"model: {said[true]}"
     return ShadedCell(panel, label, said[given], share, _scale(theme, PEOPLE), data)
 
 

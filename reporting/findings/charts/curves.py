@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from reporting.core.charts import (
     JUDGE_SERIES,
     MAX_SERIES,
@@ -46,7 +44,7 @@ def curves(
     if not lines:
         return None
     estimates = [estimate for _name, line in lines for _bin, estimate in line]
-    notes = [_("ticks: edges of the bins"), *interval_notes(found, estimates), counted_note(), *notes]
+    notes = ["ticks: edges of the bins", *interval_notes(found, estimates), counted_note(), *notes]
     together = len(lines) <= MAX_SERIES
     labels = rater_names((name for name, _line in lines), 40 if together else 11)
     short = {
@@ -58,7 +56,7 @@ def curves(
     margin = 0.04 * (edges[-1] - edges[0]) or 0.5
     x = quantity(
         "_x",
-        _("Separability"),
+        "Separability",
         scale={"domain": [edges[0] - margin, edges[-1] + margin], "nice": False, "zero": False},
         axis={"values": edges, "format": ".2f", "labelAngle": 0 if together else -90},
     )
@@ -75,7 +73,7 @@ def curves(
 def _panel_by_judge(lines: Sequence[Curve], short: Mapping[str, str], x: Spec, y: Spec, theme: str) -> Spec:
     """Return the body of a picture with a panel for each judge, in which people are drawn too."""
     known = [(rater_name(name), line) for name, line in lines if name == PEOPLE]
-    judges, judge = [line for line in lines if line[0] != PEOPLE], _(JUDGE_SERIES)
+    judges, judge = [line for line in lines if line[0] != PEOPLE], JUDGE_SERIES
     rows = [
         {"panel": short[name], **row}
         for name, line in judges

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from django.utils.translation import gettext as _
-
 from reporting.core.charts import Findings, Spec, padded, quantity, series_encoding, shares
 from reporting.core.themes import THEMES, Theme
 from reporting.core.words import JUDGE
@@ -24,7 +22,7 @@ MAX_PANELS = 8
 
 def judges_against_people(found: Findings, theme: str) -> Spec:
     """Points: each judge's agreement with people, beside that of people with one another on the same pairs."""
-    series = [_("judge with people"), _("people with one another, same pairs")]
+    series = ["judge with people", "people with one another, same pairs"]
     rows = [
         row
         for judge in found["judges_against_people"]
@@ -34,10 +32,10 @@ def judges_against_people(found: Findings, theme: str) -> Spec:
         )
         if row["value"] is not None
     ]
-    title = _("Judges against people")
+    title = "Judges against people"
     if not rows:
         return nothing(title, _no_judge(), theme)
-    axis, looks = _("Share of ratings that agree"), [kind_looks(theme)["judge"], kind_looks(theme)["person"]]
+    axis, looks = "Share of ratings that agree", [kind_looks(theme)["judge"], kind_looks(theme)["person"]]
     body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True)
     notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
@@ -45,7 +43,7 @@ def judges_against_people(found: Findings, theme: str) -> Spec:
 
 def non_inferiority(found: Findings, theme: str) -> Spec:
     """Points: each judge's agreement with people less that of people, overall and by separability, beside the margin."""
-    title = _("May a judge replace a person?")
+    title = "May a judge replace a person?"
     everyone = {one["judge"]: one for one in found["replacement"]}
     judges, more = first_of(
         [
@@ -60,7 +58,7 @@ def non_inferiority(found: Findings, theme: str) -> Spec:
     names, rows = short_names(judges, 40), list[Row]()
     for judge in judges:
         tests = everyone[judge]["non_inferiority"]
-        parts = [(_("all"), tests["overall"])]
+        parts = [("all", tests["overall"])]
         parts += [(f"{one['low']:.2f}–{one['high']:.2f}", one) for one in reversed(tests["bins"])]
         rows += [
             point(name, "", one["difference"], panel=names[judge])
@@ -68,20 +66,18 @@ def non_inferiority(found: Findings, theme: str) -> Spec:
             if one["difference"]["value"] is not None
         ]
     margin = everyone[judges[0]]["epsilon"]
-    said = _(
-        "dashed: the margin −ε = %(margin)s; an interval to its right shows that the judge may replace a person there"
-    )
-    meaning = _("a judge’s agreement with people less that of people, by separability")
-    axis = _("Difference of agreement")
+    dashed = f"dashed: the margin −ε\u00a0=\u00a0−{margin:g}; an interval to its right shows that the judge may replace a person there"
+    meaning = "a judge’s agreement with people less that of people, by separability"
+    axis = "Difference of agreement"
     looks, marks = [kind_looks(theme)["judge"]], [(0, False), (-margin, True)]
     body, about_rows = dot_rows(rows, [""], axis, theme, looks=looks, marks=marks, panel=True)
-    notes = [*interval_notes(found, rows), said % {"margin": f"−{margin:g}"}, *more, *about_rows, *study_notes(found)]
+    notes = [*interval_notes(found, rows), dashed, *more, *about_rows, *study_notes(found)]
     return column_spec(body, [title, meaning], notes, theme)
 
 
 def winning_rates(found: Findings, theme: str) -> Spec:
     """Curves: the winning rate of the alternative-annotator test by ε, for each judge."""
-    title = _("Alternative-annotator test")
+    title = "Alternative-annotator test"
     tests = {one["judge"]: one["alternative_annotator"] for one in found["replacement"]}
     tested = [name for name, one in tests.items() if one["winning_rate"] is not None]
     if not tested:
@@ -89,10 +85,7 @@ def winning_rates(found: Findings, theme: str) -> Spec:
         return nothing(title, why, theme)
     judges, more = first_of(tested, len(THEMES[theme].judges))
     names = short_names(judges, 30)
-    labels = {
-        name: _("%(judge)s (%(number)s people)") % {"judge": short, "number": tests[name]["tested"]}
-        for name, short in names.items()
-    }
+    labels = {name: f"{short} ({tests[name]['tested']} people)" for name, short in names.items()}
     chosen = tests[judges[0]]["epsilon"]
     rows = [
         {
@@ -108,10 +101,10 @@ def winning_rates(found: Findings, theme: str) -> Spec:
     ]
     looks = rater_looks(found, (f"{JUDGE}{name}" for name in judges), theme)
     series = series_encoding("judge", None, list(labels.values()), THEMES[theme], looks)
-    meaning = _("share of the people whom the judge can replace, by ε, what the judge may lack")
+    meaning = "share of the people whom the judge can replace, by ε, what the judge may lack"
     notes = [
-        _("dashed: ω = 0.5, from which it passes; dotted: the ε chosen, %(epsilon)s") % {"epsilon": f"{chosen:g}"},
-        _("no intervals: each person is one test"),
+        f"dashed: ω\u00a0=\u00a00.5, from which it passes; dotted: the ε chosen, {chosen:g}",
+        "no intervals: each person is one test",
         *more,
         *study_notes(found),
     ]
@@ -122,7 +115,7 @@ def winning_rates(found: Findings, theme: str) -> Spec:
 def _steps(rows: Sequence[Row], series: Spec, chosen: float, look: Theme) -> list[Spec]:
     """Return the curves of winning rates, with points, and lines at ω = 0.5 and at the ε chosen."""
     x = quantity("epsilon", "ε", **padded(row["epsilon"] for row in rows))
-    y = quantity("winning_rate", _("Winning rate ω"), **shares())
+    y = quantity("winning_rate", "Winning rate ω", **shares())
     dashed = {"type": "rule", "color": look.ink, "strokeDash": [4, 4]}
     return [
         {"mark": dashed, "encoding": {"y": {"datum": 0.5, "type": "quantitative"}}},
@@ -141,9 +134,9 @@ def _steps(rows: Sequence[Row], series: Spec, chosen: float, look: Theme) -> lis
 
 def self_preference(found: Findings, theme: str) -> Spec:
     """Points: how often each judge prefers its own family's system, beside people on the same pairs."""
-    title = _("Do judges prefer their own family?")
+    title = "Do judges prefer their own family?"
     judges = found["self_preference"]
-    series = [_("judge"), _("people, same pairs")]
+    series = ["judge", "people, same pairs"]
     rows = [
         point(f"{one['judge']} ({one['family']})", name, one[key])
         for one in judges
@@ -152,12 +145,12 @@ def self_preference(found: Findings, theme: str) -> Spec:
     ]
     if not rows:
         return nothing(title, next((str(one["why"]) for one in judges if "why" in one), _no_judge()), theme)
-    axis = _("Win rate of the family’s system, a tie as half")
+    axis = "Win rate of the family’s system, a tie as half"
     looks = [kind_looks(theme)["judge"], kind_looks(theme)["person"]]
     body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
-    notes = [*interval_notes(found, rows), _("dashed: no preference"), *about_rows, *study_notes(found)]
+    notes = [*interval_notes(found, rows), "dashed: no preference", *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
 
 
 def _no_judge() -> str:
-    return _("no judge has rated pairs that two people rated")
+    return "no judge has rated pairs that two people rated"

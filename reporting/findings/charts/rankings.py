@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from analysis.intervals import MIN_FOR_STATISTIC
 from reporting.core.charts import MAX_NAME_LENGTH, Findings, Spec, shorten
 from reporting.core.raters import PEOPLE
@@ -39,11 +37,11 @@ def preferences(found: Findings, theme: str) -> Spec:
     measure = "bradley_terry" if _of(found, "bradley_terry") else "win_rate"
     rankings = [one for one in _of(found, measure) if any(row["value"] is not None for row in one["systems"])]
     if not rankings:
-        return nothing(_("Preference"), _("no comparison yet"), theme)
+        return nothing("Preference", "no comparison yet", theme)
     systems = [row["system"] for row in rankings[0]["systems"]]
     if len(systems) == 2:
         first, second = (shorten(name) for name in systems)
-        kinds = {"person": _("people"), "judge": _("judge")}
+        kinds = {"person": "people", "judge": "judge"}
         names = rater_names((one["rater"] for one in rankings), MAX_NAME_LENGTH)
         rows = [
             point(names[one["rater"]], kinds[one["kind"]], row)
@@ -53,11 +51,11 @@ def preferences(found: Findings, theme: str) -> Spec:
         ]
         known = {kinds[kind]: look for kind, look in kind_looks(theme).items()}
         series = list(dict.fromkeys(row["series"] for row in rows))
-        title = _("How often %(first)s is preferred to %(second)s") % {"first": first, "second": second}
-        axis = _("Share of verdicts won, a tie as half")
+        title = f"How often {first} is preferred to {second}"
+        axis = "Share of verdicts won, a tie as half"
         looks = [known[name] for name in series]
         body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
-        notes = [*interval_notes(found, rows), _("dashed: no preference"), *about_rows, *study_notes(found)]
+        notes = [*interval_notes(found, rows), "dashed: no preference", *about_rows, *study_notes(found)]
         return column_spec(body, [title], notes, theme, legend=series)
     raters, more = first_series([one["rater"] for one in rankings])
     names = rater_names(raters, 40)
@@ -70,18 +68,18 @@ def preferences(found: Findings, theme: str) -> Spec:
     ]
     rows, separated = _bounded(rated)
     looks = rater_looks(found, names, theme)
-    body, about_rows = dot_rows(rows, list(names.values()), _("Rating on Elo’s scale"), theme, looks=looks)
+    body, about_rows = dot_rows(rows, list(names.values()), "Rating on Elo’s scale", theme, looks=looks)
     notes = [*_rating_notes(found, rows), *separated, *more, *about_rows, *study_notes(found)]
-    title = _("Ratings of systems (Bradley–Terry)")
+    title = "Ratings of systems (Bradley–Terry)"
     return column_spec(body, [title], notes, theme, legend=list(names.values()))
 
 
 def ratings(found: Findings, theme: str) -> Spec:
     """Points: ratings of systems by people, plain and weighted by separability (paper 004, figure 9)."""
-    title = _("Ratings of systems by people")
+    title = "Ratings of systems by people"
     named = {one["measure"]: one for one in found["rankings"] if one["rater"] == PEOPLE and one["measure"] in WAYS}
     if not named:
-        return nothing(title, _("two systems have no ratings but their win rate"), theme)
+        return nothing(title, "two systems have no ratings but their win rate", theme)
     ways = {measure: name for measure, name in WAYS.items() if measure in named}  # a first pass has no Elo
     rated = [
         (one["system"], ways[measure], row)
@@ -92,12 +90,12 @@ def ratings(found: Findings, theme: str) -> Spec:
     ]
     rows, separated = _bounded(rated)
     if not rows:
-        return nothing(title, _("no comparison yet"), theme)
+        return nothing(title, "no comparison yet", theme)
     looks = [(kind_looks(theme)["person"][0], shape) for shape in SHAPES[: len(ways)]]
-    body, about_rows = dot_rows(rows, list(ways.values()), _("Rating on Elo’s scale"), theme, looks=looks)
+    body, about_rows = dot_rows(rows, list(ways.values()), "Rating on Elo’s scale", theme, looks=looks)
     notes = [
         *interval_notes(found, rows),
-        _("SEP: weighted by separability"),
+        "SEP: weighted by separability",
         *separated,
         *about_rows,
         *study_notes(found),
@@ -107,10 +105,10 @@ def ratings(found: Findings, theme: str) -> Spec:
 
 def win_matrix(found: Findings, theme: str) -> Spec:
     """Heat map: the share of comparisons that each system won against each other one, by rater."""
-    title = _("Who wins against whom")
+    title = "Who wins against whom"
     matrices = [one for one in found["win_matrices"] if any(map(any, one["comparisons"]))]
     if not matrices:
-        return nothing(title, _("no comparison yet"), theme)
+        return nothing(title, "no comparison yet", theme)
     rankings = _of(found, "bradley_terry") or _of(found, "win_rate")
     main = next((one for one in rankings if any(row["value"] is not None for row in one["systems"])), rankings[0])
     ranked = [row["system"] for row in main["systems"]]
@@ -132,25 +130,25 @@ def win_matrix(found: Findings, theme: str) -> Spec:
         [cell for cell in cells if cell],
         rows=list(rows.values()),
         columns=list(numbers.values()),
-        titles=(_("system"), _("against")),
+        titles=("system", "against"),
         panels=list(panels.values()),
     )
-    meaning = _(
+    meaning = (
         "share of verdicts that the system of the row won, in percent, a tie as half; below it, in how many they met"
     )
-    plain = _("share of verdicts that the system of the row won against that of the column, in percent, a tie as half")
-    notes = [_("empty: never compared"), *more, *more_systems, *study_notes(found)]
+    plain = "share of verdicts that the system of the row won against that of the column, in percent, a tie as half"
+    notes = ["empty: never compared", *more, *more_systems, *study_notes(found)]
     return column_spec(body, [title, meaning if few else plain], notes, theme)
 
 
 def length_adjusted(found: Findings, theme: str) -> Spec:
     """Points: A's win rate as it is and at equal lengths, by configuration, a panel for each rater."""
-    title = _("Win rates at equal lengths")
+    title = "Win rates at equal lengths"
     raters, more = first_of(
         [one["rater"] for one in found["length_adjusted"]], max(1, MAX_RATES // max(1, len(found["configurations"])))
     )
     names = rater_names(raters, MAX_NAME_LENGTH)
-    plain, adjusted = _("as it is"), _("at equal lengths")
+    plain, adjusted = "as it is", "at equal lengths"
     rows = [
         point(f"{one['system_a']} / {one['system_b']}, {one['dataset']}", series, one[key], panel=names[rater["rater"]])
         for rater in found["length_adjusted"]
@@ -160,10 +158,10 @@ def length_adjusted(found: Findings, theme: str) -> Spec:
         if one[key]["value"] is not None
     ]
     if not rows:
-        return nothing(title, _("no comparison yet"), theme)
-    axis = _("Win rate of the first system, a tie as half")
+        return nothing(title, "no comparison yet", theme)
+    axis = "Win rate of the first system, a tie as half"
     body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=True)
-    notes = [*interval_notes(found, rows), _("dashed: no preference"), *more, *about_rows, *study_notes(found)]
+    notes = [*interval_notes(found, rows), "dashed: no preference", *more, *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=[plain, adjusted])
 
 
@@ -192,10 +190,9 @@ def is_without_intervals(found: Findings) -> bool:
 
 def _rating_notes(found: Findings, rows: list[Row]) -> list[str]:
     """Say what bars are, or that none will come: those of ratings take 20 instances of a system."""
-    least = {"least": MIN_FOR_STATISTIC}
     if is_without_intervals(found):
-        return [_("no intervals: fewer than %(least)s instances of each system") % least]
-    return [*interval_notes(found, rows), _("intervals from %(least)s instances of a system") % least]
+        return [f"no intervals: fewer than {MIN_FOR_STATISTIC} instances of each system"]
+    return [*interval_notes(found, rows), f"intervals from {MIN_FOR_STATISTIC} instances of a system"]
 
 
 def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[str]]:
@@ -203,7 +200,7 @@ def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[st
     kept = [one for one in rated if one[2].get("why") != BY_PRIOR]
     if not kept:
         return [point(*one) for one in rated], []
-    note = [_("left out: ratings of systems that won or lost everything, how far apart cannot be told")]
+    note = ["left out: ratings of systems that won or lost everything, how far apart cannot be told"]
     return [point(*one) for one in kept], note if len(kept) < len(rated) else []
 
 

@@ -2,8 +2,6 @@
 
 from collections import Counter
 
-from django.utils.translation import gettext as _
-
 from reporting.core.charts import MAX_NAME_LENGTH, OWN_X_AXES, Findings, Spec, padded, panels, quantity, shares, shorten
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES
@@ -40,16 +38,16 @@ def separability_histogram(found: Findings, theme: str) -> Spec:
         for label, bin_ in zip(bin_labels(separability["bins"]), separability["bins"], strict=True)
     ]
     x = separability_axis()
-    y = {"field": "instances", "type": "quantitative", "title": _("Instances"), "axis": {"tickMinStep": 1}}
+    y = {"field": "instances", "type": "quantitative", "title": "Instances", "axis": {"tickMinStep": 1}}
     bars = {"mark": {"type": "bar", "color": THEMES[theme].series[-1]}, "encoding": {"x": x, "y": y}}
     text = {
         "mark": {"type": "text", "baseline": "bottom", "dy": -3, "color": THEMES[theme].ink},
         "encoding": {"x": x, "y": y, "text": {"field": "instances", "type": "quantitative"}},
     }
     spec = {"data": {"values": rows}, "height": 180, "layer": [bars, text]}
-    measured = _("Instances by separability (%(similarity)s)") % {"similarity": shorten(separability["similarity"])}
+    measured = f"Instances by separability ({shorten(separability['similarity'])})"
     undefined = separability["undefined"]
-    left_out = [_("left out: %(number)s without a separability") % {"number": undefined}] if undefined else []
+    left_out = [f"left out: {undefined} without a separability"] if undefined else []
     return column_spec(spec, [title_of(found), measured], [*left_out, *configuration_notes(found)], theme)
 
 
@@ -59,7 +57,7 @@ def mean_consistency(found: Findings, theme: str) -> Spec:
         (rater["rater"], [(bin_, bin_["mean_consistency"]) for bin_ in rater["bins"]]) for rater in with_sets(found)
     ]
     title, notes = [title_of(found), _mean_consistency()], configuration_notes(found)
-    drawn = curves(found, lines, _("Mean consistency"), title, notes, theme)
+    drawn = curves(found, lines, "Mean consistency", title, notes, theme)
     return drawn or nothing(title_of(found), reason(found), theme)
 
 
@@ -92,59 +90,57 @@ def consistency_of_matchups(found: Findings, theme: str) -> Spec:
         for row in rows
         for name in [row["rater"]]
     ]
-    x = quantity("separability", _("Separability"), **padded((row["separability"] for row in rows), ticks=4))
-    y = quantity("consistency", _("Mean consistency"), **shares())
+    x = quantity("separability", "Separability", **padded((row["separability"] for row in rows), ticks=4))
+    y = quantity("consistency", "Mean consistency", **shares())
     mark = {"type": "point", "size": 28, "strokeWidth": 1.3, "opacity": 0.7}
     encoding = {"x": x, "y": y, "color": {"field": "_colour", "type": "nominal", "scale": None, "legend": None}}
     shown = list(dict.fromkeys(row["_panel"] for row in rows))
     body = panels("_panel", shown, [{"mark": mark, "encoding": encoding}], PANEL, columns=2, resolve=OWN_X_AXES)
-    meaning = _("Consistency of each matchup by its separability; a point: the mean over a matchup’s rating sets")
+    meaning = "Consistency of each matchup by its separability; a point: the mean over a matchup’s rating sets"
     notes = [counted_note(), *more, *configuration_notes(found)]
     return column_spec({"data": {"values": rows}, **body}, [title_of(found), meaning], notes, theme)
 
 
 def pooled_consistency(found: Findings, theme: str) -> Spec:
     """Curve: mean consistency over all configurations, on one scale of separability (paper 004, figure 8)."""
-    return _pooled(
-        found, "mean_consistency_by_bin", "mean_consistency", _("Mean consistency"), _mean_consistency(), theme
-    )
+    return _pooled(found, "mean_consistency_by_bin", "mean_consistency", "Mean consistency", _mean_consistency(), theme)
 
 
 def pooled_strength(found: Findings, theme: str) -> Spec:
     """Curve: mean absolute preference strength over all configurations, on one scale of separability."""
-    axis, meaning = _("Mean |preference strength|"), _("How strongly either system is preferred, by separability")
+    axis, meaning = "Mean |preference strength|", "How strongly either system is preferred, by separability"
     return _pooled(found, "strength_by_bin", "mean_absolute_strength", axis, meaning, theme)
 
 
 def agreement_by_bin(found: Findings, theme: str) -> Spec:
     """Curve: agreement of people with one another, and of each judge with them, on one scale of separability."""
-    axis, meaning = _("Share of ratings that agree"), _("Agreement with people, by separability")
-    why = _("no pair has ratings of two people")
+    axis, meaning = "Share of ratings that agree", "Agreement with people, by separability"
+    why = "no pair has ratings of two people"
     return _pooled(found, "agreement_by_bin", "agreement", axis, meaning, theme, why=why)
 
 
 def fully_consistent(found: Findings, theme: str) -> Spec:
     """Points: the share of rating sets that are fully consistent, by rater."""
     known = {one["rater"]: one for one in found["pooled"]["fully_consistent"] if one["value"] is not None}
-    kinds = {"person": _("people"), "judge": _("judge")}
+    kinds = {"person": "people", "judge": "judge"}
     rows = [
         point(name, kinds["person" if rater == PEOPLE else "judge"], known[rater])
         for rater, name in rater_names(known, MAX_NAME_LENGTH).items()
     ]
-    title = _("Fully consistent rating sets")
+    title = "Fully consistent rating sets"
     if not rows:
-        return nothing(title, _("no rating set yet"), theme)
+        return nothing(title, "no rating set yet", theme)
     if len(rows) == 1:
-        return nothing(title, _("one point says no more than the table"), theme)
+        return nothing(title, "one point says no more than the table", theme)
     series = list(dict.fromkeys(row["series"] for row in rows))
     looks = [kind_looks(theme)[kind] for kind, name in kinds.items() if name in series]
-    body, about_rows = dot_rows(rows, series, _("Share of rating sets"), theme, looks=looks, share=True)
+    body, about_rows = dot_rows(rows, series, "Share of rating sets", theme, looks=looks, share=True)
     notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
 
 
 def _pooled(found: Findings, key: str, estimate: str, axis: str, meaning: str, theme: str, *, why: str = "") -> Spec:
-    bins, name = found["pooled"][key], _("All configurations")
+    bins, name = found["pooled"][key], "All configurations"
     if bins is None:
         return nothing(name, found["pooled"].get("why", ""), theme)
     lines: list[Curve] = [
@@ -152,10 +148,8 @@ def _pooled(found: Findings, key: str, estimate: str, axis: str, meaning: str, t
         for place, rater in enumerate(bins[0]["raters"])
     ]
     notes = study_notes(found)
-    return curves(found, lines, axis, [name, meaning], notes, theme) or nothing(
-        name, why or _("no rating set yet"), theme
-    )
+    return curves(found, lines, axis, [name, meaning], notes, theme) or nothing(name, why or "no rating set yet", theme)
 
 
 def _mean_consistency() -> str:
-    return _("Mean consistency by separability")
+    return "Mean consistency by separability"

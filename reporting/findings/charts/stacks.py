@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from reporting.core.charts import OWN_X_AXES, Findings, Spec, panels, quantity
 from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
@@ -26,12 +24,12 @@ def consistency_by_bin(found: Findings, theme: str) -> Spec:
     colour = {
         "field": "consistency",
         "type": "ordinal",
-        "title": _("Consistency"),
+        "title": "Consistency",
         "sort": values,
         "scale": {"domain": values, "range": [THEMES[theme].consistency(value) for value in values]},
         "legend": {"columns": min(len(values), 7), "format": ".2~f"},
     }
-    return _stacks(found, "consistency", colour, _("How consistent rating sets are, by separability"), theme)
+    return _stacks(found, "consistency", colour, "How consistent rating sets are, by separability", theme)
 
 
 def strength_by_bin(found: Findings, theme: str) -> Spec:
@@ -40,11 +38,11 @@ def strength_by_bin(found: Findings, theme: str) -> Spec:
     colour = {
         "field": "preference_strength",
         "type": "quantitative",
-        "title": _("Preference strength (−1: A, 1: B)"),
+        "title": "Preference strength (−1: A, 1: B)",
         "scale": {"domain": [-1, 0, 1], "range": list(colours.opposites), "interpolate": "lab"},
         "legend": {"gradientLength": 200, "direction": "horizontal", "values": [-1, -0.5, 0, 0.5, 1]},
     }
-    title = _("How strongly a system is preferred, by separability; A at the bottom, B at the top")
+    title = "How strongly a system is preferred, by separability; A at the bottom, B at the top"
     return _stacks(found, "preference_strength", colour, title, theme)
 
 
@@ -59,7 +57,7 @@ def _stacks(found: Findings, measure: str, colour: Spec, meaning: str, theme: st
     rows = [row for rater in drawn for row in _stacked(rater, short[rater["rater"]], measure)]
     if not rows:
         return nothing(title_of(found), reason(found), theme)
-    x, y = separability_axis(angle=-90), quantity("share", _("Share of rating sets"), scale={"domain": [0, 1]})
+    x, y = separability_axis(angle=-90), quantity("share", "Share of rating sets", scale={"domain": [0, 1]})
     bars = {
         "mark": {"type": "bar", "stroke": THEMES[theme].background, "strokeWidth": 0.5},
         "encoding": {
@@ -78,7 +76,7 @@ def _stacks(found: Findings, measure: str, colour: Spec, meaning: str, theme: st
         "data": {"values": rows},
         **panels("rater", list(short.values()), [bars, counts], PANEL, columns=2, resolve=OWN_X_AXES),
     }
-    notes = [_("above the bars: number of rating sets"), *configuration_notes(found)]
+    notes = ["above the bars: number of rating sets", *configuration_notes(found)]
     return column_spec(spec, [title_of(found), meaning], notes, theme)
 
 

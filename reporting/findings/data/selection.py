@@ -5,22 +5,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Count, Q
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.models import Assignment, Rating, Study
 from annotation.studies.configurations import matchup_counts
 from reporting.core.text import printable
 from reporting.findings.data.asked import SEVERAL, judge_names
 
-NAMED: dict[str, str | Promise] = {
-    "datasets": gettext_lazy("Data sets"),
-    "systems": gettext_lazy("Systems"),
-    "batches": gettext_lazy("Batches"),
-    "raters": gettext_lazy("Raters"),
-    "arms": gettext_lazy("Arms"),
-    "judges": gettext_lazy("Judges"),
+NAMED: dict[str, str] = {
+    "datasets": "Data sets",
+    "systems": "Systems",
+    "batches": "Batches",
+    "raters": "Raters",
+    "arms": "Arms",
+    "judges": "Judges",
 }
 
 
@@ -28,14 +25,14 @@ NARROW = 24  # characters of a name for which a field of the usual width has roo
 
 
 def selection_of(filters: Mapping[str, Any]) -> list[str]:
-    """Say in the active language what the filters in findings leave of a study; nothing where they leave all."""
+    """Say what the filters in findings leave of a study; nothing where they leave all."""
     said = [f"{label}: {', '.join(filters[name])}" for name, label in NAMED.items() if filters[name]]
     if filters["stage"] != Rating.Stage.FIRST:
-        said.append(_("People’s second ratings, after the comparison table"))
+        said.append("People’s second ratings, after the comparison table")
     if filters["with_excluded"]:
-        said.append(_("People’s ratings that were excluded manually count too"))
+        said.append("People’s ratings that were excluded manually count too")
     if filters["with_incomplete"]:
-        said.append(_("Incomplete rating sets count too: those look more consistent that lack more ratings"))
+        said.append("Incomplete rating sets count too: those look more consistent that lack more ratings")
     return said
 
 
@@ -59,7 +56,7 @@ def offered(study: Study, filters: Mapping[str, Any]) -> dict[str, Any]:
         "arms": by_arm,
         "judges": dict.fromkeys(judge_names(study)),
     }
-    units = {"datasets": _("instances"), "systems": _("matchups"), "raters": _("HITs"), "arms": _("HITs")}
+    units = {"datasets": "instances", "systems": "matchups", "raters": "HITs", "arms": "HITs"}
     parameter = {field: name for name, field in SEVERAL.items()}
     choices = [
         {

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal
 
-from django.utils import translation
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.template.defaultfilters import pluralize
 
 from analysis.jackknife import MIN_CLUSTERS
 from analysis.non_inferiority import NonInferiority, instances_to_pass
 from analysis.replacement import MIN_INSTANCES, MIN_PEOPLE, AlternativeAnnotatorTest
 from reporting.core.estimates import number
-from reporting.core.text import localised
+from reporting.core.text import fixed
 
 Status = Literal["nothing", "few", "passes", "worse", "chance", "open", "narrow"]
 Values = dict[str, Any]
@@ -24,87 +22,73 @@ ADJUSTED = (*MAY_REPLACE, "narrow")  # rules that depend on the number of judges
 OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
 
 RULES = {
-    "everywhere": gettext_noop("May replace a single rater, whatever the separability (ε = %(epsilon)s)."),
-    "from": gettext_noop("May replace a single rater above separability %(from)s (ε = %(epsilon)s)."),
-    "overall": gettext_noop("May replace a single rater (ε = %(epsilon)s); by separability it cannot be told."),
-    "overall_only": gettext_noop(
+    "everywhere": "May replace a single rater, whatever the separability (ε = %(epsilon)s).",
+    "from": "May replace a single rater above separability %(from)s (ε = %(epsilon)s).",
+    "overall": "May replace a single rater (ε = %(epsilon)s); by separability it cannot be told.",
+    "overall_only": (
         "May replace a single rater over all instances together (ε = %(epsilon)s), but not even where they are most "
         "separable is it shown by itself."
     ),
-    "worse": gettext_noop(
+    "worse": (
         "May not replace a single rater: it fails the test of non-inferiority on %(instances)s, where its agreement with people, "
         "less theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with "
         "the whole interval."
     ),
-    "open": gettext_noop(
+    "open": (
         "Not shown that it may replace a single rater: the test of non-inferiority is open, as its agreement with people, less "
         "theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with the "
         "whole interval."
     ),
-    "narrow": gettext_noop(
+    "narrow": (
         "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
         "%(difference)s [%(low)s, %(high)s], which lies above −%(epsilon)s (−ε), but so narrowly that this may be chance "
         "(p = %(p_value)s; at most %(limit)s would pass the test of non-inferiority)."
     ),
-    "chance": gettext_noop(
+    "chance": (
         "Cannot be told whether it may replace a single rater: people are not shown to agree more than by chance "
         "(%(agreement)s; by chance %(by_chance)s; %(instances)s), so that nothing can be said to stand in for them."
     ),
-    "few": gettext_noop("Cannot be told whether it may replace a single rater."),
-    "nothing": gettext_noop("Cannot be told: no pair has ratings of two people and a verdict of this judge."),
+    "few": "Cannot be told whether it may replace a single rater.",
+    "nothing": "Cannot be told: no pair has ratings of two people and a verdict of this judge.",
 }
-UNKNOWN_BIN = gettext_noop("Nothing is known from separability %(low)s to %(high)s: no ratings of two people.")
+UNKNOWN_BIN = "Nothing is known from separability %(low)s to %(high)s: no ratings of two people."
 NEXT_BIN = {  # the first bin from the top that does not pass
-    "worse": gettext_noop("From separability %(low)s to %(high)s its agreement is worse by more than ε."),
-    "chance": gettext_noop(
+    "worse": "From separability %(low)s to %(high)s its agreement is worse by more than ε.",
+    "chance": (
         "From separability %(low)s to %(high)s people are not shown to agree more than by chance, so that nothing can be "
         "said to stand in for them."
     ),
-    "needs": gettext_noop("Below %(high)s it cannot be told: %(instances)s, about %(needed)s would do."),
-    "far": gettext_noop(
-        "Below %(high)s it cannot be told: %(instances)s, and it would take about %(needed)s, over %(times)s times as many."
-    ),
-    "hopeless": gettext_noop("Below %(high)s it cannot be told: %(instances)s, and more would hardly show it."),
+    "needs": "Below %(high)s it cannot be told: %(instances)s, about %(needed)s would do.",
+    "far": "Below %(high)s it cannot be told: %(instances)s, and it would take about %(needed)s, over %(times)s times as many.",
+    "hopeless": "Below %(high)s it cannot be told: %(instances)s, and more would hardly show it.",
 }
 TOP_BIN = {  # the same where no bin passes
-    "needs": gettext_noop(
-        "From separability %(low)s to %(high)s it cannot be told: %(instances)s, about %(needed)s would do."
-    ),
-    "far": gettext_noop(
+    "needs": "From separability %(low)s to %(high)s it cannot be told: %(instances)s, about %(needed)s would do.",
+    "far": (
         "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and it would take about %(needed)s, over %(times)s "
         "times as many."
     ),
-    "hopeless": gettext_noop(
-        "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and more would hardly show it."
-    ),
+    "hopeless": "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and more would hardly show it.",
 }
 MORE = {  # about all instances together
-    "unknown": gettext_noop("With %(instances)s it is open, and too few to tell how many would do."),
-    "needs": gettext_noop("With %(instances)s it is open; about %(needed)s would do."),
-    "far": gettext_noop(
-        "With %(instances)s it is open, and it would take about %(needed)s, over %(times)s times as many."
-    ),
-    "hopeless": gettext_noop("With %(instances)s it is open, and more would hardly show it."),
+    "unknown": "With %(instances)s it is open, and too few to tell how many would do.",
+    "needs": "With %(instances)s it is open; about %(needed)s would do.",
+    "far": "With %(instances)s it is open, and it would take about %(needed)s, over %(times)s times as many.",
+    "hopeless": "With %(instances)s it is open, and more would hardly show it.",
 }
-FAMILY = gettext_noop("Adjusted by Holm’s method over %(judges)s judges tested on the same people.")
-BY_CHANCE = gettext_noop(
+FAMILY = "Adjusted by Holm’s method over %(judges)s judges tested on the same people."
+BY_CHANCE = (
     "But its own agreement with people is not shown to be more than by chance (Cohen's κ %(kappa)s): a judge that says the "
     "same of every pair may come as near."
 )
 ALTERNATIVE = {
-    "passes": gettext_noop(
-        "The alternative-annotator test passes: the judge holds up against %(won)s of %(tested)s people."
-    ),
-    "fails": gettext_noop(
-        "The alternative-annotator test does not pass: the judge holds up against %(won)s of %(tested)s people."
-    ),
-    "few": gettext_noop(
+    "passes": "The alternative-annotator test passes: the judge holds up against %(won)s of %(tested)s people.",
+    "fails": "The alternative-annotator test does not pass: the judge holds up against %(won)s of %(tested)s people.",
+    "few": (
         "The alternative-annotator test gives no verdict: of the %(min_people)s people with %(min_instances)s instances or "
         "more that it takes, it has %(tested)s."
     ),
-    "no person": gettext_noop(
-        "The alternative-annotator test gives no verdict: no person rated more than %(most)s instances."
-    ),
+    "no person": "The alternative-annotator test gives no verdict: no person rated more than %(most)s instances.",
 }
 
 
@@ -263,10 +247,8 @@ def verdict(
     if rule in MAY_REPLACE and (kappa["low"] is None or kappa["low"] <= 0):
         values["kappa"] = kappa["value"]
     values["alternative"] = _alternative(alternative)
-    with translation.override("en"):
-        text = verdict_text(rule, values)
     until = {"until": values["needed"]} if undecided is not None and _hope(undecided.n, values) == "needs" else {}
-    return {"rule": rule, "values": values, "text": text, **until}
+    return {"rule": rule, "values": values, "text": verdict_text(rule, values), **until}
 
 
 def _rule(whole: NonInferiorityResult, above: bool, stop: NonInferiorityResult | None) -> str:
@@ -299,30 +281,30 @@ def _alternative(found: AlternativeAnnotatorTest) -> Values:
 
 
 def verdict_text(rule: str, values: Values) -> str:
-    """Return a verdict's sentences in the active language."""
-    sentences = [_(RULES[rule]) % _shown_values(values)]
-    sentences += [_(UNKNOWN_BIN) % _shown_values(gap) for gap in values.get("untested", [])]
+    """Return a verdict's sentences."""
+    sentences = [RULES[rule] % _shown_values(values)]
+    sentences += [UNKNOWN_BIN % _shown_values(gap) for gap in values.get("untested", [])]
     stop = {**values, **values.get("next_bin", {}), "times": OUT_OF_REACH}
     hope = _hope(stop.get("instances", 0), values)
     if "next_bin" in values:
         open_bin = (TOP_BIN if rule == "overall_only" else NEXT_BIN)[hope]
-        sentences.append(_(NEXT_BIN.get(stop["status"], open_bin)) % _shown_values(stop))
+        sentences.append(NEXT_BIN.get(stop["status"], open_bin) % _shown_values(stop))
     elif "needed" in values:
         unknown = rule == "few" and hope == "hopeless"  # of a spread that is not known
-        sentences.append(_(MORE["unknown" if unknown else hope]) % _shown_values(stop))
+        sentences.append(MORE["unknown" if unknown else hope] % _shown_values(stop))
     if "kappa" in values:
-        sentences.append(_(BY_CHANCE) % _shown_values({"kappa": values["kappa"]}))
+        sentences.append(BY_CHANCE % _shown_values({"kappa": values["kappa"]}))
     if values.get("judges", 1) > 1 and rule in ADJUSTED:
-        sentences.append(_(FAMILY) % {"judges": values["judges"]})
+        sentences.append(FAMILY % {"judges": values["judges"]})
     if alternative := values["alternative"]["rule"]:
-        sentences.append(_(ALTERNATIVE[alternative]) % values["alternative"])
+        sentences.append(ALTERNATIVE[alternative] % values["alternative"])
     return " ".join(sentences)
 
 
 def _shown_values(values: Values) -> Values:
     """Format numbers: two decimals, counts with their noun; a dash where there is none."""
     n = values.get("instances", 0)
-    numbers = {name: localised(value, 2) for name, value in values.items() if isinstance(value, float)}
+    numbers = {name: fixed(value, 2) for name, value in values.items() if isinstance(value, float)}
     numbers |= {name: f"{values[name]:.3g}" for name in ("p_value", "limit") if name in values}
     numbers |= {name: "—" for name, value in values.items() if value is None}
-    return {**values, **numbers, "instances": ngettext("%(n)s instance", "%(n)s instances", n) % {"n": n}}
+    return {**values, **numbers, "instances": f"{n} instance{pluralize(n)}"}

@@ -3,8 +3,6 @@
 from functools import partial
 
 import numpy as np
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
 
 from analysis.agreement import (
     Level,
@@ -20,10 +18,10 @@ from reporting.core.estimates import Basis, Estimate
 from reporting.core.votes import degrees_of, units, verdicts_beside
 from reporting.findings.measures.registry import JUDGE, PERSON, MeasureInput, measure
 
-LEVELS: dict[Level, Promise] = {
-    "nominal": _("Krippendorff’s α, nominal"),
-    "ordinal": _("Krippendorff’s α, ordinal"),
-    "interval": _("Krippendorff’s α, interval"),
+LEVELS: dict[Level, str] = {
+    "nominal": "Krippendorff’s α, nominal",
+    "ordinal": "Krippendorff’s α, ordinal",
+    "interval": "Krippendorff’s α, interval",
 }
 TIE_EQUALS_TIE = "a tie agrees with a tie only"
 TIE_IN_ALPHA = {
@@ -38,7 +36,7 @@ NO_VERDICTS = "no pair has both a verdict and a rating"
 NO_MAJORITY = "no pair has both a verdict and a majority of the people"
 
 
-@measure("raw_agreement", _("Raw agreement"), kinds=(PERSON,))
+@measure("raw_agreement", "Raw agreement", kinds=(PERSON,))
 def raw_agreement(given: MeasureInput) -> Estimate:
     """Share of agreeing pairs of votes, over all pairs with two or more votes."""
     found = given.people_votes
@@ -48,7 +46,7 @@ def raw_agreement(given: MeasureInput) -> Estimate:
     return given.share(rows, found.instance, basis)
 
 
-@measure("krippendorff_alpha", _("Krippendorff’s α"), kinds=(PERSON,), levels=LEVELS, text="alpha")
+@measure("krippendorff_alpha", "Krippendorff’s α", kinds=(PERSON,), levels=LEVELS, text="alpha")
 def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
     """Krippendorff's alpha over all pairs with two or more votes, at each level of measurement."""
     found = given.people_votes
@@ -68,7 +66,7 @@ def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
 
 @measure(
     "five_level_alpha",
-    _("Krippendorff’s α, ordinal, five levels by strength"),
+    "Krippendorff’s α, ordinal, five levels by strength",
     kinds=(PERSON,),
     text="alpha, five levels",
     applies=lambda given: given.rater.rated.asked is not None and given.rater.rated.asked.strength,
@@ -92,7 +90,7 @@ def five_level_alpha(given: MeasureInput) -> Estimate:
     }
 
 
-@measure("agreement_with_people", _("Agrees with people"), kinds=(JUDGE,))
+@measure("agreement_with_people", "Agrees with people", kinds=(JUDGE,))
 def agreement_with_people(given: MeasureInput) -> Estimate:
     """Share of people's votes that equal the judge's verdict on the same pair."""
     rows = vote_sums_of_counts(given.beside_people, given.people_votes.counts)
@@ -105,7 +103,7 @@ def agreement_with_people(given: MeasureInput) -> Estimate:
     return given.share(rows, votes.instance, basis, rater=votes.rater)
 
 
-@measure("agreement_with_majority", _("Agrees with their majority"), kinds=(JUDGE,))
+@measure("agreement_with_majority", "Agrees with their majority", kinds=(JUDGE,))
 def agreement_with_majority(given: MeasureInput) -> Estimate:
     """Share of pairs on which the judge's verdict equals the majority of the people's votes."""
     verdict, people = given.beside_people, given.people_votes

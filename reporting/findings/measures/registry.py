@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from django.utils.functional import Promise
-
 from analysis.bootstrap import Statistic, cluster_sums
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import (
@@ -83,10 +81,10 @@ class Measure:
     """
 
     key: str
-    label: str | Promise
+    label: str
     compute: Callable[[MeasureInput], Any]
     kinds: tuple[str, ...] = (PERSON, JUDGE)
-    levels: Mapping[str, str | Promise] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
     applies: Callable[[MeasureInput], bool] | None = None
 
@@ -96,7 +94,7 @@ class Measure:
 
     def headings(self) -> list[str]:
         """Return the headings of its columns on the page."""
-        return [str(heading) for heading in self.levels.values()] or [str(self.label)]
+        return list(self.levels.values()) or [self.label]
 
     def estimates(self, found: Mapping[str, Any]) -> list[Estimate | None]:
         """Return a rater's estimates in the order of the headings; `None` where it has none."""
@@ -114,7 +112,7 @@ _MEASURES: dict[str, Measure] = {}
 
 
 def measure(
-    key: str, label: str | Promise, **options: Any
+    key: str, label: str, **options: Any
 ) -> Callable[[Callable[[MeasureInput], Any]], Callable[[MeasureInput], Any]]:
     """Register a function as a measure; `options` are the further fields of `Measure`."""
 

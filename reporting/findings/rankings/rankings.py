@@ -21,7 +21,7 @@ from analysis.ranking.spread import GROUPS
 from analysis.types import FloatArray, Outcomes
 from annotation.studies.rated_pairs import rows_of
 from reporting.core.estimates import Basis, mean_estimate, value_estimate
-from reporting.core.instance_selection import english_note
+from reporting.core.instance_selection import selection_note
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.study_scale import StudyScale
 from reporting.findings.rankings.comparisons import RaterComparisons, comparisons_of_raters
@@ -56,7 +56,7 @@ def ranking_findings(
     everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters
 ) -> dict[str, list[dict[str, Any]]]:
     """Return `rankings`, one per rater and measure, `win_matrices` and `system_tests`."""
-    note = english_note([row for data in everything for row in data.chosen])
+    note = selection_note([row for data in everything for row in data.chosen])
     found: dict[str, list[dict[str, Any]]] = {"rankings": [], "win_matrices": [], "system_tests": []}
     comparisons = comparisons_of_raters(everything, scale, in_order=not filters.estimates_only)
     for about in comparisons:

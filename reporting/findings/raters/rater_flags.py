@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
 
 from analysis.types import FloatArray
 from reporting.core.estimates import Estimate
@@ -18,16 +16,14 @@ QUICK_WORDS = 1500.0  # words a minute: some five times what people read
 CHARACTERS_PER_WORD = 6.0  # with the blank; so the limit is 9,000 characters a minute in any script
 
 # What a flag says of its numbers, which are those of its evidence.
-FLAGS: dict[str, str | Promise] = {
-    "always_left": _("All %(preferences)s preferences are for the text on the left, whichever system’s it was."),
-    "always_right": _("All %(preferences)s preferences are for the text on the right, whichever system’s it was."),
-    "alternating": _("%(votes)s ratings go left and right in turn, without an exception."),
-    "all_ties": _("All %(votes)s ratings are ties."),
-    "quick_pairs": _("%(seconds)s s a pair (median of %(timed)s), less than %(limit)s s."),
-    "quick_reading": _(
-        "%(words)s words a minute, as long as the texts are (%(timed)s pairs); more than %(limit)s take no reading."
-    ),
-    "agreement": _(
+FLAGS: dict[str, str] = {
+    "always_left": "All %(preferences)s preferences are for the text on the left, whichever system’s it was.",
+    "always_right": "All %(preferences)s preferences are for the text on the right, whichever system’s it was.",
+    "alternating": "%(votes)s ratings go left and right in turn, without an exception.",
+    "all_ties": "All %(votes)s ratings are ties.",
+    "quick_pairs": "%(seconds)s s a pair (median of %(timed)s), less than %(limit)s s.",
+    "quick_reading": "%(words)s words a minute, as long as the texts are (%(timed)s pairs); more than %(limit)s take no reading.",
+    "agreement": (
         "Agrees with %(agreement)s of the others’ ratings, where %(chance)s would by chance, and less than people do "
         "among themselves (%(people)s)."
     ),
@@ -73,7 +69,7 @@ def flags_of(person: OnePerson) -> list[dict[str, Any]]:
 
 
 def flag_text(flag: Mapping[str, Any]) -> str:
-    """Say a flag with its numbers, in the active language."""
+    """Say a flag with its numbers."""
     evidence = {name: f"{value:{FORMATS.get(name, '')}}" for name, value in flag["evidence"].items()}
     return str(FLAGS[flag["flag"]]) % evidence
 

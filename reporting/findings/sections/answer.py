@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from django.utils.translation import gettext_lazy
-
 from reporting.findings.answer.answer_text import on_page
 
 # The section of the page that shows what a key of the findings holds; the longest key that fits counts.
-RANKINGS = ("rankings", gettext_lazy("Rankings"))
-JUDGES = ("judges", gettext_lazy("Judges and people"))
-SEPARABILITY = ("separability", gettext_lazy("Consistency by separability"))
-RATERS = ("raters", gettext_lazy("Raters one by one"))
-DATA = ("data", gettext_lazy("What data are in"))
-AGREEMENT = ("agreement", gettext_lazy("Agreement between people"))
+RANKINGS = ("rankings", "Rankings")
+JUDGES = ("judges", "Judges and people")
+SEPARABILITY = ("separability", "Consistency by separability")
+RATERS = ("raters", "Raters one by one")
+DATA = ("data", "What data are in")
+AGREEMENT = ("agreement", "Agreement between people")
 SECTIONS = {
     "rankings": RANKINGS,
     "system_tests": RANKINGS,
@@ -23,17 +21,17 @@ SECTIONS = {
     "pooled.people_agreement": AGREEMENT,
     "judge_agreement": JUDGES,
     "pooled.uninformative": DATA,
-    "pooled.preferred_first": ("position", gettext_lazy("Position")),
+    "pooled.preferred_first": ("position", "Position"),
     "raters": RATERS,
     "dawid_skene": RATERS,
     "configurations.raters": DATA,
     "configurations.raters.consistency_distribution": SEPARABILITY,
-    "configurations.separability": ("configurations", gettext_lazy("Each configuration")),
+    "configurations.separability": ("configurations", "Each configuration"),
 }
 
 
 def answer_section(sentences: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return each sentence in the reader's language with links to the sections that hold its evidence."""
+    """Return each sentence with links to the sections that hold its evidence."""
     return [
         {"text": on_page(one["rule"], one["values"]), "links": dict(map(_section, one["evidence"]))}
         for one in sentences

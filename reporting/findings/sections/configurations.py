@@ -4,10 +4,6 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
-from django.utils.formats import number_format
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
-
 from annotation.studies.sources import SourceCounts
 from reporting.core.text import fixed
 from reporting.core.words import rater_name
@@ -59,28 +55,24 @@ def _raters(one: Findings, at: int) -> DataTable:
         for rater in one["raters"]
     ]
     headings = [
-        *(_("Rater"), _("Raters"), _("Rating sets"), _("Ratings"), _("A / tie / B")),
-        *[_("Mean consistency")] * consistent,
-        _strength_heading(_("Mean preference strength"), one),
+        *("Rater", "Raters", "Rating sets", "Ratings", "A / tie / B"),
+        *["Mean consistency"] * consistent,
+        _strength_heading("Mean preference strength", one),
         *(heading for measure in columns for heading in measure.headings()),
     ]
-    return DataTable(f"raters-{at}", _("People and judges"), headings, rows)
+    return DataTable(f"raters-{at}", "People and judges", headings, rows)
 
 
 def _strength_heading(text: str, one: Findings) -> str:
     """Return a heading or caption of preference strengths that says which system positive ones favour."""
-    return _("%(text)s (above 0: %(b)s preferred, below 0: %(a)s)") % {
-        "text": text,
-        "a": one["system_a"],
-        "b": one["system_b"],
-    }
+    return f"{text} (above 0: {one['system_b']} preferred, below 0: {one['system_a']})"
 
 
 def _sets(rater: Findings) -> str:
     incomplete = rater["incomplete_rating_sets"]
     if not incomplete:
         return str(rater["rating_sets"])
-    return _("%(sets)s in use, %(number)s incomplete") % {"sets": rater["rating_sets"], "number": incomplete}
+    return f"{rater['rating_sets']} in use, {incomplete} incomplete"
 
 
 def _bins(one: Findings, at: int) -> list[DataTable]:
@@ -94,10 +86,10 @@ def _bins(one: Findings, at: int) -> list[DataTable]:
         for place, bin_ in enumerate(people["bins"])
     ]
     means = [
-        by_bin(f"consistency-{at}", _("Mean consistency by separability"), bins, "mean_consistency"),
+        by_bin(f"consistency-{at}", "Mean consistency by separability", bins, "mean_consistency"),
         by_bin(
             f"strength-{at}",
-            _strength_heading(_("Mean preference strength by separability"), one),
+            _strength_heading("Mean preference strength by separability", one),
             bins,
             "mean_preference_strength",
         ),
@@ -107,17 +99,15 @@ def _bins(one: Findings, at: int) -> list[DataTable]:
         for rater in one["raters"]
         for bin_ in rater["bins"]
     ]
-    headings = [_("Rater"), _("Separability"), _("Rating sets"), _("Consistency: rating sets")]
-    by_consistency = DataTable(f"sets-{at}", _("Rating sets at each consistency by separability"), headings, sets)
+    headings = ["Rater", "Separability", "Rating sets", "Consistency: rating sets"]
+    by_consistency = DataTable(f"sets-{at}", "Rating sets at each consistency by separability", headings, sets)
     measured = one["separability"]["values"]
     values: list[Row] = [((name,), [value]) for name, value in islice(measured.items(), MOST_ROWS)]
-    columns = [_("Instance"), _("Separability")]
+    columns = ["Instance", "Separability"]
     return [
         *filter(None, means[has_one_pair([one]) :]),
         *([] if has_one_pair([one]) else [by_consistency]),
-        DataTable(
-            f"values-{at}", _("Separability of each instance"), columns, values, beyond=len(measured) - len(values)
-        ),
+        DataTable(f"values-{at}", "Separability of each instance", columns, values, beyond=len(measured) - len(values)),
     ]
 
 
@@ -126,16 +116,16 @@ def _distributions(one: Findings, at: int) -> list[DataTable]:
         DataTable(
             f"{name}-{at}",
             caption,
-            [_("Rater"), heading],
+            ["Rater", heading],
             [((rater_name(rater["rater"]),), [_counts(rater[key])]) for rater in one["raters"]],
         )
         for name, key, heading, caption in (
-            ("spread", "consistency_distribution", _("Consistency: rating sets"), _("Rating sets at each consistency")),
+            ("spread", "consistency_distribution", "Consistency: rating sets", "Rating sets at each consistency"),
             (
                 *("strengths", "preference_strength_distribution"),
                 *(
-                    _("Preference strength: rating sets"),
-                    _strength_heading(_("Rating sets at each preference strength"), one),
+                    "Preference strength: rating sets",
+                    _strength_heading("Rating sets at each preference strength", one),
                 ),
             ),
         )[has_one_pair([one]) :]
@@ -151,20 +141,20 @@ def _answers(judges: list[Findings], at: int) -> DataTable | None:
     if not judges:
         return None
     keys = ("asked", "parsed", "unparsed", "refused", "errors")
-    headings = [_("Judge"), _("Asked"), _("Parsed"), _("Unparsed"), _("Refused"), _("Errors")]
+    headings = ["Judge", "Asked", "Parsed", "Unparsed", "Refused", "Errors"]
     rows: list[Row] = [((rater_name(rater["rater"]),), [rater[key] for key in keys]) for rater in judges]
-    return DataTable(f"answers-{at}", _("What judges answered"), headings, rows)
+    return DataTable(f"answers-{at}", "What judges answered", headings, rows)
 
 
 def exclusion_words() -> dict[str, str]:
     """Return why ratings are left out, in the reader's words."""
     return {
-        "excluded": _("Excluded"),
-        "not_submitted": _("Not submitted"),
-        "surplus": _("Surplus"),
-        "repeated": _("Repeated"),
-        "check": _("Of qualifications and hidden checks"),
-        "withdrawn": _("Withdrawn"),
+        "excluded": "Excluded",
+        "not_submitted": "Not submitted",
+        "surplus": "Surplus",
+        "repeated": "Repeated",
+        "check": "Of qualifications and hidden checks",
+        "withdrawn": "Withdrawn",
     }
 
 
@@ -172,15 +162,11 @@ def repeated_sources_text(sources: SourceCounts) -> str:
     """Say that instances share source texts; empty where none do."""
     if not sources.is_repeated:
         return ""
-    counts = {"instances": number_format(sources.instances), "different": number_format(sources.different)}
-    text = ngettext(
-        "%(instances)s instances have the same source. Intervals take instances as independent, so that they may be too "
-        "narrow.",
-        "%(instances)s instances have %(different)s different sources. Intervals take instances as independent, so that "
-        "they may be too narrow.",
-        sources.different,
+    different = "the same source" if sources.different == 1 else f"{sources.different} different sources"
+    return (
+        f"{sources.instances} instances have {different}. Intervals take instances as independent, so that they may be "
+        "too narrow."
     )
-    return text % counts
 
 
 def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCounts) -> dict[str, Any]:
@@ -200,7 +186,7 @@ def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCou
         )
         for one, rater in people
     ]
-    headings = [_("Configuration"), _("Instances"), _("Pairs"), _("Ratings"), *reasons.values()]
+    headings = ["Configuration", "Instances", "Pairs", "Ratings", *reasons.values()]
     return {
         "batches": {
             "with": [name for name in chosen if batches.get(name)],
@@ -210,7 +196,7 @@ def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCou
         "sources": repeated_sources_text(sources),
         "ratings": sum(rater["ratings"] for _one, rater in people),
         "left_out": sum(number for _one, rater in people for number in rater["exclusions"].values()),
-        "table": DataTable("data-table", _("Ratings in and left out"), headings, rows),
+        "table": DataTable("data-table", "Ratings in and left out", headings, rows),
         **_origins(numbers.get("provenance", [])),  # findings stored by an earlier version have none
     }
 
@@ -220,16 +206,16 @@ def _origins(provenance: list[Findings]) -> dict[str, Any]:
     rows: list[Row] = [
         (
             (one["judge"], origin["asked"]),
-            [origin["model"] or _("not reported"), origin["fingerprint"], origin["provider"], origin["answers"]],
+            [origin["model"] or "not reported", origin["fingerprint"], origin["provider"], origin["answers"]],
         )
         for one in provenance
         for origin in one["answered_by"]
     ]
     headings = [
-        *(_("Judge"), _("Model asked"), _("Model that answered"), _("Fingerprint"), _("Provider"), _("Answers")),
+        *("Judge", "Model asked", "Model that answered", "Fingerprint", "Provider", "Answers"),
     ]
     return {
-        "origins": DataTable("origins", _("Who answered for each judge"), headings, rows) if rows else None,
+        "origins": DataTable("origins", "Who answered for each judge", headings, rows) if rows else None,
         "mixed": [one["judge"] for one in provenance if one["mixed"]],
         "cut": [{"judge": one["judge"], **one["prompts"]} for one in provenance if one["prompts"]["cut"]],
     }

@@ -4,16 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-
 from reporting.core.text import fixed
 from reporting.core.units import counted
 from reporting.core.words import rater_name
 
 LEAST_P = 0.001  # smaller ones are not written out
 MOST_ROWS = 50  # all are in the JSON
-Text = str | Promise
+Text = str
 Row = tuple[Sequence[Any], Sequence[Any]]  # cells that head the row, and the others; see the template tag `cell`
 
 
@@ -62,21 +59,17 @@ def by_bin(
     for bin_ in listed:
         found = {one["rater"]: one[key] for one in bin_["raters"] if key in one}
         rows.append(((bin_text(bin_), bin_["instances"]), [found.get(rater) for rater in raters]))
-    return DataTable(name, caption, [_("Separability"), counted or _("Instances"), *map(rater_name, raters)], rows)
+    return DataTable(name, caption, ["Separability", counted or "Instances", *map(rater_name, raters)], rows)
 
 
 def bin_text(bin_: Mapping[str, Any]) -> str:
     """Return the edges of a separability bin."""
-    return _("%(low)s to %(high)s") % {"low": fixed(bin_["low"], 2), "high": fixed(bin_["high"], 2)}
+    return f"{fixed(bin_['low'], 2)} to {fixed(bin_['high'], 2)}"
 
 
 def configuration_name(one: Mapping[str, Any]) -> str:
     """Return the data set and the two systems of a configuration."""
-    return _("%(dataset)s: %(a)s (A) and %(b)s (B)") % {
-        "dataset": one["dataset"],
-        "a": one["system_a"],
-        "b": one["system_b"],
-    }
+    return f"{one['dataset']}: {one['system_a']} (A) and {one['system_b']} (B)"
 
 
 def short_estimate(found: Mapping[str, Any]) -> str:
@@ -96,4 +89,4 @@ def p_text(p_value: float | None, equals: str = "") -> str:
 
 def adjusted_heading(tests: int) -> str:
     """Return the heading of the p-values adjusted over this number of tests."""
-    return _("p, adjusted by Holm’s method over %(number)s tests") % {"number": tests}
+    return f"p, adjusted by Holm’s method over {tests} tests"

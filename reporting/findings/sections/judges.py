@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.template.defaultfilters import pluralize
 
-from reporting.core.words import said
 from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED, verdict_text
 from reporting.findings.sections.data_table import (
     DataTable,
@@ -20,14 +17,14 @@ from reporting.findings.sections.data_table import (
 )
 
 Findings = Mapping[str, Any]
-BESIDE: dict[str, Promise] = {
-    "agreement": gettext_lazy("Agrees with people"),
-    "people_agreement": gettext_lazy("People with one another"),
-    "difference": gettext_lazy("Difference"),
-    "accuracy": gettext_lazy("Agrees with their majority"),
-    "kappa": gettext_lazy("Cohen’s κ with people"),
-    "people_kappa": gettext_lazy("κ of people with one another"),
-    "kappa_difference": gettext_lazy("Difference of κ"),
+BESIDE: dict[str, str] = {
+    "agreement": "Agrees with people",
+    "people_agreement": "People with one another",
+    "difference": "Difference",
+    "accuracy": "Agrees with their majority",
+    "kappa": "Cohen’s κ with people",
+    "people_kappa": "κ of people with one another",
+    "kappa_difference": "Difference of κ",
 }
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3)  # of the curve that the table shows; all are in the JSON
 
@@ -68,19 +65,14 @@ def _line(replacement: list[Findings]) -> str:
     if set(rules) <= set(UNTESTED):
         return ""
     may = sum(rule in MAY_REPLACE for rule in rules)
-    text = ngettext(
-        "{may} of {number} judge may replace a single rater at least in part",
-        "{may} of {number} judges may replace a single rater at least in part",
-        len(rules),
-    )
-    return text.format(may=may, number=len(rules))
+    return f"{may} of {len(rules)} judge{pluralize(len(rules))} may replace a single rater at least in part"
 
 
 def _agreement_line(found: Findings | None) -> str:
     """Say how often two judges give the same verdict."""
     if found is None or found["raw_agreement"]["value"] is None:
         return ""
-    return _("same verdict of two judges: %(share)s") % {"share": short_estimate(found["raw_agreement"])}
+    return f"same verdict of two judges: {short_estimate(found['raw_agreement'])}"
 
 
 def _agreement(found: Findings | None) -> DataTable | None:
@@ -88,24 +80,22 @@ def _agreement(found: Findings | None) -> DataTable | None:
     if found is None or not found["judges"]:
         return None
     rows: list[Row] = [((one["judge_a"], one["judge_b"]), [one["agreement"]]) for one in found["judges"]]
-    headings = [_("Judge"), _("Other judge"), _("Same verdict")]
-    return DataTable("judge-agreement", _("How often two judges give the same verdict on a pair"), headings, rows)
+    headings = ["Judge", "Other judge", "Same verdict"]
+    return DataTable("judge-agreement", "How often two judges give the same verdict on a pair", headings, rows)
 
 
 def _overall(found: list[Findings]) -> DataTable:
     rows: list[Row] = [((one["judge"],), [one["overall"][key] for key in BESIDE]) for one in found]
-    caption = _("Each judge’s agreement with people beside theirs with one another, on the same ratings")
-    return DataTable("judges-overall", caption, [_("Judge"), *BESIDE.values()], rows)
+    caption = "Each judge’s agreement with people beside theirs with one another, on the same ratings"
+    return DataTable("judges-overall", caption, ["Judge", *BESIDE.values()], rows)
 
 
 def _by_bin(found: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         ((one["judge"], bin_text(bin_)), [bin_[key] for key in BESIDE]) for one in found for bin_ in one["bins"]
     ]
-    caption = _("The same by separability")
-    return (
-        DataTable("judges-by-bin", caption, [_("Judge"), _("Separability"), *BESIDE.values()], rows) if rows else None
-    )
+    caption = "The same by separability"
+    return DataTable("judges-by-bin", caption, ["Judge", "Separability", *BESIDE.values()], rows) if rows else None
 
 
 def _tests(found: list[Findings]) -> DataTable | None:
@@ -119,13 +109,11 @@ def _tests(found: list[Findings]) -> DataTable | None:
         )
         for one in found
     ]
-    caption = _(
-        "Tests between judges, paired by rating; the difference is above 0 where the first judge agrees more with people"
-    )
+    caption = "Tests between judges, paired by rating; the difference is above 0 where the first judge agrees more with people"
     headings = [
-        *(_("Judge"), _("Other judge"), _("Difference of agreement with people")),
-        *[_("p"), adjusted_heading(found[0]["of"])][: len(keys)],
-        _("What it means"),
+        *("Judge", "Other judge", "Difference of agreement with people"),
+        *["p", adjusted_heading(found[0]["of"])][: len(keys)],
+        "What it means",
     ]
     return DataTable("judge-tests", caption, headings, rows)
 
@@ -133,11 +121,11 @@ def _tests(found: list[Findings]) -> DataTable | None:
 def _test_text(test: Findings) -> str:
     difference, adjusted = test["difference"], test["adjusted"]
     if adjusted is None:
-        return _("not tested")
+        return "not tested"
     if adjusted >= 1 - difference["level"]:
-        return _("no difference by more than chance")
+        return "no difference by more than chance"
     nearer = test["judge_a"] if difference["value"] > 0 else test["judge_b"]
-    return _("“%(judge)s” agrees more with people") % {"judge": nearer}
+    return f"“{nearer}” agrees more with people"
 
 
 def _juries(found: list[Findings]) -> DataTable | None:
@@ -148,16 +136,16 @@ def _juries(found: list[Findings]) -> DataTable | None:
                 one["rule"],
                 ", ".join(one["members"]),
                 ", ".join(one["absent"]) or None,
-                *((said(one["why"]), None) if "why" in one else (one["effective_members"], one["error_correlation"])),
+                *((one["why"], None) if "why" in one else (one["effective_members"], one["error_correlation"])),
             ],
         )
         for one in found
     ]
     headings = [
-        *(_("Jury"), _("Rule"), _("Members"), _("Of these without verdicts here")),
-        *(_("Independent votes that it is worth"), _("Mean correlation of its members’ errors")),
+        *("Jury", "Rule", "Members", "Of these without verdicts here"),
+        *("Independent votes that it is worth", "Mean correlation of its members’ errors"),
     ]
-    return DataTable("juries", _("Juries: how many independent votes they are worth"), headings, rows) if rows else None
+    return DataTable("juries", "Juries: how many independent votes they are worth", headings, rows) if rows else None
 
 
 def _jury_members(found: list[Findings]) -> DataTable | None:
@@ -167,20 +155,20 @@ def _jury_members(found: list[Findings]) -> DataTable | None:
         for one in jury["without"]
     ]
     headings = [
-        *(_("Jury"), _("Member"), _("Agreement with people, less that of the jury without it")),
-        *(_("Verdicts that it changes"), _("What it means")),
+        *("Jury", "Member", "Agreement with people, less that of the jury without it"),
+        *("Verdicts that it changes", "What it means"),
     ]
-    return DataTable("jury-members", _("What each member adds to its jury"), headings, rows) if rows else None
+    return DataTable("jury-members", "What each member adds to its jury", headings, rows) if rows else None
 
 
 def _member_text(difference: Findings) -> str:
     if difference["low"] is None:
-        return _("cannot be told")
+        return "cannot be told"
     if difference["low"] > 0:
-        return _("adds agreement with people")
+        return "adds agreement with people"
     if difference["high"] < 0:
-        return _("takes agreement with people away")
-    return _("adds nothing by more than chance")
+        return "takes agreement with people away"
+    return "adds nothing by more than chance"
 
 
 def _self_preference(found: list[Findings]) -> DataTable | None:
@@ -192,24 +180,22 @@ def _self_preference(found: list[Findings]) -> DataTable | None:
         for one in found
     ]
     headings = [
-        *(_("Judge"), _("Family of its model"), _("Wins of its family’s systems with it")),
-        *(_("Their wins with people, on the same pairs"), _("Difference"), _("What it means")),
+        *("Judge", "Family of its model", "Wins of its family’s systems with it"),
+        *("Their wins with people, on the same pairs", "Difference", "What it means"),
     ]
-    caption = _(
-        "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than people do"
-    )
+    caption = "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than people do"
     return DataTable("self-preference", caption, headings, rows) if any("why" not in one for one in found) else None
 
 
 def _own_text(one: Findings) -> str:
     difference = one["difference"]
     if difference["low"] is None:
-        return _("cannot be told")
+        return "cannot be told"
     if difference["low"] > 0:
-        return _("prefers its own family more than people do")
+        return "prefers its own family more than people do"
     if difference["high"] < 0:
-        return _("prefers its own family less than people do")
-    return _("no difference by more than chance")
+        return "prefers its own family less than people do"
+    return "no difference by more than chance"
 
 
 def _untested(found: list[Findings]) -> str:
@@ -217,10 +203,10 @@ def _untested(found: list[Findings]) -> str:
     tests = [one["alternative_annotator"] for one in found]
     if not tests or any(one["tested"] for one in tests):
         return ""
-    return _("No verdict: it takes %(people)s people with %(instances)s instances or more each, and there is none.") % {
-        "people": tests[0]["min_people"],
-        "instances": tests[0]["min_instances"],
-    }
+    return (
+        f"No verdict: it takes {tests[0]['min_people']} people with {tests[0]['min_instances']} instances or more "
+        "each, and there is none."
+    )
 
 
 def _alternative(found: list[Findings]) -> DataTable:
@@ -228,14 +214,14 @@ def _alternative(found: list[Findings]) -> DataTable:
     for judge in found:
         one = judge["alternative_annotator"]
         curve = {round(point["epsilon"], 2): point["winning_rate"] for point in one["curve"]}
-        passes = said(one["why"]) if one["passes"] is None else _("yes") if one["passes"] else _("no")
-        tested = _("%(tested)s of %(all)s") % {"tested": one["tested"], "all": len(one["people"])}
+        passes = one["why"] if one["passes"] is None else "yes" if one["passes"] else "no"
+        tested = f"{one['tested']} of {len(one['people'])}"
         rows.append(((judge["judge"],), [tested, one["advantage"], *(curve.get(at) for at in EPSILONS), passes]))
-    at = [_("ω at ε = %(epsilon)s") % {"epsilon": f"{epsilon:.2f}"} for epsilon in EPSILONS]
-    headings = [_("Judge"), _("People tested"), _("Advantage"), *at, _("Passes at the chosen ε")]
+    at = [f"ω at ε = {epsilon:.2f}" for epsilon in EPSILONS]
+    headings = ["Judge", "People tested", "Advantage", *at, "Passes at the chosen ε"]
     return DataTable(
         "alternative",
-        _("Alternative-annotator test: the share ω of people whom the judge stands up to"),
+        "Alternative-annotator test: the share ω of people whom the judge stands up to",
         headings,
         rows,
     )
@@ -251,7 +237,7 @@ def _alternative_people(found: list[Findings]) -> DataTable | None:
                 one["person_wins"],
                 p_text(one["p_value"]),
                 p_text(one["adjusted"]),
-                _("yes") if one["rejected"] else _("no") if one["tested"] else _("not tested"),
+                "yes" if one["rejected"] else "no" if one["tested"] else "not tested",
             ],
         )
         for judge in found
@@ -259,15 +245,15 @@ def _alternative_people(found: list[Findings]) -> DataTable | None:
     ]
     headings = [
         *(
-            _("Judge"),
-            _("Person"),
-            _("Instances"),
-            _("Judge at least as near to the others"),
-            _("Person at least as near"),
+            "Judge",
+            "Person",
+            "Instances",
+            "Judge at least as near to the others",
+            "Person at least as near",
         ),
-        *(_("p"), _("p, adjusted"), _("Judge stands up to the person")),
+        *("p", "p, adjusted", "Judge stands up to the person"),
     ]
-    caption = _("Alternative-annotator test, person by person; adjusted by Benjamini and Yekutieli’s method")
+    caption = "Alternative-annotator test, person by person; adjusted by Benjamini and Yekutieli’s method"
     return DataTable("alternative-people", caption, headings, rows) if rows else None
 
 
@@ -290,8 +276,8 @@ def _powered(found: list[Findings]) -> DataTable | None:
     if not any(one["n_judged"] for judge in found for one in judge["prediction_powered"]):
         return None
     headings = [
-        *(_("Judge"), _("Configuration"), _("Win rate of A by people"), _("With the judge’s help")),
-        *(_("Rated by people"), _("Judged only"), _("As good as instances rated"), _("Instances saved")),
+        *("Judge", "Configuration", "Win rate of A by people", "With the judge’s help"),
+        *("Rated by people", "Judged only", "As good as instances rated", "Instances saved"),
     ]
-    caption = _("Prediction-powered win rates: what a judge’s verdicts on further instances add to people’s ratings")
+    caption = "Prediction-powered win rates: what a judge’s verdicts on further instances add to people’s ratings"
     return DataTable("powered", caption, headings, rows)

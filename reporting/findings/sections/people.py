@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from annotation.core.percentages import percent
 from reporting.core.raters import PEOPLE
-from reporting.core.words import rater_name, said
+from reporting.core.words import rater_name
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair, sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
@@ -20,10 +18,10 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
     """Return consistency and preference strength of each rater, together and by separability."""
     pooled = numbers["pooled"]
     if has_one_pair(numbers["configurations"]):
-        return {"line": _("one pair an instance: no consistency"), "why": said(ONE_PAIR), "tables": []}
+        return {"line": "one pair an instance: no consistency", "why": ONE_PAIR, "tables": []}
     consistent = pooled["fully_consistent"]
     people = next((one for one in consistent if one["kind"] == "person" and one["value"] is not None), None)
-    line = _("people: %(share)s of rating sets fully consistent") % {"share": short_estimate(people)} if people else ""
+    line = f"people: {short_estimate(people)} of rating sets fully consistent" if people else ""
     return {
         "line": line,
         "tables": [
@@ -32,19 +30,17 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
                 _parts(numbers["configurations"], consistent),
                 by_bin(
                     "consistency",
-                    _("Mean consistency by separability"),
+                    "Mean consistency by separability",
                     pooled["mean_consistency_by_bin"],
                     "mean_consistency",
-                    counted=_("Matchups"),
+                    counted="Matchups",
                 ),
                 by_bin(
                     "strength",
-                    _(
-                        "Mean absolute preference strength by separability; 0: both systems alike, 1: always the same one"
-                    ),
+                    "Mean absolute preference strength by separability; 0: both systems alike, 1: always the same one",
                     pooled["strength_by_bin"],
                     "mean_absolute_strength",
-                    counted=_("Matchups"),
+                    counted="Matchups",
                 ),
             )
             if one and one.rows
@@ -65,10 +61,10 @@ def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTa
         )
         rows.append(((rater_name(one["rater"]),), [one, *parts, sum(parts)]))
     headings = [
-        *(_("Rater"), _("Share of fully consistent sets"), _("Fully consistent"), _("Partly consistent")),
-        *(_("Mixed, or ties only"), _("All rating sets")),
+        *("Rater", "Share of fully consistent sets", "Fully consistent", "Partly consistent"),
+        *("Mixed, or ties only", "All rating sets"),
     ]
-    return DataTable("consistent", _("Rating sets by what they tell of the two systems"), headings, rows)
+    return DataTable("consistent", "Rating sets by what they tell of the two systems", headings, rows)
 
 
 def agreement_section(numbers: Findings) -> dict[str, Any]:
@@ -81,32 +77,30 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
     ]
     together = numbers["pooled"]["people_agreement"] or {}
     if len(rows) > 1 and together:
-        rows.insert(0, ((_("all together"),), [value for measure in known for value in measure.estimates(together)]))
-    headings = [_("Configuration"), *(heading for measure in known for heading in measure.headings())]
+        rows.insert(0, (("all together",), [value for measure in known for value in measure.estimates(together)]))
+    headings = ["Configuration", *(heading for measure in known for heading in measure.headings())]
     bins = numbers["pooled"]["agreement_by_bin"]
     raw = together["raw_agreement"] if together else None
     return {
         "note": _kappa_note(bins or ()),
-        "line": _("raw agreement %(share)s") % {"share": short_estimate(raw)}
-        if raw and raw["value"] is not None
-        else "",
-        "table": DataTable("agreement-table", _("Agreement between people by configuration"), headings, rows),
+        "line": f"raw agreement {short_estimate(raw)}" if raw and raw["value"] is not None else "",
+        "table": DataTable("agreement-table", "Agreement between people by configuration", headings, rows),
         "by_bin": [
             one
             for one in (
                 by_bin(
                     "agreement-bins",
-                    _("Agreement with people by separability; people: with one another"),
+                    "Agreement with people by separability; people: with one another",
                     bins,
                     "agreement",
-                    counted=_("Matchups"),
+                    counted="Matchups",
                 ),
                 by_bin(
                     "kappa-bins",
-                    _("Cohen’s κ with people by separability; people: with one another"),
+                    "Cohen’s κ with people by separability; people: with one another",
                     bins,
                     "kappa",
-                    counted=_("Matchups"),
+                    counted="Matchups",
                 ),
             )
             if one
@@ -130,10 +124,11 @@ def _kappa_note(bins: Iterable[Findings]) -> str:
     chance, raw, bin_ = max(known, key=lambda one: one[0], default=(0.0, 0.0, {}))
     if chance < ONE_SIDED:
         return ""
-    return _(
-        "κ may stay low where raw agreement is high: at a separability of %(bin)s most verdicts are the same, so that chance alone "
-        "would have people agree on %(chance)s of ratings, where they agree on %(raw)s. κ counts only what is beyond that."
-    ) % {"bin": bin_text(bin_), "chance": percent(chance, 0), "raw": percent(raw, 0)}
+    return (
+        f"κ may stay low where raw agreement is high: at a separability of {bin_text(bin_)} most verdicts are the "
+        f"same, so that chance alone would have people agree on {percent(chance, 0)} of ratings, where they agree on "
+        f"{percent(raw, 0)}. κ counts only what is beyond that."
+    )
 
 
 def position_section(numbers: Findings) -> dict[str, Any]:
@@ -157,21 +152,21 @@ def position_section(numbers: Findings) -> dict[str, Any]:
     ]
     people = shares.get(PEOPLE)
     headings = [
-        _("Rater"),
-        _("First text preferred"),
-        _("Tie"),
-        _("Second text preferred"),
-        _("Share for the first, ties left out"),
+        "Rater",
+        "First text preferred",
+        "Tie",
+        "Second text preferred",
+        "Share for the first, ties left out",
     ]
     return {
-        "line": _("people: %(share)s for the text shown first, ties left out") % {"share": short_estimate(people)}
+        "line": f"people: {short_estimate(people)} for the text shown first, ties left out"
         if people and people["value"] is not None
         else "",
-        "totals": DataTable("position-totals", _("Verdicts by the place of the preferred text"), headings, totals),
+        "totals": DataTable("position-totals", "Verdicts by the place of the preferred text", headings, totals),
         "table": DataTable(
             "position-table",
-            _("Share of verdicts for the text shown first, ties left out; 0.5 without a bias of position"),
-            [_("Configuration"), *map(rater_name, raters)],
+            "Share of verdicts for the text shown first, ties left out; 0.5 without a bias of position",
+            ["Configuration", *map(rater_name, raters)],
             rows,
         ),
     }

@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.template.defaultfilters import pluralize
 
 from annotation.core.database.aggregates import grouped
 from reporting.core.raters import PEOPLE
-from reporting.core.text import localised
+from reporting.core.text import fixed
 from reporting.core.units import counted
-from reporting.core.words import rater_name, said
+from reporting.core.words import rater_name
 from reporting.findings.answer.lengths import side
 from reporting.findings.judges.lengths import NO_OVERLAP
 from reporting.findings.rankings.ranked import TESTS_PENDING, UNEQUAL
@@ -21,15 +19,15 @@ Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
 SHADES = 5
 MOST_NAMED = 10  # systems in a sentence
-MEASURES: dict[str, tuple[str | Promise, int]] = {  # heading, and decimals of the ranking's values
-    "bradley_terry": (gettext_lazy("Bradley–Terry"), 0),
-    "sep_bradley_terry": (gettext_lazy("SEP-Bradley–Terry"), 0),
-    "elo": (gettext_lazy("Elo"), 0),
-    "sep_elo": (gettext_lazy("SEP-Elo"), 0),
-    "win_rate": (gettext_lazy("Win rate"), 3),
-    "win_loss_rate": (gettext_lazy("Wins less losses"), 3),
+MEASURES: dict[str, tuple[str, int]] = {  # heading, and decimals of the ranking's values
+    "bradley_terry": ("Bradley–Terry", 0),
+    "sep_bradley_terry": ("SEP-Bradley–Terry", 0),
+    "elo": ("Elo", 0),
+    "sep_elo": ("SEP-Elo", 0),
+    "win_rate": ("Win rate", 3),
+    "win_loss_rate": ("Wins less losses", 3),
 }
-DEPENDS = gettext_lazy("depends on opponents")
+DEPENDS = "depends on opponents"
 
 
 def rankings_section(numbers: Findings) -> dict[str, Any]:
@@ -62,7 +60,7 @@ def _line(raters: list[dict[str, Any]]) -> str:
         return str(raters[0]["first"])
     if len(raters) == 1:
         return f"{rater_name(raters[0]['rater'])}: {raters[0]['first']}"
-    return _("judges alone, one by one")
+    return "judges alone, one by one"
 
 
 def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings]) -> dict[str, Any]:
@@ -85,31 +83,30 @@ def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Find
 def first_text(ranking: Findings) -> str:
     """Say which system is first, and whether by more than chance."""
     first = ranking["first"]
-    values = {"system": first["system"], "p": tested_p_text(first.get("p_value"), ranking["tests"]["of"])}
-    if first.get("against"):
-        values["p"] = _("%(p)s, against %(other)s") % {"p": values["p"], "other": first["against"]}
     if first["system"] is None:
-        return _("No system is first of all: %(why)s.") % {"why": said(first["why"])}
+        return f"No system is first of all: {first['why']}."
+    is_first = f"{first['system']} is first"
     if first.get("why") == TESTS_PENDING:
-        return _("%(system)s is first; whether by more than chance is being computed.") % values
+        return f"{is_first}; whether by more than chance is being computed."
     if first["by_more_than_chance"] is None:
-        return _("%(system)s is first; whether by more than chance cannot be told.") % values
-    if first["by_more_than_chance"]:
-        return _("%(system)s is first, by more than chance (%(p)s).") % values
-    return _("%(system)s is first, but not by more than chance (%(p)s).") % values
+        return f"{is_first}; whether by more than chance cannot be told."
+    p = tested_p_text(first.get("p_value"), ranking["tests"]["of"])
+    if first.get("against"):
+        p = f"{p}, against {first['against']}"
+    return f"{is_first}, {'' if first['by_more_than_chance'] else 'but not '}by more than chance ({p})."
 
 
 def named_together(systems: Sequence[str]) -> str:
     """Name some systems, or say how many they are."""
     if len(systems) <= MOST_NAMED:
         return ", ".join(systems)
-    return _("%(number)d of these systems") % {"number": len(systems)}
+    return f"{len(systems)} of these systems"
 
 
 def tested_p_text(p_value: float | None, tests: int) -> str:
     """Return a p-value for a sentence, and how it was adjusted where it is one of several tests."""
-    p = "—" if p_value is None else f"< {localised(LEAST_P, 3)}" if p_value < LEAST_P else f"= {localised(p_value, 3)}"
-    return f"p\N{NO-BREAK SPACE}{p}" if tests < 2 else _("p %(p)s, adjusted by Holm’s method") % {"p": p}
+    p = "—" if p_value is None else f"< {fixed(LEAST_P, 3)}" if p_value < LEAST_P else f"= {fixed(p_value, 3)}"
+    return f"p\N{NO-BREAK SPACE}{p}" if tests < 2 else f"p {p}, adjusted by Holm’s method"
 
 
 def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> DataTable:
@@ -129,8 +126,8 @@ def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> Da
         for row in main["systems"]
     ]
     headings = [_heading(name, named[name]) for name in measures]
-    caption = _("Ranking with %(rater)s; ranks with their range") % {"rater": rater_name(main["rater"])}
-    return DataTable(f"ranking-{at}", caption, [_("System"), _("Rank"), *headings], rows, most=MOST_RANKED)
+    caption = f"Ranking with {rater_name(main['rater'])}; ranks with their range"
+    return DataTable(f"ranking-{at}", caption, ["System", "Rank", *headings], rows, most=MOST_RANKED)
 
 
 def _heading(measure: str, ranking: Findings) -> str:
@@ -156,12 +153,12 @@ def _notes(main: Findings, named: Mapping[str, Findings]) -> list[str]:
     notes = []
     if "groups" in main:
         groups = "; ".join(", ".join(group) for group in main["groups"])
-        notes.append(_("Groups that were never compared, each with ranks of its own: %(groups)s.") % {"groups": groups})
+        notes.append(f"Groups that were never compared, each with ranks of its own: {groups}.")
     said_of: dict[str, list[str]] = {}
     for name, one in named.items():
         limits = [one.get("why"), one.get("note"), None if "rate" in name else one.get("caution")]
         for limit in filter(None, limits):
-            said_of.setdefault(said(limit), []).append(str(MEASURES[name][0]))
+            said_of.setdefault(limit, []).append(str(MEASURES[name][0]))
     return notes + [f"{', '.join(measures)}: {limit}" for limit, measures in said_of.items()]
 
 
@@ -196,11 +193,11 @@ def _tests_table(at: int, tests: list[Findings], order: list[str]) -> DataTable 
             better, worse, difference = worse, better, _mirrored(difference)
         p_values = [p_text(one["p_value"]), *([p_text(one["adjusted"])] if several else [])]
         rows.append(((better, worse), [{**difference, "digits": 0, "about": _met_text(one)}, *p_values]))
-    caption = _(
+    caption = (
         "Tests between systems, over instances; the difference is above 0 where the first system is the better one. All "
         "verdicts of the ranking count in it; n is of those on the two systems"
     )
-    headings = [_("Better placed"), _("Other system"), _("Difference of Bradley–Terry ratings"), _("p")]
+    headings = ["Better placed", "Other system", "Difference of Bradley–Terry ratings", "p"]
     return DataTable(f"tests-{at}", caption, headings + [adjusted_heading(tests[0]["of"])] * several, rows)
 
 
@@ -210,7 +207,7 @@ def _met_text(test: Findings) -> str:
     if met is None:  # of findings that were kept earlier
         return ""
     if not met["verdicts"]:
-        return _("never compared directly: inferred through other systems")
+        return "never compared directly: inferred through other systems"
     return f"n = {counted(met['verdicts'], 'verdicts')}; {counted(met['instances'], 'instances')}"
 
 
@@ -226,14 +223,11 @@ def _tested_text(tests: list[Findings]) -> str:
         return ""
     level = tests[0]["difference"]["level"]
     differ = sum(one["adjusted"] is not None and one["adjusted"] < 1 - level for one in tests)
-    return _("Of %(pairs)s tested, %(differ)s differ by more than chance.") % {
-        "pairs": _pairs(tests[0]["of"]),
-        "differ": differ,
-    }
+    return f"Of {_pairs(tests[0]['of'])} tested, {differ} differ by more than chance."
 
 
 def _pairs(number: int) -> str:
-    return ngettext("{number} pair of systems", "{number} pairs of systems", number).format(number=number)
+    return f"{number} pair{pluralize(number)} of systems"
 
 
 def _lengths(raters: list[Findings]) -> dict[str, Any]:
@@ -251,17 +245,16 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
             cells += [_common_effect(one)] if together else []
             rows.append(((configuration_name(one), rater_name(rater["rater"])), cells))
     headings = [
-        *(_("Configuration"), _("Rater"), _("Win rate of A"), _("At equal lengths"), _("What it changes")),
-        *(_("Effect of length (log-odds)"), _("Mean length of A"), _("Mean length of B")),
-        *([_("Common effect (ridge)")] if together else []),
+        *("Configuration", "Rater", "Win rate of A", "At equal lengths", "What it changes"),
+        *("Effect of length (log-odds)", "Mean length of A", "Mean length of B"),
+        *(["Common effect (ridge)"] if together else []),
     ]
-    caption = _("Win rates as they are and at equal lengths; lengths in characters")
-    said_of = _(
-        "Length matters to people’s win rate in %(changed)s of %(told)s tested configurations: the effect of length, by Holm’s "
+    caption = "Win rates as they are and at equal lengths; lengths in characters"
+    text = (
+        f"Length matters to people’s win rate in {changed} of {told} tested configurations: the effect of length, by Holm’s "
         "method, and the change of the rate are both beyond chance."
     )
-    text = said_of % {"changed": changed, "told": told} if told else ""
-    return {"table": DataTable("lengths", caption, headings, rows), "text": text}
+    return {"table": DataTable("lengths", caption, headings, rows), "text": text if told else ""}
 
 
 def _effect(one: Findings) -> dict[str, Any]:
@@ -274,7 +267,7 @@ def _effect(one: Findings) -> dict[str, Any]:
 def _common_effect(one: Findings) -> str:
     """Return the effect of length over a data set's configurations that are fitted together, and the ridge around it."""
     together = one.get("together")
-    return f"{localised(together['length_effect'], 3)} ({together['ridge']:g})" if together else ""
+    return f"{fixed(together['length_effect'], 3)} ({together['ridge']:g})" if together else ""
 
 
 def _sided(rate: Findings) -> dict[str, Any]:
@@ -284,14 +277,14 @@ def _sided(rate: Findings) -> dict[str, Any]:
     return {**rate, "digits": digits}
 
 
-SAME = gettext_lazy("nothing")
-MATTERS = gettext_lazy("the rate, not who is preferred")
-NO_LONGER = gettext_lazy("no longer more than chance")
-NEWLY = gettext_lazy("now more than chance")
-TURNED = gettext_lazy("the other system is preferred")
+SAME = "nothing"
+MATTERS = "the rate, not who is preferred"
+NO_LONGER = "no longer more than chance"
+NEWLY = "now more than chance"
+TURNED = "the other system is preferred"
 
 
-def _length_verdict(one: Findings) -> Promise | None:
+def _length_verdict(one: Findings) -> str | None:
     sides = [side(one[key]) for key in ("plain", "win_rate_a")]
     if one["matters"] is None or None in sides:
         return None

@@ -4,9 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from django.urls import reverse
-from django.utils.functional import Promise
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
 from reporting.findings.configurations.rater_findings import has_one_pair
@@ -19,15 +16,15 @@ FIRST = "flags"
 
 Row = dict[str, Any]
 # Headings, and what a column sorts by: the largest first, unknown values last.
-SORTS: dict[str, tuple[str | Promise, Callable[[Row], float | None]]] = {
-    FIRST: (_("To look at"), lambda row: len(row["flags"])),
-    "ratings": (_("Ratings"), lambda row: row["ratings"]),
-    "consistency": (_("Mean consistency"), lambda row: row["consistency"]["value"]),
-    "agreement": (_("Agreement with others"), lambda row: row["agreement"]["value"]),
-    "left": (_("Preferences for the left"), lambda row: row["left_share"]["value"]),
-    "seconds": (_("Seconds a pair"), lambda row: row["seconds_median"]),
-    "gold": (_("Known answers"), lambda row: row["gold"]["share"]),
-    "influence": (_("Moves a win rate by"), lambda row: _size(row["influence"]["win_rate"]["change"])),
+SORTS: dict[str, tuple[str, Callable[[Row], float | None]]] = {
+    FIRST: ("To look at", lambda row: len(row["flags"])),
+    "ratings": ("Ratings", lambda row: row["ratings"]),
+    "consistency": ("Mean consistency", lambda row: row["consistency"]["value"]),
+    "agreement": ("Agreement with others", lambda row: row["agreement"]["value"]),
+    "left": ("Preferences for the left", lambda row: row["left_share"]["value"]),
+    "seconds": ("Seconds a pair", lambda row: row["seconds_median"]),
+    "gold": ("Known answers", lambda row: row["gold"]["share"]),
+    "influence": ("Moves a win rate by", lambda row: _size(row["influence"]["win_rate"]["change"])),
 }
 
 
@@ -70,7 +67,7 @@ def raters_section(study: Study, numbers: dict[str, Any], asked: str, filters: s
     }
 
 
-def _columns(rows: list[Row], one_pair: bool = False) -> dict[str, tuple[str | Promise, Callable[[Row], float | None]]]:
+def _columns(rows: list[Row], one_pair: bool = False) -> dict[str, tuple[str, Callable[[Row], float | None]]]:
     """Return the columns with a value for at least one rater, without consistency where no instance has two pairs."""
     empty = {"consistency": one_pair, "seconds": not any(row["seconds_median"] for row in rows)}
     empty["gold"] = all(row["gold"]["share"] is row["gold"]["repeat_share"] is None for row in rows)
@@ -85,16 +82,16 @@ def _verdicts(found: Row) -> DataTable:
             [
                 one["pairs"],
                 *("{a} / {tie} / {b} / {shared}".format(**one[key]) for key in ("majority", "verdicts")),
-                gettext("%(some)s of %(all)s") % {"some": one["differs"], "all": one["differs_of"]},
+                f"{one['differs']} of {one['differs_of']}",
             ],
         )
         for one in found["configurations"] or ()
     ]
     headings = [
-        *(_("Configuration"), _("Pairs"), _("Majority: A / tie / B / none")),
-        *(_("Model: A / tie / B / none"), _("They differ on")),
+        *("Configuration", "Pairs", "Majority: A / tie / B / none"),
+        *("Model: A / tie / B / none", "They differ on"),
     ]
-    return DataTable("dawid-skene", _("Verdicts of the majority and of the model, in pairs"), headings, rows)
+    return DataTable("dawid-skene", "Verdicts of the majority and of the model, in pairs", headings, rows)
 
 
 def _confusions(found: Row) -> DataTable:
@@ -111,10 +108,10 @@ def _confusions(found: Row) -> DataTable:
         for one in found["people"] or ()
     ]
     headings = [
-        *(_("Rater"), _("Ratings"), _("As the model"), _("Where A is better: A / tie / B")),
-        *(_("Where it is a tie: A / tie / B"), _("Where B is better: A / tie / B")),
+        *("Rater", "Ratings", "As the model", "Where A is better: A / tie / B"),
+        *("Where it is a tie: A / tie / B", "Where B is better: A / tie / B"),
     ]
-    return DataTable("confusions", _("How each person rates, by the model"), headings, rows, digits=2)
+    return DataTable("confusions", "How each person rates, by the model", headings, rows, digits=2)
 
 
 def _order(key: Callable[[Row], float | None]) -> Callable[[Row], Any]:

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from reporting.report.building import write_report
@@ -16,9 +14,8 @@ class Command(TandemCommand):
     arguments = (
         argument("slug", help="the study"),
         argument("--out", required=True, type=Path, help="the folder, which must not be there yet"),
-        argument("--language", choices=[code for code, _ in settings.LANGUAGES], default="en"),
     )
 
-    def handle(self, *args: Any, slug: str, out: Path, language: str, **options: Any) -> None:
-        files = write_report(find_study(slug), out, language=language)
+    def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
+        files = write_report(find_study(slug), out)
         self.say("\n".join(str(out / name) for name in files))

@@ -12,7 +12,7 @@ from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.erasing import erase_noted
 from reporting.backups.restoring import restore_backup
-from reporting.core.units import counted_in_english
+from reporting.core.units import counted
 
 
 class Command(TandemCommand):
@@ -47,4 +47,4 @@ class Command(TandemCommand):
             erased = erase_noted(written, at=timezone.now())
         rows = sum(table["rows"] for table in manifest["tables"].values())
         self.say(f"{number_of(rows, 'row')} restored, as of {manifest['at']}; each was compared")
-        self.say(f"{counted_in_english(erased, 'raters')} erased again, by {number_of(len(logs), 'log')} of erasures")
+        self.say(f"{counted(erased, 'raters')} erased again, by {number_of(len(logs), 'log')} of erasures")

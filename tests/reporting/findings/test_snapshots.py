@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.utils import timezone, translation
+from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
@@ -355,12 +355,6 @@ def test_a_task_whose_study_or_batch_is_gone_does_nothing(built: Built, monkeypa
     monkeypatch.setattr(snapshots, "compute_estimates", compute)
     assert not renew_snapshot.func(built.study.pk, "")
     assert not FindingsSnapshot.objects.exists()
-
-
-def test_what_is_kept_is_in_no_language(built: Built) -> None:
-    with translation.override("de"):
-        german = snapshot_of(built.study, FILTERS).numbers
-    assert german == findings_under(built.study, FILTERS)
 
 
 def test_a_page_is_made_once_for_the_same_findings(

@@ -8,16 +8,12 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.utils import translation
 
 from annotation.models import Annotator, Batch, Channel, Hit, Instance, Participant, Study
 from annotation.studies.log import log
 from annotation.studies.sources import SourceCounts
 from judging.methods.prompts import FOLDER
 from judging.models import Endpoint, Judge, Judgment
-from reporting.core.scripted import SCRIPTED
-from reporting.core.words import said
-from reporting.findings.rankings import ranking_models
 from reporting.findings.study_findings import findings
 from reporting.report import building
 from reporting.report.building import write_report
@@ -75,13 +71,6 @@ def study(module_rows: None) -> Study:
 def folder(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("reports") / "en"
     assert write_report(study, made) == ["report.html", "references.bib", "numbers.json"]
-    return made
-
-
-@pytest.fixture(scope="module")
-def german(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("reports") / "de"
-    write_report(study, made, language="de")
     return made
 
 
@@ -278,41 +267,8 @@ def test_repeated_sources_and_missing_people_are_limits(study: Study) -> None:
     assert any("people rated only" in limit for limit in without)
 
 
-def test_it_is_written_in_german(german: Path) -> None:
-    html = page_of(german)
-    assert '<html lang="de">' in html
-    assert "So wurde vorgegangen" in html
-    assert "Ausgaben von 2 Systemen" in html
-    assert re.search(r"p\s= 0,\d{3}, gegen", html)  # in a sentence; tables have points
-
-
-def texts_of(folder: Path) -> set[str]:
-    """Return the texts of a page, without its style and BibTeX."""
-    found = Loaded()
-    found.feed(page_of(folder))
-    return {text for text in found.texts if not text.startswith(("@", "/*"))}
-
-
-ONLY_ENGLISH = {"the", "of", "by", "with", "people", "ratings", "instances", "which", "each"}
-ONLY_GERMAN = {"und", "der", "das", "nach", "mit", "von", "Menschen", "Instanzen"}
-
-
-def test_no_english_is_left_in_german_and_no_german_comes_into_english(folder: Path, german: Path) -> None:
-    english, translated = texts_of(folder), texts_of(german)
-    alike = {text for text in english & translated if re.search(r"[a-z]{3,} [A-Za-z]{2,}", text)}
-    assert alike == {"question: Which? → Which is better?"}
-    assert [text for text in translated if ONLY_ENGLISH & set(re.findall(r"\w+", text))] == []
-    assert [text for text in english if ONLY_GERMAN & set(re.findall(r"\w+", text))] == []
-    assert [text for text in (*english, *translated) if "CSV" in text] == []
-
-
-def test_of_several_notes_each_is_translated() -> None:
-    note = f"{SCRIPTED}; {ranking_models.SEPARATED_NOTE}"
-    with translation.override("de"):
-        assert said(note) == f"{said(SCRIPTED)}; {said(ranking_models.SEPARATED_NOTE)}"
-        assert said(ranking_models.SEPARATED_NOTE) != ranking_models.SEPARATED_NOTE
-        assert said(SCRIPTED) != SCRIPTED
-    assert said(note) == note
+def test_a_report_names_no_file_that_it_lacks(folder: Path) -> None:
+    assert "CSV" not in page_of(folder)
 
 
 def test_a_study_without_anything_has_a_report_too(tmp_path: Path) -> None:

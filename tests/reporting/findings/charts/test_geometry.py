@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.utils import translation
 
 from reporting.core import charts
 from reporting.core.raters import PEOPLE
@@ -44,14 +43,8 @@ def long_names() -> Found:
 
 @pytest.fixture(scope="module")
 def pictures(long_names: Found) -> dict[str, Picture]:
-    """All pictures, in German, whose words are longer."""
-    with translation.override("de"):
-        specs = {
-            name: draw(
-                name, long_names, configuration=long_names["configurations"][0] if name in OF_CONFIGURATION else None
-            )
-            for name in KINDS
-        }
+    first = long_names["configurations"][0]
+    specs = {name: draw(name, long_names, configuration=first if name in OF_CONFIGURATION else None) for name in KINDS}
     return {name: read(charts.to_svg(spec)) for name, spec in specs.items()}
 
 
