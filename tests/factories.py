@@ -11,6 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from rest_framework.test import APIClient
 
 from annotation.allocation.claims import claim_hit
 from annotation.annotators.consent import answer_consent
@@ -245,3 +246,10 @@ def ask_more(study: Study, *further: str | Mapping[str, Any], **settings: Any) -
 def token_of(user: Any, *scopes: str, **settings: Any) -> str:
     """Make a token of a user, with every scope unless some are named, and return its key."""
     return make_token(user=user, name="test", scopes=scopes or Scope.values, at=timezone.now(), **settings)[1]
+
+
+def api_of(user: Any, **token: Any) -> APIClient:
+    """Return a client of the API that has a token of a user."""
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user, **token)}")
+    return client

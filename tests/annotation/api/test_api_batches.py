@@ -7,16 +7,10 @@ from rest_framework.test import APIClient
 
 from annotation.models import Batch, Event, Hit, Study
 from tests.annotation.batches.test_batches import chosen, separate
-from tests.factories import add_instances, make_batch, make_study, make_user, token_of
+from tests.factories import add_instances, api_of, make_batch, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 BATCHES = "/api/v1/batches/"
-
-
-def client_of(user: Any) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
-    return client
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +28,7 @@ def study(stored_study: int) -> Study:
 
 @pytest.fixture
 def manager(study: Study) -> APIClient:
-    return client_of(make_user("manager", "study-admin", study=study))
+    return api_of(make_user("manager", "study-admin", study=study))
 
 
 def body(**changes: Any) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from annotation.models import Event, ResearchGroup, RoleGrant, Study
 from tests.factories import (
+    api_of,
     claim,
     json_lines,
     make_annotator,
@@ -26,12 +26,6 @@ STUDIES = "/api/v1/studies/"
 MINE = f"{STUDIES}study/"
 
 
-def client_of(user: User) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
-    return client
-
-
 @pytest.fixture(scope="module")
 def stored_study(module_rows: None, django_db_blocker: Any) -> int:
     """Make one study for this module; return its row's number."""
@@ -47,12 +41,12 @@ def study(stored_study: int) -> Study:
 
 @pytest.fixture
 def manager(study: Study) -> APIClient:
-    return client_of(make_user("manager", "study-admin", study=study))
+    return api_of(make_user("manager", "study-admin", study=study))
 
 
 @pytest.fixture
 def researcher(study: Study) -> APIClient:
-    return client_of(make_user("researcher", "researcher", study=study))
+    return api_of(make_user("researcher", "researcher", study=study))
 
 
 # Who may

@@ -16,7 +16,7 @@ from annotation.recruitment.channels import invitation_channel
 from judging.models import Completion, Endpoint, Judge, Judgment, TableCheck, TableMaking
 from reporting.exports.files import export_lines
 from reporting.findings.study_findings import findings
-from tests.factories import token_of
+from tests.factories import api_of
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -72,21 +72,15 @@ def other(mine: Built) -> Built:
     return build_everything("other")
 
 
-def client_of(user: Any) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
-    return client
-
-
 @pytest.fixture
 def reader(mine: Built) -> APIClient:
-    return client_of(build_user("reader", "researcher", mine.study))
+    return api_of(build_user("reader", "researcher", mine.study))
 
 
 def test_reader_sees_rows_of_their_studies_only_and_lists_are_filtered_by_study(
     reader: APIClient, other: Built
 ) -> None:
-    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    admin = api_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
     for name in OF_STUDIES:
         found, everything = (client.get(f"/api/v1/{name}/").json() for client in (reader, admin))
         assert found["count"] > 0, name
@@ -108,7 +102,7 @@ def test_reader_sees_rows_of_their_studies_only_and_lists_are_filtered_by_study(
 
 
 def test_nothing_else_can_be_written(mine: Built) -> None:
-    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    admin = api_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
     for name in ALL:
         methods = [admin.put, admin.patch, admin.delete] + ([] if name in MADE else [admin.post])
         assert [method(f"/api/v1/{name}/").status_code for method in methods] == [405] * len(methods), name
@@ -120,7 +114,7 @@ def test_endpoints_are_for_site_admins_and_hold_no_key(
     monkeypatch.setenv("SOME_KEY", "very-secret")
     assert reader.get("/api/v1/endpoints/").status_code == 403
     assert reader.get("/api/v1/judges/").json()["count"] == 1
-    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    admin = api_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
     answer = admin.get("/api/v1/endpoints/local/")
     assert answer.json()["key_env"] == "SOME_KEY"
     assert "very-secret" not in answer.content.decode()
@@ -197,7 +191,7 @@ def test_session_of_a_reader_works_too(mine: Built) -> None:
 
 def test_ended_token_opens_nothing(mine: Built) -> None:
     user = build_user("reader", "researcher", mine.study)
-    client = client_of(user)
+    client = api_of(user)
     assert client.get("/api/v1/studies/").status_code == 200
     assert end_token(user=user, token_id=user.api_tokens.get().pk)
     assert client.get("/api/v1/studies/").status_code == 401

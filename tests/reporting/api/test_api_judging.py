@@ -8,16 +8,10 @@ from django.contrib.auth import get_user_model
 from rest_framework.test import APIClient
 
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, RunWorker
-from tests.factories import ask_more, token_of
+from tests.factories import api_of, ask_more
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-
-
-def client_of(user: Any) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
-    return client
 
 
 @pytest.fixture
@@ -29,7 +23,7 @@ def mine(db: None) -> Built:
 
 @pytest.fixture
 def reader(mine: Built) -> APIClient:
-    return client_of(build_user("reader", "researcher", mine.study))
+    return api_of(build_user("reader", "researcher", mine.study))
 
 
 def rows(client: APIClient, name: str, **query: Any) -> list[dict[str, Any]]:
@@ -139,14 +133,14 @@ def test_endpoint_names_its_headers_and_shows_no_value(mine: Built) -> None:
         requests_per_minute=60,
         supports={"seed": True},
     )
-    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    admin = api_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
     answer = admin.get("/api/v1/endpoints/far/")
     row = answer.json()
     assert row["headers"] == ["X-Key", "X-Team"]
     assert "hush-hush" not in answer.content.decode()
     assert (row["price_prompt"], row["price_completion"], row["requests_per_minute"]) == ("0.500000", None, 60)
     assert row["supports"] == {"seed": True}
-    assert client_of(build_user("reader", "researcher", mine.study)).get("/api/v1/endpoints/far/").status_code == 403
+    assert api_of(build_user("reader", "researcher", mine.study)).get("/api/v1/endpoints/far/").status_code == 403
 
 
 def test_lists_take_the_same_number_of_queries_however_many_rows(

@@ -16,7 +16,7 @@ from annotation.models import Study, Upload
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.numbers import PAGES
 from reporting.findings.study_findings import findings
-from tests.factories import make_study, make_user, token_of
+from tests.factories import api_of, make_study, make_user
 from tests.reporting.builders import build_configuration, build_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -57,18 +57,12 @@ def admin(settings: Any, tmp_path: Path) -> Any:
     return user
 
 
-def api(user: Any, **token: Any) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user, **token)}")
-    return client
-
-
 def send(client: APIClient, file: Any, kind: str = "bundle") -> Any:
     return client.post(IMPORT, {"kind": kind, "file": file}, format="multipart")
 
 
 def test_a_bundle_that_is_sent_makes_the_same_study(bundle: Path, admin: Any) -> None:
-    client = api(admin)
+    client = api_of(admin)
     answer = send(client, packed(bundle))
     assert (answer.status_code, answer.json()["status"]) == (202, "queued")
     assert not Study.objects.get(slug="study").instances.exists()
@@ -98,7 +92,7 @@ def test_a_bundle_that_is_sent_makes_the_same_study(bundle: Path, admin: Any) ->
     ids=["whole", "changed"],
 )
 def test_a_bundle_is_verified_without_being_read_in(bundle: Path, admin: Any, change: str, told: str) -> None:
-    client = api(admin)
+    client = api_of(admin)
     answer = send(client, packed(bundle, change), "bundle-check")
     read_files.call(Upload.objects.get().pk)
     read = client.get(answer["Location"]).json()
@@ -119,7 +113,7 @@ def test_a_bundle_that_is_none_leaves_the_study_empty(
 ) -> None:
     file = packed(bundle, change)
     file.name = name
-    assert send(api(admin), file).status_code == 202
+    assert send(api_of(admin), file).status_code == 202
     upload = Upload.objects.get()
     assert not read_files.call(upload.pk)
     upload.refresh_from_db()
@@ -131,7 +125,7 @@ def test_only_site_admins_may_send_a_bundle(bundle: Path, admin: Any, client: Cl
     study = Study.objects.get(slug="study")
     rita = make_user("rita", "researcher", study=study)
     for user, token in ((rita, {}), (admin, {"studies": [study]})):
-        refused = send(api(user, **token), packed(bundle))
+        refused = send(api_of(user, **token), packed(bundle))
         assert (refused.status_code, list(refused.json()["fields"])) == (422, ["kind"])
     for user, offered in ((rita, False), (admin, True)):
         client.force_login(user)

@@ -1,13 +1,14 @@
 """A stand-in for Mechanical Turk's API: a real HTTP server that speaks its JSON protocol and fails as it does."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from xml.sax.saxutils import escape
+
+from tests.annotation.recruitment.platform import PlatformServer
 
 Json = dict[str, Any]
 PREFIX = "MTurkRequesterServiceV20170117."
@@ -52,7 +53,7 @@ HELD_AND_DONE = Trouble(held=True, takes_effect=True)
 
 
 @dataclass
-class MturkServer:
+class MturkServer(PlatformServer):
     """The requester's account and its workers. `troubles` are met by the next requests, by operation or `*`."""
 
     page_size: int = 100
@@ -65,34 +66,6 @@ class MturkServer:
     troubles: list[tuple[str, Trouble]] = field(default_factory=list)
     requests: list[tuple[str, Json]] = field(default_factory=list)
     funds: float = 1000.0
-
-    def __enter__(self) -> Self:
-        self._lock, self._over = threading.Lock(), threading.Event()
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                server._serve(self)
-
-            def log_message(self, *args: Any) -> None:
-                """Say nothing."""
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = False  # joined at the end, so that none outlives its test
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
-
-    @property
-    def url(self) -> str:
-        """The address of the API."""
-        return f"http://127.0.0.1:{self._http.server_port}"
 
     def fail(self, *troubles: Trouble | Refusal, on: str = "*") -> None:
         """Have the next requests of an operation go wrong."""

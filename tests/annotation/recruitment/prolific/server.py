@@ -2,18 +2,19 @@
 
 import json
 import re
-import threading
 import time
 from dataclasses import dataclass, field
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from jwt.algorithms import RSAAlgorithm
 from jwt.utils import base64url_encode
+
+from tests.annotation.recruitment.platform import PlatformServer
 
 Json = dict[str, Any]
 TOKEN = "stand-in-token"
@@ -68,7 +69,7 @@ class Refusal(Exception):
 
 
 @dataclass
-class ProlificServer:
+class ProlificServer(PlatformServer):
     """A workspace. `troubles` are met by the next requests whose path holds their text.
 
     pays_at_once : otherwise bonuses are listed when `settle` is called, as Prolific lists them minutes later
@@ -83,40 +84,6 @@ class ProlificServer:
     keys: list[Json] = field(default_factory=list)
     pays_at_once: bool = True
     funds: int = 100_000
-
-    def __enter__(self) -> Self:
-        self._lock, self._over = threading.Lock(), threading.Event()
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                server._serve(self)
-
-            def do_POST(self) -> None:
-                server._serve(self)
-
-            def do_PATCH(self) -> None:
-                server._serve(self)
-
-            def log_message(self, *args: Any) -> None:
-                """Say nothing."""
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = False  # joined at the end, so that none outlives its test
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
-
-    @property
-    def url(self) -> str:
-        """The address of the API."""
-        return f"http://127.0.0.1:{self._http.server_port}"
 
     def add(self, submission: str, participant: str, status: str = "ACTIVE", study: str = STUDY) -> None:
         """Have a participant take a place in a study."""
