@@ -8,11 +8,10 @@ from django import forms
 from django.conf import settings
 from django.utils.functional import Promise
 
-import annotation.batches.forms
-import annotation.importing.forms
+import annotation.members.mail_views
+import annotation.members.second_factor_views
 import annotation.rating.forms
-import annotation.studies.settings_form
-import judging.runs.forms
+import annotation.recruitment.accounts
 from tools import messages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,18 +53,11 @@ def test_no_template_holds_a_text_that_is_not_marked(template: Path) -> None:
 
 
 FORMS = [
-    *(
-        annotation.importing.forms.UploadForm,
-        annotation.importing.forms.NewStudyForm,
-        annotation.batches.forms.BatchForm,
-        annotation.batches.forms.ExtendForm,
-    ),
-    *(
-        annotation.rating.forms.ReturnForm,
-        annotation.studies.settings_form.StudySettingsForm,
-        judging.runs.forms.JudgeForm,
-    ),
-    judging.runs.forms.RunForm,
+    annotation.members.mail_views.AddressForm,
+    annotation.members.mail_views.ResetForm,
+    annotation.members.second_factor_views.CodeForm,
+    annotation.rating.forms.ReturnForm,
+    annotation.recruitment.accounts.NameForm,
 ]
 
 

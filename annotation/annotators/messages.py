@@ -6,7 +6,6 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.crypto import constant_time_compare
-from django.utils.translation import gettext as _
 
 from annotation.core.database.prepared import Prepared
 from annotation.core.errors import Unacceptable
@@ -27,7 +26,7 @@ def send_message(*, annotator: Annotator, text: str, by: User | None, at: dateti
     text = _read(text)
     annotator = Annotator.objects.select_related("study").get(pk=annotator.pk)
     if annotator.user_id is None or annotator.withdrawn_at is not None:
-        raise Unacceptable(_("This rater comes to no page here any more, so a message would never be read."))
+        raise Unacceptable("This rater comes to no page here any more, so a message would never be read.")
     log(study=annotator.study, kind=Event.Kind.MESSAGE, by=by, at=at, annotator=annotator, reason=text)
     return Message.objects.create(annotator=annotator, text=text, sent_at=at)
 
@@ -41,7 +40,7 @@ def send_to_batch(*, batch: Batch, text: str, by: User | None, at: datetime) -> 
     text = _read(text)
     raters = list(recipients(batch))
     if not raters:
-        raise Unacceptable(_("No rater has claimed a HIT of this batch yet."))
+        raise Unacceptable("No rater has claimed a HIT of this batch yet.")
     Message.objects.bulk_create(Message(annotator=rater, text=text, sent_at=at) for rater in raters)
     changes = {"raters": len(raters)}
     log(study=batch.study, kind=Event.Kind.MESSAGE, by=by, at=at, batch=batch, reason=text, changes=changes)
@@ -84,7 +83,7 @@ def mark_read(*, user: AbstractBaseUser | AnonymousUser, key: str, at: datetime)
 def _read(text: str) -> str:
     text = text.replace("\x00", "").replace("\r\n", "\n").strip()
     if not text:
-        raise Unacceptable(_("Please write something."))
+        raise Unacceptable("Please write something.")
     if len(text) > LONGEST_MESSAGE:
-        raise Unacceptable(_("A message may have %d characters at most.") % LONGEST_MESSAGE)
+        raise Unacceptable(f"A message may have {LONGEST_MESSAGE} characters at most.")
     return text

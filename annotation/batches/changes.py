@@ -6,7 +6,6 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
-from django.utils.translation import gettext as _
 
 from annotation.batches.sampling import MOST_RATERS, BatchSpec, SelectionSpec, choose_instances, own_settings, plan_hits
 from annotation.batches.services import add_hits, create_batch, refuse_archived, refuse_slots
@@ -94,14 +93,13 @@ def refuse_extension(batch: Batch, more_raters: int, spec: BatchSpec | None) -> 
     """
     refuse_growth(batch)
     if not more_raters and spec is None:
-        raise InvalidSelection(_("nothing to add: name more raters, or instances to be added"))
+        raise InvalidSelection("nothing to add: name more raters, or instances to be added")
     if more_raters and batch.purpose != Batch.Purpose.RATING:
         raise InvalidSelection(f"batch {batch.name} goes to every rater ({batch.purpose}); there are no more to add")
     if more_raters < 0 or batch.raters_per_hit + more_raters > MOST_RATERS:
         most = MOST_RATERS - batch.raters_per_hit
         raise InvalidSelection(
-            _("%(number)d more raters a HIT; it must be from 1 to %(most)d, since %(all)d are the most")
-            % {"number": more_raters, "most": most, "all": MOST_RATERS}
+            f"{more_raters} more raters a HIT; it must be from 1 to {most}, since {MOST_RATERS} are the most"
         )
     if spec is not None:
         _refuse_hits(batch, spec.selection)
@@ -114,30 +112,24 @@ def refuse_growth(batch: Batch) -> None:
     """
     refuse_archived(batch.study)
     if batch.origin == Batch.Origin.IMPORTED:
-        raise InvalidSelection(
-            _("the ratings of batch %(name)s were imported; it can't be extended here") % {"name": batch.name}
-        )
+        raise InvalidSelection(f"the ratings of batch {batch.name} were imported; it can't be extended here")
     if batch.status == Batch.Status.CLOSED:
-        raise InvalidSelection(_("batch %(name)s is closed; open it again first") % {"name": batch.name})
+        raise InvalidSelection(f"batch {batch.name} is closed; open it again first")
 
 
 def _refuse_hits(batch: Batch, selection: SelectionSpec) -> None:
     if batch.purpose == Batch.Purpose.QUALIFICATION:
         raise InvalidSelection(
-            _("batch %(name)s is a qualification: every rater is to be asked the same; make another one")
-            % {"name": batch.name}
+            f"batch {batch.name} is a qualification: every rater is to be asked the same; make another one"
         )
     if selection.match["kind"] == "importance":
         raise InvalidSelection(
-            _("a batch can't be extended by importance: the chances would be those of no one draw; make another batch")
+            "a batch can't be extended by importance: the chances would be those of no one draw; make another batch"
         )
     if batch.selection.get("asked", {}).get("spec", "").startswith("importance:"):
         raise InvalidSelection(
-            _(
-                "batch %(name)s was drawn by importance, and with other instances its chances would no longer hold; "
-                "make another batch"
-            )
-            % {"name": batch.name}
+            f"batch {batch.name} was drawn by importance, and with other instances its chances would no longer "
+            "hold; make another batch"
         )
 
 

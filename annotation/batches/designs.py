@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from analysis.designs import balanced_design, neighbour_design
 from analysis.errors import AnalysisError
@@ -87,9 +86,7 @@ def lay_out(spec: BatchSpec, design: str) -> Layout:
     if match is None:
         raise InvalidSelection(f"the design is {design!r}; it must be {DESIGNS}")
     if not spec.for_rating:
-        raise InvalidSelection(
-            _("a design is for ratings; make a qualification or hidden checks of one pair of systems")
-        )
+        raise InvalidSelection("a design is for ratings; make a qualification or hidden checks of one pair of systems")
     study, dataset = spec.configuration.study, spec.configuration.dataset
     wanted = [one for one in configurations(study) if one.dataset == dataset]
     if len(wanted) < 2:
@@ -211,9 +208,7 @@ def create_design(
     if made := batches_of_design(study, name):
         before = made[0].selection["design"]["asked"]
         if {**before, **asked} != before:
-            raise InvalidSelection(
-                _("the study has a design %(name)s already, made otherwise; choose another name") % {"name": name}
-            )
+            raise InvalidSelection(f"the study has a design {name} already, made otherwise; choose another name")
         return made, False
     refuse_new(study, status)
     layout = lay_out(spec, design)

@@ -7,8 +7,7 @@ from typing import Any, cast
 from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.functional import Promise, cached_property
-from django.utils.translation import gettext_lazy as _
+from django.utils.functional import cached_property
 
 from analysis import similarity as similarities
 from annotation.batches import designs
@@ -33,19 +32,19 @@ from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.presets import batch_defaults
 
 ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, IDS = "all", "random", "top", "stratified", "importance", "ids"
-HOW: list[tuple[str, str | Promise]] = [
-    (ALL, _("All of them")),
-    (RANDOM, _("Some, at random")),
-    (TOP, _("The most separable ones")),
-    (STRATIFIED, _("As many from every bin of separability")),
-    (IMPORTANCE, _("At random, more separable ones more often")),
-    (IDS, _("Those on a list of ids")),
+HOW: list[tuple[str, str]] = [
+    (ALL, "All of them"),
+    (RANDOM, "Some, at random"),
+    (TOP, "The most separable ones"),
+    (STRATIFIED, "As many from every bin of separability"),
+    (IMPORTANCE, "At random, more separable ones more often"),
+    (IDS, "Those on a list of ids"),
 ]
-DESIGNS: list[tuple[str, str | Promise]] = [
-    ("", _("One: the pair above")),
-    (designs.ALL, _("Every pair on every instance")),
-    (designs.BALANCED, _("Some pairs on each instance, all equally often")),
-    (designs.SWISS, _("Neighbours in people’s ranking so far")),
+DESIGNS: list[tuple[str, str]] = [
+    ("", "One: the pair above"),
+    (designs.ALL, "Every pair on every instance"),
+    (designs.BALANCED, "Some pairs on each instance, all equally often"),
+    (designs.SWISS, "Neighbours in people’s ranking so far"),
 ]
 NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE)
 
@@ -53,35 +52,35 @@ NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE)
 class SelectionForm(forms.Form):
     """How instances are selected; fields that the chosen method does not use are ignored."""
 
-    how = forms.ChoiceField(choices=HOW, initial=ALL, label=_("Which instances"))
+    how = forms.ChoiceField(choices=HOW, initial=ALL, label="Which instances")
     number = forms.IntegerField(
         min_value=1,
         max_value=MOST_HITS - 1,
         required=False,
-        label=_("How many"),
-        help_text=_("Of every bin, if by bin."),
+        label="How many",
+        help_text="Of every bin, if by bin.",
     )
     bins = forms.IntegerField(
         min_value=1,
         max_value=9999,
         initial=4,
         required=False,
-        label=_("Bins"),
-        help_text=_("Of one width each, from the least separability to the greatest."),
+        label="Bins",
+        help_text="Of one width each, from the least separability to the greatest.",
     )
     ids = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
-        label=_("Ids of the instances"),
-        help_text=_("One a line."),
+        label="Ids of the instances",
+        help_text="One a line.",
     )
     ids_file = forms.FileField(
-        required=False, label=_("Or a file of ids"), help_text=_("Text in UTF-8, one id a line; added to those above.")
+        required=False, label="Or a file of ids", help_text="Text in UTF-8, one id a line; added to those above."
     )
     similarity = forms.ChoiceField(
         required=False,
-        label=_("Separability by"),
-        help_text=_(
+        label="Separability by",
+        help_text=(
             "The similarity that the histogram shows, and by which is chosen. Of one that was computed several times, the "
             "latest run counts that drew nothing."
         ),
@@ -90,8 +89,8 @@ class SelectionForm(forms.Form):
         min_value=0,
         max_value=MOST_SEED,
         required=False,
-        label=_("Seed"),
-        help_text=_("Determines the draw, and is recorded. Clear it for another draw."),
+        label="Seed",
+        help_text="Determines the draw, and is recorded. Clear it for another draw.",
     )
     fee = forms.DecimalField(
         min_value=0,
@@ -99,22 +98,22 @@ class SelectionForm(forms.Form):
         max_digits=6,
         decimal_places=2,
         required=False,
-        label=_("Fee of the channel, in %"),
-        help_text=_("For the cost shown here; nothing else depends on it."),
+        label="Fee of the channel, in %",
+        help_text="For the cost shown here; nothing else depends on it.",
     )
 
     def offer_similarities(self, study: Study) -> None:
         """Offer all similarities, and the labels of the study's runs."""
         names = dict.fromkeys([*similarities.names(), *names_of(study.separability_runs.all())])
         field = cast(forms.ChoiceField, self.fields["similarity"])
-        field.choices = [("", _("computed last")), *((name, name) for name in names)]
+        field.choices = [("", "computed last"), *((name, name) for name in names)]
 
     def clean_ids_file(self) -> "UploadedFile[Any] | None":
         """Refuse a file too large to be read within a web request."""
         file: UploadedFile[Any] | None = self.cleaned_data["ids_file"]
         if file is not None and (file.size or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20
-            raise forms.ValidationError(_("Larger than %(limit)d MB."), params={"limit": limit})
+            raise forms.ValidationError(f"Larger than {limit} MB.")
         return file
 
     def clean(self) -> dict[str, Any]:
@@ -122,14 +121,14 @@ class SelectionForm(forms.Form):
         cleaned = super().clean() or {}
         how = cleaned.get("how")
         if how in NUMBERED and cleaned.get("number") is None and "number" not in self.errors:
-            self.add_error("number", _("Say how many."))
+            self.add_error("number", "Say how many.")
         if how == STRATIFIED and cleaned.get("bins") is None and "bins" not in self.errors:
-            self.add_error("bins", _("Say how many bins."))
+            self.add_error("bins", "Say how many bins.")
         file = cleaned.get("ids_file")
         text = file.read().decode("utf-8-sig", errors="replace") if file else ""
         cleaned["instance_ids"] = list(dict.fromkeys(ids_of(f"{cleaned.get('ids', '')}\n{text}")))
         if how == IDS and not cleaned["instance_ids"] and "ids_file" not in self.errors:
-            self.add_error("ids", _("Name the instances."))
+            self.add_error("ids", "Name the instances.")
         return cleaned
 
     @cached_property
@@ -162,13 +161,13 @@ class SelectionForm(forms.Form):
 class ForecastForm(SelectionForm):
     """All settings that a forecast of a batch depends on."""
 
-    configuration = forms.ChoiceField(label=_("Data set and systems"))
+    configuration = forms.ChoiceField(label="Data set and systems")
     purpose = forms.ChoiceField(
         choices=Batch.Purpose.choices,
         initial=Batch.Purpose.RATING,
         required=False,
-        label=_("What the answers are for"),
-        help_text=_(
+        label="What the answers are for",
+        help_text=(
             "A qualification and hidden checks take instances whose gold prefers one of the two systems, "
             "and go to every rater."
         ),
@@ -176,52 +175,46 @@ class ForecastForm(SelectionForm):
     design = forms.ChoiceField(
         choices=DESIGNS,
         required=False,
-        label=_("Pairs of systems"),
-        help_text=_(
-            "A design makes one batch for each pair of systems in the data set of the choice above; raters meet the pairs mixed."
-        ),
+        label="Pairs of systems",
+        help_text="A design makes one batch for each pair of systems in the data set of the choice above; raters meet the pairs mixed.",
     )
     per_instance = forms.IntegerField(
-        min_value=1, max_value=9999, initial=1, required=False, label=_("Pairs of systems on each instance")
+        min_value=1, max_value=9999, initial=1, required=False, label="Pairs of systems on each instance"
     )
-    pairs = forms.IntegerField(min_value=1, max_value=MOST_PAIRS, label=_("Pairs per HIT"))
+    pairs = forms.IntegerField(min_value=1, max_value=MOST_PAIRS, label="Pairs per HIT")
     raters = forms.IntegerField(
-        min_value=1, max_value=MOST_RATERS, label=_("Raters per HIT"), help_text=_("Of a batch for ratings.")
+        min_value=1, max_value=MOST_RATERS, label="Raters per HIT", help_text="Of a batch for ratings."
     )
     most_hits_per_rater = forms.IntegerField(
         min_value=1,
         max_value=MOST_HITS,
         required=False,
-        label=_("HITs for one rater at most"),
-        help_text=_("Of this batch. Empty: no limit but the study’s."),
+        label="HITs for one rater at most",
+        help_text="Of this batch. Empty: no limit but the study’s.",
     )
     gold_rate = forms.FloatField(
         min_value=0,
         max_value=MOST_CHECKS,
         required=False,
         initial=0,
-        label=_("Hidden gold HITs"),
-        help_text=_(
-            "Share of a rater’s HITs, as 0.1; of a batch for ratings. They come from the study’s gold batches."
-        ),
+        label="Hidden gold HITs",
+        help_text="Share of a rater’s HITs, as 0.1; of a batch for ratings. They come from the study’s gold batches.",
     )
     repeat_rate = forms.FloatField(
         min_value=0,
         max_value=MOST_CHECKS,
         required=False,
         initial=0,
-        label=_("Hidden repeats"),
-        help_text=_(
-            "Share of a rater’s HITs that are an earlier one once more, sides swapped. Both together: 0.5 at most."
-        ),
+        label="Hidden repeats",
+        help_text="Share of a rater’s HITs that are an earlier one once more, sides swapped. Both together: 0.5 at most.",
     )
     lease_minutes = forms.IntegerField(
         min_value=1,
         max_value=LONGEST_LEASE,
         required=False,
         initial=60,
-        label=_("Minutes for a HIT"),
-        help_text=_("How long a HIT stays claimed without activity; then others may claim it."),
+        label="Minutes for a HIT",
+        help_text="How long a HIT stays claimed without activity; then others may claim it.",
     )
 
     def __init__(
@@ -240,7 +233,7 @@ class ForecastForm(SelectionForm):
         super().__init__(data, files, initial={**begin, **(initial or {})})
         self.offer_similarities(study)
         self.known: list[Configuration] = configurations(study)
-        self.fields["configuration"] = forms.ChoiceField(choices=self._places(), label=_("Data set and systems"))
+        self.fields["configuration"] = forms.ChoiceField(choices=self._places(), label="Data set and systems")
         if not designs.datasets_with_designs(study):
             del self.fields["design"], self.fields["per_instance"]
 
@@ -288,7 +281,7 @@ class ForecastForm(SelectionForm):
 class BatchForm(ForecastForm):
     """A batch to be made."""
 
-    name = forms.CharField(max_length=200, label=_("Name"))
+    name = forms.CharField(max_length=200, label="Name")
 
     field_order = [
         "name",
@@ -362,18 +355,18 @@ NONE = "none"
 class ExtendForm(SelectionForm):
     """More raters or more HITs for a batch, and why."""
 
-    how = forms.ChoiceField(choices=[], initial=NONE, label=_("Further instances"))
+    how = forms.ChoiceField(choices=[], initial=NONE, label="Further instances")
     more_raters = forms.IntegerField(
-        min_value=0, max_value=MOST_RATERS, required=False, initial=0, label=_("More raters per HIT")
+        min_value=0, max_value=MOST_RATERS, required=False, initial=0, label="More raters per HIT"
     )
     reason = forms.CharField(
         max_length=LONGEST_REASON,
         widget=forms.Textarea(attrs={"rows": 2}),
-        label=_("Why"),
-        help_text=_("Logged, and shown with the results."),
+        label="Why",
+        help_text="Logged, and shown with the results.",
     )
-    known_raters = forms.IntegerField(required=False, widget=forms.HiddenInput, label=_("Raters per HIT"))
-    known_hits = forms.IntegerField(required=False, widget=forms.HiddenInput, label=_("HITs"))
+    known_raters = forms.IntegerField(required=False, widget=forms.HiddenInput, label="Raters per HIT")
+    known_hits = forms.IntegerField(required=False, widget=forms.HiddenInput, label="HITs")
 
     def __init__(
         self, data: Any = None, files: Any = None, *, batch: Batch, initial: dict[str, Any] | None = None
@@ -381,8 +374,8 @@ class ExtendForm(SelectionForm):
         begin = {"seed": new_seed(), "known_raters": batch.raters_per_hit, "known_hits": batch.hits.count()}
         super().__init__(data, files, initial={**begin, **(initial or {})})
         self.offer_similarities(batch.study)
-        choices = [(NONE, _("None")), *((value, label) for value, label in HOW if value != IMPORTANCE)]
-        self.fields["how"] = forms.ChoiceField(choices=choices, initial=NONE, label=_("Further instances"))
+        choices = [(NONE, "None"), *((value, label) for value, label in HOW if value != IMPORTANCE)]
+        self.fields["how"] = forms.ChoiceField(choices=choices, initial=NONE, label="Further instances")
         if batch.purpose != Batch.Purpose.RATING:
             del self.fields["more_raters"]
 

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Count, Q, QuerySet
-from django.utils.translation import gettext as _
 
 from analysis.errors import AnalysisError
 from analysis.selection import choose_importance, choose_random, choose_stratified, choose_top
-from annotation.batches.chosen import left_out_in_words
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun, Study
@@ -197,10 +195,7 @@ def _refuse_purpose(purpose: str, gold_rate: float, repeat_rate: float) -> None:
             raise InvalidSelection(f"the {name} rate is {rate}; it must be from 0 to {MOST_CHECKS}")
     if gold_rate + repeat_rate > MOST_CHECKS:
         total = round(gold_rate + repeat_rate, 6)
-        raise InvalidSelection(
-            _("the gold and the repeat rate make %(total)s; together they may be %(most)s at most")
-            % {"total": total, "most": MOST_CHECKS}
-        )
+        raise InvalidSelection(f"the gold and the repeat rate make {total}; together they may be {MOST_CHECKS} at most")
     if purpose != Batch.Purpose.RATING and (gold_rate or repeat_rate):
         raise InvalidSelection(f"a batch for {purpose} has no hidden checks; leave the gold and the repeat rate at 0")
 
@@ -235,11 +230,8 @@ def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
         rows = [row for row, problem in zip(rows, problems, strict=True) if not problem]
     left_out = {reason: count for reason, count in left_out.items() if count}
     if not rows:
-        reasons = "; ".join(f"{count} {left_out_in_words(reason)}" for reason, count in left_out.items())
-        raise InvalidSelection(
-            _("no instance of %(configuration)s can be rated: %(reasons)s")
-            % {"configuration": configuration, "reasons": reasons or _("there is none")}
-        )
+        reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
+        raise InvalidSelection(f"no instance of {configuration} can be rated: {reasons or 'there is none'}")
     return Pool(configuration, tuple(row[0] for row in rows), tuple(row[1] for row in rows), left_out)
 
 
@@ -306,12 +298,9 @@ def places_of(instance_ids: Sequence[str], available: Sequence[str], of: object)
     places = {instance_id: place for place, instance_id in enumerate(available)}
     if unknown := [instance_id for instance_id in instance_ids if instance_id not in places]:
         shown = ", ".join(unknown[:10])
-        raise InvalidSelection(
-            _("%(count)d of the ids can't be rated or are not in %(of)s: %(shown)s")
-            % {"count": len(unknown), "of": of, "shown": shown}
-        )
+        raise InvalidSelection(f"{len(unknown)} of the ids can't be rated or are not in {of}: {shown}")
     if not instance_ids:
-        raise InvalidSelection(_("the list of ids is empty"))
+        raise InvalidSelection("the list of ids is empty")
     return [places[instance_id] for instance_id in dict.fromkeys(instance_ids)]
 
 

@@ -7,7 +7,6 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from annotation.batches.sampling import (
     BatchSpec,
@@ -157,9 +156,7 @@ def _refuse_other(existing: Batch, spec: BatchSpec, *, same_seed: bool) -> None:
     made = {name: getattr(existing, name) for name in fields}
     made["raters_per_hit"] = existing.selection.get("raters_at_first", existing.raters_per_hit)
     if made != fields or existing.selection.get("asked") != spec.selection.as_json:
-        raise InvalidSelection(
-            _("the study has a batch %(name)s already, made otherwise; choose another name") % {"name": existing.name}
-        )
+        raise InvalidSelection(f"the study has a batch {existing.name} already, made otherwise; choose another name")
 
 
 def refuse_slots(slots: int, by: User | None) -> None:
@@ -169,11 +166,8 @@ def refuse_slots(slots: int, by: User | None) -> None:
     """
     if by is not None and slots > MOST_SLOTS:
         raise InvalidSelection(
-            _(
-                "%(slots)s slots (HITs × raters) are more than a page makes at once, which is %(most)s; "
-                "choose fewer instances or raters, or make it with %(command)s create_batch or extend_batch"
-            )
-            % {"slots": f"{slots:,}", "most": f"{MOST_SLOTS:,}", "command": settings.COMMAND}
+            f"{slots:,} slots (HITs × raters) are more than a page makes at once, which is {MOST_SLOTS:,}; choose "
+            f"fewer instances or raters, or make it with {settings.COMMAND} create_batch or extend_batch"
         )
 
 
@@ -193,7 +187,7 @@ def refuse_archived(study: Study) -> None:
     Raises: InvalidSelection.
     """
     if study.archived_at is not None:
-        raise InvalidSelection(_("study %(slug)s is in the archive; take it out first") % {"slug": study.slug})
+        raise InvalidSelection(f"study {study.slug} is in the archive; take it out first")
 
 
 def add_hits(*, batch: Batch, plans: Sequence[HitPlan], after: int = 0) -> list[Hit]:
@@ -238,9 +232,7 @@ def set_batch_status(*, batch: Batch, status: str, by: User | None = None, reaso
     if status not in Batch.Status.values:
         raise InvalidSelection(f"{status!r} is no state of a batch")
     if batch.origin == Batch.Origin.IMPORTED:
-        raise InvalidSelection(
-            _("the ratings of batch %(name)s were imported; it can't be opened here") % {"name": batch.name}
-        )
+        raise InvalidSelection(f"the ratings of batch {batch.name} were imported; it can't be opened here")
     now = Batch.objects.select_for_update(of=("self",)).select_related("study").get(pk=batch.pk)
     before = now.status
     if status != before:
@@ -283,7 +275,7 @@ def notices_of(batch: Batch) -> list[str]:
     """Return notices about what the batch lacks."""
     notices = []
     if lacks_gold(batch):
-        notices.append(_("No open gold batch: no gold HIT is given out. Make one, or open one again."))
+        notices.append("No open gold batch: no gold HIT is given out. Make one, or open one again.")
     if batch.purpose == Batch.Purpose.QUALIFICATION and (notice := too_few_hits(batch.study)):
         notices.append(notice)
     return notices

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from annotation.batches.changes import extend_batch, refuse_growth, settings_of
@@ -43,11 +42,10 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
         done := attempt(form, lambda: create_batch(study=study, status=status, by=account_of(request), **form.settings))
     ):
         batch, made = done
-        message = _("Batch %(name)s was there already, made the same way.")
+        outcome = "was there already, made the same way"
         if made:
-            is_open = batch.status == Batch.Status.OPEN
-            message = _("Batch %(name)s is launched.") if is_open else _("Batch %(name)s is a draft.")
-        messages.success(request, message % {"name": batch.name})
+            outcome = "is launched" if batch.status == Batch.Status.OPEN else "is a draft"
+        messages.success(request, f"Batch {batch.name} {outcome}.")
         return _after_launch(request, [batch])
     return render(request, NEW, {"study": study, "form": form}, status=422)
 
@@ -57,12 +55,11 @@ def _make_design(request: HttpRequest, form: BatchForm, status: str) -> HttpResp
     batches, made = create_design(
         spec=form.spec, design=form.asked_design, name=named, status=status, by=by, drawn=drawn
     )
-    message = (
-        _("Batches of design %(name)s made: %(number)d.")
-        if made
-        else _("Design %(name)s was there already, made the same way.")
+    created, existing = (
+        f"Batches of design {named} made: {len(batches)}.",
+        f"Design {named} was there already, made the same way.",
     )
-    messages.success(request, message % {"number": len(batches), "name": named})
+    messages.success(request, created if made else existing)
     is_draft = batches[0].status == Batch.Status.DRAFT
     return redirect("annotation:study", batches[0].study.slug) if is_draft else _after_launch(request, batches)
 
@@ -92,7 +89,7 @@ def choice(request: HttpRequest, study: Study) -> HttpResponse:
 def copy(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show the form for a new batch, with the settings of another."""
     batch = _batch(study, pk)
-    name = _("%(name)s, copy") % {"name": batch.name}
+    name = f"{batch.name}, copy"
     initial = {**initial_of(settings_of(batch), configurations(study)), "name": name[:200]}
     form = BatchForm(study=study, initial=initial)
     return render(request, NEW, {"study": study, "form": form, "pattern": batch, **_initial_forecast(form, study)})
@@ -114,7 +111,7 @@ def extend(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         else None
     )
     if done is not None:
-        messages.success(request, _("Batch %(name)s extended.") % {"name": batch.name})
+        messages.success(request, f"Batch {batch.name} extended.")
         return redirect("annotation:batch", study.slug, batch.pk)
     return render(request, "annotation/batches/extend_batch.html", context, status=422)
 
@@ -155,8 +152,8 @@ def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     to, by = request.POST.get("status", ""), account_of(request)
     if "design" in request.POST:
         batches = set_design_status(study=study, name=design_of(batch), status=to, by=by)
-        of_design = {"number": len(batches), "name": design_of(batch)}
-        messages.success(request, _("Changed together: batches of design %(name)s, %(number)d in all.") % of_design)
+        message = f"Changed together: batches of design {design_of(batch)}, {len(batches)} in all."
+        messages.success(request, message)
     else:
         batches = [set_batch_status(batch=batch, status=to, by=by)]
     return _after_launch(request, batches) if was_draft else redirect("annotation:batch", study.slug, batch.pk)

@@ -1,7 +1,6 @@
 """How a share is written in percent, on pages and in texts: 52.5%, in German 52,5 %."""
 
 from django.utils.formats import number_format
-from django.utils.translation import gettext as _
 
 
 def percent(share: float | None, places: int = 1) -> str:
@@ -9,4 +8,4 @@ def percent(share: float | None, places: int = 1) -> str:
     if share is None:
         return "–"
     # Django's formatting cuts further decimals off instead of rounding.
-    return _("{number}%").format(number=number_format(f"{100 * share:z.{places}f}", places))
+    return "{number}%".format(number=number_format(f"{100 * share:z.{places}f}", places))

@@ -4,13 +4,12 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import Model
-from django.utils.translation import gettext_lazy as _
 
 
 class ShortNameField(forms.SlugField):
     """A slug field whose error says what is allowed and avoids the word "slug"."""
 
-    default_error_messages: ClassVar[dict[str, Any]] = {"invalid": _("Letters, digits, dashes and underscores only.")}
+    default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Letters, digits, dashes and underscores only."}
 
 
 def short_name_problem(model: type[Model], field: str, name: str) -> str | None:

@@ -5,8 +5,6 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.utils.text import format_lazy
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.files.file_bounds import command_for
 from annotation.core.short_names import ShortNameField
@@ -40,44 +38,43 @@ class UploadForm(forms.Form):
     """Files to be read into a study."""
 
     KINDS = [
-        ("study", _("Study file: instances and generations (JSON Lines or CSV)")),
-        ("labelled", _("Two outputs and which is better (JSON): input, output_1, output_2, label")),
-        ("preferences", _("Preference pairs (JSON): prompt, chosen, rejected")),
-        ("outputs", _("AlpacaEval’s outputs of two or more systems (JSON): instruction, output, generator")),
-        ("sources", _("Source texts alone (JSON Lines or CSV): their generations are sampled later")),
-        ("mturk", _("MTurk batch results (CSV): instances and ratings")),
-        ("ratings", _("Ratings, long form (CSV or JSON Lines)")),
-        ("judgments", _("Judgments made elsewhere (CSV or JSON Lines)")),
-        ("tables", _("Comparison tables (CSV or JSON Lines)")),
-        ("alpacaeval", _("AlpacaEval’s annotations by judges (JSON): instances and judgments")),
-        ("battles", _("Arena battles with conversations (JSON): instances and votes")),
-        ("label-studio", _("Label Studio’s pairwise tasks (JSON): instances and votes")),
+        ("study", "Study file: instances and generations (JSON Lines or CSV)"),
+        ("labelled", "Two outputs and which is better (JSON): input, output_1, output_2, label"),
+        ("preferences", "Preference pairs (JSON): prompt, chosen, rejected"),
+        ("outputs", "AlpacaEval’s outputs of two or more systems (JSON): instruction, output, generator"),
+        ("sources", "Source texts alone (JSON Lines or CSV): their generations are sampled later"),
+        ("mturk", "MTurk batch results (CSV): instances and ratings"),
+        ("ratings", "Ratings, long form (CSV or JSON Lines)"),
+        ("judgments", "Judgments made elsewhere (CSV or JSON Lines)"),
+        ("tables", "Comparison tables (CSV or JSON Lines)"),
+        ("alpacaeval", "AlpacaEval’s annotations by judges (JSON): instances and judgments"),
+        ("battles", "Arena battles with conversations (JSON): instances and votes"),
+        ("label-studio", "Label Studio’s pairwise tasks (JSON): instances and votes"),
     ]
     WHOLE = [
-        ("bundle", _("Bundle (ZIP archive): a whole study, read into an empty one")),
-        ("bundle-check", _("Bundle (ZIP archive) to be verified: nothing of it is stored")),
+        ("bundle", "Bundle (ZIP archive): a whole study, read into an empty one"),
+        ("bundle-check", "Bundle (ZIP archive) to be verified: nothing of it is stored"),
     ]
 
-    kind = forms.ChoiceField(choices=KINDS, label=_("What is in the file"))
+    kind = forms.ChoiceField(choices=KINDS, label="What is in the file")
     file = FilesField(
-        label=_("File"),
-        help_text=format_lazy(
-            "{} {}",
-            _("Or several files of one data set: JSON, JSON Lines or Parquet; or their folder as a ZIP archive."),
-            format_lazy(_("Up to {limit} MB."), limit=settings.UPLOAD_MAX_BYTES // 2**20),
+        label="File",
+        help_text=(
+            "Or several files of one data set: JSON, JSON Lines or Parquet; or their folder as a ZIP archive. "
+            f"Up to {settings.UPLOAD_MAX_BYTES // 2**20} MB."
         ),
     )
     dataset = forms.CharField(
-        required=False, max_length=100, label=_("Data set"), help_text=_("For MTurk results; or where lines name none.")
+        required=False, max_length=100, label="Data set", help_text="For MTurk results; or where lines name none."
     )
     system_1 = forms.CharField(
         required=False,
         max_length=200,
-        label=_("System 1"),
-        help_text=_("MTurk results: whose Input.id is 1 (A). Outputs: the reference."),
+        label="System 1",
+        help_text="MTurk results: whose Input.id is 1 (A). Outputs: the reference.",
     )
     system_2 = forms.CharField(
-        required=False, max_length=200, label=_("System 2"), help_text=_("MTurk results: whose Input.id is 2 (B).")
+        required=False, max_length=200, label="System 2", help_text="MTurk results: whose Input.id is 2 (B)."
     )
 
     def __init__(self, *args: Any, whole: bool = False, **kwargs: Any) -> None:
@@ -91,12 +88,9 @@ class UploadForm(forms.Form):
         """Refuse files that are too large together, or too many."""
         files: list[Any] = self.cleaned_data["file"]
         if sum(file.size or 0 for file in files) > settings.UPLOAD_MAX_BYTES:
-            params = {
-                "limit": settings.UPLOAD_MAX_BYTES // 2**20,
-                "command": f"{settings.COMMAND} {command_for(self.cleaned_data.get('kind', ''))}",
-            }
+            limit, command = settings.UPLOAD_MAX_BYTES // 2**20, command_for(self.cleaned_data.get("kind", ""))
             raise forms.ValidationError(
-                _("Larger than %(limit)d MB; split it, or read it with %(command)s."), params=params
+                f"Larger than {limit} MB; split it, or read it with {settings.COMMAND} {command}."
             )
         return files
 
@@ -106,7 +100,7 @@ class UploadForm(forms.Form):
         if cleaned.get("kind") == "mturk":
             for field in ("dataset", "system_1", "system_2"):
                 if not cleaned.get(field):
-                    self.add_error(field, _("MTurk results need this."))
+                    self.add_error(field, "MTurk results need this.")
         return cleaned
 
 
@@ -115,16 +109,16 @@ class NamesStudyForm(forms.Form):
 
     slug = ShortNameField(
         max_length=80,
-        label=_("Short name"),
-        help_text=_("Letters, digits, dashes and underscores: part of addresses."),
+        label="Short name",
+        help_text="Letters, digits, dashes and underscores: part of addresses.",
     )
     group = forms.ModelChoiceField(
         queryset=ResearchGroup.objects.none(),
         to_field_name="slug",
         required=False,
         empty_label=None,
-        label=_("Group"),
-        help_text=_("Users with a role in the group see the study."),
+        label="Group",
+        help_text="Users with a role in the group see the study.",
     )
 
     def __init__(self, *args: Any, groups: Sequence[ResearchGroup], **kwargs: Any) -> None:
@@ -139,7 +133,7 @@ class NamesStudyForm(forms.Form):
         """Refuse the name of any study, also of those hidden from this user, and reserved names."""
         slug: str = self.cleaned_data["slug"]
         if Study.objects.filter(slug__iexact=slug).exists() or slug in RESERVED_SLUGS:
-            raise forms.ValidationError(_("This name is taken."))
+            raise forms.ValidationError("This name is taken.")
         return slug
 
     def clean_group(self) -> ResearchGroup:
@@ -152,11 +146,11 @@ class NewStudyForm(NamesStudyForm, UploadForm):
 
     KINDS = UploadForm.KINDS[:6]
 
-    kind = forms.ChoiceField(choices=KINDS, required=False, label=_("What is in the file"))
+    kind = forms.ChoiceField(choices=KINDS, required=False, label="What is in the file")
     file = FilesField(
         required=False,
-        label=_("File of instances and generations"),
-        help_text=_(
+        label="File of instances and generations",
+        help_text=(
             "JSON Lines, or CSV with the columns instance_id, source, system-1/1, system-1/2, …, system-2/1, …. It may come later, and "
             "is read whole or not at all, once the study is made."
         ),
@@ -165,7 +159,7 @@ class NewStudyForm(NamesStudyForm, UploadForm):
         choices=[(one.name, one.title) for one in TEMPLATES.values()],
         required=False,
         initial=BLANK,
-        label=_("Begin from"),
+        label="Begin from",
         widget=forms.HiddenInput,
     )
 
@@ -183,11 +177,11 @@ class NewStudyForm(NamesStudyForm, UploadForm):
 class CopyStudyForm(NamesStudyForm):
     """A copy of a study."""
 
-    title = forms.CharField(max_length=200, required=False, label=_("Title"), help_text=_("Empty: the same one."))
+    title = forms.CharField(max_length=200, required=False, label="Title", help_text="Empty: the same one.")
     with_instances = forms.BooleanField(
         required=False,
-        label=_("With its instances"),
-        help_text=_("Systems, texts, pairs and comparison tables. Ratings, batches and raters are never copied."),
+        label="With its instances",
+        help_text="Systems, texts, pairs and comparison tables. Ratings, batches and raters are never copied.",
     )
 
     field_order = ["slug", "title", "group", "with_instances"]
@@ -200,13 +194,8 @@ class CopyStudyForm(NamesStudyForm):
         """Refuse more instances than a web request can copy."""
         with_instances: bool = self.cleaned_data["with_instances"]
         if with_instances and (count := self.study.instances.count()) > MOST_COPIED:
-            message = _(
-                "It has %(instances)s; copy it with %(command)s copy_study %(slug)s --to NAME --with-instances."
-            )
-            raise forms.ValidationError(
-                message,
-                params={"instances": counted(count, "instances"), "slug": self.study.slug, "command": settings.COMMAND},
-            )
+            command = f"{settings.COMMAND} copy_study {self.study.slug} --to NAME --with-instances"
+            raise forms.ValidationError(f"It has {counted(count, 'instances')}; copy it with {command}.")
         return with_instances
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.short_names import ShortNameField
 from annotation.members.memberships import GRANTABLE
@@ -12,9 +11,9 @@ from annotation.models import ResearchGroup, Study
 from annotation.models.members import Role
 
 NAMES = {
-    Role.ANNOTATOR: _("Annotator: rates"),
-    Role.RESEARCHER: _("Researcher: reads and exports"),
-    Role.STUDY_ADMIN: _("Study admin: sets up, watches and decides, and gives roles"),
+    Role.ANNOTATOR: "Annotator: rates",
+    Role.RESEARCHER: "Researcher: reads and exports",
+    Role.STUDY_ADMIN: "Study admin: sets up, watches and decides, and gives roles",
 }
 
 
@@ -25,23 +24,23 @@ class MemberForm(forms.Form):
 
     username = forms.CharField(
         max_length=150,
-        label=_("User name"),
+        label="User name",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
-    role = forms.ChoiceField(choices=[(role.value, NAMES[role]) for role in GRANTABLE], label=_("Role"))
+    role = forms.ChoiceField(choices=[(role.value, NAMES[role]) for role in GRANTABLE], label="Role")
     account = forms.ChoiceField(
         choices=[
-            (EXISTING, _("An account that there is, by its exact user name")),
-            (NEW, _("A new account: you get a sign-in link to hand on")),
+            (EXISTING, "An account that there is, by its exact user name"),
+            (NEW, "A new account: you get a sign-in link to hand on"),
         ],
         initial=EXISTING,
         widget=forms.RadioSelect,
-        label=_("Account"),
+        label="Account",
     )
     address = forms.EmailField(
         required=False,
-        label=_("Send a new account’s sign-in link to this e-mail address"),
-        help_text=_("The address is forgotten when the mail is sent."),
+        label="Send a new account’s sign-in link to this e-mail address",
+        help_text="The address is forgotten when the mail is sent.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -63,21 +62,21 @@ class MemberForm(forms.Form):
 class GroupForm(forms.Form):
     """A new group."""
 
-    slug = ShortNameField(max_length=80, label=_("Short name"), help_text=_("In addresses; it stays as it is."))
-    name = forms.CharField(max_length=200, label=_("Name"))
+    slug = ShortNameField(max_length=80, label="Short name", help_text="In addresses; it stays as it is.")
+    name = forms.CharField(max_length=200, label="Name")
 
 
 class GroupNameForm(forms.Form):
     """A group's new name."""
 
-    name = forms.CharField(max_length=200, label=_("Name"))
+    name = forms.CharField(max_length=200, label="Name")
 
 
 class MoveStudyForm(forms.Form):
     """The new group of a study."""
 
-    group = forms.ModelChoiceField(ResearchGroup.objects.none(), label=_("Group"), to_field_name="slug")
-    confirmed = forms.BooleanField(label=_("Yes, end the roles of this study’s researchers and study admins"))
+    group = forms.ModelChoiceField(ResearchGroup.objects.none(), label="Group", to_field_name="slug")
+    confirmed = forms.BooleanField(label="Yes, end the roles of this study’s researchers and study admins")
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.core.keys import account_in_log
@@ -96,10 +95,10 @@ def add_member(
     username = User.normalize_username(username.strip())
     taken = User.objects.filter(username__iexact=username).exists() if must_be_new else False
     if taken:
-        raise Unacceptable(_("The user name %(name)s is taken. Please choose another.") % {"name": username})
+        raise Unacceptable(f"The user name {username} is taken. Please choose another.")
     there = User.objects.filter(username=username, is_active=True).first()
     if not must_be_new and (there is None or is_self_registered(there)):  # annotators are not addressed by user name
-        raise Unacceptable(_("There is no account with the user name %(name)s.") % {"name": username})
+        raise Unacceptable(f"There is no account with the user name {username}.")
     user, changed = grant_role(username=username, role=role, study=study, group=group)
     logger.info("%s given to %s in %s by %s", role, _named(user), study or group, _named(by))
     return Member(user=user, is_new=must_be_new, changed=changed)
@@ -123,7 +122,7 @@ def revoke_role(
         ended, _rows = RoleGrant.objects.filter(user=user, role=role, study=study, group=group).delete()
         if not ended:
             where = f"study {study}" if study else f"group {group}"
-            raise UnknownName(_("%(user)s is not %(role)s in %(where)s") % {"user": user, "role": role, "where": where})
+            raise UnknownName(f"{user} is not {role} in {where}")
     place = study or group or "everything"
     logger.info("%s taken from %s in %s by %s", role, _named(user), place, _named(by))
 
@@ -159,8 +158,8 @@ def new_member_link(
     _require_manager(by, study, group)
     if not has_never_signed_in(user) or not (by.is_superuser or has_no_roles_outside(user, study=study, group=group)):
         raise Unacceptable(
-            _("%(name)s has signed in before, or has roles elsewhere: a site admin can make a link for them.")
-            % {"name": user.get_username()}
+            f"{user.get_username()} has signed in before, or has roles elsewhere: a site admin can make a link "
+            "for them."
         )
     return login_link(user=user, base_url=base_url)
 
@@ -169,9 +168,9 @@ def _revoke_site_admin(user: User) -> None:
     # All are locked, so that two site admins who revoke each other's role can't both succeed.
     admins = list(User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk"))
     if user.pk not in {one.pk for one in admins}:
-        raise UnknownName(_("%(user)s is not a site admin") % {"user": user})
+        raise UnknownName(f"{user} is not a site admin")
     if len(admins) == 1:
-        raise AnnotationError(_("%(user)s is the last site admin; make another one first") % {"user": user})
+        raise AnnotationError(f"{user} is the last site admin; make another one first")
     user.is_staff = user.is_superuser = False
     user.save(update_fields=["is_staff", "is_superuser"])
 

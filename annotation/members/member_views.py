@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -62,7 +61,7 @@ def groups_page(request: HttpRequest) -> HttpResponse:
         except AnnotationError as error:
             form.add_error("slug", str(error))
         else:
-            messages.success(request, _("Group %(name)s was created. Now grant a role in it.") % {"name": group.name})
+            messages.success(request, f"Group {group.name} was created. Now grant a role in it.")
             return _redirect_to(group)
     context = {"groups": with_counts(groups_of(user, *READERS)), "form": form}
     return render(request, "annotation/members/groups.html", context, status=422 if form.is_bound else 200)
@@ -103,15 +102,13 @@ def _add(request: HttpRequest, form: MemberForm, place: Place) -> NewLink | None
     except AnnotationError as error:
         form.add_error("username", str(error))
         return None
-    names = {"name": member.user.get_username(), "role": _role(form.cleaned_data["role"])}
-    message = (
-        _("%(name)s has the role %(role)s now.") if member.changed else _("%(name)s had the role %(role)s already.")
-    )
-    messages.success(request, message % names)
+    name, role = member.user.get_username(), _role(form.cleaned_data["role"])
+    message = f"{name} has the role {role} now." if member.changed else f"{name} had the role {role} already."
+    messages.success(request, message)
     if member.is_new and (address := form.cleaned_data.get("address")):
         language = language_of(place) if isinstance(place, Study) else None
         write_mail(kind=Mail.Kind.SIGN_IN, address=address, user=member.user, at=timezone.now(), language=language)
-        messages.success(request, _("The sign-in link is being sent."))
+        messages.success(request, "The sign-in link is being sent.")
     url = login_link(user=member.user, base_url=request.build_absolute_uri("/")) if member.is_new else ""
     return NewLink(member.user.get_username(), url)
 
@@ -120,8 +117,7 @@ def _revoke(request: HttpRequest, place: Place) -> HttpResponse:
     """Revoke the role of a form, and redirect to a page that the user may still open."""
     user, grant = account_of(request), _grant(request, place)
     revoke_role(user=grant.user, role=grant.role, **_where(place), by=user)
-    names = {"name": grant.user.get_username(), "role": _role(grant.role)}
-    messages.success(request, _("%(name)s no longer has the role %(role)s here.") % names)
+    messages.success(request, f"{grant.user.get_username()} no longer has the role {_role(grant.role)} here.")
     return _redirect_to(place) if may_give_roles(user, **_where(place)) else redirect("annotation:home")
 
 
@@ -152,7 +148,7 @@ def rename(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
     if not form.is_valid():
         return _page(request, group, MemberForm(), name_form=form, status=422)
     rename_group(group=group, name=form.cleaned_data["name"], by=user)
-    messages.success(request, _("Saved."))
+    messages.success(request, "Saved.")
     return _redirect_to(group)
 
 
@@ -167,8 +163,8 @@ def move(request: HttpRequest, study: Study) -> HttpResponse:
         return _page(request, study, MemberForm(), move_form=form, status=422)
     group = form.cleaned_data["group"]
     ended = move_study(study=study, group=group, by=user)
-    message = _("%(study)s belongs to %(group)s now; roles in the study itself that ended: %(ended)d.")
-    messages.success(request, message % {"study": study.slug, "group": group.name, "ended": ended})
+    message = f"{study.slug} belongs to {group.name} now; roles in the study itself that ended: {ended}."
+    messages.success(request, message)
     return _redirect_to(study)
 
 

@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
-from django.utils.translation import gettext as _
 
 from annotation.core.http import RATERS_PAGES
 from annotation.core.request_ids import current
@@ -41,12 +40,10 @@ class BodySizeMiddleware(MiddlewareMixin):
         size = int(request.META.get("CONTENT_LENGTH") or 0)
         if size > 4 * settings.UPLOAD_MAX_BYTES:
             limit = settings.UPLOAD_MAX_BYTES // 2**20
-            return _refusal(request, _("This is too large: up to %(limit)d MB are taken.") % {"limit": limit})
+            return _refusal(request, f"This is too large: up to {limit} MB are taken.")
         if size > STRANGERS_MOST and not is_from_account(request):
             limit = STRANGERS_MOST // 2**10
-            return _refusal(
-                request, _("More than %(limit)d KB are taken from signed-in users only.") % {"limit": limit}
-            )
+            return _refusal(request, f"More than {limit} KB are taken from signed-in users only.")
         return None
 
 

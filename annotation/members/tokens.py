@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS
@@ -37,14 +36,14 @@ def make_token(
     """
     problems: dict[str, list[str]] = {}
     if not 1 <= len(name.strip()) <= 100:
-        problems["name"] = [_("A name of 1 to 100 characters is needed.")]
+        problems["name"] = ["A name of 1 to 100 characters is needed."]
     if not scopes or set(scopes) - set(Scope.values):
-        problems["scopes"] = [_("Choose at least one of: %(scopes)s.") % {"scopes": ", ".join(Scope.values)}]
+        problems["scopes"] = [f"Choose at least one of: {', '.join(Scope.values)}."]
     if expires_at is not None and expires_at <= at:
-        problems["expires_at"] = [_("This time is over.")]
+        problems["expires_at"] = ["This time is over."]
     seen = set(Study.objects.visible_to(user, *READERS).values_list("pk", flat=True))
     if hidden := [study.slug for study in studies if study.pk not in seen]:
-        problems["studies"] = [_("%(user)s reads no study %(study)s.") % {"user": user, "study": hidden[0]}]
+        problems["studies"] = [f"{user} reads no study {hidden[0]}."]
     if problems:
         raise BadFields(problems)
     key = PREFIX + secrets.token_urlsafe(32)

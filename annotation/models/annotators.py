@@ -6,7 +6,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models.studies import Study
 
@@ -23,11 +22,11 @@ class Annotator(models.Model):
     """A person (or a program that rates) within one study, under a pseudonymous code."""
 
     class Kind(models.TextChoices):
-        ACCOUNT = "account", _("Account here")
-        IMPORTED = "imported", _("Imported ratings")
-        SCRIPTED = "scripted", _("Scripted: a program, not a person")
-        INVITED = "invited", _("Invited by a one-time link")
-        ANONYMOUS = "anonymous", _("Anonymous link")
+        ACCOUNT = "account", "Account here"
+        IMPORTED = "imported", "Imported ratings"
+        SCRIPTED = "scripted", "Scripted: a program, not a person"
+        INVITED = "invited", "Invited by a one-time link"
+        ANONYMOUS = "anonymous", "Anonymous link"
         PROLIFIC = "prolific", "Prolific"
         MTURK = "mturk", "Amazon Mechanical Turk"
 

@@ -3,7 +3,6 @@
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.keys import new_key, new_seed
 from annotation.models.importing import Matchup, Pair, System
@@ -26,10 +25,10 @@ class Batch(models.Model):
     """HITs of one configuration published together."""
 
     class Status(models.TextChoices):
-        DRAFT = "draft", _("Draft: not launched yet")
-        OPEN = "open", _("Open")
-        PAUSED = "paused", _("Paused")
-        CLOSED = "closed", _("Closed")
+        DRAFT = "draft", "Draft: not launched yet"
+        OPEN = "open", "Open"
+        PAUSED = "paused", "Paused"
+        CLOSED = "closed", "Closed"
 
     class Origin(models.TextChoices):
         COLLECTED = "collected", "Rated here"
@@ -38,9 +37,9 @@ class Batch(models.Model):
     class Purpose(models.TextChoices):
         """Only ratings enter findings; the other two assess the rater."""
 
-        RATING = "rating", _("Ratings")
-        QUALIFICATION = "qualification", _("Qualification: before the first HIT, with feedback")
-        GOLD = "gold", _("Hidden checks with a known answer")
+        RATING = "rating", "Ratings"
+        QUALIFICATION = "qualification", "Qualification: before the first HIT, with feedback"
+        GOLD = "gold", "Hidden checks with a known answer"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="batches")
     name = models.CharField(max_length=200)

@@ -4,7 +4,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.keys import new_key
 from annotation.models.recruitment import Invitation
@@ -14,17 +13,17 @@ class Mail(models.Model):
     """One mail to one address. Its links are made when it is sent, so that the table holds none."""
 
     class Kind(models.TextChoices):
-        INVITATION = "invitation", _("Invitation")
-        SIGN_IN = "sign-in", _("Sign-in link")
-        RESET = "reset", _("New password")
-        ADDRESS = "address", _("Confirmation of an address")
+        INVITATION = "invitation", "Invitation"
+        SIGN_IN = "sign-in", "Sign-in link"
+        RESET = "reset", "New password"
+        ADDRESS = "address", "Confirmation of an address"
 
     class State(models.TextChoices):
-        WAITING = "waiting", _("Waiting to be sent")
-        SENDING = "sending", _("Being sent")
-        SENT = "sent", _("Sent")
-        FAILED = "failed", _("Not sent")
-        UNSURE = "unsure", _("Perhaps sent: the connection broke while it was")
+        WAITING = "waiting", "Waiting to be sent"
+        SENDING = "sending", "Being sent"
+        SENT = "sent", "Sent"
+        FAILED = "failed", "Not sent"
+        UNSURE = "unsure", "Perhaps sent: the connection broke while it was"
 
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False, help_text="Of the Message-ID.")
     kind = models.CharField(max_length=12, choices=Kind.choices)

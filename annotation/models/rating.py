@@ -47,10 +47,10 @@ class Assignment(models.Model):
     """One annotator's claim on one HIT: a lease until it is submitted."""
 
     class State(models.TextChoices):
-        CLAIMED = "claimed", _("Claimed")
-        SUBMITTED = "submitted", _("Submitted")
-        EXPIRED = "expired", _("Lease expired")
-        RETURNED = "returned", _("Returned")
+        CLAIMED = "claimed", "Claimed"
+        SUBMITTED = "submitted", "Submitted"
+        EXPIRED = "expired", "Lease expired"
+        RETURNED = "returned", "Returned"
 
     class Purpose(models.TextChoices):
         """Only ratings hold a slot and enter rating sets; the others assess the rater."""

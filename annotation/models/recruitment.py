@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.keys import new_key
 from annotation.models.annotators import Annotator
@@ -23,10 +22,10 @@ class Channel(models.Model):
     """One way into a study, handled by the adapter of its kind."""
 
     class Kind(models.TextChoices):
-        ACCOUNTS = "accounts", _("Accounts: one-time links, or self-registration")
-        ANONYMOUS = "anonymous", _("Anonymous link")
-        PROLIFIC = "prolific", _("Prolific")
-        MTURK = "mturk", _("Amazon Mechanical Turk")
+        ACCOUNTS = "accounts", "Accounts: one-time links, or self-registration"
+        ANONYMOUS = "anonymous", "Anonymous link"
+        PROLIFIC = "prolific", "Prolific"
+        MTURK = "mturk", "Amazon Mechanical Turk"
 
     added_kinds: ClassVar[dict[str, Any]] = {}  # label by kind
 
@@ -88,13 +87,13 @@ class Submission(models.Model):
     """One piece of work that a platform counts: a Prolific submission, an MTurk assignment."""
 
     class State(models.TextChoices):
-        STARTED = "started", _("Started")
-        COMPLETED = "completed", _("Completed, awaits a decision")
-        SCREENED_OUT = "screened-out", _("Screened out")
-        TIMED_OUT = "timed-out", _("Timed out")
-        RETURNED = "returned", _("Returned")
-        APPROVED = "approved", _("Approved")
-        REJECTED = "rejected", _("Rejected")
+        STARTED = "started", "Started"
+        COMPLETED = "completed", "Completed, awaits a decision"
+        SCREENED_OUT = "screened-out", "Screened out"
+        TIMED_OUT = "timed-out", "Timed out"
+        RETURNED = "returned", "Returned"
+        APPROVED = "approved", "Approved"
+        REJECTED = "rejected", "Rejected"
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="submissions")
     participant = models.ForeignKey(
@@ -122,9 +121,9 @@ class PlatformAction(models.Model):
     """A request to a platform; `key` makes retries idempotent."""
 
     class State(models.TextChoices):
-        PENDING = "pending", _("Not answered yet")
-        DONE = "done", _("Done")
-        FAILED = "failed", _("Refused")
+        PENDING = "pending", "Not answered yet"
+        DONE = "done", "Done"
+        FAILED = "failed", "Refused"
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="actions")
     submission = models.ForeignKey(Submission, null=True, blank=True, on_delete=models.CASCADE, related_name="actions")

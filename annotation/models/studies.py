@@ -8,8 +8,6 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import OperationalError, models
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.core.arms import Arm, BadArm
 from annotation.core.keys import new_key, new_seed
@@ -43,45 +41,45 @@ SHARE = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 class TaskKind(models.TextChoices):
     """What the systems were asked to do; picks a judge's prompt."""
 
-    SUMMARIZATION = "summarization", gettext_lazy("Summarisation")
-    SUMMARIZATION_CONCISE = "summarization-concise", gettext_lazy("Concise summarisation")
-    DIALOGUE = "dialogue", gettext_lazy("Dialogue")
-    HARMLESS = "harmless", gettext_lazy("Harmlessness")
-    RANKING = "ranking", gettext_lazy("Ranking of documents")
-    TRANSLATION = "translation", gettext_lazy("Translation")
-    INSTRUCTION = "instruction", gettext_lazy("Following instructions")
-    CHAT = "chat", gettext_lazy("Chat")
-    ORDERING = "ordering", gettext_lazy("Order of events")
-    FREE = "free", gettext_lazy("Other (the study's own question)")
+    SUMMARIZATION = "summarization", "Summarisation"
+    SUMMARIZATION_CONCISE = "summarization-concise", "Concise summarisation"
+    DIALOGUE = "dialogue", "Dialogue"
+    HARMLESS = "harmless", "Harmlessness"
+    RANKING = "ranking", "Ranking of documents"
+    TRANSLATION = "translation", "Translation"
+    INSTRUCTION = "instruction", "Following instructions"
+    CHAT = "chat", "Chat"
+    ORDERING = "ordering", "Order of events"
+    FREE = "free", "Other (the study's own question)"
 
 
 class Protocol(models.TextChoices):
     """How many votes a rater gives on one pair."""
 
-    ONE_STAGE = "one-stage", gettext_lazy("One vote on each pair")
-    TWO_STAGE = "two-stage", gettext_lazy("A vote on each pair, then a second one beside a comparison table")
+    ONE_STAGE = "one-stage", "One vote on each pair"
+    TWO_STAGE = "two-stage", "A vote on each pair, then a second one beside a comparison table"
 
 
 class PairOrder(models.TextChoices):
     """In which order the pairs stand on a page."""
 
-    RANDOM = "random", gettext_lazy("Random, drawn for each rater")
-    FIXED = "fixed", gettext_lazy("The same for every rater")
+    RANDOM = "random", "Random, drawn for each rater"
+    FIXED = "fixed", "The same for every rater"
 
 
 class FirstReason(models.TextChoices):
     """Whether raters say why, on each pair, in the first stage."""
 
-    OFF = "off", gettext_lazy("Not asked")
-    OPTIONAL = "optional", gettext_lazy("May be given")
-    REQUIRED = "required", gettext_lazy("Needed on every pair")
+    OFF = "off", "Not asked"
+    OPTIONAL = "optional", "May be given"
+    REQUIRED = "required", "Needed on every pair"
 
 
 class ArmUnit(models.TextChoices):
     """What is split into arms."""
 
-    RATER = "rater", gettext_lazy("Raters: each is in one arm throughout")
-    INSTANCE = "instance", gettext_lazy("Instances: each is in one arm for every rater")
+    RATER = "rater", "Raters: each is in one arm throughout"
+    INSTANCE = "instance", "Instances: each is in one arm for every rater"
 
 
 class StudyQuerySet(models.QuerySet["Study"]):
@@ -296,10 +294,10 @@ class Study(models.Model):
         if problem := key_problem(self.question_key):
             problems["question_key"] = problem
         if self.tie_kinds and not self.ties_allowed:
-            problems["tie_kinds"] = _("Kinds of “no preference” need “no preference”.")
+            problems["tie_kinds"] = "Kinds of “no preference” need “no preference”."
         for name in ("reason_min_length", "first_reason_min_length"):
             if getattr(self, name) > LONGEST_REASON:
-                problems[name] = _("No reason may be longer than %(most)d characters.") % {"most": LONGEST_REASON}
+                problems[name] = f"No reason may be longer than {LONGEST_REASON} characters."
         try:
             self.criteria = checked_questions(self.criteria, self.question_key)
         except BadQuestion as error:
@@ -367,22 +365,22 @@ class Event(models.Model):
     """A decision about a study, a batch, a rater or an assignment; rows are added, never changed."""
 
     class Kind(models.TextChoices):
-        AMENDMENT = "amendment", gettext_lazy("The protocol was amended")
-        LAUNCHED = "launched", gettext_lazy("Batch launched")
-        PAUSED = "paused", gettext_lazy("Batch paused")
-        CLOSED = "closed", gettext_lazy("Batch closed")
-        EXTENDED = "extended", gettext_lazy("Batch extended")
-        EXCLUDED = "excluded", gettext_lazy("Rater excluded")
-        INCLUDED = "included", gettext_lazy("Rater included again")
-        REJECTED = "rejected", gettext_lazy("Work rejected")
-        ACCEPTED = "accepted", gettext_lazy("Rejected work accepted again")
-        RELEASED = "released", gettext_lazy("Claim released")
-        UNBLOCKED = "unblocked", gettext_lazy("Rater unblocked")
-        MESSAGE = "message", gettext_lazy("Message sent")
-        ARCHIVED = "archived", gettext_lazy("Study archived")
-        RESTORED = "restored", gettext_lazy("Study taken out of the archive")
-        ERASED = "erased", gettext_lazy("Personal data deleted")
-        REOPENED = "reopened", gettext_lazy("Judge's presentations asked again")
+        AMENDMENT = "amendment", "The protocol was amended"
+        LAUNCHED = "launched", "Batch launched"
+        PAUSED = "paused", "Batch paused"
+        CLOSED = "closed", "Batch closed"
+        EXTENDED = "extended", "Batch extended"
+        EXCLUDED = "excluded", "Rater excluded"
+        INCLUDED = "included", "Rater included again"
+        REJECTED = "rejected", "Work rejected"
+        ACCEPTED = "accepted", "Rejected work accepted again"
+        RELEASED = "released", "Claim released"
+        UNBLOCKED = "unblocked", "Rater unblocked"
+        MESSAGE = "message", "Message sent"
+        ARCHIVED = "archived", "Study archived"
+        RESTORED = "restored", "Study taken out of the archive"
+        ERASED = "erased", "Personal data deleted"
+        REOPENED = "reopened", "Judge's presentations asked again"
 
     # Decisions that affect the results.
     SHOWN_WITH_RESULTS = (

@@ -3,7 +3,6 @@
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models.studies import Study
 
@@ -11,10 +10,10 @@ from annotation.models.studies import Study
 class Scope(models.TextChoices):
     """What a token may do, of what its owner may do."""
 
-    READ = "read", _("Read")
-    MANAGE = "manage", _("Manage raters and batches")
-    CONFIGURE = "configure", _("Configure and run")
-    PERSONAL = "personal", _("Export personal data")
+    READ = "read", "Read"
+    MANAGE = "manage", "Manage raters and batches"
+    CONFIGURE = "configure", "Configure and run"
+    PERSONAL = "personal", "Export personal data"
 
 
 class ApiToken(models.Model):

@@ -10,7 +10,6 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from annotation.annotators.messages import send_message
 from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
@@ -57,7 +56,7 @@ def rater(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         raise PermissionDenied
     action = request.POST.get("action", "")
     if action not in OF_RATER and action not in OF_ASSIGNMENT:
-        raise Unacceptable(_("There is no such decision about a rater."))
+        raise Unacceptable("There is no such decision about a rater.")
     form = {**OF_RATER, **OF_ASSIGNMENT}[action](request.POST, prefix=action)
     if form.is_valid():
         try:
@@ -75,11 +74,11 @@ def _act(request: HttpRequest, annotator: Annotator, action: str, cleaned: dict[
     arguments = {**cleaned, "by": account_of(request), "at": timezone.now()}
     if action == "message":
         send_message(annotator=annotator, **arguments)
-        return _("Sent. They see it on their next page.")
+        return "Sent. They see it on their next page."
     if action == "erase":
         kept = cleaned["ratings"] == "keep"
         erase_rater(annotator=annotator, by=arguments["by"], at=arguments["at"], keep_ratings=kept)
-        return _("What is held about rater %(code)s has been deleted.") % {"code": annotator.code}
+        return f"What is held about rater {annotator.code} has been deleted."
     if action in OF_ASSIGNMENT:
         assignment = get_object_or_404(annotator.assignments, key=_key(request.POST.get("assignment", "")))
         return DECISIONS[action](assignment=assignment, **arguments).message

@@ -14,11 +14,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import ngettext
 
 from annotation.annotators.messages import recipients, send_to_batch
 from annotation.batches.designs import batches_of_design, design_of
 from annotation.batches.services import notices_of
+from annotation.core.counting import number_of
 from annotation.core.http import is_htmx
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
@@ -91,7 +91,7 @@ def batch_message(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     if form.is_valid():
         text = form.cleaned_data["text"]
         count = send_to_batch(batch=batch, text=text, by=account_of(request), at=timezone.now())
-        messages.success(request, ngettext("Sent to %d rater.", "Sent to %d raters.", count) % count)
+        messages.success(request, f"Sent to {number_of(count, 'rater')}.")
         return redirect("annotation:batch", study.slug, pk)
     context = {"study": study, "batch": batch, "form": form, "count": recipients(batch).count()}
     return render(request, "annotation/monitoring/batch_message.html", context, status=422 if form.is_bound else 200)
@@ -106,7 +106,7 @@ def batch_idle(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     if form.is_valid() and request.method == "POST":
         after, reason = timedelta(minutes=form.cleaned_data["minutes"]), form.cleaned_data["reason"]
         count = release_idle(batch=batch, after=after, reason=reason, by=account_of(request), at=now)
-        messages.success(request, ngettext("%d HIT was released.", "%d HITs were released.", count) % count)
+        messages.success(request, f"{number_of(count, 'HIT')} {'was' if count == 1 else 'were'} released.")
         return redirect("annotation:batch", study.slug, pk)
     minutes = form.cleaned_data["minutes"] if form.is_valid() else LEAST_MINUTES
     context = {

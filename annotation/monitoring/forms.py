@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy as _
 
 from annotation.annotators.messages import LONGEST_MESSAGE
 from annotation.hits.idle import LEAST_MINUTES
@@ -17,8 +16,8 @@ class MessageForm(forms.Form):
 
     text = forms.CharField(
         max_length=LONGEST_MESSAGE,
-        label=_("Message"),
-        help_text=_("Plain text. Name no system and no other rater in it."),
+        label="Message",
+        help_text="Plain text. Name no system and no other rater in it.",
         widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}),
     )
 
@@ -28,8 +27,8 @@ class ReasonForm(forms.Form):
 
     reason = forms.CharField(
         max_length=LONGEST_REASON,
-        label=_("Reason"),
-        help_text=_("Kept in the study's log."),
+        label="Reason",
+        help_text="Kept in the study's log.",
         widget=forms.TextInput(attrs={"dir": "auto"}),
     )
 
@@ -46,25 +45,25 @@ class EraseForm(forms.Form):
     """Which of a rater's data are deleted."""
 
     ratings = forms.ChoiceField(
-        label=_("Their ratings"),
+        label="Their ratings",
         choices=[
-            ("delete", _("Delete them too: the rater withdraws")),
-            ("keep", _("Keep them, under a code that identifies no person")),
+            ("delete", "Delete them too: the rater withdraws"),
+            ("keep", "Keep them, under a code that identifies no person"),
         ],
-        help_text=_("In this study. Their account goes too, unless it has other roles or studies."),
+        help_text="In this study. Their account goes too, unless it has other roles or studies.",
     )
-    sure = forms.BooleanField(label=_("Their pay is settled, and this can't be undone"))
+    sure = forms.BooleanField(label="Their pay is settled, and this can't be undone")
 
 
 class ReleaseIdleForm(OptionalReasonForm):
     """The least idle time of a claim that is released."""
 
     minutes = forms.IntegerField(
-        label=_("Idle for at least (minutes)"),
+        label="Idle for at least (minutes)",
         min_value=LEAST_MINUTES,
         max_value=MOST_MINUTES,
         initial=LEAST_MINUTES,
-        help_text=_("Without a vote or an opened pair."),
+        help_text="Without a vote or an opened pair.",
     )
     field_order = ["minutes", "reason"]
 
@@ -74,6 +73,6 @@ class LeaveOutForm(ReasonForm):
 
     reopen = forms.BooleanField(
         required=False,
-        label=_("Let others rate this"),
-        help_text=_("Its slots are open again, and have to be paid again."),
+        label="Let others rate this",
+        help_text="Its slots are open again, and have to be paid again.",
     )

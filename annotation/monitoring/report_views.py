@@ -8,7 +8,6 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from annotation.members.permissions import FORM, READERS, account_of, may_manage, study_view
 from annotation.models import Flag, Study
@@ -39,12 +38,12 @@ def reports(request: HttpRequest, study: Study) -> HttpResponse:
             if request.POST["keep"] not in listed:
                 raise Http404("no such returned submission")
             keep_returned_work(submission=listed[request.POST["keep"]])
-            messages.success(request, _("The ratings stay as they are."))
+            messages.success(request, "The ratings stay as they are.")
             return redirect("annotation:reports", study.slug)
         blocked = study.annotators.present().exclude(blocked_at=None)
         rater = get_object_or_404(blocked, code=request.POST.get("unblock", "").replace("\x00", ""))
         unblock_annotator(annotator=rater, by=account_of(request), at=timezone.now())
-        messages.success(request, _("%(code)s may continue.") % {"code": rater.code})
+        messages.success(request, f"{rater.code} may continue.")
         return redirect("annotation:reports", study.slug)
     kind = request.GET.get("kind", "")
     if kind not in ("", RETURNED, *Flag.Kind.values):

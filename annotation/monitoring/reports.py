@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from django.db import transaction
 from django.db.models import Count, QuerySet
-from django.utils.translation import gettext as _
 
 from annotation.models import Annotator, Assignment, Batch, Flag, Study, Submission
 from annotation.quality.hidden_checks import CheckScores, scores_of
@@ -41,8 +40,8 @@ def kind_counts(study: Study) -> list[tuple[str, str, int]]:
     standing = flags_of(study).filter(taken_back_at=None).order_by()
     counts = dict(standing.values_list("kind").annotate(Count("pk")))
     kinds = [(kind.value, str(kind.label), counts.get(kind.value, 0)) for kind in Flag.Kind]
-    total = ("", _("All flags"), sum(counts.values()))
-    return [total, *kinds, (RETURNED, _("Returned HITs"), returned_of(study).count())]
+    total = ("", "All flags", sum(counts.values()))
+    return [total, *kinds, (RETURNED, "Returned HITs", returned_of(study).count())]
 
 
 def counts_of(batch: Batch) -> tuple[int, int]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Rating, Study
 from annotation.planning.pilots import (
@@ -31,11 +30,9 @@ class NumbersField(forms.CharField):
         try:
             numbers = tuple(dict.fromkeys(int(part) for part in text.replace(",", " ").split()))
         except ValueError:
-            raise forms.ValidationError(_("Whole numbers with commas between them, such as 1, 3, 5.")) from None
+            raise forms.ValidationError("Whole numbers with commas between them, such as 1, 3, 5.") from None
         if len(numbers) > MOST_NUMBERS or any(not 1 <= number <= LARGEST for number in numbers):
-            raise forms.ValidationError(
-                _("Up to %(most)d numbers from 1 to %(largest)d."), params={"most": MOST_NUMBERS, "largest": LARGEST}
-            )
+            raise forms.ValidationError(f"Up to {MOST_NUMBERS} numbers from 1 to {LARGEST}.")
         return numbers
 
 
@@ -44,9 +41,9 @@ class PlanForm(forms.Form):
 
     PILOT, ASSUMED = "pilot", "assumed"
     GROUPS = (
-        (_("What you want to know"), ("measure", "width", "level", "configuration", "finite")),
-        (_("Designs to compare"), ("pairs", "raters")),
-        (_("Where the variance comes from"), ("source", "batches")),
+        ("What you want to know", ("measure", "width", "level", "configuration", "finite")),
+        ("Designs to compare", ("pairs", "raters")),
+        ("Where the variance comes from", ("source", "batches")),
     )
     ASSUMPTIONS = ("win_rate", "tie_share", "consistency_sd", "instance", "pair", "rater")
     PRICES = (
@@ -56,78 +53,76 @@ class PlanForm(forms.Form):
 
     measure = forms.ChoiceField(
         choices=[
-            (PlannedMeasure.WIN_RATE.value, _("Win rate")),
-            (PlannedMeasure.CONSISTENCY.value, _("Mean consistency")),
+            (PlannedMeasure.WIN_RATE.value, "Win rate"),
+            (PlannedMeasure.CONSISTENCY.value, "Mean consistency"),
         ],
         required=False,
-        label=_("Measure"),
+        label="Measure",
     )
     width = forms.FloatField(
         min_value=0,
         max_value=1,
         initial=0.1,
-        label=_("Width of the interval"),
-        help_text=_("From its lower to its upper bound: 0.1 is ± 0.05."),
+        label="Width of the interval",
+        help_text="From its lower to its upper bound: 0.1 is ± 0.05.",
     )
-    level = forms.FloatField(min_value=0, max_value=1, initial=0.95, required=False, label=_("Level"))
+    level = forms.FloatField(min_value=0, max_value=1, initial=0.95, required=False, label="Level")
     configuration = forms.ChoiceField(required=False)
     finite = forms.BooleanField(
         required=False,
-        label=_("The study’s instances are all there are"),
-        help_text=_("Otherwise they are a sample, and what is found is meant for others like them."),
+        label="The study’s instances are all there are",
+        help_text="Otherwise they are a sample, and what is found is meant for others like them.",
     )
     pairs = NumbersField(
         required=False,
-        label=_("Pairs per HIT (N)"),
-        help_text=_("Empty: 1, 3, 5; for consistency the pilot’s or the study’s number."),
+        label="Pairs per HIT (N)",
+        help_text="Empty: 1, 3, 5; for consistency the pilot’s or the study’s number.",
     )
-    raters = NumbersField(required=False, initial=", ".join(map(str, RATERS)), label=_("Raters per HIT (R)"))
+    raters = NumbersField(required=False, initial=", ".join(map(str, RATERS)), label="Raters per HIT (R)")
     source = forms.ChoiceField(
-        choices=[(PILOT, _("The votes so far")), (ASSUMED, _("Assumptions"))],
+        choices=[(PILOT, "The votes so far"), (ASSUMED, "Assumptions")],
         required=False,
-        label=_("Plan from"),
+        label="Plan from",
     )
     batches = forms.MultipleChoiceField(required=False)
-    win_rate = forms.FloatField(required=False, min_value=0, max_value=1, label=_("Win rate"))
-    tie_share = forms.FloatField(required=False, min_value=0, max_value=1, label=_("Share of ties"))
+    win_rate = forms.FloatField(required=False, min_value=0, max_value=1, label="Win rate")
+    tie_share = forms.FloatField(required=False, min_value=0, max_value=1, label="Share of ties")
     consistency_sd = forms.FloatField(
-        required=False, min_value=0, max_value=1, label=_("Standard deviation of consistency")
+        required=False, min_value=0, max_value=1, label="Standard deviation of consistency"
     )
     instance = forms.FloatField(
-        required=False, min_value=0, max_value=1, label=_("Share of instances"), help_text=_("For consistency: 0.2.")
+        required=False, min_value=0, max_value=1, label="Share of instances", help_text="For consistency: 0.2."
     )
-    pair = forms.FloatField(required=False, min_value=0, max_value=1, label=_("Share of pairs"))
-    rater = forms.FloatField(required=False, min_value=0, max_value=1, label=_("Share of raters"))
-    pay_per_hit = forms.FloatField(required=False, min_value=0, label=_("Pay for a HIT"))
-    minutes_per_hit = forms.FloatField(required=False, min_value=0, label=_("Minutes for a HIT"))
+    pair = forms.FloatField(required=False, min_value=0, max_value=1, label="Share of pairs")
+    rater = forms.FloatField(required=False, min_value=0, max_value=1, label="Share of raters")
+    pay_per_hit = forms.FloatField(required=False, min_value=0, label="Pay for a HIT")
+    minutes_per_hit = forms.FloatField(required=False, min_value=0, label="Minutes for a HIT")
     source_share = forms.FloatField(
-        required=False, min_value=0, max_value=1, label=_("Share of these minutes for the source text")
+        required=False, min_value=0, max_value=1, label="Share of these minutes for the source text"
     )
-    judges = forms.IntegerField(required=False, min_value=0, label=_("Judges that rate every pair"))
-    calls_per_pair = forms.FloatField(required=False, min_value=0, label=_("A judge’s calls for one pair"))
+    judges = forms.IntegerField(required=False, min_value=0, label="Judges that rate every pair")
+    calls_per_pair = forms.FloatField(required=False, min_value=0, label="A judge’s calls for one pair")
     orders = forms.TypedChoiceField(
-        choices=[(1, _("One order")), (2, _("Both orders"))],
+        choices=[(1, "One order"), (2, "Both orders")],
         coerce=int,
         empty_value=None,
         required=False,
-        label=_("Orders"),
+        label="Orders",
     )
-    cost_per_call = forms.FloatField(required=False, min_value=0, label=_("Price of a judge’s call"))
+    cost_per_call = forms.FloatField(required=False, min_value=0, label="Price of a judge’s call")
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, study: Study) -> None:
         super().__init__(data)
         self.known = {self._key(one): one for one in configurations(study)}
-        listed = [(key, str(one)) for key, one in self.known.items()] or [("", str(_("none yet")))]
-        self.fields["configuration"] = forms.ChoiceField(
-            choices=listed, required=False, label=_("Data set and systems")
-        )
+        listed = [(key, str(one)) for key, one in self.known.items()] or [("", "none yet")]
+        self.fields["configuration"] = forms.ChoiceField(choices=listed, required=False, label="Data set and systems")
         batches = [(name, name) for name in study.batches.for_rating().values_list("name", flat=True)]
         self.fields["batches"] = forms.MultipleChoiceField(
             choices=batches,
             widget=forms.SelectMultiple(attrs={"size": min(LIST_ROWS, max(1, len(batches)))}),
             required=False,
-            label=_("Votes of these batches"),
-            help_text=_("None chosen: all of them."),
+            label="Votes of these batches",
+            help_text="None chosen: all of them.",
         )
         has_votes = Rating.objects.filter(display__assignment__hit__batch__study=study).exists()
         self.fields["source"].initial = self.PILOT if has_votes else self.ASSUMED

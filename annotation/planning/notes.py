@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.template.defaultfilters import pluralize
 
 from annotation.core.units import counted
 
@@ -20,10 +19,10 @@ def notes(plan: Mapping[str, Any]) -> list[str]:
 def component_name(name: str) -> str:
     """Return the translated name of a variance component."""
     return {
-        "instance": _("instances"),
-        "pair": _("pairs of an instance"),
-        "rater": _("raters of an instance"),
-        "residual": _("single verdicts"),
+        "instance": "instances",
+        "pair": "pairs of an instance",
+        "rater": "raters of an instance",
+        "residual": "single verdicts",
     }[name]
 
 
@@ -36,47 +35,41 @@ def _about_variance(plan: Mapping[str, Any]) -> Iterator[str]:
     variance = plan["variance"]
     components, pilot = variance["components"], variance["pilot"]
     if pilot is None and not variance["assumptions"]["stated"]:
-        yield _("There are no votes on two instances to estimate from: the plan rests on default assumptions.")
+        yield "There are no votes on two instances to estimate from: the plan rests on default assumptions."
     if pilot is not None and pilot["instances"] < SMALL_PILOT:
-        yield ngettext(
-            "The pilot has only %(count)d instance, so its variance is itself a guess: look at the cautious number.",
-            "The pilot has only %(count)d instances, so its variance is itself a guess: look at the cautious number.",
-            pilot["instances"],
-        ) % {"count": pilot["instances"]}
+        yield (
+            f"The pilot has only {pilot['instances']} instance{pluralize(pilot['instances'])}, so its variance is "
+            "itself a guess: look at the cautious number."
+        )
     if pilot is not None and pilot["scripted"]:
-        yield _("The pilot includes votes of scripted raters: programs, whose variance says nothing about people.")
+        yield "The pilot includes votes of scripted raters: programs, whose variance says nothing about people."
     if pilot is not None and pilot["by_separability"]:
-        yield _("The pilot's instances were chosen by separability: those of a random sample may vary otherwise.")
+        yield "The pilot's instances were chosen by separability: those of a random sample may vary otherwise."
     for group in components[0]["merged"]:
-        yield _("The pilot can't tell apart what comes from %(names)s. Designs unlike it may need fewer instances.") % {
-            "names": _joined(group)
-        }
+        yield f"The pilot can't tell apart what comes from {_joined(group)}. Designs unlike it may need fewer instances."
     below = {name for one in components for name in one["truncated"]}
     if below:
-        yield _("Estimated below 0 and taken as 0: %(names)s. The plan errs on the safe side.") % {
-            "names": _joined(sorted(below))
-        }
+        yield f"Estimated below 0 and taken as 0: {_joined(sorted(below))}. The plan errs on the safe side."
     if all(one["total"] == 0 for one in components):
-        yield _(
-            "All values are alike, so there is no variance to plan from. Two instances is no advice: rate more first."
-        )
+        yield "All values are alike, so there is no variance to plan from. Two instances is no advice: rate more first."
     if plan["measure"] == "consistency":
-        yield _("Consistency depends on the number of pairs: the plan holds for %(pairs)s and no other number.") % {
-            "pairs": counted(components[0]["pairs"], "pairs")
-        }
+        yield (
+            "Consistency depends on the number of pairs: the plan holds for "
+            f"{counted(components[0]['pairs'], 'pairs')} and no other number."
+        )
 
 
 def _about_designs(plan: Mapping[str, Any]) -> Iterator[str]:
     needed = [design["instances"] for design in plan["designs"]]
     if any(design["enough"] is False for design in plan["designs"]):
-        yield _("Some designs need more instances than the study has with so many pairs.")
+        yield "Some designs need more instances than the study has with so many pairs."
     if any(number is not None and number < SMALL_STUDY for number in needed):
-        yield _(
-            "Intervals over fewer than %(count)d instances come out too narrow, and hold the true value less often "
-            "than they say."
-        ) % {"count": SMALL_STUDY}
+        yield (
+            f"Intervals over fewer than {SMALL_STUDY} instances come out too narrow, and hold the true value less "
+            "often than they say."
+        )
     if plan["finite_population"]:
-        yield _(
+        yield (
             "The study's instances are taken as all there are. The intervals that findings show take them as a sample "
             "of more, and are wider."
         )
@@ -85,11 +78,11 @@ def _about_designs(plan: Mapping[str, Any]) -> Iterator[str]:
 def _about_costs(plan: Mapping[str, Any]) -> Iterator[str]:
     costs = plan["costs"]
     if costs["pay_per_hit"] is None:
-        yield _("The pay for a HIT is not known, so designs are compared by the raters' work.")
+        yield "The pay for a HIT is not known, so designs are compared by the raters' work."
     if costs["judges"] and costs["cost_per_call"] is None:
-        yield _("The price of a judge's call is not known, so designs are compared by the raters' work.")
+        yield "The price of a judge's call is not known, so designs are compared by the raters' work."
     if costs["source_share_from"] == "unknown" or (costs["source_share_from"] == "texts" and not costs["source_share"]):
-        yield _("No source texts are known, so reading them is taken to cost nothing.")
+        yield "No source texts are known, so reading them is taken to cost nothing."
 
 
 def _joined(names: Any) -> str:

@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext as _
 
 from analysis.consistency import rating_sets
 from analysis.planning import MIN_INSTANCES
@@ -132,11 +131,11 @@ def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Va
             return _from_pilot(votes, spec, about, np.random.default_rng(study.seed))
         if spec.pilot_batches:
             raise Unacceptable(
-                _("The pilot has votes on %(instances)s; a variance between instances needs two or more.")
-                % {"instances": counted(len(rated), "instances")}
+                f"The pilot has votes on {counted(len(rated), 'instances')}; a variance between instances needs "
+                "two or more."
             )
     elif spec.pilot_batches:
-        raise InvalidSelection(_("The study has no instances, and so no pilot."))
+        raise InvalidSelection("The study has no instances, and so no pilot.")
     return _from_assumptions(study, spec)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import Avg, Count
 from django.db.models.functions import Length
-from django.utils.translation import gettext as _
 
 from analysis.errors import AnalysisError
 from analysis.planning import Aim, Design, Prices, cheapest, designs
@@ -80,36 +79,30 @@ def _refuse_numbers(spec: PlanSpec) -> None:
     }
     for what, (least, most, given) in bounds.items():
         if not least <= given <= most:  # refuses NaN too
-            raise Unacceptable(
-                _("%(name)s must be from %(least)s to %(most)s.")
-                % {"name": what.replace("_", " "), "least": f"{least:g}", "most": f"{most:,.10g}"}
-            )
-    for name, numbers in ((_("pairs"), spec.pairs), (_("raters"), spec.raters)):
+            raise Unacceptable(f"{what.replace('_', ' ')} must be from {least:g} to {most:,.10g}.")
+    for name, numbers in (("pairs", spec.pairs), ("raters", spec.raters)):
         if len(numbers) > MOST_NUMBERS or any(not 1 <= number <= LARGEST for number in numbers):
-            raise Unacceptable(
-                _("%(name)s: give up to %(most)d whole numbers from 1 to %(largest)d.")
-                % {"name": name, "most": MOST_NUMBERS, "largest": LARGEST}
-            )
+            raise Unacceptable(f"{name}: give up to {MOST_NUMBERS} whole numbers from 1 to {LARGEST}.")
     if not spec.raters:
-        raise Unacceptable(_("Say how many raters to look at."))
+        raise Unacceptable("Say how many raters to look at.")
     if spec.measure == PlannedMeasure.CONSISTENCY and len(spec.pairs) > 1:
         raise Unacceptable(
-            _("Consistency with other pairs is another measure: it falls with each pair added. Plan one N at a time.")
+            "Consistency with other pairs is another measure: it falls with each pair added. Plan one N at a time."
         )
     if spec.pilot_batches and spec.assumptions:
-        raise Unacceptable(_("Plan from a pilot or from assumptions, not from both."))
+        raise Unacceptable("Plan from a pilot or from assumptions, not from both.")
 
 
 def _configuration(study: Study, spec: PlanSpec) -> Configuration | None:
     """Return the configuration; None with assumptions if the study has no or several configurations."""
     if spec.dataset or spec.systems:
         if not (spec.dataset and spec.systems):
-            raise InvalidSelection(_("Name the data set and both systems."))
+            raise InvalidSelection("Name the data set and both systems.")
         return configuration(study, dataset=spec.dataset, systems=spec.systems)
     known = configurations(study)
     if len(known) > 1 and not spec.assumptions:
         listed = "; ".join(str(one) for one in known)
-        raise InvalidSelection(_("Name the data set and both systems; the study has %(listed)s.") % {"listed": listed})
+        raise InvalidSelection(f"Name the data set and both systems; the study has {listed}.")
     return known[0] if len(known) == 1 else None
 
 

@@ -17,7 +17,6 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import ProtectedError, Q, Sum
 from django.utils.module_loading import import_string
-from django.utils.translation import gettext as _
 
 from annotation.annotators.consent import withdraw
 from annotation.annotators.participants import ERASED, pseudonym
@@ -304,12 +303,9 @@ def find_raters(key: str, study: Study | None = None) -> list[Annotator]:
     coded = list(found.filter(code=key))
     if len(coded) > 1:
         slugs = ", ".join(one.study.slug for one in coded)
-        raise Unacceptable(
-            _("Raters of several studies have the code %(key)s: %(slugs)s. Name the study.")
-            % {"key": key, "slugs": slugs}
-        )
+        raise Unacceptable(f"Raters of several studies have the code {key}: {slugs}. Name the study.")
     if not coded:
-        raise UnknownName(_("No rater has this code, account name or platform id; nothing was changed."))
+        raise UnknownName("No rater has this code, account name or platform id; nothing was changed.")
     return coded
 
 

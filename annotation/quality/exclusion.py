@@ -8,9 +8,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
+from annotation.core.counting import number_of
 from annotation.core.errors import AssignmentClosed, Unacceptable
 from annotation.hits.idle import IDLE_AFTER, LEAST_MINUTES, idle_claims, idle_minutes, with_activity
 from annotation.hits.slots import reopen_slots, take_free_slot
@@ -44,21 +43,20 @@ class Effect:
     def message(self) -> str:
         """The result as a message to the admin."""
         if not self.changed:
-            return _("This was done before; nothing was changed.")
-        parts = [_("Done.")]
+            return "This was done before; nothing was changed."
+        parts = ["Done."]
         if self.reopened:
-            parts.append(ngettext("%d slot is open again.", "%d slots are open again.", self.reopened) % self.reopened)
+            parts.append(f"{number_of(self.reopened, 'slot')} {'is' if self.reopened == 1 else 'are'} open again.")
         if self.ended:
-            parts.append(_("Their open HIT is free for others."))
+            parts.append("Their open HIT is free for others.")
         if self.counted:
-            parts.append(ngettext("%d HIT counts again.", "%d HITs count again.", self.counted) % self.counted)
+            parts.append("1 HIT counts again." if self.counted == 1 else f"{self.counted} HITs count again.")
         if self.surplus:
-            uncounted = ngettext(
-                "%d HIT stays uncounted: others have its place.",
-                "%d HITs stay uncounted: others have their places.",
-                self.surplus,
+            one, several = (
+                "1 HIT stays uncounted: others have its place.",
+                "HITs stay uncounted: others have their places.",
             )
-            parts.append(uncounted % self.surplus)
+            parts.append(one if self.surplus == 1 else f"{self.surplus} {several}")
         return " ".join(parts)
 
 
@@ -115,7 +113,7 @@ def reject_assignment(*, assignment: Assignment, reason: str, reopen: bool, by: 
     """
     assignment, reason = _lock_assignment(assignment), _clean_reason(reason)
     if assignment.state != SUBMITTED:
-        raise AssignmentClosed(_("Only a submitted HIT can be rejected; a claim can be released."))
+        raise AssignmentClosed("Only a submitted HIT can be rejected; a claim can be released.")
     newly = not assignment.excluded
     losing = [assignment] if reopen and hasattr(assignment, "slot") else []
     if not (newly or losing):
@@ -162,7 +160,7 @@ def release_claim(
     """
     assignment, reason = _lock_assignment(assignment), _clean_reason(reason, needed=False)
     if assignment.state != CLAIMED:
-        raise AssignmentClosed(_("This HIT is no longer claimed; nothing was changed."))
+        raise AssignmentClosed("This HIT is no longer claimed; nothing was changed.")
     changes = {}
     if idle is not None:
         minutes = idle_minutes(with_activity(Assignment.objects.filter(pk=assignment.pk)).get(), at, idle)
@@ -183,7 +181,7 @@ def release_idle(*, batch: Batch, after: timedelta, reason: str = "", by: User |
     """
     reason = _clean_reason(reason, needed=False)
     if after < IDLE_AFTER:
-        raise Unacceptable(_("A rater counts as idle after %d minutes at the earliest.") % LEAST_MINUTES)
+        raise Unacceptable(f"A rater counts as idle after {LEAST_MINUTES} minutes at the earliest.")
     released = 0
     for one in idle_claims(batch, at, after):
         try:
@@ -213,7 +211,7 @@ def _lock(annotator: Annotator) -> Annotator:
     """Lock a rater, which serializes the decision with their own requests."""
     found = Annotator.objects.select_for_update(of=("self",)).select_related("study").get(pk=annotator.pk)
     if found.withdrawn_at is not None:
-        raise Unacceptable(_("This rater has withdrawn: nothing of theirs counts, and that is final."))
+        raise Unacceptable("This rater has withdrawn: nothing of theirs counts, and that is final.")
     return found
 
 
@@ -227,9 +225,9 @@ def _lock_assignment(assignment: Assignment) -> Assignment:
 def _clean_reason(reason: str, *, needed: bool = True) -> str:
     reason = reason.replace("\x00", "").strip()
     if needed and not reason:
-        raise Unacceptable(_("Please give a reason; it is shown with the results."))
+        raise Unacceptable("Please give a reason; it is shown with the results.")
     if len(reason) > LONGEST_REASON:
-        raise Unacceptable(_("The reason may have %d characters at most.") % LONGEST_REASON)
+        raise Unacceptable(f"The reason may have {LONGEST_REASON} characters at most.")
     return reason
 
 

@@ -187,19 +187,14 @@ def too_few_hits(study: Study) -> str:
     if not available or study.qualification_attempts == 1 or needed <= available:
         return ""
     pairs = HitPair.objects.filter(hit__in=hits).count() / found["hits"]
-    return _(
-        "The qualification has %(hits)s (%(pairs)s) of different instances; for %(attempts)d attempts with fresh ones it "
-        "needs %(hits_needed)s (%(pairs_needed)s). Until then a further attempt repeats HITs, and "
-        "the expected answers are shown only after the last attempt. In the settings, set how many HITs one attempt has or "
-        "allow fewer attempts; if HITs are still too few, make a further qualification batch, of instances with a known "
-        "answer."
-    ) % {
-        "hits": counted(available, "HITs"),
-        "pairs": counted(round(available * pairs), "pairs"),
-        "attempts": study.qualification_attempts,
-        "hits_needed": counted(needed, "HITs"),
-        "pairs_needed": counted(math.ceil(needed * pairs), "pairs"),
-    }
+    return (
+        f"The qualification has {counted(available, 'HITs')} ({counted(round(available * pairs), 'pairs')}) of "
+        f"different instances; for {study.qualification_attempts} attempts with fresh ones it needs "
+        f"{counted(needed, 'HITs')} ({counted(math.ceil(needed * pairs), 'pairs')}). Until then a further attempt "
+        "repeats HITs, and the expected answers are shown only after the last attempt. In the settings, set how many "
+        "HITs one attempt has or allow fewer attempts; if HITs are still too few, make a further qualification "
+        "batch, of instances with a known answer."
+    )
 
 
 def feedback(assignment: Assignment) -> list[Feedback]:

@@ -120,17 +120,17 @@ def checked_questions(given: Any, main_key: str) -> list[dict[str, Any]]:
     Raises: BadQuestion naming the question by its place among all of them.
     """
     if not isinstance(given, list):
-        raise BadQuestion(_("The further questions must be a list."))
+        raise BadQuestion("The further questions must be a list.")
     if len(given) >= MOST_QUESTIONS:
-        raise BadQuestion(_("A pair may be asked %(most)d questions in all.") % {"most": MOST_QUESTIONS})
+        raise BadQuestion(f"A pair may be asked {MOST_QUESTIONS} questions in all.")
     keys, found = {main_key}, []
     for place, one in enumerate(given, start=2):
         try:
             question = _checked(one)
             if question["key"] in keys:
-                raise BadQuestion(_("another question has the key %(key)s") % {"key": question["key"]})
+                raise BadQuestion(f"another question has the key {question['key']}")
         except BadQuestion as error:
-            raise BadQuestion(_("Question %(place)d: %(problem)s.") % {"place": place, "problem": error}) from None
+            raise BadQuestion(f"Question {place}: {error}.") from None
         keys.add(question["key"])
         found.append(question)
     return found
@@ -138,31 +138,30 @@ def checked_questions(given: Any, main_key: str) -> list[dict[str, Any]]:
 
 def _checked(given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        raise BadQuestion(_("it must be an object with key and text"))
+        raise BadQuestion("it must be an object with key and text")
     if unknown := sorted(set(map(str, given)) - set(FIELDS)):
-        listed = {"unknown": ", ".join(unknown), "known": ", ".join(FIELDS)}
-        raise BadQuestion(_("it has no %(unknown)s, but %(known)s") % listed)
+        raise BadQuestion(f"it has no {', '.join(unknown)}, but {', '.join(FIELDS)}")
     texts = {
         "key": _checked_text(given, "key", LONGEST_KEY),
         "text": _checked_text(given, "text", LONGEST_TEXT),
         "description": _checked_text(given, "description", LONGEST_DESCRIPTION),
     }
     if (problem := key_problem(texts["key"])) or not texts["text"]:
-        raise BadQuestion(problem or _("a text is needed"))
+        raise BadQuestion(problem or "a text is needed")
     switches: dict[str, Any] = {
         name: given.get(name, name == "ties_allowed") for name in ("ties_allowed", "strength", "tie_kinds")
     }
     if not all(isinstance(value, bool) for value in switches.values()):
-        raise BadQuestion(_("%(names)s must be true or false") % {"names": ", ".join(switches)})
+        raise BadQuestion(f"{', '.join(switches)} must be true or false")
     if switches["tie_kinds"] and not switches["ties_allowed"]:
-        raise BadQuestion(_("kinds of “no preference” need “no preference”"))
+        raise BadQuestion("kinds of “no preference” need “no preference”")
     return {**texts, **switches}
 
 
 def _checked_text(given: Mapping[str, Any], name: str, longest: int) -> str:
     value = given.get(name, "")
     if not isinstance(value, str) or text_problem(value, longest=longest, may_be_blank=True):
-        raise BadQuestion(_("%(name)s must be a text of at most %(most)d characters") % {"name": name, "most": longest})
+        raise BadQuestion(f"{name} must be a text of at most {longest} characters")
     return value.strip().replace("\r\n", "\n")
 
 
@@ -174,7 +173,7 @@ def key_problem(key: str) -> str:
     fits = (
         key[:1].isalpha() and key.isascii() and key.replace("_", "").replace("-", "").isalnum() and key == key.lower()
     )
-    return "" if fits else _("a key has small letters a to z, digits, _ and -, and begins with a letter")
+    return "" if fits else "a key has small letters a to z, digits, _ and -, and begins with a letter"
 
 
 def described(question: Mapping[str, Any]) -> str:

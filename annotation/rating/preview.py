@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import UnknownName
 from annotation.hits.displays import derived_seed, draw_displays
@@ -68,11 +67,11 @@ def _first_pairs(study: Study) -> list[Pair]:
 
 
 def _example_pairs(study: Study) -> list[Pair]:
-    source = _("Here is the source: the text that both others are about.")
+    source = "Here is the source: the text that both others are about."
     matchup = Matchup(instance=Instance(study=study, source=source))
     one, other = (
-        Generation(text=_("Here is one system’s text.")),
-        Generation(text=_("Here is the other system’s text.")),
+        Generation(text="Here is one system’s text."),
+        Generation(text="Here is the other system’s text."),
     )
     return [
         Pair(key=f"{KEY}-{place}", matchup=matchup, generation_a=one, generation_b=other)

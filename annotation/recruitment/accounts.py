@@ -34,14 +34,14 @@ class AccountsOptionsForm(ArrivalLimitsForm):
     """Whether and how people may register themselves."""
 
     registration = forms.ChoiceField(
-        label=_("Self-registration"),
+        label="Self-registration",
         required=False,
         choices=[
-            (OFF, _("Off: by invitation only")),
-            (PASSWORD, _("With a user name and a password")),
-            (NAME, _("With a name only: this browser is known afterwards, no other")),
+            (OFF, "Off: by invitation only"),
+            (PASSWORD, "With a user name and a password"),
+            (NAME, "With a name only: this browser is known afterwards, no other"),
         ],
-        help_text=_("People with the address may join. The two limits below apply to them, not to invited raters."),
+        help_text="People with the address may join. The two limits below apply to them, not to invited raters.",
     )
     field_order = ("registration",)
 
@@ -87,21 +87,19 @@ class NameForm(forms.Form):
 class InviteForm(forms.Form):
     """Number of links and days until they expire."""
 
-    count = forms.IntegerField(label=_("How many"), min_value=1, max_value=MOST_AT_ONCE, initial=10)
-    days = forms.IntegerField(
-        label=_("Good for how many days"), min_value=1, max_value=LONGEST_DAYS, initial=VALID_DAYS
-    )
+    count = forms.IntegerField(label="How many", min_value=1, max_value=MOST_AT_ONCE, initial=10)
+    days = forms.IntegerField(label="Good for how many days", min_value=1, max_value=LONGEST_DAYS, initial=VALID_DAYS)
 
 
 class MailInviteForm(InviteForm):
     """The same, and addresses that the links are sent to."""
 
     addresses = forms.CharField(
-        label=_("Send them to these e-mail addresses, one a line"),
+        label="Send them to these e-mail addresses, one a line",
         required=False,
         max_length=100_000,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=_("One link for each, whatever the number above. An address is forgotten when its mail is sent."),
+        help_text="One link for each, whatever the number above. An address is forgotten when its mail is sent.",
     )
 
     def clean_addresses(self) -> list[str]:
@@ -111,21 +109,16 @@ class MailInviteForm(InviteForm):
             try:
                 validate_email(address)
             except forms.ValidationError:
-                raise forms.ValidationError(
-                    _("%(address)s is no e-mail address; nothing was sent.") % {"address": address}
-                ) from None
+                raise forms.ValidationError(f"{address} is no e-mail address; nothing was sent.") from None
         if len(found) > MOST_AT_ONCE:
-            raise forms.ValidationError(
-                _("%(count)s links at once? From 1 to %(most)s can be made.")
-                % {"count": len(found), "most": MOST_AT_ONCE}
-            )
+            raise forms.ValidationError(f"{len(found)} links at once? From 1 to {MOST_AT_ONCE} can be made.")
         return found
 
 
 class ReissueForm(forms.Form):
     """The rater who gets a new link."""
 
-    rater = forms.CharField(label=_("Code of the rater"), max_length=200)
+    rater = forms.CharField(label="Code of the rater", max_length=200)
 
 
 @register
@@ -133,7 +126,7 @@ class Accounts(Adapter):
     """Raters with accounts on this server: made with a link, or by self-registration."""
 
     kind = Channel.Kind.ACCOUNTS
-    summary = _(
+    summary = (
         "For people you know or can write to: each gets a link that works once. Self-registration can be switched on."
     )
     options_form = AccountsOptionsForm

@@ -7,7 +7,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.annotators.participants import refuse_closed
 from annotation.core.errors import ClaimRefused
@@ -42,7 +41,7 @@ class Anonymous(Adapter):
     """
 
     kind = Channel.Kind.ANONYMOUS
-    summary = gettext_lazy("One address for all, for a mailing list, a poster or a class. Raters give no name.")
+    summary = "One address for all, for a mailing list, a poster or a class. Raters give no name."
     options_form = ArrivalLimitsForm
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:

@@ -13,7 +13,6 @@ from django import forms
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.functional import Promise
 
 from annotation.core.errors import Unacceptable
 from annotation.models import Annotator, Assignment, Channel
@@ -70,8 +69,8 @@ class Adapter(ABC):
     """One kind of channel. An adapter holds no state: everything is in the channel's rows."""
 
     kind: ClassVar[str]  # at most 12 characters
-    label: ClassVar[str | Promise] = ""  # of a kind that is not in `Channel.Kind`
-    summary: ClassVar[str | Promise] = ""  # one sentence for the page that offers the kinds
+    label: ClassVar[str] = ""  # of a kind that is not in `Channel.Kind`
+    summary: ClassVar[str] = ""  # one sentence for the page that offers the kinds
     help_page: ClassVar[str] = "howto/recruit.md"  # of the documentation
     options_form: ClassVar[type[forms.Form]] = forms.Form  # its cleaned data become the channel's options
 

@@ -13,9 +13,8 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import pluralize
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 
 from annotation.core.errors import AnnotationError, BadFields
@@ -53,7 +52,7 @@ def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
         except BadFields as error:
             _add_errors(form, options, error)
         else:
-            messages.success(request, _("Made. It is shut: open it when everything is set."))
+            messages.success(request, "Made. It is shut: open it when everything is set.")
             return redirect("annotation:channel", study.slug, channel.key)
     context = {"study": study, "kind": label, "form": form, "options": options, "help_page": adapters()[kind].help_page}
     status = 422 if form.is_bound else 200
@@ -110,20 +109,20 @@ def _make_links(request: HttpRequest, channel: Channel, form: forms.Form) -> str
     common: dict[str, Any] = {"channel": channel, "base_url": "", "at": timezone.now()}
     if "rater" in asked:
         link = reissue(code=asked["rater"].strip(), by=account_of(request), **common)
-        return _("The new link of rater %(rater)s is below.") % {"rater": link.rater}
+        return f"The new link of rater {link.rater} is below."
     addresses = asked.get("addresses", [])
     count = len(addresses) or asked["count"]
     made = len(invite(count=count, valid_days=asked["days"], addresses=addresses, **common))
     if addresses:
-        return ngettext("%(count)d link is being sent.", "%(count)d links are being sent.", made) % {"count": made}
-    return ngettext("%(count)d link made.", "%(count)d links made.", made) % {"count": made}
+        return f"{made} link is being sent." if made == 1 else f"{made} links are being sent."
+    return f"{made} link{pluralize(made)} made."
 
 
 def _send_again(request: HttpRequest, channel: Channel) -> HttpResponse:
     """Queue a mail once more that failed, or may not have been sent."""
     mail = get_object_or_404(mails_of(channel), key=request.POST["again"])
     if send_again(mail=mail, at=timezone.now()):
-        messages.success(request, _("The mail is sent again."))
+        messages.success(request, "The mail is sent again.")
     return redirect("annotation:links", channel.study.slug, channel.key)
 
 
@@ -180,7 +179,7 @@ def _save(request: HttpRequest, channel: Channel) -> HttpResponse:
         except BadFields as error:
             _add_errors(form, options, error)
         else:
-            messages.success(request, _("Saved."))
+            messages.success(request, "Saved.")
             return redirect("annotation:channel", channel.study.slug, channel.key)
     return _page(request, channel, status=422, given=(form, options))
 

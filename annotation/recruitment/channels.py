@@ -10,8 +10,6 @@ from django.core.exceptions import ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 from django.db.models import Q
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
 
 from annotation.annotators.participants import locked_channel
 from annotation.core.errors import BadFields, ClaimRefused, UnknownName
@@ -29,8 +27,8 @@ class OfferedKind:
     """A kind of channel that a study can have."""
 
     value: str
-    label: str | Promise
-    summary: str | Promise
+    label: str
+    summary: str
 
 
 def kinds() -> list[OfferedKind]:
@@ -45,7 +43,7 @@ def options_form_of(kind: str) -> type[forms.Form]:
     Raises: UnknownName for a kind without an adapter.
     """
     if kind not in adapters():
-        raise UnknownName(_("There are no channels of kind %(kind)s.") % {"kind": kind})
+        raise UnknownName(f"There are no channels of kind {kind}.")
     own = adapters()[kind].options_form
     if issubclass(own, ChannelOptionsForm):
         return own
@@ -112,9 +110,7 @@ def invitation_channel(*, study: Study, batch: Batch | None = None) -> Channel:
     if (usable := next((channel for channel in existing if channel.is_open), None)) is not None:
         return usable
     if existing:
-        raise ClaimRefused(
-            _("Channel %(name)s is shut: its links would lead nowhere. Open it first.") % {"name": existing[0].name}
-        )
+        raise ClaimRefused(f"Channel {existing[0].name} is shut: its links would lead nowhere. Open it first.")
     return make_channel(
         study=study,
         kind=Channel.Kind.ACCOUNTS,
@@ -133,7 +129,7 @@ def channel_of_rater(*, study: Study, code: str) -> Channel:
     of_rater = Q(participants__annotator__code=code) | Q(invitations__annotator__code=code)
     found = study.channels.filter(of_rater).select_related("study").first()
     if found is None:
-        raise UnknownName(_("No rater %(code)s has come through a channel of this study.") % {"code": code})
+        raise UnknownName(f"No rater {code} has come through a channel of this study.")
     return found
 
 
@@ -148,7 +144,7 @@ def _clean(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(channel: Channel) -> None:
     if channel.batch is not None and channel.batch.study_id != channel.study_id:
-        raise BadFields({"batch": [_("That batch belongs to another study.")]})
+        raise BadFields({"batch": ["That batch belongs to another study."]})
     try:
         channel.full_clean()
     except ValidationError as error:

@@ -7,13 +7,12 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db.models import Exists, OuterRef
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Assignment, Slot
 
-WITHDRAWN, EXCLUDED, REJECTED = _("of a rater who withdrew"), _("of an excluded rater"), _("rejected here")
-CHECK, TAKEN = _("a hidden check"), _("came late: another rater has its place")
-SHUT = _("came late, when it was not taken back: batch not open, rater blocked or at a limit")
+WITHDRAWN, EXCLUDED, REJECTED = "of a rater who withdrew", "of an excluded rater", "rejected here"
+CHECK, TAKEN = "a hidden check", "came late: another rater has its place"
+SHUT = "came late, when it was not taken back: batch not open, rater blocked or at a limit"
 Key = TypeVar("Key", bound=Hashable)
 
 

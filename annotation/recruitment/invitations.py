@@ -54,16 +54,12 @@ def invite(
     when the channel is shut or the study archived.
     """
     if not 1 <= count <= MOST_LINKS:
-        raise Unacceptable(
-            _("%(count)s links at once? From 1 to %(most)s can be made.") % {"count": count, "most": MOST_LINKS}
-        )
+        raise Unacceptable(f"{count} links at once? From 1 to {MOST_LINKS} can be made.")
     _refuse_days(valid_days)
     _refuse_kind(channel)
     refuse_archived(channel.study)
     if not channel.is_open:
-        raise ClaimRefused(
-            _("Channel %(name)s is shut: its links would lead nowhere. Open it first.") % {"name": channel.name}
-        )
+        raise ClaimRefused(f"Channel {channel.name} is shut: its links would lead nowhere. Open it first.")
     annotators = new_raters(channel, count)
     tokens = [_token(channel, annotator.code, at) for annotator in annotators]
     until = at + timedelta(days=valid_days)
@@ -182,9 +178,7 @@ def refuse_archived(study: Study) -> None:
     Raises: ClaimRefused.
     """
     if study.archived_at is not None:
-        raise ClaimRefused(
-            _("Study %(slug)s is in the archive and takes no raters. Take it out first.") % {"slug": study.slug}
-        )
+        raise ClaimRefused(f"Study {study.slug} is in the archive and takes no raters. Take it out first.")
 
 
 def digest_of(token: str) -> str:
@@ -204,16 +198,12 @@ def _address(channel: Channel, token: str, base_url: str) -> str:
 
 def _refuse_days(valid_days: int) -> None:
     if not 1 <= valid_days <= LONGEST_DAYS:
-        raise Unacceptable(
-            _("%(days)s days? A link is good for 1 to %(most)s.") % {"days": valid_days, "most": LONGEST_DAYS}
-        )
+        raise Unacceptable(f"{valid_days} days? A link is good for 1 to {LONGEST_DAYS}.")
 
 
 def _refuse_kind(channel: Channel) -> None:
     if channel.kind != Channel.Kind.ACCOUNTS:
-        raise Unacceptable(
-            _("Channel %(name)s has no invitations: its raters come otherwise.") % {"name": channel.name}
-        )
+        raise Unacceptable(f"Channel {channel.name} has no invitations: its raters come otherwise.")
 
 
 def _rater(channel: Channel, code: str) -> Annotator:
@@ -222,21 +212,18 @@ def _rater(channel: Channel, code: str) -> Annotator:
         of_study.filter(invitation__channel=channel).first() or of_study.filter(participant__channel=channel).first()
     )
     if annotator is None:
-        raise UnknownName(
-            _("No rater %(code)s has come, or was invited, through channel %(name)s.")
-            % {"code": code, "name": channel.name}
-        )
+        raise UnknownName(f"No rater {code} has come, or was invited, through channel {channel.name}.")
     return annotator
 
 
 def _refuse_more_than_a_rater(annotator: Annotator) -> None:
     """Refuse a link into an account with further rights, which the holder of the link would get."""
     if annotator.user is None or annotator.withdrawn_at is not None:
-        raise Unacceptable(_("Rater %(code)s has left the study.") % {"code": annotator.code})
+        raise Unacceptable(f"Rater {annotator.code} has left the study.")
     if _opens_more(annotator):
         raise Unacceptable(
-            _("The account of rater %(code)s has other roles as well: a site admin can make a sign-in link for it.")
-            % {"code": annotator.code}
+            f"The account of rater {annotator.code} has other roles as well: a site admin can make a sign-in link "
+            "for it."
         )
 
 
@@ -244,11 +231,8 @@ def _refuse_password(annotator: Annotator) -> None:
     """Refuse a link into an account with a password: its owner can sign in, and would not notice another user."""
     if annotator.user is not None and annotator.user.has_usable_password():
         raise Unacceptable(
-            _(
-                "Rater %(code)s signs in with a password, so there is no link for them: a site admin can set another "
-                "password."
-            )
-            % {"code": annotator.code}
+            f"Rater {annotator.code} signs in with a password, so there is no link for them: a site admin can set "
+            "another password."
         )
 
 

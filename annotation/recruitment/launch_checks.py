@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable
 from annotation.models import Batch, Channel, Slot
@@ -36,28 +35,28 @@ def refuse_missing(checks: Iterable[Check], *, for_draft: bool = False) -> None:
     """
     needed = (one for one in checks if one.for_draft or not (for_draft or one.is_advice))
     if missing := [one.label for one in needed if not one.is_done]:
-        raise Unacceptable(_("Missing: %(what)s.") % {"what": ", ".join(missing)})
+        raise Unacceptable(f"Missing: {', '.join(missing)}.")
 
 
 def address_check() -> Check:
     """Return whether the platform's raters can reach this server."""
     url = settings.BASE_URL
-    return Check(_("Public address"), url.startswith("https://"), _("BASE_URL is %(url)s.") % {"url": url})
+    return Check("Public address", url.startswith("https://"), f"BASE_URL is {url}.")
 
 
 def hourly_checks(pay: HourlyPay | None) -> Iterator[Check]:
     """Yield how the pay compares with the server's least, where it sets one."""
     if pay is not None and pay.least is not None:
-        least = _("At least %(least)s %(currency)s for an hour; this is %(amount)s.")
-        yield Check(_("Hourly pay"), not pay.is_below, least % vars(pay), is_advice=True)
+        least = f"At least {pay.least} {pay.currency} for an hour; this is {pay.amount}."
+        yield Check("Hourly pay", not pay.is_below, least, is_advice=True)
 
 
 def opening_checks(channel: Channel) -> Iterator[Check]:
     """Yield what is opened here on the day."""
     batches = channel.study.batches.filter(purpose=Batch.Purpose.RATING, status=Batch.Status.OPEN)
     batches = batches.filter(pk=channel.batch_id) if channel.batch_id else batches
-    yield Check(_("Batch"), batches.exists(), _("Launch it: HITs of a draft are not given out."))
-    yield Check(_("Channel"), channel.is_open, _("Open it, so that raters can join."))
+    yield Check("Batch", batches.exists(), "Launch it: HITs of a draft are not given out.")
+    yield Check("Channel", channel.is_open, "Open it, so that raters can join.")
 
 
 def free_slots(channel: Channel) -> QuerySet[Slot]:
@@ -72,18 +71,18 @@ def first_work_checks(channel: Channel) -> list[Check]:
     handed_in = channel.submissions.filter(ended_at__isnull=False).exclude(participant=None)
     return [
         Check(
-            _("First raters have come"),
+            "First raters have come",
             channel.participants.exists(),
-            _("Open the address yourself, in a private window."),
+            "Open the address yourself, in a private window.",
         ),
         Check(
-            _("First work is handed in"),
+            "First work is handed in",
             handed_in.exists(),
-            _("Ask the platform what is new; read the first ratings on the batch’s page."),
+            "Ask the platform what is new; read the first ratings on the batch’s page.",
         ),
         Check(
-            _("First decision"),
+            "First decision",
             channel.submissions.filter(state__in=("approved", "rejected")).exists(),
-            _("Approve below: raters wait for their pay."),
+            "Approve below: raters wait for their pay.",
         ),
     ]

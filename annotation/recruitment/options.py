@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Batch, Study
 from annotation.recruitment.arrival_limits import MOST_RATERS, PER_ADDRESS, PLATFORM_MOST_RATERS, PLATFORM_PER_ADDRESS
@@ -20,11 +19,11 @@ class ChannelOptionsForm(forms.Form):
     seldom: ClassVar[tuple[str, ...]] = ("most_hits", "per_address", "most_raters")  # fields that the page folds
 
     most_hits = forms.IntegerField(
-        label=_("Most HITs for one rater"),
+        label="Most HITs for one rater",
         required=False,
         min_value=1,
         max_value=LARGEST,
-        help_text=_("Of those who come through this channel; empty: no limit but the study's and the batch's."),
+        help_text="Of those who come through this channel; empty: no limit but the study's and the batch's.",
     )
 
     @property
@@ -54,18 +53,18 @@ class ArrivalLimitsForm(ChannelOptionsForm):
     defaults: ClassVar[dict[str, Any]] = {"per_address": PER_ADDRESS, "most_raters": MOST_RATERS}
 
     per_address = forms.IntegerField(
-        label=_("New raters an hour from one address"),
+        label="New raters an hour from one address",
         required=False,
         min_value=1,
         max_value=LARGEST,
-        help_text=_("A class or an office often shares one address."),
+        help_text="A class or an office often shares one address.",
     )
     most_raters = forms.IntegerField(
-        label=_("Most raters through this channel"),
+        label="Most raters through this channel",
         required=False,
         min_value=1,
         max_value=LARGEST,
-        help_text=_("When so many have joined, no more raters are taken; those who have joined can continue."),
+        help_text="When so many have joined, no more raters are taken; those who have joined can continue.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -82,10 +81,10 @@ class PlatformLimitsForm(ArrivalLimitsForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["per_address"].help_text = _("Ids can be made up; a laboratory may share one address.")
-        self.fields["most_raters"].help_text = _(
-            "When so many have joined, only raters whom the platform confirms can join."
-        )
+        self.fields["per_address"].help_text = "Ids can be made up; a laboratory may share one address."
+        self.fields[
+            "most_raters"
+        ].help_text = "When so many have joined, only raters whom the platform confirms can join."
 
     def clean_bonus_cap(self) -> str:
         """Return the cap, by default the usual one; refuse one above the server's."""
@@ -98,15 +97,15 @@ class PlatformLimitsForm(ArrivalLimitsForm):
 class ChannelForm(forms.Form):
     """A channel's name and batch."""
 
-    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("For you only: raters never see it."))
+    name = forms.CharField(label="Name", max_length=100, help_text="For you only: raters never see it.")
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         rated_here = study.batches.filter(purpose=Batch.Purpose.RATING, origin=Batch.Origin.COLLECTED)
         self.fields["batch"] = forms.ModelChoiceField(
             queryset=rated_here,
-            label=_("Batch"),
+            label="Batch",
             required=False,
-            empty_label=_("All open batches"),
-            help_text=_("Who comes through this channel is given HITs of it only."),
+            empty_label="All open batches",
+            help_text="Who comes through this channel is given HITs of it only.",
         )

@@ -10,7 +10,6 @@ from typing import Any
 
 from django.db import transaction
 from django.utils.dateparse import parse_datetime
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError, Unacceptable
 from annotation.models import Channel, PlatformAction, Submission
@@ -59,10 +58,8 @@ def write_down(
     if made or action.payload == payload:
         return action
     if fixed and (action.state == DONE or (action.state == PENDING and action.attempts)):
-        raise Unacceptable(
-            _("%(key)s was asked for before, in other words, and may have been done: %(before)s.")
-            % {"key": key, "before": ", ".join(f"{name} {value}" for name, value in action.payload.items())}
-        )
+        before = ", ".join(f"{name} {value}" for name, value in action.payload.items())
+        raise Unacceptable(f"{key} was asked for before, in other words, and may have been done: {before}.")
     if action.state != DONE:
         action.payload = payload
         action.save(update_fields=["payload"])
@@ -82,7 +79,7 @@ def begin(action: PlatformAction, *, at: datetime, busy_for: timedelta | None = 
         return False
     busy = parse_datetime(str(row.answer.get("busy_until", "")))
     if busy is not None and at < busy:
-        raise Unacceptable(_("This is being sent at this moment. Please look again in some minutes."))
+        raise Unacceptable("This is being sent at this moment. Please look again in some minutes.")
     if busy_for is not None:
         row.answer = {**row.answer, "busy_until": (at + busy_for).isoformat()}
     row.state, row.ended_at, row.attempts = PENDING, None, row.attempts + 1

@@ -9,7 +9,6 @@ from decimal import Decimal
 from urllib.parse import SplitResult
 
 from django.conf import settings
-from django.utils.translation import gettext as _
 
 from annotation.models import Channel, ResearchGroup, Study
 from annotation.models.members import MAIN_GROUP
@@ -35,14 +34,8 @@ def variable_problem(name: str, study_id: int) -> str | None:
     if owner == own:
         return None
     if own == MAIN_GROUP:
-        return _("%(name)s belongs to another group: its name ends in %(ending)s.") % {
-            "name": name,
-            "ending": ending_of(owner),
-        }
-    return _("%(name)s is not this group’s. A variable of this group has a name that ends in %(ending)s.") % {
-        "name": name,
-        "ending": ending_of(own),
-    }
+        return f"{name} belongs to another group: its name ends in {ending_of(owner)}."
+    return f"{name} is not this group’s. A variable of this group has a name that ends in {ending_of(own)}."
 
 
 def variable_problems(channel: Channel, fields: Iterable[str]) -> dict[str, list[str]]:
@@ -72,4 +65,4 @@ def ceiling_problem(cap: str) -> str | None:
     """Return a message if a cap is above the server's, else None."""
     if Decimal(cap) <= Decimal(settings.BONUS_CEILING):
         return None
-    return _("At most %(most)s, which is this server’s limit.") % {"most": settings.BONUS_CEILING}
+    return f"At most {settings.BONUS_CEILING}, which is this server’s limit."

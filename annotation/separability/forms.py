@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy as _
 
 from analysis import similarity as similarities
 from annotation.models.separability import LONGEST_MODEL
@@ -15,43 +14,43 @@ from annotation.separability.measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED
 class SeparabilityForm(forms.Form):
     """The similarity and its settings, all of which have defaults."""
 
-    similarity = forms.ChoiceField(required=False, label=_("Similarity"))
+    similarity = forms.ChoiceField(required=False, label="Similarity")
     model = forms.CharField(
         required=False,
         max_length=LONGEST_MODEL,
-        label=_("Model"),
+        label="Model",
         widget=forms.TextInput(attrs={"list": "known-models"}),
-        help_text=_("For BERTScore, cosine and entities; empty for the one that is installed."),
+        help_text="For BERTScore, cosine and entities; empty for the one that is installed.",
     )
     group = forms.CharField(
         required=False,
         max_length=60,
-        label=_("Normalised over"),
-        help_text=_("configuration, study, or two numbers as 0,1."),
+        label="Normalised over",
+        help_text="configuration, study, or two numbers as 0,1.",
     )
     samples = forms.IntegerField(
         required=False,
         min_value=LEAST_SAMPLES,
         max_value=MOST_DRAWN,
-        label=_("Generations of each system"),
-        help_text=_("Drawn at random; empty for all."),
+        label="Generations of each system",
+        help_text="Drawn at random; empty for all.",
     )
     cross = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_DRAWN,
-        label=_("Pairs of A and B"),
-        help_text=_("Drawn at random for each instance; empty for all."),
+        label="Pairs of A and B",
+        help_text="Drawn at random for each instance; empty for all.",
     )
-    seed = forms.IntegerField(required=False, min_value=0, max_value=MOST_SEED, label=_("Seed of the draws"))
+    seed = forms.IntegerField(required=False, min_value=0, max_value=MOST_SEED, label="Seed of the draws")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         choices = [
-            ("", _("by meaning if a model is installed, else by words")),
+            ("", "by meaning if a model is installed, else by words"),
             *((n, n) for n in similarities.names()),
         ]
-        self.fields["similarity"] = forms.ChoiceField(required=False, choices=choices, label=_("Similarity"))
+        self.fields["similarity"] = forms.ChoiceField(required=False, choices=choices, label="Similarity")
 
     def known_models(self) -> list[KnownModel]:
         """List the installed models, as suggestions."""

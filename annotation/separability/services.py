@@ -6,7 +6,6 @@ from time import monotonic
 from django.conf import settings
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.translation import gettext as _
 
 from analysis import similarity as similarities
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
@@ -128,20 +127,15 @@ def require_run(configuration: Configuration, similarity: str | None = None) -> 
 
 
 def _not_computed(configuration: Configuration, similarity: str) -> InvalidSelection:
-    named = {"configuration": configuration, "slug": configuration.study.slug, "similarity": similarity}
-    named["command"] = settings.COMMAND
+    slug = configuration.study.slug
     error = InvalidSelection(
-        _(
-            "separability of %(configuration)s is not computed yet; compute it on the study's page, or run: "
-            "%(command)s compute_separability %(slug)s --similarity %(similarity)s"
-        )
-        % named
+        f"separability of {configuration} is not computed yet; compute it on the study's page, or run: "
+        f"{settings.COMMAND} compute_separability {slug} --similarity {similarity}"
     )
     error.on_page = format_html(
-        '{}: <a href="{}#separability">{}</a>.',
-        _("separability of %(configuration)s is not computed yet") % named,
-        reverse("annotation:study", args=[configuration.study.slug]),
-        _("have it computed on the study's page"),
+        'separability of {} is not computed yet: <a href="{}#separability">have it computed on the study\'s page</a>.',
+        configuration,
+        reverse("annotation:study", args=[slug]),
     )
     return error
 

@@ -3,15 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-
-from django.utils.translation import gettext_lazy as _
+from typing import Any
 
 from annotation.core.errors import UnknownName
 from annotation.models import Study
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 BLANK = "blank"
 ORIGINS = ("template", "copy")  # kinds of import records that name a study's template or original
@@ -47,8 +42,8 @@ class StudyTemplate:
     """Initial settings of a study; all of them may be changed."""
 
     name: str
-    title: "StrOrPromise"
-    description: "StrOrPromise"
+    title: str
+    description: str
     batch: BatchDefaults = BatchDefaults()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -60,13 +55,13 @@ class StudyTemplate:
 _ALL = (
     StudyTemplate(
         BLANK,
-        _("Blank"),
-        _("One vote on each pair, “no preference” on offer, nothing else decided."),
+        "Blank",
+        "One vote on each pair, “no preference” on offer, nothing else decided.",
     ),
     StudyTemplate(
         "paper-004",
-        _("Preferences by separability"),
-        _(
+        "Preferences by separability",
+        (
             "The set-up of “Compare without Despair”: 50 instances drawn at random from each configuration, 5 pairs on a "
             "HIT, 3 raters for each HIT, “no preference” on offer, sides and order drawn at random for each rater."
         ),
@@ -87,8 +82,8 @@ _ALL = (
     ),
     StudyTemplate(
         "two-stage",
-        _("Two stages with comparison tables"),
-        _(
+        "Two stages with comparison tables",
+        (
             "A vote on each pair, then a second one: half of the raters see a comparison table beside it, half are only "
             "asked again. 4 raters for each HIT, so that both halves are on every one. Read the tables in before the "
             "first batch."
@@ -110,8 +105,8 @@ _ALL = (
     ),
     StudyTemplate(
         "pilot",
-        _("Quick pilot"),
-        _(
+        "Quick pilot",
+        (
             "10 instances drawn at random, 3 pairs on a HIT, 2 raters: enough to see whether raters understand the "
             "question, how long a HIT takes, and how far answers vary, which the planner asks for."
         ),

@@ -8,7 +8,6 @@ from django import forms
 from django.template.loader import render_to_string
 from django.utils.datastructures import MultiValueDict
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy as _
 
 from annotation.questions.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT, MOST_QUESTIONS
 
@@ -18,23 +17,23 @@ SWITCHES = ("ties_allowed", "strength", "tie_kinds")
 class FurtherQuestionForm(forms.Form):
     """One further question; a row whose key and text are empty is not asked."""
 
-    text = forms.CharField(required=False, max_length=LONGEST_TEXT, label=_("Question"))
+    text = forms.CharField(required=False, max_length=LONGEST_TEXT, label="Question")
     key = forms.CharField(
         required=False,
         max_length=LONGEST_KEY,
-        label=_("Key"),
-        help_text=_("Its name in files and filters, as coherence."),
+        label="Key",
+        help_text="Its name in files and filters, as coherence.",
     )
     description = forms.CharField(
         required=False,
         max_length=LONGEST_DESCRIPTION,
-        label=_("Description"),
-        help_text=_("Shown to raters below the question."),
+        label="Description",
+        help_text="Shown to raters below the question.",
         widget=forms.Textarea(attrs={"rows": 2}),
     )
-    ties_allowed = forms.BooleanField(required=False, label=_("Offer “no preference”"))
-    tie_kinds = forms.BooleanField(required=False, label=_("Ask whether both are good or both are bad"))
-    strength = forms.BooleanField(required=False, label=_("Ask how much one is preferred"))
+    ties_allowed = forms.BooleanField(required=False, label="Offer “no preference”")
+    tie_kinds = forms.BooleanField(required=False, label="Ask whether both are good or both are bad")
+    strength = forms.BooleanField(required=False, label="Ask how much one is preferred")
 
 
 class FurtherQuestionsWidget(forms.Widget):
@@ -91,7 +90,7 @@ class FurtherQuestionsField(forms.Field):
                 value = None
         if not isinstance(value, list):
             raise forms.ValidationError(
-                _("This must be a list of objects in JSON, as [%(example)s]."),
+                "This must be a list of objects in JSON, as [%(example)s].",
                 params={"example": '{"key": "coherence", "text": "Which one is more coherent?"}'},
             )
         return value

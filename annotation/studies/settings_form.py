@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import JSONField, TextField
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import BadFields
 from annotation.core.files.lines import text_problem
@@ -16,9 +14,6 @@ from annotation.questions.labels import translate_default
 from annotation.questions.questions import BadQuestion, checked_questions
 from annotation.studies.amendments import rating_has_begun
 from annotation.studies.question_fields import FurtherQuestionsField
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 LONGEST_REASON = 2000
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
@@ -39,41 +34,41 @@ class StudySettingsForm(forms.ModelForm[Study]):
         "question": "annotation:question-preview",
         "pay_per_hit": "annotation:pay-preview",
     }
-    GROUPS: "ClassVar[list[tuple[StrOrPromise, StrOrPromise, list[str]]]]" = [
-        (_("The study"), _("For researchers; raters never see this part."), ["title", "task_kind"]),
+    GROUPS: ClassVar[list[tuple[str, str, list[str]]]] = [
+        ("The study", "For researchers; raters never see this part.", ["title", "task_kind"]),
         (
-            _("What raters read"),
-            _("Texts in Markdown. Name no system here: raters are not to know which one wrote what."),
+            "What raters read",
+            "Texts in Markdown. Name no system here: raters are not to know which one wrote what.",
             [
                 *("consent_text", "guidelines", "content_warning", "contact", "source_label"),
                 *("language", "render_markdown", "render_math"),
             ],
         ),
         (
-            _("Questions"),
-            _("What raters are asked of each pair. Once votes have been given, only the wording can be changed."),
+            "Questions",
+            "What raters are asked of each pair. Once votes have been given, only the wording can be changed.",
             list(QUESTION_FIELDS),
         ),
-        (_("The page"), _("How the pairs of a HIT follow each other."), ["pair_order", "auto_advance"]),
+        ("The page", "How the pairs of a HIT follow each other.", ["pair_order", "auto_advance"]),
         (
-            _("Two stages"),
-            _("First a vote on every pair of a HIT; then, pair by pair, a second one. Fixed once votes are given."),
+            "Two stages",
+            "First a vote on every pair of a HIT; then, pair by pair, a second one. Fixed once votes are given.",
             ["protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"],
         ),
         (
-            _("Personal data"),
-            _("Shown before consent. Settle pay before that day: afterwards raters can't be identified."),
+            "Personal data",
+            "Shown before consent. Settle pay before that day: afterwards raters can't be identified.",
             ["keep_personal_days"],
         ),
         (
-            _("HITs"),
-            _("What a batch begins with; each batch may be made otherwise."),
+            "HITs",
+            "What a batch begins with; each batch may be made otherwise.",
             ["pairs_per_hit", "raters_per_hit", "most_hits_per_rater"],
         ),
-        (_("Pay"), _("Shown before consent."), ["pay_per_hit", "currency", "minutes_per_hit", "pay_late"]),
+        ("Pay", "Shown before consent.", ["pay_per_hit", "currency", "minutes_per_hit", "pay_late"]),
         (
-            _("Qualification and checks"),
-            _("Shares from 0 to 1, as 0.8 for 80%. A threshold left empty does nothing."),
+            "Qualification and checks",
+            "Shares from 0 to 1, as 0.8 for 80%. A threshold left empty does nothing.",
             [
                 *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
                 *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
@@ -83,9 +78,9 @@ class StudySettingsForm(forms.ModelForm[Study]):
 
     arms = forms.CharField(
         required=False,
-        label=_("Arms"),
+        label="Arms",
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=_(
+        help_text=(
             "One a line, for a two-stage study: none (asked again, no table), table:VARIANT (the pair’s own comparison "
             "table), placebo:VARIANT (another pair’s). As table:c8."
         ),
@@ -93,12 +88,12 @@ class StudySettingsForm(forms.ModelForm[Study]):
 
     criteria = FurtherQuestionsField(
         required=False,
-        label=_("Further questions"),
-        help_text=_("Up to five on each pair, after the main one. A row without a key and a text is not asked."),
+        label="Further questions",
+        help_text="Up to five on each pair, after the main one. A row without a key and a text is not asked.",
     )
 
     currency = forms.CharField(
-        required=False, max_length=3, label=_("Currency"), help_text=_("Three capital letters, as EUR.")
+        required=False, max_length=3, label="Currency", help_text="Three capital letters, as EUR."
     )
 
     class Meta:
@@ -116,98 +111,94 @@ class StudySettingsForm(forms.ModelForm[Study]):
             *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
             "keep_personal_days",
         ]
-        labels: "ClassVar[dict[str, StrOrPromise]]" = {
-            "title": _("Title"),
-            "task_kind": _("Task"),
-            "consent_text": _("Consent text"),
-            "guidelines": _("Guidelines"),
-            "content_warning": _("Content warning"),
-            "contact": _("Contact"),
-            "source_label": _("Heading of the source text"),
-            "language": _("Language of the texts"),
-            "render_markdown": _("Render Markdown in sources and generations"),
-            "render_math": _("Show LaTeX as formulas"),
-            "question": _("Question"),
-            "label_left": _("Name of the left text"),
-            "label_right": _("Name of the right text"),
-            "question_key": _("Key of the question"),
-            "question_description": _("Description of the question"),
-            "ties_allowed": _("Offer “no preference”"),
-            "tie_kinds": _("Ask whether both are good or both are bad"),
-            "strength": _("Ask how much one is preferred"),
-            "first_reason": _("A reason for each pair’s first choice"),
-            "first_reason_min_length": _("Least length of that reason"),
-            "pair_order": _("Order of the pairs on a page"),
-            "auto_advance": _("A choice leads to the next pair"),
-            "protocol": _("How often raters are asked"),
-            "arm_unit": _("What is split into arms"),
-            "balance_arms": _("Keep each HIT’s places evenly for the arms"),
-            "reason_min_length": _("Least length of a reason"),
-            "keep_personal_days": _("Days until personal data are deleted"),
-            "pairs_per_hit": _("Pairs per HIT (N)"),
-            "raters_per_hit": _("Raters per HIT (R)"),
-            "most_hits_per_rater": _("Most HITs for one rater"),
-            "pay_per_hit": _("Pay per HIT"),
-            "minutes_per_hit": _("Expected minutes per HIT"),
-            "pay_late": _("Pay for late HITs that no longer count"),
-            "qualification_share": _("Share of qualification pairs to get right"),
-            "qualification_attempts": _("Attempts at the qualification"),
-            "qualification_hits": _("Qualification HITs in one attempt"),
-            "check_pairs_needed": _("Checked pairs before a threshold acts"),
-            "gold_warn_below": _("Gold: warn below"),
-            "gold_block_below": _("Gold: end the work below"),
-            "repeat_warn_below": _("Repeats: warn below"),
-            "repeat_block_below": _("Repeats: end the work below"),
+        labels: ClassVar[dict[str, str]] = {
+            "title": "Title",
+            "task_kind": "Task",
+            "consent_text": "Consent text",
+            "guidelines": "Guidelines",
+            "content_warning": "Content warning",
+            "contact": "Contact",
+            "source_label": "Heading of the source text",
+            "language": "Language of the texts",
+            "render_markdown": "Render Markdown in sources and generations",
+            "render_math": "Show LaTeX as formulas",
+            "question": "Question",
+            "label_left": "Name of the left text",
+            "label_right": "Name of the right text",
+            "question_key": "Key of the question",
+            "question_description": "Description of the question",
+            "ties_allowed": "Offer “no preference”",
+            "tie_kinds": "Ask whether both are good or both are bad",
+            "strength": "Ask how much one is preferred",
+            "first_reason": "A reason for each pair’s first choice",
+            "first_reason_min_length": "Least length of that reason",
+            "pair_order": "Order of the pairs on a page",
+            "auto_advance": "A choice leads to the next pair",
+            "protocol": "How often raters are asked",
+            "arm_unit": "What is split into arms",
+            "balance_arms": "Keep each HIT’s places evenly for the arms",
+            "reason_min_length": "Least length of a reason",
+            "keep_personal_days": "Days until personal data are deleted",
+            "pairs_per_hit": "Pairs per HIT (N)",
+            "raters_per_hit": "Raters per HIT (R)",
+            "most_hits_per_rater": "Most HITs for one rater",
+            "pay_per_hit": "Pay per HIT",
+            "minutes_per_hit": "Expected minutes per HIT",
+            "pay_late": "Pay for late HITs that no longer count",
+            "qualification_share": "Share of qualification pairs to get right",
+            "qualification_attempts": "Attempts at the qualification",
+            "qualification_hits": "Qualification HITs in one attempt",
+            "check_pairs_needed": "Checked pairs before a threshold acts",
+            "gold_warn_below": "Gold: warn below",
+            "gold_block_below": "Gold: end the work below",
+            "repeat_warn_below": "Repeats: warn below",
+            "repeat_block_below": "Repeats: end the work below",
         }
-        help_texts: "ClassVar[dict[str, StrOrPromise]]" = {
-            "title": _("On researchers’ pages and in exports."),
-            "task_kind": _("Decides the words in which judges are asked."),
-            "source_label": _("Above the source, on raters’ pages and in judges’ prompts."),
-            "label_left": _("Above the text on the left, and on its button."),
-            "label_right": _("Above the text on the right, and on its button."),
-            "pair_order": _("Random: drawn for each rater, so that no pair always comes first."),
-            "protocol": _("Two stages: a second vote on each pair, beside a comparison table or another arm."),
-            "arm_unit": _("Raters: each sees one kind throughout. Instances: each instance has one kind for all."),
-            "pay_per_hit": _("What a rater gets for a HIT. Empty: no pay is named."),
-            "qualification_attempts": _("After the last one that fails, the rater gets no HIT."),
-            "consent_text": _("A change raises the version, and all raters are asked again."),
-            "guidelines": _("How to rate, with examples."),
-            "content_warning": _("On every page of the study, where there is one."),
-            "contact": _("How raters reach you: an address, a phone number. On every page."),
-            "language": _("A tag such as en, ar or pt-BR, for screen readers; empty when unknown or mixed."),
-            "render_markdown": _("Without links and pictures."),
-            "render_math": _("$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed."),
-            "question": _(
-                "Asked about each pair. Of several questions it is the main one, which gold and checks are about."
-            ),
-            "question_key": _("Its name in files and filters, where several questions are asked."),
-            "question_description": _("Shown to raters below the question."),
-            "ties_allowed": _("Else raters must choose a side. Findings count it as a tie."),
-            "tie_kinds": _("In place of “no preference”: “both are good” and “both are bad”."),
-            "strength": _("Much or slightly. Findings use the side; one measure of agreement uses the strength too."),
-            "first_reason": _("In the first stage, in the rater’s words, beside the main question."),
-            "first_reason_min_length": _("Characters, where it is needed."),
-            "auto_advance": _("Raters can switch it off for themselves."),
-            "balance_arms": _("Where raters are split: as many of every arm on each HIT."),
-            "keep_personal_days": _(
+        help_texts: ClassVar[dict[str, str]] = {
+            "title": "On researchers’ pages and in exports.",
+            "task_kind": "Decides the words in which judges are asked.",
+            "source_label": "Above the source, on raters’ pages and in judges’ prompts.",
+            "label_left": "Above the text on the left, and on its button.",
+            "label_right": "Above the text on the right, and on its button.",
+            "pair_order": "Random: drawn for each rater, so that no pair always comes first.",
+            "protocol": "Two stages: a second vote on each pair, beside a comparison table or another arm.",
+            "arm_unit": "Raters: each sees one kind throughout. Instances: each instance has one kind for all.",
+            "pay_per_hit": "What a rater gets for a HIT. Empty: no pay is named.",
+            "qualification_attempts": "After the last one that fails, the rater gets no HIT.",
+            "consent_text": "A change raises the version, and all raters are asked again.",
+            "guidelines": "How to rate, with examples.",
+            "content_warning": "On every page of the study, where there is one.",
+            "contact": "How raters reach you: an address, a phone number. On every page.",
+            "language": "A tag such as en, ar or pt-BR, for screen readers; empty when unknown or mixed.",
+            "render_markdown": "Without links and pictures.",
+            "render_math": "$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed.",
+            "question": "Asked about each pair. Of several questions it is the main one, which gold and checks are about.",
+            "question_key": "Its name in files and filters, where several questions are asked.",
+            "question_description": "Shown to raters below the question.",
+            "ties_allowed": "Else raters must choose a side. Findings count it as a tie.",
+            "tie_kinds": "In place of “no preference”: “both are good” and “both are bad”.",
+            "strength": "Much or slightly. Findings use the side; one measure of agreement uses the strength too.",
+            "first_reason": "In the first stage, in the rater’s words, beside the main question.",
+            "first_reason_min_length": "Characters, where it is needed.",
+            "auto_advance": "Raters can switch it off for themselves.",
+            "balance_arms": "Where raters are split: as many of every arm on each HIT.",
+            "keep_personal_days": (
                 "Counted from the archive, or from the day on which the last batch was closed. Accounts, platforms’ ids and "
                 "messages go; ratings stay under their codes. Empty: all is kept until a rater or a study admin deletes it."
             ),
-            "pairs_per_hit": _("A HIT is one page for a rater: an instance and N of its pairs."),
-            "raters_per_hit": _("The number of ratings of each pair."),
-            "most_hits_per_rater": _("In the whole study; empty: no limit."),
-            "reason_min_length": _("Characters, of a reason for changing a choice. A kept choice needs none."),
-            "minutes_per_hit": _("Shown before consent; hours and pay for an hour are computed with it."),
-            "pay_late": _("A HIT sent in after its time counts only while its place is free."),
-            "qualification_share": _("As 0.8: 8 of 10 pairs as expected."),
-            "qualification_hits": _(
-                "Empty: all of them. With fewer, a further attempt gets HITs that the rater has not had."
-            ),
-            "check_pairs_needed": _("Of gold or repeated pairs, so that one slip is not decisive."),
-            "gold_warn_below": _("Share of hidden gold pairs answered as expected."),
-            "gold_block_below": _("The rater gets no further HIT. You can undo it under Reports."),
-            "repeat_warn_below": _("Share of repeated pairs answered as the first time, sides swapped."),
-            "repeat_block_below": _("The rater gets no further HIT. You can undo it under Reports."),
+            "pairs_per_hit": "A HIT is one page for a rater: an instance and N of its pairs.",
+            "raters_per_hit": "The number of ratings of each pair.",
+            "most_hits_per_rater": "In the whole study; empty: no limit.",
+            "reason_min_length": "Characters, of a reason for changing a choice. A kept choice needs none.",
+            "minutes_per_hit": "Shown before consent; hours and pay for an hour are computed with it.",
+            "pay_late": "A HIT sent in after its time counts only while its place is free.",
+            "qualification_share": "As 0.8: 8 of 10 pairs as expected.",
+            "qualification_hits": "Empty: all of them. With fewer, a further attempt gets HITs that the rater has not had.",
+            "check_pairs_needed": "Of gold or repeated pairs, so that one slip is not decisive.",
+            "gold_warn_below": "Share of hidden gold pairs answered as expected.",
+            "gold_block_below": "The rater gets no further HIT. You can undo it under Reports.",
+            "repeat_warn_below": "Share of repeated pairs answered as the first time, sides swapped.",
+            "repeat_block_below": "The rater gets no further HIT. You can undo it under Reports.",
         }
         widgets: ClassVar[dict[str, forms.Widget]] = {
             name: forms.Textarea(attrs={"rows": rows})
@@ -258,11 +249,11 @@ class StudySettingsForm(forms.ModelForm[Study]):
         """The groups of fields, each field with its default."""
         return [self._group(title, about, names) for title, about, names in self.GROUPS]
 
-    def _group(self, title: "StrOrPromise", about: "StrOrPromise", names: Sequence[str]) -> "SettingsGroup":
+    def _group(self, title: str, about: str, names: Sequence[str]) -> "SettingsGroup":
         fields = [self[name] for name in names]
         for bound in fields:
             if default := default_shown(bound.name):
-                said = gettext("Default: %(value)s") % {"value": default}
+                said = f"Default: {default}"
                 stop = "" if default.endswith(("?", "!", ".")) else "."
                 bound.help_text = f"{bound.field.help_text} {said}{stop}".strip()
         preview = next((self.PREVIEWS[name] for name in names if name in self.PREVIEWS), "")
@@ -277,8 +268,8 @@ class SettingsGroup:
     preview : name of the address that shows what the fields come to, or ""
     """
 
-    title: "StrOrPromise"
-    about: "StrOrPromise"
+    title: str
+    about: str
     fields: Sequence[forms.BoundField]
     preview: str
     changed: Sequence[str]
@@ -298,7 +289,7 @@ def default_shown(name: str) -> str:
     if field.choices:
         return str(dict(field.flatchoices)[value])
     if isinstance(value, bool):
-        return gettext("on") if value else gettext("off")
+        return "on" if value else "off"
     return translate_default(str(value))
 
 
@@ -320,7 +311,7 @@ class FirstSettingsForm(StudySettingsForm):
             data = {**form_data(instance, {}), **{name: data[name] for name in self.FIRST if data.get(name)}}
         super().__init__(data, instance=instance)
         self.fields["title"].required = False
-        self.fields["title"].help_text = _("For researchers; raters never see it. Empty: the short name.")
+        self.fields["title"].help_text = "For researchers; raters never see it. Empty: the short name."
 
     @property
     def first(self) -> list[forms.BoundField]:
@@ -348,8 +339,8 @@ class QuestionsForm(StudySettingsForm):
 def reason_field(**more: Any) -> forms.CharField:
     """Return the field of a reason."""
     named: dict[str, Any] = {
-        "label": _("Why is this changed?"),
-        "help_text": _("Kept with the date and what was changed, and shown with the results."),
+        "label": "Why is this changed?",
+        "help_text": "Kept with the date and what was changed, and shown with the results.",
         "required": False,
         **more,
     }
@@ -376,9 +367,7 @@ def form_data(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     fields = StudySettingsForm.base_fields
     if unknown := [name for name in given if name not in fields]:
         known = ", ".join(fields)
-        raise BadFields(
-            {name: [gettext("No such setting; there are %(known)s.") % {"known": known}] for name in unknown}
-        )
+        raise BadFields({name: [f"No such setting; there are {known}."] for name in unknown})
     present = {name: _form_value(value) for name, value in StudySettingsForm(instance=study).initial.items()}
     bad = {name: [problem] for name, value in given.items() if (problem := _kind_problem(fields[name], value))}
     if bad:
@@ -402,15 +391,15 @@ def _kind_problem(field: forms.Field, value: Any) -> str:
     """Return what is wrong with the type of a value, or an empty text."""
     if isinstance(field, forms.BooleanField):
         fits = isinstance(value, bool) or (isinstance(value, str) and value.lower() in BOOLEAN_WORDS)
-        return "" if fits else gettext("The value must be true or false.")
+        return "" if fits else "The value must be true or false."
     if isinstance(field, FurtherQuestionsField) and isinstance(value, list):
         return ""
     parts = value if isinstance(value, list) else [value]
     if isinstance(value, list) and field is not StudySettingsForm.base_fields["arms"]:
-        return gettext("This can't be a list.")
+        return "This can't be a list."
     if any(isinstance(part, bool) or not isinstance(part, str | int | float | None) for part in parts):
-        return gettext("This must be a text or a number.")
+        return "This must be a text or a number."
     if isinstance(value, list) and not all(isinstance(part, str) for part in value):
-        return gettext("This must be a list of texts.")
+        return "This must be a list of texts."
     texts = [problem for part in parts if isinstance(part, str) and (problem := text_problem(part, may_be_blank=True))]
     return f"{texts[0]}." if texts else ""

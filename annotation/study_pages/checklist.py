@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db.models import Q
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.module_loading import import_string
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Annotator, Batch, Study
 from annotation.recruitment.first_links import address_for_raters
 from annotation.study_pages.later_steps import LATER
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 
 class StepState(StrEnum):
@@ -29,17 +25,17 @@ class StepState(StrEnum):
     WAITING = "waiting"
 
     @property
-    def label(self) -> "StrOrPromise":
+    def label(self) -> str:
         """The word on the badge."""
         return _LABELS[self]
 
 
-_LABELS: "dict[StepState, StrOrPromise]" = {
-    StepState.DONE: gettext_lazy("Done"),
-    StepState.RUNNING: gettext_lazy("Under way"),
-    StepState.NEXT: gettext_lazy("Next"),
-    StepState.OPEN: gettext_lazy("To do"),
-    StepState.WAITING: gettext_lazy("Later"),
+_LABELS: dict[StepState, str] = {
+    StepState.DONE: "Done",
+    StepState.RUNNING: "Under way",
+    StepState.NEXT: "Next",
+    StepState.OPEN: "To do",
+    StepState.WAITING: "Later",
 }
 
 
@@ -92,38 +88,34 @@ def checklist(study: Study, seen: dict[str, Any]) -> list[Step]:
 
 def _texts(study: Study, seen: dict[str, Any]) -> Step:
     count, pairs = seen["instance_count"], any(row["matchups"] for row in seen["rows"])
-    read = Action(_("Read a file"), reverse("annotation:upload", args=[study.slug]))
-    sample = Action(_("Sample texts"), reverse("judging:generate", args=[study.slug]))
-    listed = Action(_("Instances"), reverse("annotation:instances", args=[study.slug]))
-    step = Step("texts", _("Texts"), StepState.OPEN, "", details="annotation/study_pages/_files_read.html")
-    figures = ngettext("%(count)d instance", "%(count)d instances", count) % {"count": count}
+    read = Action("Read a file", reverse("annotation:upload", args=[study.slug]))
+    sample = Action("Sample texts", reverse("judging:generate", args=[study.slug]))
+    listed = Action("Instances", reverse("annotation:instances", args=[study.slug]))
+    step = Step("texts", "Texts", StepState.OPEN, "", details="annotation/study_pages/_files_read.html")
+    figures = f"{count} instance{pluralize(count)}"
     if names := ", ".join(system.name for system in seen["systems"]):
         figures = f"{figures} · {names}"
     if pairs:
         return replace(step, state=StepState.DONE, figures=figures, actions=(listed, read, sample))
     if count:
-        missing = _("Nothing can be compared yet: an instance needs texts of two systems.")
+        missing = "Nothing can be compared yet: an instance needs texts of two systems."
         return replace(step, figures=figures, missing=missing, actions=(sample, read, listed))
-    missing = _(
-        "Read a file with sources and the texts of two systems or more, or sources whose texts are sampled here."
-    )
-    return replace(step, figures=_("No text yet"), missing=missing, actions=(read, sample))
+    missing = "Read a file with sources and the texts of two systems or more, or sources whose texts are sampled here."
+    return replace(step, figures="No text yet", missing=missing, actions=(read, sample))
 
 
 def _separability(study: Study, seen: dict[str, Any]) -> Step:
     rows = seen["rows"]
     runs = [row["run"] for row in rows if row["run"]]
-    compute = Action(_("Compute"), reverse("annotation:separability", args=[study.slug]), posts=True)
-    look = Action(_("Show"), reverse("reporting:separability", args=[study.slug]))
+    compute = Action("Compute", reverse("annotation:separability", args=[study.slug]), posts=True)
+    look = Action("Show", reverse("reporting:separability", args=[study.slug]))
     step = Step(
-        "separability", _("Separability"), StepState.WAITING, "", details="annotation/study_pages/_separability.html"
+        "separability", "Separability", StepState.WAITING, "", details="annotation/study_pages/_separability.html"
     )
-    of_all = {"done": len(runs), "all": len(rows)}
-    of_configurations = ngettext("%(done)d of %(all)d configuration", "%(done)d of %(all)d configurations", len(rows))
-    figures = of_configurations % of_all if rows else _("Needs texts")
+    figures = f"{len(runs)} of {len(rows)} configuration{pluralize(len(rows))}" if rows else "Needs texts"
     if runs:
         figures = f"{figures} · {', '.join(dict.fromkeys(run.label for run in runs))}"
-    missing = _("How easily two systems' texts can be told apart. It helps to choose instances; you can do without.")
+    missing = "How easily two systems' texts can be told apart. It helps to choose instances; you can do without."
     if seen["busy"]:
         return replace(step, state=StepState.RUNNING, figures=figures)
     if len(runs) < len(rows):
@@ -138,45 +130,45 @@ def _separability(study: Study, seen: dict[str, Any]) -> Step:
 def _batch(study: Study, seen: dict[str, Any]) -> Step:
     batches = seen["batches"]
     drafts = [one for one in batches if one.status == Batch.Status.DRAFT]
-    missing = _("Pages of pairs to be rated, one page (a HIT) for each instance.")
-    step = Step("batch", _("Batch"), StepState.OPEN, _("No batch yet"), missing)
+    missing = "Pages of pairs to be rated, one page (a HIT) for each instance."
+    step = Step("batch", "Batch", StepState.OPEN, "No batch yet", missing)
     if not any(row["matchups"] for row in seen["rows"]):
         return replace(step, state=StepState.WAITING)
-    new = (Action(_("New batch"), reverse("annotation:new-batch", args=[study.slug])),) if seen["may_manage"] else ()
+    new = (Action("New batch", reverse("annotation:new-batch", args=[study.slug])),) if seen["may_manage"] else ()
     if not batches:
         return replace(step, actions=new)
     step = replace(step, missing="", details="annotation/study_pages/_batches.html")
-    figures = ngettext("%(count)d batch", "%(count)d batches", len(batches)) % {"count": len(batches)}
+    figures = f"{len(batches)} batch" if len(batches) == 1 else f"{len(batches)} batches"
     hits = sum(one.hit_count for one in batches)
-    figures = f"{figures} · {ngettext('%(count)d HIT', '%(count)d HITs', hits) % {'count': hits}}"
+    figures = f"{figures} · {hits} HIT{pluralize(hits)}"
     if len(drafts) < len(batches):
         return replace(step, state=StepState.DONE, figures=figures, actions=new)
-    missing = _("A draft: look at it as a rater would, then launch it.")
-    look = Action(_("Look and launch"), reverse("annotation:batch", args=[study.slug, drafts[0].pk]))
+    missing = "A draft: look at it as a rater would, then launch it."
+    look = Action("Look and launch", reverse("annotation:batch", args=[study.slug, drafts[0].pk]))
     return replace(step, figures=figures, missing=missing, actions=(look, *new))
 
 
 def _raters(study: Study, seen: dict[str, Any]) -> Step:
     rated = [one for one in seen["batches"] if one.purpose == Batch.Purpose.RATING and one.status != Batch.Status.DRAFT]
-    step = Step("raters", _("Raters"), StepState.WAITING, _("Needs a launched batch"))
+    step = Step("raters", "Raters", StepState.WAITING, "Needs a launched batch")
     if not rated:
         return step
     total, filled = sum(one.slot_count for one in rated), sum(one.filled_count for one in rated)
     figures = _figures_of_raters(study, total, filled, sum(one.claimed_count for one in rated))
     still_open = [one for one in rated if one.status != Batch.Status.CLOSED and one.filled_count < one.slot_count]
     is_open = [one for one in still_open if one.status == Batch.Status.OPEN]
-    bring = Action(_("Bring raters"), address_for_raters(study))
+    bring = Action("Bring raters", address_for_raters(study))
     if not seen["may_manage"]:
-        bring = Action(_("Channels"), reverse("annotation:channels", args=[study.slug]))
+        bring = Action("Channels", reverse("annotation:channels", args=[study.slug]))
     if not still_open:
         return replace(step, state=StepState.DONE, figures=figures, actions=(bring,))
-    watch = Action(_("Watch"), reverse("annotation:batch", args=[study.slug, (is_open or still_open)[0].pk]))
+    watch = Action("Watch", reverse("annotation:batch", args=[study.slug, (is_open or still_open)[0].pk]))
     if not is_open:
         return replace(
-            step, state=StepState.OPEN, figures=figures, missing=_("The batch is paused."), actions=(watch, bring)
+            step, state=StepState.OPEN, figures=figures, missing="The batch is paused.", actions=(watch, bring)
         )
     if not study.channels.filter(is_open=True).exists():
-        missing = _("No channel is open: no new rater can join.")
+        missing = "No channel is open: no new rater can join."
         return replace(step, state=StepState.OPEN, figures=figures, missing=missing, actions=(bring, watch))
     return replace(step, state=StepState.RUNNING, figures=figures, actions=(watch, bring))
 
@@ -185,9 +177,8 @@ def _figures_of_raters(study: Study, total: int, filled: int, claimed: int) -> s
     joined = Q(participant__isnull=False) | Q(kind=Annotator.Kind.ACCOUNT)
     came = Annotator.objects.present().filter(joined, study=study).count()
     parts = [
-        ngettext("%(filled)d of %(total)d slot filled", "%(filled)d of %(total)d slots filled", total)
-        % {"filled": filled, "total": total},
-        _("%(count)d at work now") % {"count": claimed},
-        ngettext("%(count)d rater joined", "%(count)d raters joined", came) % {"count": came},
+        f"{filled} of {total} slot{pluralize(total)} filled",
+        f"{claimed} at work now",
+        f"{came} rater{pluralize(came)} joined",
     ]
     return " · ".join(parts)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from django.urls import reverse
-from django.utils.translation import gettext as _
 
 from annotation.models import Study
 
@@ -27,20 +26,20 @@ class Tab:
 def tabs_of(study: Study, path: str) -> list[Tab]:
     """Return the tabs of a study; the one that a page at `path` is under is the current one."""
     named = [
-        (_("Instances"), "annotation:instances"),
-        (_("Planner"), "annotation:planner"),
-        (_("Recruitment"), "annotation:channels"),
-        (_("Reports"), "annotation:reports"),
-        (_("Judges"), "judging:judges"),
-        (_("Comparison tables"), "judging:tables"),
-        (_("Separability"), "reporting:separability"),
-        (_("Findings"), "reporting:findings"),
+        ("Instances", "annotation:instances"),
+        ("Planner", "annotation:planner"),
+        ("Recruitment", "annotation:channels"),
+        ("Reports", "annotation:reports"),
+        ("Judges", "judging:judges"),
+        ("Comparison tables", "judging:tables"),
+        ("Separability", "reporting:separability"),
+        ("Findings", "reporting:findings"),
     ]
     if study.systems.count() > 2:
-        named.append((_("Leaderboard"), "reporting:leaderboard"))
+        named.append(("Leaderboard", "reporting:leaderboard"))
     if study.is_two_stage:
-        named.append((_("What tables change"), "reporting:table-effect"))
-    named += [(_("Files"), "reporting:downloads"), (_("Log"), "annotation:study-log")]
+        named.append(("What tables change", "reporting:table-effect"))
+    named += [("Files", "reporting:downloads"), ("Log", "annotation:study-log")]
     found = [(label, reverse(view, args=[study.slug])) for label, view in named]
     start = reverse("annotation:study", args=[study.slug])
     places = [(address, address) for _label, address in found]

@@ -11,7 +11,6 @@ from django.db.models import Count, F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -86,7 +85,7 @@ def example(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     user = account_of(request)
     made = load_example(group=groups_of_new_study(user)[0], by=user)
-    messages.success(request, _("The example study is here. Its next step is marked."))
+    messages.success(request, "The example study is here. Its next step is marked.")
     return redirect("annotation:study", made.slug)
 
 
@@ -137,7 +136,7 @@ def separability(request: HttpRequest, study: Study) -> HttpResponse:
         problems = [f"{form[name].label}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()]
         raise AnnotationError("; ".join(problems))
     start_separability(study, form.request(), by=account_of(request))
-    messages.info(request, _("Separability is being computed; it shows below when it is done."))
+    messages.info(request, "Separability is being computed; it shows below when it is done.")
     return redirect("annotation:study", study.slug)
 
 
@@ -249,7 +248,7 @@ def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsFor
         return None
     study, _summary = made
     if not names["file"]:
-        messages.success(request, _("Study %(slug)s is made. Read its texts in next.") % {"slug": study.slug})
+        messages.success(request, f"Study {study.slug} is made. Read its texts in next.")
     return study
 
 
@@ -258,7 +257,7 @@ def study_settings(request: HttpRequest, study: Study) -> HttpResponse:
     """Change a study's settings; once rating has begun, as an amendment with a reason."""
     form = StudySettingsForm(request.POST if request.method == "POST" else None, instance=study)
     if form.is_valid() and _save(request, study, form):
-        messages.success(request, _("Saved."))
+        messages.success(request, "Saved.")
         if notice := too_few_hits(Study.objects.get(pk=study.pk)):
             messages.warning(request, notice)
         return redirect("annotation:study", study.slug)
@@ -288,8 +287,7 @@ def copy(request: HttpRequest, study: Study) -> HttpResponse:
     groups = [first, *(group for group in groups if group.pk != first.pk)]
     form = CopyStudyForm(request.POST if request.method == "POST" else None, study=study, groups=groups)
     if form.is_valid() and (made := attempt(form, lambda: copy_study(study=study, by=user, **form.cleaned_data))):
-        message = _("Study %(copy)s is made with the settings of %(study)s.")
-        messages.success(request, message % {"copy": made.slug, "study": study.slug})
+        messages.success(request, f"Study {made.slug} is made with the settings of {study.slug}.")
         return redirect("annotation:study", made.slug)
     context = {"form": form, "study": study, "choose_group": len(groups) > 1}
     return render(request, "annotation/study_pages/copy_study.html", context, status=422 if form.is_bound else 200)
@@ -311,12 +309,12 @@ def archive(request: HttpRequest, study: Study) -> HttpResponse:
         messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
     elif form.cleaned_data["restore"]:
         restore_study(study=study, by=account_of(request), reason=form.cleaned_data["reason"])
-        messages.success(request, _("The study is out of the archive. HITs of its open batches are given out again."))
+        messages.success(request, "The study is out of the archive. HITs of its open batches are given out again.")
     elif not form.cleaned_data["confirmed"]:
-        messages.error(request, _("Nothing was done: please tick the box first."))
+        messages.error(request, "Nothing was done: please tick the box first.")
     else:
         archive_study(study=study, by=account_of(request), reason=form.cleaned_data["reason"])
-        messages.success(request, _("The study is in the archive. Nothing of it is given out any more."))
+        messages.success(request, "The study is in the archive. Nothing of it is given out any more.")
     return redirect("annotation:study", study.slug)
 
 

@@ -4,8 +4,6 @@ from django import template
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.percentages import percent
 from annotation.models import Annotator, Assignment
@@ -14,25 +12,25 @@ from annotation.rating.votes import is_counted
 register = template.Library()
 
 CAME_BY = {
-    Annotator.Kind.ACCOUNT: _("account"),
-    Annotator.Kind.IMPORTED: _("imported"),
-    Annotator.Kind.SCRIPTED: _("scripted"),
-    Annotator.Kind.INVITED: _("invited"),
-    Annotator.Kind.ANONYMOUS: _("anonymous link"),
+    Annotator.Kind.ACCOUNT: "account",
+    Annotator.Kind.IMPORTED: "imported",
+    Annotator.Kind.SCRIPTED: "scripted",
+    Annotator.Kind.INVITED: "invited",
+    Annotator.Kind.ANONYMOUS: "anonymous link",
     Annotator.Kind.PROLIFIC: "Prolific",
     Annotator.Kind.MTURK: "MTurk",
 }
 
 PURPOSES = {
-    Assignment.Purpose.RATING: _("rating"),
-    Assignment.Purpose.QUALIFICATION: _("qualification"),
-    Assignment.Purpose.GOLD: _("hidden gold"),
-    Assignment.Purpose.REPEAT: _("hidden repeat"),
+    Assignment.Purpose.RATING: "rating",
+    Assignment.Purpose.QUALIFICATION: "qualification",
+    Assignment.Purpose.GOLD: "hidden gold",
+    Assignment.Purpose.REPEAT: "hidden repeat",
 }
 STATES = {
-    Assignment.State.CLAIMED: _("in progress"),
-    Assignment.State.EXPIRED: _("ran out"),
-    Assignment.State.RETURNED: _("given back"),
+    Assignment.State.CLAIMED: "in progress",
+    Assignment.State.EXPIRED: "ran out",
+    Assignment.State.RETURNED: "given back",
 }
 
 
@@ -62,10 +60,10 @@ def assignment_status(assignment: Assignment) -> str:
     if assignment.state != Assignment.State.SUBMITTED:
         return str(STATES[Assignment.State(assignment.state)])
     if assignment.excluded:
-        return gettext("rejected: %(reason)s") % {"reason": assignment.exclusion_reason}
+        return f"rejected: {assignment.exclusion_reason}"
     if not is_counted(assignment):
-        return gettext("submitted, not counted")
-    return gettext("submitted late") if assignment.late else gettext("submitted")
+        return "submitted, not counted"
+    return "submitted late" if assignment.late else "submitted"
 
 
 @register.filter

@@ -9,7 +9,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from annotation.batches.chosen import chosen_in_words, left_out_in_words
+from annotation.batches.chosen import chosen_in_words
 from annotation.core import markdown
 from annotation.core.http import is_for_raters
 from annotation.core.markdown import shown_text
@@ -26,7 +26,6 @@ register = template.Library()
 register.filter("is_for_raters", is_for_raters)
 register.filter("number_of", counted)
 register.filter("chosen_in_words", chosen_in_words)
-register.filter("left_out_in_words", left_out_in_words)
 register.filter("hourly_pay", hourly_pay_of)
 register.filter("translate_default", translate_default)
 register.filter("side_name", side_name)

@@ -6,8 +6,6 @@ from contextlib import closing
 from datetime import datetime
 from decimal import Decimal
 
-from django.utils.translation import gettext as _
-
 from annotation.core.errors import Unacceptable, UnknownName
 from annotation.models import Channel, PlatformAction, Submission
 from annotation.recruitment.mturk.client import MturkClient, MturkRefused
@@ -64,7 +62,7 @@ def reject(
     """
     feedback = _feedback(feedback)
     if not feedback:
-        raise Unacceptable(_("Say why: the worker reads it."))
+        raise Unacceptable("Say why: the worker reads it.")
     chosen = _find(channel, assignment_ids)
     return _run(channel, _planned(channel, REJECT, chosen, {"feedback": feedback}, name=REJECT), at, limit)
 
@@ -87,19 +85,16 @@ def bonus(
     given = MturkSettings.of(channel)
     amount, reason, label = amount.strip(), _feedback(reason), label.strip()
     if not MONEY.fullmatch(amount) or Decimal(amount) <= 0:
-        raise Unacceptable(_("The bonus must be dollars and cents, such as 0.75."))
+        raise Unacceptable("The bonus must be dollars and cents, such as 0.75.")
     if Decimal(amount) > given.bonus_cap:
-        raise Unacceptable(
-            _("A bonus of %(amount)s is above the channel’s cap of %(cap)s.")
-            % {"amount": amount, "cap": given.bonus_cap}
-        )
+        raise Unacceptable(f"A bonus of {amount} is above the channel’s cap of {given.bonus_cap}.")
     if not reason:
-        raise Unacceptable(_("Say what the bonus is for: the worker reads it."))
+        raise Unacceptable("Say what the bonus is for: the worker reads it.")
     if not 1 <= len(label) <= 20:
-        raise Unacceptable(_("The bonus’s label must have 1 to 20 characters."))
+        raise Unacceptable("The bonus’s label must have 1 to 20 characters.")
     chosen = _find(channel, assignment_ids)
     if without_worker := [one.external_id for one in chosen if one.participant is None]:
-        raise Unacceptable(_("These assignments are unknown here: %(ids)s") % {"ids": ", ".join(without_worker)})
+        raise Unacceptable(f"These assignments are unknown here: {', '.join(without_worker)}")
     payload = {"amount": str(Decimal(amount).quantize(Decimal("0.01"))), "reason": reason}
     return _run(channel, _planned(channel, BONUS, chosen, payload, name=BONUS, label=f":{label}"), at, limit)
 
@@ -113,14 +108,14 @@ def qualify(
     """
     name, description = name.strip(), description.strip()
     if not (1 <= len(name) <= 200 and 1 <= len(description) <= 2000):
-        raise Unacceptable(_("A qualification needs a name and a description."))
+        raise Unacceptable("A qualification needs a name and a description.")
     people = channel.participants.filter(annotator__erased_at=None).select_related("annotator")
     if codes is None:
         people = people.filter(submissions__state=Submission.State.APPROVED).distinct()
     else:
         people = people.filter(annotator__code__in=codes)
         if unknown := set(codes) - {one.annotator.code for one in people}:
-            raise UnknownName(_("No rater of this channel: %(codes)s") % {"codes": ", ".join(sorted(unknown))})
+            raise UnknownName(f"No rater of this channel: {', '.join(sorted(unknown))}")
     digest = hashlib.sha256(name.encode()).hexdigest()[:16]
     type_action = write_down(
         channel=channel,
@@ -146,19 +141,14 @@ def qualify(
 def _feedback(text: str) -> str:
     text = text.strip()
     if len(text) > LONGEST_FEEDBACK:
-        raise Unacceptable(
-            _("MTurk takes at most %(most)d characters here, and these are %(count)d.")
-            % {"most": LONGEST_FEEDBACK, "count": len(text)}
-        )
+        raise Unacceptable(f"MTurk takes at most {LONGEST_FEEDBACK} characters here, and these are {len(text)}.")
     return text
 
 
 def _find(channel: Channel, assignment_ids: Sequence[str]) -> list[Submission]:
     found = {one.external_id: one for one in channel.submissions.filter(external_id__in=assignment_ids)}
     if unknown := [one for one in assignment_ids if one not in found]:
-        raise UnknownName(
-            _("This channel knows no such assignments: %(ids)s. Run sync first?") % {"ids": ", ".join(unknown)}
-        )
+        raise UnknownName(f"This channel knows no such assignments: {', '.join(unknown)}. Run sync first?")
     return [found[one] for one in dict.fromkeys(assignment_ids)]
 
 

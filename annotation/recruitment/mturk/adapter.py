@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import AnnotationError, Unacceptable
 from annotation.core.http import client_ip, status_of
@@ -36,7 +35,7 @@ class Mturk(Adapter):
 
     kind = Channel.Kind.MTURK
     help_page = "howto/recruit_mturk.md"
-    summary = gettext_lazy("For those who are requesters at MTurk already: it has taken no new ones since July 2026.")
+    summary = "For those who are requesters at MTurk already: it has taken no new ones since July 2026."
     options_form = MturkOptionsForm
 
     def problems(self, channel: Channel) -> dict[str, list[str]]:

@@ -6,8 +6,6 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from annotation.core.errors import AnnotationError
 from annotation.recruitment.mturk.site import MturkSettings, stand_in_problem
 from annotation.recruitment.outbox import Json, PlatformRefused, PlatformUnreachable
@@ -72,7 +70,7 @@ class MturkClient:
             if problem := given.key_problem:  # may have changed since the channel was set up
                 raise KeyMissing(problem)
             missing = " ".join(name or "–" for name in names)
-            raise KeyMissing(_("Set these environment variables on the server first: %(names)s") % {"names": missing})
+            raise KeyMissing(f"Set these environment variables on the server first: {missing}")
         config = Config(
             connect_timeout=CONNECT_SECONDS if patient else HASTY_CONNECT,
             read_timeout=READ_SECONDS if patient else HASTY_READ,
@@ -101,7 +99,7 @@ class MturkClient:
         except ClientError as error:
             raise _error_of(error.response) from None
         except ParamValidationError as error:
-            raise MturkRefused(_("MTurk can't be asked for this: %(why)s") % {"why": error}) from None
+            raise MturkRefused(f"MTurk can't be asked for this: {error}") from None
         except BotoCoreError as error:  # no connection, time-out, or truncated answer
             raise MturkUnreachable(_no_answer(type(error).__name__)) from None
         return answer
@@ -134,11 +132,9 @@ def _error_of(response: Mapping[str, Any]) -> AnnotationError:
     if code in _TRANSIENT or "Throttl" in code or status == 429 or status >= 500:
         return MturkUnreachable(_no_answer(code or str(status)))
     if code in _KEY_REFUSED:  # MTurk's message may repeat the key
-        return MturkRefused(_("MTurk does not take the key. Check the environment variables, and the site."), code)
+        return MturkRefused("MTurk does not take the key. Check the environment variables, and the site.", code)
     return MturkRefused(words or code, str(response.get("TurkErrorCode") or code))
 
 
 def _no_answer(what: str) -> str:
-    return _("MTurk did not answer as it should (%(what)s). Nothing is lost or doubled: run this again later.") % {
-        "what": what
-    }
+    return f"MTurk did not answer as it should ({what}). Nothing is lost or doubled: run this again later."

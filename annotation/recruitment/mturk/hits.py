@@ -12,7 +12,6 @@ from django.db import transaction
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
-from django.utils.translation import gettext as _
 
 from annotation.annotators.participants import refuse_closed
 from annotation.core.errors import Unacceptable
@@ -75,12 +74,12 @@ def hit_request(channel: Channel, given: MturkSettings) -> Json:
 
     Raises: Unacceptable naming missing settings.
     """
-    required = {_("title"): given.title, _("description"): given.description, _("reward in dollars"): given.reward}
+    required = {"title": given.title, "description": given.description, "reward in dollars": given.reward}
     if missing := [name for name, value in required.items() if not value.strip()]:
-        raise Unacceptable(_("Set these in the channel’s settings first: %(names)s.") % {"names": ", ".join(missing)})
+        raise Unacceptable(f"Set these in the channel’s settings first: {', '.join(missing)}.")
     url = settings.BASE_URL.rstrip("/") + reverse("annotation:join", args=[channel.key])
     if not url.startswith("https://") and not given.is_stand_in:
-        raise Unacceptable(_("MTurk shows pages over HTTPS only; BASE_URL is %(url)s.") % {"url": settings.BASE_URL})
+        raise Unacceptable(f"MTurk shows pages over HTTPS only; BASE_URL is {settings.BASE_URL}.")
     return {
         "Title": given.title,
         "Description": given.description,
@@ -108,7 +107,7 @@ def _plan_hits(channel: Channel, at: datetime) -> None:
     lock_channel(channel)
     batches = _batches(channel)
     if not batches:
-        raise Unacceptable(_("No batch of this channel is open, so there is nothing to offer."))
+        raise Unacceptable("No batch of this channel is open, so there is nothing to offer.")
     before = channel.actions.filter(kind=HIT)
     if before.exclude(state=State.DONE).exists():
         return

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from annotation.core.money import to_cents
 from annotation.models import Batch, Channel
@@ -53,37 +52,37 @@ def _batches(channel: Channel) -> QuerySet[Batch]:
 
 def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
     """Return what offering HITs needs, in the order in which it is done."""
-    given, in_settings = MturkSettings.of(channel), _("Set it in the settings below.")
+    given, in_settings = MturkSettings.of(channel), "Set it in the settings below."
     return [
-        Check(_("Title"), bool(given.title.strip()), in_settings, for_draft=True, in_settings=True),
-        Check(_("Description"), bool(given.description.strip()), in_settings, for_draft=True, in_settings=True),
+        Check("Title", bool(given.title.strip()), in_settings, for_draft=True, in_settings=True),
+        Check("Description", bool(given.description.strip()), in_settings, for_draft=True, in_settings=True),
         Check(
-            _("Reward"),
+            "Reward",
             offer.reward is not None,
-            _("Set it in the settings below, or the study’s pay in USD."),
+            "Set it in the settings below, or the study’s pay in USD.",
             for_draft=True,
             in_settings=True,
         ),
         *hourly_checks(_hourly(channel, offer)),
         Check(
-            _("Requirements"),
+            "Requirements",
             bool(given.requirements.strip()),
-            _("Without any, every worker can accept: see the settings."),
+            "Without any, every worker can accept: see the settings.",
             is_advice=True,
         ),
         Check(
-            _("Places"),
+            "Places",
             offer.places + offer.on_offer > 0,
-            _("No place is free: make a batch, or extend one."),
+            "No place is free: make a batch, or extend one.",
             for_draft=True,
         ),
         Check(
-            _("Access key"),
+            "Access key",
             given.has_key,
-            _("Name its two variables in the settings, and set them on the server."),
+            "Name its two variables in the settings, and set them on the server.",
             in_settings=True,
         ),
-        Check(_("boto3"), find_spec("boto3") is not None, _("Install the extra mturk on the server.")),
+        Check("boto3", find_spec("boto3") is not None, "Install the extra mturk on the server."),
         address_check(),
         *opening_checks(channel),
     ]

@@ -3,7 +3,6 @@
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
-from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import Unacceptable
 from annotation.recruitment.mturk.site import MONEY, VARIABLE, parse_requirements, stand_in_problem
@@ -11,11 +10,11 @@ from annotation.recruitment.options import PlatformLimitsForm
 
 SANDBOX, LIVE = "sandbox", "live"
 RETURN, SUBMIT = "return", "submit"
-_MONEY = RegexValidator(rf"^{MONEY.pattern}\Z", _("Dollars and cents, such as 0.75."))
+_MONEY = RegexValidator(rf"^{MONEY.pattern}\Z", "Dollars and cents, such as 0.75.")
 # Error messages don't repeat the input, which may be the secret itself.
 _VARIABLE = RegexValidator(
     rf"^(?:{VARIABLE.pattern})\Z",
-    _(
+    (
         "Name an environment variable that was made for this key, in capitals and with MTURK in it, "
         "such as MTURK_SECRET_KEY; never give the key itself."
     ),
@@ -33,65 +32,63 @@ class MturkOptionsForm(PlatformLimitsForm):
     )
 
     site = forms.ChoiceField(
-        label=_("Site"),
+        label="Site",
         required=False,
-        choices=[(SANDBOX, _("Sandbox: for trying out, no payments")), (LIVE, _("Live"))],
+        choices=[(SANDBOX, "Sandbox: for trying out, no payments"), (LIVE, "Live")],
     )
-    title = forms.CharField(label=_("Title of the HIT"), required=False, max_length=128)
+    title = forms.CharField(label="Title of the HIT", required=False, max_length=128)
     description = forms.CharField(
-        label=_("Description"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
+        label="Description", required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
     )
-    keywords = forms.CharField(label=_("Keywords"), required=False, max_length=1000, help_text=_("Between commas."))
+    keywords = forms.CharField(label="Keywords", required=False, max_length=1000, help_text="Between commas.")
     reward = forms.CharField(
-        label=_("Reward in dollars"),
+        label="Reward in dollars",
         required=False,
         validators=[_MONEY],
-        help_text=_("For one HIT; empty: the study's pay, where that is in USD."),
+        help_text="For one HIT; empty: the study's pay, where that is in USD.",
     )
     duration_minutes = forms.IntegerField(
-        label=_("Minutes for one HIT"), required=False, initial=60, min_value=1, max_value=60 * 24 * 30
+        label="Minutes for one HIT", required=False, initial=60, min_value=1, max_value=60 * 24 * 30
     )
-    lifetime_days = forms.IntegerField(label=_("Days on offer"), required=False, initial=7, min_value=1, max_value=365)
+    lifetime_days = forms.IntegerField(label="Days on offer", required=False, initial=7, min_value=1, max_value=365)
     auto_approval_days = forms.IntegerField(
-        label=_("Days until MTurk approves by itself"), required=False, initial=3, min_value=1, max_value=30
+        label="Days until MTurk approves by itself", required=False, initial=3, min_value=1, max_value=30
     )
     requirements = forms.CharField(
-        label=_("Requirements"),
+        label="Requirements",
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_(
-            "One a line: approval-rate >= 95, approved-hits >= 500, locale in US GB, or a type’s id: 3ABC missing."
-        ),
+        help_text="One a line: approval-rate >= 95, approved-hits >= 500, locale in US GB, or a type’s id: 3ABC missing.",
     )
     bonus_cap = forms.CharField(
-        label=_("Largest bonus in dollars"),
+        label="Largest bonus in dollars",
         required=False,
         initial=PlatformLimitsForm.usual_bonus_cap,
         validators=[_MONEY],
     )
     screened_out = forms.ChoiceField(
-        label=_("Who does not qualify"),
+        label="Who does not qualify",
         required=False,
-        choices=[(RETURN, _("is asked to return the HIT")), (SUBMIT, _("submits the HIT, and is paid"))],
+        choices=[(RETURN, "is asked to return the HIT"), (SUBMIT, "submits the HIT, and is paid")],
     )
     access_key_env = forms.CharField(
-        label=_("Variable with the access key"),
+        label="Variable with the access key",
         required=False,
         validators=[_VARIABLE],
-        help_text=_("Such as MTURK_ACCESS_KEY."),
+        help_text="Such as MTURK_ACCESS_KEY.",
     )
     secret_key_env = forms.CharField(
-        label=_("Variable with the secret key"),
+        label="Variable with the secret key",
         required=False,
         validators=[_VARIABLE],
-        help_text=_("Such as MTURK_SECRET_KEY."),
+        help_text="Such as MTURK_SECRET_KEY.",
     )
     endpoint = forms.CharField(
-        label=_("Stand-in for MTurk’s API"),
+        label="Stand-in for MTurk’s API",
         required=False,
         max_length=100,
-        help_text=_("For tests only: http://127.0.0.1:PORT. Empty: Amazon’s."),
+        help_text="For tests only: http://127.0.0.1:PORT. Empty: Amazon’s.",
     )
     field_order = ["site", "title", "description", "keywords", "reward", "most_hits"]
 

@@ -7,8 +7,6 @@ from typing import Any
 from django import forms
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import Unacceptable, UnknownName
 from annotation.models import Channel, PlatformAction, Submission
@@ -24,9 +22,9 @@ from annotation.recruitment.mturk.work import HIT, release_browser
 
 MOST_SHOWN = 200
 _PROBLEMS: Mapping[str, Any] = {
-    OTHER_WORKER: gettext_lazy("submitted on MTurk by another worker than the one who came here"),
-    NO_WORK: gettext_lazy("submitted on MTurk, but nothing was done here"),
-    OTHER_CODE: gettext_lazy("submitted on MTurk with another code than the one given here"),
+    OTHER_WORKER: "submitted on MTurk by another worker than the one who came here",
+    NO_WORK: "submitted on MTurk, but nothing was done here",
+    OTHER_CODE: "submitted on MTurk with another code than the one given here",
 }
 
 
@@ -98,27 +96,27 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     """
     common: dict[str, Any] = {"channel": channel, "at": at, "limit": AT_ONCE}
     if action == "publish":
-        return publish(**common).told(_("HITs offered: %(count)d."))
+        return publish(**common).told("HITs offered")
     if action == "expire":
-        return expire(**common).told(_("HITs taken down: %(count)d."))
+        return expire(**common).told("HITs taken down")
     if action == "sync":
         return _sync(channel, at)
     if action == "approve-all":
-        return approve(assignment_ids=None, **common).told(_("Assignments approved: %(count)d."))
+        return approve(assignment_ids=None, **common).told("Assignments approved")
     if action == "release":
         return _release(channel, data.get("rater", "").strip())
     chosen = _chosen(data)
     if action == "approve":
         override = bool(data.get("override"))
-        return approve(assignment_ids=chosen, override=override, **common).told(_("Assignments approved: %(count)d."))
+        return approve(assignment_ids=chosen, override=override, **common).told("Assignments approved")
     if action == "reject":
         rejected = reject(assignment_ids=chosen, feedback=data.get("feedback", ""), **common)
-        return rejected.told(_("Assignments rejected: %(count)d."))
+        return rejected.told("Assignments rejected")
     if action == "bonus":
         amount, reason, label = data.get("amount", ""), data.get("feedback", ""), data.get("label") or "1"
         paid = bonus(assignment_ids=chosen, amount=amount, reason=reason, label=label, **common)
-        return paid.told(_("Bonuses paid: %(count)d."))
-    raise Unacceptable(_("This channel has no action %(action)s.") % {"action": action})
+        return paid.told("Bonuses paid")
+    raise Unacceptable(f"This channel has no action {action}.")
 
 
 def _chosen(data: Mapping[str, str]) -> list[str]:
@@ -129,23 +127,21 @@ def _chosen(data: Mapping[str, str]) -> list[str]:
     many = getattr(data, "getlist", None)
     chosen = many("assignment") if many else data.get("assignment", "").split()
     if not chosen:
-        raise Unacceptable(_("Choose one or more assignments first."))
+        raise Unacceptable("Choose one or more assignments first.")
     return list(chosen)
 
 
 def _sync(channel: Channel, at: datetime) -> str:
     found = sync(channel=channel, at=at, limit=AT_ONCE)
-    message = _("HITs asked about: %(hits)d; assignments submitted: %(assignments)d.") % found
+    message = f"HITs asked about: {found['hits']}; assignments submitted: {found['assignments']}."
     if found["hits_left"]:
-        message += " " + _("Press again to ask about the other %(count)d.") % {"count": found["hits_left"]}
+        message += f" Press again to ask about the other {found['hits_left']}."
     return message
 
 
 def _release(channel: Channel, code: str) -> str:
     participant = channel.participants.filter(annotator__code=code).first()
     if participant is None:
-        raise UnknownName(_("No rater of this channel: %(codes)s") % {"codes": code})
+        raise UnknownName(f"No rater of this channel: {code}")
     release_browser(participant=participant)
-    return _("%(code)s may continue in another browser: the next one that opens a link in the MTurk window.") % {
-        "code": code
-    }
+    return f"{code} may continue in another browser: the next one that opens a link in the MTurk window."

@@ -6,8 +6,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from annotation.models import PlatformAction
 from annotation.recruitment.mturk.client import MturkClient, MturkRefused, MturkUnreachable
 from annotation.recruitment.outbox import Json, State, ask_once, begin
@@ -26,18 +24,15 @@ class RunSummary:
     trouble: str = ""
 
     def told(self, done: str) -> str:
-        """Tell the result in one line.
-
-        done : what was done, with %(count)d for how often
-        """
-        parts = [done % {"count": len(self.done)}]
+        """Tell the result in one line, which begins with what was done."""
+        parts = [f"{done}: {len(self.done)}."]
         if self.unchanged:
-            parts.append(_("Done before: %(count)d.") % {"count": self.unchanged})
+            parts.append(f"Done before: {self.unchanged}.")
         if self.refused:
             listed = "; ".join(f"{key}: {words}" for key, words in list(self.refused.items())[:5])
-            parts.append(_("Refused: %(count)d (%(told)s).") % {"count": len(self.refused), "told": listed})
+            parts.append(f"Refused: {len(self.refused)} ({listed}).")
         if self.waiting:
-            parts.append(_("Not done yet: %(count)d. Repeat the action to continue.") % {"count": self.waiting})
+            parts.append(f"Not done yet: {self.waiting}. Repeat the action to continue.")
         return " ".join([*parts, self.trouble]).strip()
 
 

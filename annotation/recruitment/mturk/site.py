@@ -8,7 +8,6 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable
 from annotation.models import Channel, Study
@@ -151,14 +150,12 @@ def parse_requirements(text: str) -> list[dict[str, Any]]:
     """
     found = [_requirement(line) for line in text.splitlines() if line.strip()]
     if len(found) > MOST_REQUIREMENTS:
-        raise Unacceptable(_("MTurk takes at most %(most)d requirements.") % {"most": MOST_REQUIREMENTS})
+        raise Unacceptable(f"MTurk takes at most {MOST_REQUIREMENTS} requirements.")
     return found
 
 
 def _requirement(line: str) -> dict[str, Any]:
-    wrong = Unacceptable(
-        _("“%(line)s” is no requirement. Write, for example, approval-rate >= 95 or locale in US GB.") % {"line": line}
-    )
+    wrong = Unacceptable(f"“{line}” is no requirement. Write, for example, approval-rate >= 95 or locale in US GB.")
     name, *rest = line.split()
     comparator, values = (rest[0], rest[1:]) if rest else ("", [])
     type_id = _KNOWN.get(name, name)
@@ -191,13 +188,11 @@ def stand_in_problem(endpoint: str) -> str | None:
         parts = urlsplit(endpoint)
         listed = is_listed(parts)
     except ValueError:
-        return _("This address can’t be read.")
+        return "This address can’t be read."
     plain = not (parts.username or parts.password or parts.query or parts.fragment) and parts.path in ("", "/")
     here = parts.scheme == "http" and parts.hostname in LOOPBACK and parts.port is not None
     if not (plain and here) or re.search(r"[\s\\@?#]", endpoint):
-        return _("The address must be on this machine: http://127.0.0.1:PORT.")
+        return "The address must be on this machine: http://127.0.0.1:PORT."
     if not listed:
-        return _("To allow it, the server’s administrator adds %(host)s to the setting PLATFORM_ALLOWLIST.") % {
-            "host": parts.netloc
-        }
+        return f"To allow it, the server’s administrator adds {parts.netloc} to the setting PLATFORM_ALLOWLIST."
     return None

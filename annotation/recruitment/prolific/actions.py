@@ -10,7 +10,6 @@ from decimal import Decimal
 
 from django.db import transaction
 from django.utils.dateparse import parse_datetime
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable
 from annotation.models import PlatformAction, Submission
@@ -58,11 +57,11 @@ def reject(
     """
     reason = reason.replace("\x00", "").replace("\r\n", "\n").strip()
     if category not in CATEGORIES:
-        raise Unacceptable(_("Choose one of Prolific’s categories: %(names)s.") % {"names": ", ".join(CATEGORIES)})
+        raise Unacceptable(f"Choose one of Prolific’s categories: {', '.join(CATEGORIES)}.")
     if not SHORTEST_REASON <= len(reason) <= LONGEST_REASON:
         raise Unacceptable(
-            _("Prolific asks for a reason of at least %(least)d characters (%(most)d at most); this has %(count)d.")
-            % {"least": SHORTEST_REASON, "most": LONGEST_REASON, "count": len(reason)}
+            f"Prolific asks for a reason of at least {SHORTEST_REASON} characters ({LONGEST_REASON} at most); "
+            f"this has {len(reason)}."
         )
     return _decide(REJECT, submission, {"message": reason, "rejection_category": category}, client, at)
 
@@ -71,9 +70,7 @@ def _decide(kind: str, submission: Submission, words: Json, client: ProlificClie
     wanted = _DECIDED[kind]
     other = next(status for status in _DECIDED.values() if status != wanted)
     if submission.state == other.lower():
-        raise Unacceptable(
-            _("This submission is %(status)s at Prolific; it can only be changed there.") % {"status": other}
-        )
+        raise Unacceptable(f"This submission is {other} at Prolific; it can only be changed there.")
 
     def send(action: PlatformAction) -> Json:
         if action.attempts:
@@ -105,9 +102,9 @@ def read_amount(text: str, given: ProlificSettings) -> Decimal:
     """
     text = text.strip()
     if not (text.isascii() and MONEY.fullmatch(text)) or Decimal(text) <= 0:
-        raise Unacceptable(_("Give the bonus in the study’s currency, such as 0.75."))
+        raise Unacceptable("Give the bonus in the study’s currency, such as 0.75.")
     if Decimal(text) > given.bonus_cap:
-        raise Unacceptable(_("The largest bonus of this channel is %(cap)s.") % {"cap": given.bonus_cap})
+        raise Unacceptable(f"The largest bonus of this channel is {given.bonus_cap}.")
     return Decimal(text)
 
 
@@ -120,7 +117,7 @@ def bonus(
     """
     value, reference = read_amount(amount, client.given), reference.strip()
     if len(reference) > LONGEST_REFERENCE or (reference and not ID.fullmatch(reference)):
-        raise Unacceptable(_("A reference is up to %d letters and digits.") % LONGEST_REFERENCE)
+        raise Unacceptable(f"A reference is up to {LONGEST_REFERENCE} letters and digits.")
     cents = int(value * 100)
 
     def send(action: PlatformAction) -> Json:
@@ -130,9 +127,9 @@ def bonus(
         bulk = client.set_up_bonus(submission.external_id, value)
         bulk_id, understood = bulk.get("id"), bulk.get("amount", cents)
         if not (isinstance(bulk_id, str | int) and 0 < len(str(bulk_id)) <= 64 and _plain(str(bulk_id))):
-            raise ProlificRefused(_("Prolific gave no id for the bonus; nothing was paid."))
+            raise ProlificRefused("Prolific gave no id for the bonus; nothing was paid.")
         if understood != cents:
-            raise ProlificRefused(_("Prolific understood another amount; nothing was paid."))
+            raise ProlificRefused("Prolific understood another amount; nothing was paid.")
         note(action, {"bonus_id": str(bulk_id), "listed_before": listed, "paying_since": at.isoformat()})
         try:
             client.pay_bonus(str(bulk_id))
@@ -176,17 +173,15 @@ def _look_up(action: PlatformAction, submission: Submission, cents: int, client:
     since = parse_datetime(str(action.answer["paying_since"])) or at
     if at < since + SETTLES:
         raise ProlificUnreachable(
-            _(
+            (
                 "Prolific doesn’t list this bonus as paid yet, which may take some minutes. It is not sent again: "
                 "do the same again later to find out."
             ),
             may_have_worked=True,
         )
     raise ProlificRefused(
-        _(
-            "An hour later Prolific doesn’t list this bonus as paid. Please look there; if it wasn’t paid, pay it again "
-            "under another reference."
-        )
+        "An hour later Prolific doesn’t list this bonus as paid. Please look there; if it wasn’t paid, pay it again "
+        "under another reference."
     )
 
 
@@ -212,10 +207,7 @@ def _take(submission: Submission, kind: str, key: str, payload: Json, at: dateti
     unsettled = channel.actions.filter(submission=submission, state=PENDING, attempts__gt=0).exclude(key=key)
     kinds = (BONUS,) if kind == BONUS else (APPROVE, REJECT)
     if (other := unsettled.filter(kind__in=kinds).first()) is not None:
-        raise Unacceptable(
-            _("The outcome of an earlier request (%(key)s) is not known yet. Repeat that one first.")
-            % {"key": other.key}
-        )
+        raise Unacceptable(f"The outcome of an earlier request ({other.key}) is not known yet. Repeat that one first.")
     action = write_down(channel=channel, kind=kind, key=key, payload=payload, submission=submission, fixed=False)
     if action.state == FAILED and action.answer.get("paying_since"):
         raise Unacceptable(str(action.answer.get("error", "")))

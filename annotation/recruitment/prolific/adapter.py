@@ -15,7 +15,6 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import ClaimRefused, Unacceptable
 from annotation.core.http import client_ip
@@ -69,7 +68,7 @@ class Prolific(Adapter):
 
     kind = Channel.Kind.PROLIFIC
     help_page = "howto/recruit_prolific.md"
-    summary = gettext_lazy("Paid participants from Prolific, with completion codes, approval and bonuses.")
+    summary = "Paid participants from Prolific, with completion codes, approval and bonuses."
     options_form = ProlificOptionsForm
 
     def problems(self, channel: Channel) -> dict[str, list[str]]:

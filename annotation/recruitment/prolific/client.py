@@ -13,7 +13,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from annotation.core.errors import AnnotationError
@@ -144,7 +143,7 @@ class ProlificClient:
             answer = response.json()
             if isinstance(answer, dict):
                 return answer
-        raise ProlificUnreachable(_no_answer(_("an answer that is no JSON object")), may_have_worked=True)
+        raise ProlificUnreachable(_no_answer("an answer that is no JSON object"), may_have_worked=True)
 
     def _ask(
         self,
@@ -211,9 +210,9 @@ class ProlificClient:
             raise TokenMissing(problem)
         if not token:
             name = self.given.token_env or "–"
-            raise TokenMissing(_("Set this environment variable on the server first: %(name)s") % {"name": name})
+            raise TokenMissing(f"Set this environment variable on the server first: {name}")
         if not (token.isascii() and token.isprintable()):
-            raise TokenMissing(_("%(name)s holds no token of Prolific.") % {"name": self.given.token_env})
+            raise TokenMissing(f"{self.given.token_env} holds no token of Prolific.")
         return token
 
 
@@ -230,15 +229,14 @@ def _refusal(response: Any) -> ProlificRefused:
     """Return the exception for a refusal; the answer to a wrong token is not repeated."""
     status = int(response.status_code)
     if status in (401, 403):
-        return ProlificRefused(_("Prolific does not take the token. Check the environment variable."), status)
+        return ProlificRefused("Prolific does not take the token. Check the environment variable.", status)
     words = ""
     with suppress(ValueError, RecursionError):
         answer = response.json()
         error = answer.get("error", answer) if isinstance(answer, dict) else answer
         words = _flat(error.get("detail") or error.get("title") if isinstance(error, dict) else error)
     words = words.replace("\x00", "")[:LONGEST_WORDS]
-    message = _("Prolific refuses (%(status)d): %(words)s") % {"status": status, "words": words or "–"}
-    return ProlificRefused(message, status)
+    return ProlificRefused(f"Prolific refuses ({status}): {words or '–'}", status)
 
 
 def _flat(value: Any) -> str:
@@ -251,6 +249,4 @@ def _flat(value: Any) -> str:
 
 
 def _no_answer(what: str) -> str:
-    return _(
-        "Prolific did not answer as it should (%(what)s). Nothing is lost or doubled: try the same again later."
-    ) % {"what": what}
+    return f"Prolific did not answer as it should ({what}). Nothing is lost or doubled: try the same again later."

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
-from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable
 from annotation.core.money import to_cents
@@ -50,30 +49,30 @@ def checks(channel: Channel) -> list[Check]:
     made = bool(given.study_id and given.completed)
     return [
         Check(
-            _("API token"),
+            "API token",
             bool(given.token),
-            _("Name its variable in the settings below, and set it on the server."),
+            "Name its variable in the settings below, and set it on the server.",
             in_settings=True,
             for_draft=True,
         ),
         address_check(),
-        Check(_("Pay and expected minutes"), pay is not None, _("Set both in the study’s settings."), for_draft=True),
+        Check("Pay and expected minutes", pay is not None, "Set both in the study’s settings.", for_draft=True),
         *hourly_checks(pay),
         Check(
-            _("Places"),
+            "Places",
             free_places(channel) > 0 or is_published(channel),
-            _("No place is free: make a batch, or extend one."),
+            "No place is free: make a batch, or extend one.",
             for_draft=True,
         ),
         Check(
-            _("Study at Prolific"),
+            "Study at Prolific",
             made,
-            _("Make the draft below, or enter its id and code in the settings; until then no rater can join."),
+            "Make the draft below, or enter its id and code in the settings; until then no rater can join.",
         ),
         Check(
-            _("Messages"),
+            "Messages",
             bool(given.webhook_secret),
-            _("Without a webhook, press “Ask Prolific what is new” now and then."),
+            "Without a webhook, press “Ask Prolific what is new” now and then.",
             is_advice=True,
         ),
         *opening_checks(channel),
@@ -104,13 +103,13 @@ def make_draft(*, channel: Channel, data: Mapping[str, str], client: ProlificCli
     Raises: Unacceptable when there is one, something is missing or a text is; ProlificRefused, ProlificUnreachable.
     """
     if channel.options.get("study_id"):
-        raise Unacceptable(_("This channel has a study at Prolific already."))
+        raise Unacceptable("This channel has a study at Prolific already.")
     refuse_missing(checks(channel), for_draft=True)
     codes = {option: str(channel.options.get(option) or "") or secrets.token_hex(4).upper() for option, *_rest in CODES}
     answer = client.create_study(_draft(channel, data, codes))
     study_id = str(answer.get("id") or "")
     if not ID.fullmatch(study_id):
-        raise Unacceptable(_("Prolific’s answer names no study: look there for a draft before another one is made."))
+        raise Unacceptable("Prolific’s answer names no study: look there for a draft before another one is made.")
     with transaction.atomic():
         locked = Channel.objects.select_for_update(of=("self",)).get(pk=channel.pk)
         locked.options |= {**codes, "study_id": study_id}
@@ -156,7 +155,7 @@ def set_places(*, channel: Channel, places: str, client: ProlificClient) -> int:
 
 def _read_places(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_PLACES):
-        raise Unacceptable(_("Places: a whole number from 1 to 10,000."))
+        raise Unacceptable("Places: a whole number from 1 to 10,000.")
     return int(text)
 
 
@@ -164,7 +163,7 @@ def _draft(channel: Channel, data: Mapping[str, str], codes: Mapping[str, str]) 
     """Return the draft as docs.prolific.com/api-reference/studies/create-study has it."""
     name, about, places = (data.get(field, "").strip() for field in ("name", "description", "places"))
     if not (0 < len(name) <= LONGEST_NAME and 0 < len(about) <= LONGEST_DESCRIPTION):
-        raise Unacceptable(_("Give a title and a description; participants read both."))
+        raise Unacceptable("Give a title and a description; participants read both.")
     reward, minutes = reward_of(channel), channel.study.minutes_per_hit or 0
     asked: dict[str, Any] = {"return_reason": "This study can't be continued. Please return your submission."}
     return {

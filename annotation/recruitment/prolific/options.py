@@ -5,19 +5,17 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
-from django.utils.translation import gettext as _now
-from django.utils.translation import gettext_lazy as _
 
 from annotation.recruitment.options import PlatformLimitsForm
 from annotation.recruitment.prolific.site import API, ASKED, CODE, ID, LINK, MONEY, SIGNED, VARIABLE, address_problem
 
-_ID = RegexValidator(rf"^{ID.pattern}\Z", _("An id of Prolific: letters and digits only."))
-_CODE = RegexValidator(rf"^{CODE.pattern}\Z", _("A completion code: letters, digits, - and _ only."))
-_MONEY = RegexValidator(rf"^{MONEY.pattern}\Z", _("An amount such as 0.75."))
+_ID = RegexValidator(rf"^{ID.pattern}\Z", "An id of Prolific: letters and digits only.")
+_CODE = RegexValidator(rf"^{CODE.pattern}\Z", "A completion code: letters, digits, - and _ only.")
+_MONEY = RegexValidator(rf"^{MONEY.pattern}\Z", "An amount such as 0.75.")
 # Error messages don't repeat the input, which may be the secret itself.
 _VARIABLE = RegexValidator(
     rf"^(?:{VARIABLE.pattern})\Z",
-    _(
+    (
         "Name an environment variable that was made for this, in capitals and with PROLIFIC in it, "
         "such as PROLIFIC_TOKEN; never give the secret itself."
     ),
@@ -38,63 +36,59 @@ class ProlificOptionsForm(PlatformLimitsForm):
     seldom = (*PlatformLimitsForm.seldom, *_CODES, "bonus_cap", "api_url")
 
     study_id = forms.CharField(
-        label=_("Study at Prolific"),
+        label="Study at Prolific",
         required=False,
         max_length=64,
         validators=[_ID],
-        help_text=_(
-            "Filled in when you make the draft on the channel’s page. Else its id, as in the address of its page there."
-        ),
+        help_text="Filled in when you make the draft on the channel’s page. Else its id, as in the address of its page there.",
     )
     proof = forms.ChoiceField(
-        label=_("Who comes"),
+        label="Who comes",
         required=False,
         choices=[
-            (LINK, _("is who the link says; the first browser keeps the place")),
-            (ASKED, _("is looked up at Prolific on arrival, with the token")),
-            (SIGNED, _("comes by a link that Prolific has signed (secured external URL)")),
+            (LINK, "is who the link says; the first browser keeps the place"),
+            (ASKED, "is looked up at Prolific on arrival, with the token"),
+            (SIGNED, "comes by a link that Prolific has signed (secured external URL)"),
         ],
-        help_text=_("A link can be typed by hand. The second and the third option keep out those who do."),
+        help_text="A link can be typed by hand. The second and the third option keep out those who do.",
     )
-    code_completed = _code(label=_("Code: completed"), help_text=_("Codes are filled in with the draft."))
+    code_completed = _code(label="Code: completed", help_text="Codes are filled in with the draft.")
     code_screened_out = _code(
-        label=_("Code: screened out"),
-        help_text=_("For those who don’t pass the qualification; empty: they are asked to return the submission."),
+        label="Code: screened out",
+        help_text="For those who don’t pass the qualification; empty: they are asked to return the submission.",
     )
-    code_no_consent = _code(label=_("Code: no consent"), help_text=_("Empty: as for those who are screened out."))
+    code_no_consent = _code(label="Code: no consent", help_text="Empty: as for those who are screened out.")
     code_timed_out = _code(
-        label=_("Code: timed out"), help_text=_("For those whose time ran out and who have no HIT that counts.")
+        label="Code: timed out", help_text="For those whose time ran out and who have no HIT that counts."
     )
     bonus_cap = forms.CharField(
-        label=_("Largest bonus"),
+        label="Largest bonus",
         required=False,
         initial=PlatformLimitsForm.usual_bonus_cap,
         validators=[_MONEY],
-        help_text=_("In the currency of the study at Prolific."),
+        help_text="In the currency of the study at Prolific.",
     )
     token_env = forms.CharField(
-        label=_("Variable with the API token"),
+        label="Variable with the API token",
         required=False,
         validators=[_VARIABLE],
-        help_text=_("Such as PROLIFIC_TOKEN."),
+        help_text="Such as PROLIFIC_TOKEN.",
     )
     webhook_secret_env = forms.CharField(
-        label=_("Variable with the webhook secret"),
+        label="Variable with the webhook secret",
         required=False,
         validators=[_VARIABLE],
-        help_text=_("Such as PROLIFIC_WEBHOOK_SECRET. Without it no message of Prolific is taken."),
+        help_text="Such as PROLIFIC_WEBHOOK_SECRET. Without it no message of Prolific is taken.",
     )
     api_url = forms.CharField(
-        label=_("Address of Prolific’s API"), required=False, max_length=200, help_text=_("Empty: Prolific’s own.")
+        label="Address of Prolific’s API", required=False, max_length=200, help_text="Empty: Prolific’s own."
     )
     field_order = ["study_id", "proof", "most_hits", *_CODES, "bonus_cap", "per_address", "most_raters"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["most_hits"].initial = MOST_HITS
-        self.fields["most_hits"].help_text = _(
-            "Of those who come through this channel; empty: one, as a place pays once."
-        )
+        self.fields["most_hits"].help_text = "Of those who come through this channel; empty: one, as a place pays once."
 
     def clean_api_url(self) -> str:
         """Refuse an address that the token may not be sent to."""
@@ -110,10 +104,8 @@ class ProlificOptionsForm(PlatformLimitsForm):
         for name in _CODES:
             code = cleaned.get(name)
             if code and code in used:
-                self.add_error(
-                    name, _now("This code is used for another end already: Prolific could not tell them apart.")
-                )
+                self.add_error(name, "This code is used for another end already: Prolific could not tell them apart.")
             used.add(code or "")
         if cleaned.get("proof") == ASKED and not cleaned.get("token_env") and "token_env" not in self.errors:
-            self.add_error("token_env", _now("Looking people up at Prolific takes the token."))
+            self.add_error("token_env", "Looking people up at Prolific takes the token.")
         return cleaned

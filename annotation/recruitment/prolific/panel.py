@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 from django import forms
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import Unacceptable, UnknownName
 from annotation.models import Channel, PlatformAction, Submission
@@ -38,8 +36,8 @@ from annotation.recruitment.prolific.work import Openings
 
 MOST_SHOWN = 200
 State = Submission.State
-DONE_BEFORE = gettext_lazy("That was done before; nothing was sent.")
-_PROBLEMS = {OTHER_PARTICIPANT: gettext_lazy("Prolific says that it is another participant’s")}
+DONE_BEFORE = "That was done before; nothing was sent."
+_PROBLEMS = {OTHER_PARTICIPANT: "Prolific says that it is another participant’s"}
 
 
 def panel_context(channel: Channel) -> dict[str, Any]:
@@ -61,10 +59,10 @@ def panel_context(channel: Channel) -> dict[str, Any]:
         "entry_path": f"{reverse('annotation:join', args=[channel.key])}?{PLACEHOLDERS}",
         "webhook_path": reverse("annotation:prolific-webhook", args=[channel.key]),
         "codes": [
-            (_("Completed"), given.completed),
-            (_("Screened out"), given.screened_out),
-            (_("No consent"), given.no_consent),
-            (_("Timed out"), given.timed_out),
+            ("Completed", given.completed),
+            ("Screened out", given.screened_out),
+            ("No consent", given.no_consent),
+            ("Timed out", given.timed_out),
         ],
         "rows": [_row(one, work.get(one.pk, WorkCount())) for one in on_page],
         "more": max(rows.count() - MOST_SHOWN, 0),
@@ -134,29 +132,27 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     client = ProlificClient(ProlificSettings.of(channel), patient=False)
     if action == "sync":
         found = sync(channel=channel, client=client, at=at, most_pages=PAGES_AT_ONCE)
-        return _(
-            "Submissions that Prolific lists: %(seen)d, of which new here: %(new)d, with news: %(changed)d."
-        ) % vars(found)
+        return f"Submissions that Prolific lists: {found.seen}, of which new here: {found.new}, with news: {found.changed}."
     if action == "draft":
         study_id = make_draft(channel=channel, data=data, client=client)
-        return _("The draft %(id)s is at Prolific. Look at it there, then publish it.") % {"id": study_id}
+        return f"The draft {study_id} is at Prolific. Look at it there, then publish it."
     if action == "publish":
         done = publish(channel=channel, client=client, at=at)
-        return _("The study is published: participants see it now.") if done else str(DONE_BEFORE)
+        return "The study is published: participants see it now." if done else DONE_BEFORE
     if action == "places":
         places = set_places(channel=channel, places=data.get("places", ""), client=client)
-        return _("Places of the study at Prolific: %(places)d in all now.") % {"places": places}
+        return f"Places of the study at Prolific: {places} in all now."
     if action not in ("approve", "reject", "bonus", "release"):
-        raise Unacceptable(_("This channel has no action %(action)s.") % {"action": action})
+        raise Unacceptable(f"This channel has no action {action}.")
     submission = find_submission(channel, data.get("submission", ""))
     if action == "release":
         release_browser(submission=submission)
-        return _("The next browser that opens this participant’s link is let in.")
+        return "The next browser that opens this participant’s link is let in."
     if action == "approve":
-        return _message(approve(submission=submission, client=client, at=at), _("Approved."))
+        return _message(approve(submission=submission, client=client, at=at), "Approved.")
     if action == "reject":
         words = {"reason": data.get("reason", ""), "category": data.get("category", "")}
-        return _message(reject(submission=submission, client=client, at=at, **words), _("Rejected."))
+        return _message(reject(submission=submission, client=client, at=at, **words), "Rejected.")
     paid = bonus(
         submission=submission,
         amount=data.get("amount", ""),
@@ -164,7 +160,7 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
         client=client,
         at=at,
     )
-    return _message(paid, _("The bonus is on its way."))
+    return _message(paid, "The bonus is on its way.")
 
 
 def find_submission(channel: Channel, external_id: str) -> Submission:
@@ -174,9 +170,9 @@ def find_submission(channel: Channel, external_id: str) -> Submission:
     """
     found = channel.submissions.select_related("participant__annotator").filter(external_id=external_id.strip()).first()
     if found is None:
-        raise UnknownName(_("No submission %(id)s has come through this channel.") % {"id": external_id[:64]})
+        raise UnknownName(f"No submission {external_id[:64]} has come through this channel.")
     return found
 
 
 def _message(done: RequestResult, words: str) -> str:
-    return str(DONE_BEFORE) if done.before else words
+    return DONE_BEFORE if done.before else words

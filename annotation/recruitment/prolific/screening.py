@@ -6,8 +6,6 @@ Filters are ranges or choices (docs.prolific.com/api-reference/filters); their i
 import re
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from annotation.core.errors import Unacceptable
 from annotation.recruitment.outbox import Json
 
@@ -29,18 +27,17 @@ def read_filters(text: str) -> list[Json]:
         read = _LINE.fullmatch(line)
         if read is None:
             raise Unacceptable(
-                _("“%(line)s” is no filter. Write, for example, approval_rate >= 95 or fluent-languages in 19.")
-                % {"line": line[:100]}
+                f"“{line[:100]}” is no filter. Write, for example, approval_rate >= 95 or fluent-languages in 19."
             )
         name, sign, bound, values = read.groups()
         kind = "selected_range" if sign else "selected_values"
         chosen = found.setdefault(name, {"filter_id": name, kind: {} if sign else []})
         if kind not in chosen or (sign and _BOUND[sign] in chosen[kind]) or (values and chosen[kind]):
-            raise Unacceptable(_("Filter %(name)s has two lines that don’t fit together.") % {"name": name})
+            raise Unacceptable(f"Filter {name} has two lines that don’t fit together.")
         if sign:
             chosen[kind][_BOUND[sign]] = int(bound)
         else:
             chosen[kind] += values.split()
     if len(found) > MOST_FILTERS:
-        raise Unacceptable(_("At most %(most)d filters.") % {"most": MOST_FILTERS})
+        raise Unacceptable(f"At most {MOST_FILTERS} filters.")
     return list(found.values())

@@ -13,8 +13,6 @@ from typing import Self
 from urllib.parse import quote, urlsplit
 
 from django.conf import settings
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from annotation.models import Channel
 from annotation.recruitment.platform_access import is_listed, variable_problem, within_ceiling
@@ -24,18 +22,18 @@ COMPLETE = "https://app.prolific.com/submissions/complete?cc="
 LINK, SIGNED, ASKED = "link", "signed", "asked"
 SHORTEST_REASON, LONGEST_REASON = 100, 2000
 CATEGORIES = {
-    "TOO_QUICKLY": gettext_lazy("Done too quickly"),
-    "TOO_SLOWLY": gettext_lazy("Done too slowly"),
-    "FAILED_INSTRUCTIONS": gettext_lazy("Did not follow the instructions"),
-    "INCOMP_LONGITUDINAL": gettext_lazy("Did not finish a study of several parts"),
-    "FAILED_CHECK": gettext_lazy("Failed attention checks"),
-    "LOW_EFFORT": gettext_lazy("Little effort"),
-    "MALINGERING": gettext_lazy("Lied to get in"),
-    "NO_CODE": gettext_lazy("No completion code"),
-    "BAD_CODE": gettext_lazy("Wrong completion code"),
-    "NO_DATA": gettext_lazy("No data came in"),
-    "UNSUPP_DEVICE": gettext_lazy("Device not supported"),
-    "OTHER": gettext_lazy("Something else"),
+    "TOO_QUICKLY": "Done too quickly",
+    "TOO_SLOWLY": "Done too slowly",
+    "FAILED_INSTRUCTIONS": "Did not follow the instructions",
+    "INCOMP_LONGITUDINAL": "Did not finish a study of several parts",
+    "FAILED_CHECK": "Failed attention checks",
+    "LOW_EFFORT": "Little effort",
+    "MALINGERING": "Lied to get in",
+    "NO_CODE": "No completion code",
+    "BAD_CODE": "Wrong completion code",
+    "NO_DATA": "No data came in",
+    "UNSUPP_DEVICE": "Device not supported",
+    "OTHER": "Something else",
 }
 ID = re.compile(r"[A-Za-z0-9]{1,64}")
 CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -117,16 +115,16 @@ def address_problem(url: str) -> str | None:
         parts = urlsplit(url)
         listed = is_listed(parts)
     except ValueError:
-        return _("This address can’t be read.")
+        return "This address can’t be read."
     plain = parts.netloc and not (parts.username or parts.password or parts.query or parts.fragment)
     if not plain or parts.path not in ("", "/") or re.search(r"[\s\\]", url):
-        return _("Only https://host or https://host:port, without a path.")
+        return "Only https://host or https://host:port, without a path."
     if parts.scheme == "https":
         known = listed or (parts.hostname == urlsplit(API).hostname and parts.port in (None, 443))
     else:
         known = listed and parts.scheme == "http" and parts.hostname in _LOOPBACK
     if not known:
-        return _(
+        return (
             "The token is sent to Prolific only. For a stand-in, the server’s administrator adds its host:port to "
             "PLATFORM_ALLOWLIST; without https it has to be this machine."
         )

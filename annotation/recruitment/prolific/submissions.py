@@ -149,7 +149,7 @@ def release_browser(*, submission: Submission) -> None:
     submission = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
     user = submission.participant.annotator.user if submission.participant else None
     if user is None or submission.participant is None:
-        raise ClaimRefused(_("No rater has come with this submission."))
+        raise ClaimRefused("No rater has come with this submission.")
     user.password = make_password(None)  # sessions and cookies are signed with it
     user.save(update_fields=["password"])
     latest = _latest(submission.participant) or submission

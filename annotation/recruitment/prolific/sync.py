@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from annotation.annotators.participants import is_erased
 from annotation.core.errors import Unacceptable
@@ -34,7 +33,7 @@ def sync(*, channel: Channel, client: ProlificClient, at: datetime, most_pages: 
     Raises: Unacceptable without a study id; ProlificRefused; ProlificUnreachable; TokenMissing.
     """
     if not client.given.study_id:
-        raise Unacceptable(_("Name Prolific’s study in the channel’s settings first."))
+        raise Unacceptable("Name Prolific’s study in the channel’s settings first.")
     found = SyncResult()
     for row in client.submissions(most_pages=most_pages):
         external_id, status = row.get("id"), status_named(row.get("status"))

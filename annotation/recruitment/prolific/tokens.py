@@ -58,7 +58,7 @@ def _key(client: ProlificClient, kid: Any) -> Json:
     if found or (keys is not None and not cache.add(f"{name}:asked", True, PAUSE)):
         return found
     if cache.get(f"{name}:away"):  # don't wait for another time-out
-        raise ProlificUnreachable(_("Prolific did not answer a moment ago."), may_have_worked=False)
+        raise ProlificUnreachable("Prolific did not answer a moment ago.", may_have_worked=False)
     try:
         keys = client.signing_keys()
     except ProlificUnreachable:
