@@ -19,8 +19,6 @@ from annotation.mail.outbox import send_due
 from annotation.models import Annotator, Assignment, ComparisonTable, Pair, Study
 from annotation.rating.votes import lock_first_votes
 from annotation.recruitment.invitations import invite
-from annotation.templatetags.annotators import minutes
-from annotation.templatetags.tandem import number
 from tests.factories import (
     NOON,
     add_instances,
@@ -188,12 +186,6 @@ def test_a_rater_is_told_in_german_why_there_is_nothing_to_rate(db: None) -> Non
 
     assert "Gerade kein HIT für Sie" in text
     assert english_left(text) == []
-
-
-def test_numbers_are_written_as_the_language_writes_them() -> None:
-    with translation.override("de"):
-        assert (number(1.25, 1), number(None), minutes(90)) == ("1,2", "–", "1,5")
-    assert number(1.25, 1) == "1.2"
 
 
 def test_what_a_service_tells_a_rater_is_german(study: Study) -> None:

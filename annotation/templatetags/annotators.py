@@ -1,7 +1,6 @@
 """Template filters for raters and their work, on the pages of researchers."""
 
 from django import template
-from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -69,4 +68,4 @@ def assignment_status(assignment: Assignment) -> str:
 @register.filter
 def minutes(seconds: float | None) -> str:
     """Show seconds as minutes."""
-    return "–" if seconds is None else number_format(f"{seconds / 60:.1f}", 1)
+    return "–" if seconds is None else f"{seconds / 60:.1f}"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from django import template
 from django.template import Context
 from django.urls import reverse
-from django.utils.formats import date_format, number_format
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -88,5 +88,5 @@ def is_default_consent(text: str) -> bool:
 
 @register.filter
 def number(value: float | None, places: int = 3) -> str:
-    """Show a number as the page's language writes it, or a dash for None."""
-    return "–" if value is None else number_format(f"{value:.{places}f}", places)
+    """Show a number with its decimals, or a dash for None."""
+    return "–" if value is None else f"{value:.{places}f}"
