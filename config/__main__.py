@@ -5,16 +5,21 @@ import sys
 from contextlib import nullcontext
 
 import django
-from django.core.management import execute_from_command_line, get_commands
+from django.core.management import execute_from_command_line
 
 from config import env
 
-OURS = ("annotation", "judging", "reporting")  # their commands note changes in the audit log themselves
-MIGRATE = "migrate"  # not audited: what it writes is the program's own
+# Commands of Django and of its apps that change what people entered; ours are audited by their base class.
+AUDITED = {
+    *("changepassword", "createsuperuser", "dbshell", "flush", "loaddata", "shell"),
+    *("addstatictoken", "clearsessions", "remove_stale_contenttypes"),
+    *("axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username", "axes_reset_logs"),
+    "axes_reset_username",
+}
 
 
 def main() -> None:
-    """Run one management command; what Django's own ones change is in the audit log, as what ours do."""
+    """Run one management command; those of Django that change data are in the audit log, as ours are."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     name = sys.argv[1] if sys.argv[1:] else ""
     if name in ("worker", "serve", "demo"):
@@ -22,8 +27,7 @@ def main() -> None:
     django.setup()
     from annotation.members.audit import audited_command  # needs the settings
 
-    is_djangos = name in get_commands() and get_commands()[name] not in OURS and name != MIGRATE
-    with audited_command(name) if is_djangos else nullcontext():
+    with audited_command(name) if name in AUDITED else nullcontext():
         execute_from_command_line(sys.argv)
 
 

@@ -31,13 +31,13 @@ class TandemCommand(BaseCommand):
     requires_system_checks = ()
     requires_migrations_checks = True
     arguments: Sequence[Argument] = ()
-    is_audited = True  # off for one that serves until it is stopped: what it does was asked for elsewhere
+    is_audited = True  # off for one that only reads, or serves until it is stopped
 
     def add_arguments(self, parser: CommandParser) -> None:
         _add_all(parser, self.arguments)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run, and note in the audit log what was changed; show domain errors without a stack trace."""
+        """Run, and add a row to the audit log; show domain errors without a stack trace."""
         try:
             if not self.is_audited:
                 return super().execute(*args, **options)

@@ -12,6 +12,7 @@ from annotation.monitoring.batch_status import BatchStatus, batch_status
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Count a batch's slots, its ratings per pair, and what must not be there: duplicates."
 
     arguments = (*BATCH, argument("--format", choices=["text", "json"], default="text"))

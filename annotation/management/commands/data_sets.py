@@ -9,6 +9,7 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Count the instances, texts and pairs of a study's data sets, and the words of their sources and texts."
 
     arguments = (

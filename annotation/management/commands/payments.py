@@ -9,6 +9,7 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "List what is owed to each rater whom the study itself pays; with --platforms also those of platforms."
 
     arguments = (

@@ -23,6 +23,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Say how many instances, pairs and raters an interval of a wanted width takes, and what they cost."
 
     arguments = (

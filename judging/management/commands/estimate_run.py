@@ -18,6 +18,7 @@ from judging.runs.judges import find_judge
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Estimate what a run would take, before anything is asked. Answers that are stored already cost nothing."
 
     arguments = (

@@ -16,6 +16,7 @@ from judging.tables.figures import makings_of
 
 class Command(TandemCommand):
     # Among the judges' commands: how a table was made is theirs to know.
+    is_audited = False  # only reads
     help = "Write a study's comparison tables as JSON Lines, one a line, in the order of the pairs; A and B as in the study."
 
     arguments = (

@@ -12,6 +12,7 @@ from reporting.health.signs import note_sign
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = (
         "Write the whole database into a file, as it is at this moment, while the server runs. Either engine restores it. "
         "It holds personal data; it does not hold SECRET_KEY, nor keys of endpoints and platforms."

@@ -11,6 +11,7 @@ from reporting.bundle.layout import CHOICES, Contents
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = (
         "Write a study into a new folder, from which its numbers can be computed again and the study be made elsewhere."
     )

@@ -13,6 +13,7 @@ from reporting.refinement.given_preferences import FORMS, write_preferences
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = (
         "Write the verdicts of people or judges, as they were given, into a folder: as training data (trl, instruction, "
         "hf), or as AlpacaEval's annotations with a leaderboard, Arena battles or Label Studio's tasks."

@@ -12,6 +12,7 @@ from reporting.exports.files import FORMATS, KINDS, write_export
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Write a study's rows into a folder, as they are at one moment: a file for each kind."
 
     arguments = (

@@ -16,6 +16,7 @@ from reporting.findings.text import as_text
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Print a study's findings: people and judges, per configuration."
 
     arguments = (

@@ -15,6 +15,7 @@ FORMATS = ("text", "json", "csv", "wordings", "latex")
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Print how often each judge is right, on every data set and tag of a study with gold labels."
 
     arguments = (

@@ -17,6 +17,7 @@ from reporting.refinement.training_files import FORMS, Options
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Rank each instance's texts by a study's ratings, and write every preference that this implies as training data."
 
     arguments = (

@@ -9,6 +9,7 @@ from reporting.report.building import write_report
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Write a study's report into a new folder: a page that stands alone, numbers and references."
 
     arguments = (

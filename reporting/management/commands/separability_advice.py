@@ -12,6 +12,7 @@ from reporting.separability.text import as_text
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Print separability with scenarios, and the threshold below which ratings are mostly inconsistent."
 
     arguments = (

@@ -11,6 +11,7 @@ from reporting.separability.stability_text import as_text
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Print how far separability moves with fewer generations or cross pairs, and by temperature."
 
     arguments = (

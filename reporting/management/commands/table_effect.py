@@ -15,6 +15,7 @@ from reporting.table_effect.text import as_text
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Print what comparison tables change: scores before and after, flips, the arms side by side."
 
     arguments = (

@@ -9,6 +9,7 @@ from reporting.bundle.verifying import verify_bundle
 
 
 class Command(TandemCommand):
+    is_audited = False  # only reads
     help = "Check a bundle's files, and compute its numbers again from its rows, without the database."
 
     arguments = (argument("folder", type=Path, help="the bundle: a folder, or the ZIP archive of the page of files"),)

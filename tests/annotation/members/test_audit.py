@@ -16,7 +16,7 @@ from annotation.management.commands._base import TandemCommand
 from annotation.members.audit_changes import MOST, changes
 from annotation.models import AuditEntry, Event, Instance, RoleGrant, Study
 from annotation.privacy.erasing import erase_rater
-from config.__main__ import main
+from config.__main__ import AUDITED, main
 from tests.factories import make_annotator, make_batch, make_study, make_user, signed_in, token_of
 
 OURS = ("annotation", "judging", "reporting")
@@ -182,19 +182,20 @@ def test_a_database_that_is_away_is_said_to_be(
     assert boss.post(f"/studies/{study.slug}/files/report/").status_code == 503
 
 
-def test_commands_that_change_something_are_in_it_and_others_are_not(study: Study) -> None:
+def test_commands_that_may_change_something_are_in_it_and_others_are_not(study: Study) -> None:
     call_command("list_members", "--study", study.slug, stdout=StringIO())
     assert logged() == []
     call_command("grant", "ada.lovelace", "--role", "researcher", "--study", study.slug, stdout=StringIO())
     with pytest.raises(CommandError):
         call_command("grant", "ada.lovelace", "--role", "researcher", "--study", "nowhere", stdout=StringIO())
-    [entry] = logged()
+    entry, refused = logged()
     assert (entry["account"], entry["method"], entry["action"], entry["status"]) == (0, "COMMAND", "grant", 200)
     assert [one["model"] for one in entry["changes"]] == ["auth.user", "annotation.rolegrant"]
-    assert "ada" not in json.dumps(entry)
+    assert "ada" not in json.dumps([entry, refused])
+    assert (refused["action"], refused["status"], refused["changes"]) == ("grant", 500, [])
     Instance.objects.all().delete()
     call_command("configure_study", study.slug, "title=Another", stdout=StringIO())
-    assert [one["action"] for one in logged()] == ["grant", "configure_study"]
+    assert [one["action"] for one in logged()] == ["grant", "grant", "configure_study"]
 
 
 @pytest.mark.slow
@@ -217,12 +218,23 @@ def test_djangos_own_commands_are_in_it_too(monkeypatch: pytest.MonkeyPatch) -> 
     assert "ada" not in json.dumps(entry)
 
 
-def test_each_command_of_ours_is_audited_unless_it_serves_or_restores() -> None:
+READ_ONLY = {
+    *("audit_log", "backup", "batch_status", "data_sets", "estimate_run", "findings", "judge_accuracy", "list_members"),
+    *("export_bundle", "export_preferences", "export_study", "export_tables", "payments", "plan", "refine_preferences"),
+    *("report", "run_status", "separability_advice", "separability_stability", "table_effect", "verify_bundle"),
+}
+
+
+def test_each_command_of_ours_is_audited_unless_it_reads_serves_or_restores() -> None:
     """`demo` and `serve` become the server, after commands that are audited each."""
     ours = {name: load_command_class(app, name) for name, app in get_commands().items() if app in OURS}
     apart = {name for name, one in ours.items() if not (isinstance(one, TandemCommand) and one.is_audited)}
-    assert apart == {"demo", "serve", "worker", "restore"}
+    assert apart == {*READ_ONLY, "demo", "serve", "worker", "restore"}
     assert len(ours) > 70
+
+
+def test_djangos_commands_that_are_audited_exist() -> None:
+    assert get_commands().keys() >= AUDITED
 
 
 def test_entries_since_a_time(boss: Client) -> None:
