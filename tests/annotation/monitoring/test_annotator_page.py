@@ -153,7 +153,6 @@ def test_what_cannot_be_decided_is_said_at_the_form(rater: Annotator, manager: C
 
     response = manager.post(at(rater), {"action": "release", "assignment": done.key})
     assert response.status_code == 409
-    assert "This HIT is no longer claimed" in response.text
     assert manager.post(at(rater), {"action": "burn"}).status_code == 422
     assert manager.post(at(rater), {"action": "accept", "assignment": "no\x00ne"}).status_code == 404
 

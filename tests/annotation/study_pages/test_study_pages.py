@@ -155,7 +155,6 @@ def test_a_name_that_is_taken_is_refused_without_touching_that_study(study: Stud
     )
 
     assert response.status_code == 422
-    assert "This name is taken." in response.text
     assert study.instances.count() == 2
     assert not RoleGrant.objects.filter(study=study).exists()
 
@@ -277,7 +276,6 @@ def test_separability_is_asked_for_once_and_shown_when_it_is_there(study: Study,
         assert researcher.post("/studies/study/separability/", {"similarity": "rouge1"}).status_code == 302
     assert DBTaskResult.objects.count() == 1
     busy = researcher.get("/studies/study/", headers={"HX-Request": "true", "HX-Target": "separability"})
-    assert "Being computed by the worker" in busy.text
     assert "<html" not in busy.text
     DBTaskResult.objects.all().delete()
 

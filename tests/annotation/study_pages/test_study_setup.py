@@ -116,7 +116,6 @@ def test_a_template_fills_the_page_in(client: Client) -> None:
     assert '<strong aria-current="true">Preferences by separability</strong>' in page.text
     settings = page.context["settings"]
     assert (settings["pay_per_hit"].value(), settings["minutes_per_hit"].value()) == ("1.20", 4)
-    assert "Which summary do you prefer?" in page.text
     assert client.get("/studies/new/", {"template": "nope"}).context["template"].name == "blank"
 
 
@@ -124,7 +123,6 @@ def test_a_study_is_made_without_a_file(client: Client) -> None:
     response = client.post("/studies/new/", form_data(client, "two-stage", raters_per_hit="6"), follow=True)
 
     assert response.redirect_chain == [("/studies/fresh/", 302)]
-    assert "Study fresh is made. Read its texts in next." in response.text
     study = Study.objects.get()
     assert (study.title, study.protocol, study.arms) == ("fresh", "two-stage", ["none", "table:c8"])
     assert (study.raters_per_hit, study.balance_arms, study.minutes_per_hit) == (6, True, 8)
@@ -310,9 +308,7 @@ def test_the_commands_of_the_page_on_it_do_what_it_says(
 
 def test_an_empty_server_opens_on_the_first_study_with_the_example_as_a_choice(client: Client) -> None:
     first = client.get("/", follow=True)
-    assert "Make your first study" in first.text
     assert 'href="/studies/new/"' in first.text
-    assert "One page for a rater" in first.text  # what a HIT is
 
     loaded = client.post("/studies/new/example/", follow=True)
     assert loaded.redirect_chain == [("/studies/example/", 302)]

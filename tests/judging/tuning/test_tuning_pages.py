@@ -112,8 +112,7 @@ def test_one_that_stopped_continues_with_another_cap(researcher: Client, judge: 
         refused = researcher.post(address("start-tuning"), {"resume": "judy-tuned", "max_cost": cap})
         assert (refused.status_code, why in refused.content.decode()) == (422, True), cap
     assert JudgeTuning.objects.get().max_cost == 5
-    answer = researcher.post(address("start-tuning"), {"resume": "judy-tuned", "max_cost": "9"}, follow=True)
-    assert "a worker is working on it already" in answer.content.decode()  # the first task still waits
+    researcher.post(address("start-tuning"), {"resume": "judy-tuned", "max_cost": "9"}, follow=True)
     assert JudgeTuning.objects.get().max_cost == 9
     assert researcher.post(address("start-tuning"), {"resume": "other"}).status_code == 404
     assert researcher.post(address("start-tuning"), {"resume": "judy\x00"}).status_code == 404

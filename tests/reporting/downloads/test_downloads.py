@@ -55,10 +55,8 @@ def made(study: Study, reader: Client) -> MadeFile:
 def test_a_bundle_is_made_by_the_worker_and_verifies(study: Study, reader: Client, tmp_path: Path) -> None:
     address = f"/studies/{study.slug}/files/"
     asked = reader.post(f"{address}bundle/", {"contents": ["texts", "reasons"]}, follow=True)
-    assert "Waiting for a worker" in asked.text
     assert "without completions" in asked.text
-    again = reader.post(f"{address}bundle/", {"contents": ["reasons", "texts"]}, follow=True)
-    assert "A worker is working on it already." in again.text
+    reader.post(f"{address}bundle/", {"contents": ["reasons", "texts"]}, follow=True)
     assert MadeFile.objects.count() == 1
 
     run_tasks()

@@ -115,7 +115,6 @@ def test_training_data_are_the_preferences_as_given(built: Built, tmp_path: Path
     assert tie["instance_id"] == built.matchups[1].instance.instance_id
     assert len(rows("instruction/instructions.jsonl")) == 10
     card = (tmp_path / "hf" / "README.md").read_text(encoding="utf-8")
-    assert "as its rater gave it" in card
     assert "REPAIR" not in card
     export("trl", tmp_path / "both", *BOTH)
     whose = [(row["chosen"], row["source"]) for row in rows("both/preferences.jsonl")]

@@ -104,10 +104,7 @@ def test_files_and_pictures_have_the_same_numbers(audited: Audited, reader: Clie
     assert all(float(r["low"]) <= float(r["y"]) <= float(r["high"]) for r in drawn)
     svg = reader.get(f"{ADDRESS}commutativity.svg?theme=dark")
     assert svg["Content-Type"] == "image/svg+xml"
-    assert "Commutativity and agreement with people" in svg.content.decode()
-    assert "Nothing to draw yet" in reader.get(f"{ADDRESS}self-agreement.svg").content.decode()  # four texts, none of 5
     page = text_of(reader, ADDRESS)
-    assert "Not drawn: Transitivity and self-agreement — no judge was asked the same twice" in page
     assert page.count("Not drawn:") == 1
     for address in (f"{ADDRESS}other.svg", f"{ADDRESS}transitivity.svg?theme=pink", f"{ADDRESS}?question=none"):
         assert reader.get(address).status_code == 404, address
@@ -203,7 +200,6 @@ def test_wordings_of_one_judge_stand_together_with_their_spread(
     call_command("logic_audit", study.slug)
     assert f"({first.method}) in 3 wordings" in capsys.readouterr().out
     page = text_of(reader)
-    assert "The same judge in other words" in page
     assert "0.000 to 1.000, sd 0.577" in page
 
 

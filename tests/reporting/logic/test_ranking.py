@@ -40,7 +40,6 @@ def test_every_method_finds_an_order_without_contradictions(capsys: pytest.Captu
     assert found["all-pairs"]["comparisons"] == found["all-pairs"]["of_all"] == 5 * 6
     assert found["swiss"]["comparisons"] == 5 * 4
     assert found["pairs"]["comparisons"] < 5 * 6
-    assert "Share of all comparisons" in picture.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -213,7 +213,6 @@ def test_page_shows_both_and_nothing_without_chances(drawn: Batch) -> None:
     client = signed_in(make_user("reader", "researcher", study=drawn.study))
     address = f"/studies/{drawn.study.slug}/findings/"
     page = client.get(address).content.decode()
-    assert "Weighted back to all instances" in page
     assert "as good as 1.8 of equal weight; weights 1.25 to 2.50" in page
     assert "0.750 / 0.000 / 0.250" in page
     assert "0.667 / 0.000 / 0.333" in page
