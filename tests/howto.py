@@ -11,10 +11,26 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = "./manage.py"
 
 
+def text_of(page: str) -> str:
+    """Return the text of a page, named from the top of the tree; of one section with its heading's anchor, as in `a.md#b-c`."""
+    name, _, anchor = page.partition("#")
+    text = (ROOT / name).read_text(encoding="utf-8")
+    if not anchor:
+        return text
+    [section] = [part for part in re.split(r"(?m)^## ", text)[1:] if heading_anchor(part.split("\n")[0]) == anchor]
+    return section
+
+
+def heading_anchor(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub and the site form it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def blocks(page: str, language: str) -> list[str]:
-    """Return the page's fenced blocks of that language; a page is named from the top of the tree."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return [block for marked, block in re.findall(r"(?ms)^ *```(\w*)\n(.*?)^ *```$", text) if marked == language]
+    """Return the fenced blocks of that language, of a page or a section as `text_of` names it."""
+    return [
+        block for marked, block in re.findall(r"(?ms)^ *```(\w*)\n(.*?)^ *```$", text_of(page)) if marked == language
+    ]
 
 
 def commands(page: str) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shlex
 import zipfile
 from collections.abc import Iterator
@@ -117,13 +118,13 @@ def study_of(
 
 def test_several_questions(standin: StandInProcess) -> None:
     study = make_study("mine", instances=1)
-    walk("docs/howto/ask_several_questions.md")
+    walk("docs/howto/set_up_a_study.md#ask-more-than-one-question-of-a-pair")
     study.refresh_from_db()
     assert [one["key"] for one in study.criteria] == ["coherence", "faithfulness"]
 
 
 def test_choosing_instances(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
-    walk("docs/howto/choose_instances.md")
+    walk("docs/howto/plan_a_study.md#choose-instances-worth-a-persons-time")
     assert Batch.objects.get(name="drawn").hits.count() == 6
     assert "rank correlation" in capsys.readouterr().out
 
@@ -131,7 +132,7 @@ def test_choosing_instances(standin: StandInProcess, capsys: pytest.CaptureFixtu
 @pytest.mark.weekly
 def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("mine", standin, instances=1, texts=1, judges=("careful",))
-    walk("docs/howto/audit_logic.md")
+    walk("docs/howto/audit_a_judge.md#consistency-of-a-judge-with-itself")
     assert "transitivity" in capsys.readouterr().out
     assert "<svg" in Path("rank.svg").read_text(encoding="utf-8")
     assert {run.judge.name for run in JudgeRun.objects.select_related("judge")} >= {"careful-audit10", "careful-rank"}
@@ -140,7 +141,7 @@ def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.weekly
 def test_ways_of_judging_are_compared(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("mine", standin, endpoints=("local",), rated=False)
-    walk("docs/howto/compare_ways_of_judging.md")
+    walk("docs/howto/judge_the_judges.md#compare-ways-of-judging")
     assert set(Judgment.objects.values_list("run__judge__name", "status")) == {
         ("direct-1", "parsed"),
         ("sc2-1", "parsed"),
@@ -149,16 +150,16 @@ def test_ways_of_judging_are_compared(standin: StandInProcess, capsys: pytest.Ca
 
 def test_stress_tests(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("mine", standin, instances=1, judges=("careful",))
-    walk("docs/howto/stress_test_a_judge.md")
+    walk("docs/howto/audit_a_judge.md#stress-tests")
     assert "padding" in capsys.readouterr().out
 
 
 @pytest.mark.weekly
 def test_tables(standin: StandInProcess) -> None:
     study_of("mine", standin, instances=1, endpoints=("local", "large", "small"))
-    [aspects] = blocks("docs/howto/make_comparison_tables.md", "text")
+    [aspects] = blocks("docs/howto/comparison_tables.md#make-comparison-tables", "text")
     Path("aspects.txt").write_text(aspects, encoding="utf-8")
-    walk("docs/howto/make_comparison_tables.md")
+    walk("docs/howto/comparison_tables.md#make-comparison-tables")
     tables = [json.loads(line) for line in Path("tables.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(tables) == ComparisonTable.objects.exclude(variant="large-8").count() > 0
     assert "making" in json.loads(Path("c8.jsonl").read_text(encoding="utf-8").splitlines()[0])
@@ -168,7 +169,7 @@ def test_tables(standin: StandInProcess) -> None:
 def test_repair(standin: StandInProcess) -> None:
     study_of("mine", standin, judges=("careful",))
     call_command("run_judge", "mine", judge="careful")
-    walk("docs/howto/repair_preferences.md")
+    walk("docs/howto/audit_a_judge.md#repair-preferences-and-train-on-them")
     assert json.loads(Path("pairs.jsonl").read_text(encoding="utf-8").splitlines()[0])
 
 
@@ -200,7 +201,7 @@ def test_sampling(standin: StandInProcess) -> None:
 @pytest.mark.weekly
 def test_endpoints(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("news", standin)
-    [wording] = blocks("docs/howto/bring_your_own_prompt.md", "text")
+    [wording] = blocks("docs/howto/improve_a_judge.md#bring-your-own-prompt", "text")
     for ending in ("", "\nBe brief."):
         Path("my-wording.txt").write_text(wording + ending, encoding="utf-8")
         call_command("add_prompt", "my-wording.txt")
@@ -265,7 +266,7 @@ def test_roles(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_requests_that_set_up_a_study(standin: StandInProcess) -> None:
-    [block] = blocks("docs/howto/set_up_a_study.md", "bash")
+    [block] = blocks("docs/howto/set_up_a_study.md#from-a-question-to-a-study", "bash")
     api = APIClient(headers={"Authorization": f"Token {token_of(make_user('ada', Role.STUDY_ADMIN))}"})
     sent = [shlex.split(line) for line in block.splitlines() if line.startswith(("api $at", "json $at", "json -X"))]
     for _client, *words in sent:
@@ -292,7 +293,7 @@ def test_prolific(prolific: Any) -> None:
     for session, pid in ((SESSION, PID), (OTHER_SESSION, OTHER_PID)):
         come(channel, pid=pid, session=session)
         prolific.add(session, pid, "AWAITING REVIEW")
-    walk("docs/howto/recruit_prolific.md")
+    walk("docs/howto/recruit.md#prolific")
     assert [prolific.submissions[session]["status"] for session in (SESSION, OTHER_SESSION)] == ["APPROVED", "REJECTED"]
     assert prolific.paid(SESSION) == [75.0]
 
@@ -318,29 +319,14 @@ def test_readme(standin: StandInProcess) -> None:
     assert Path("mine-export/judgments.csv").exists()
 
 
-# Pages that another module walks, since it looks closer at what they lead to.
-ELSEWHERE = {
-    "docs/howto/bring_your_own_prompt.md": "tests/judging/wordings/test_howto_prompt.py",
-    "docs/howto/judge_the_judges.md": "tests/reporting/accuracy/test_howto_judges.py",
-    "docs/howto/make_a_batch.md": "tests/annotation/batches/test_howto_batch.py",
-    "docs/howto/make_a_jury.md": "tests/judging/runs/test_howto_jury.py",
-    "docs/howto/plan_a_study.md": "tests/annotation/planning/test_plan_command.py",
-    "docs/howto/rebuild_aligning_with_logic.md": "tests/reporting/logic/test_howto_paper.py",
-    "docs/howto/recruit.md": "tests/annotation/recruitment/test_howto_recruit.py",
-    "docs/howto/recruit_mturk.md": "tests/annotation/recruitment/mturk/test_howto.py",
-    "docs/howto/set_up_a_study.md": "tests/annotation/study_pages/test_study_setup.py",
-    "docs/howto/tune_a_judge.md": "tests/judging/tuning/test_howto_tuning.py",
-    "docs/howto/two_stage_study.md": "tests/annotation/importing/test_howto.py",
-}
-
-
-def test_every_page_with_commands_is_walked() -> None:
+def test_every_command_of_a_page_is_walked() -> None:
+    tests = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/test_*.py"))
+    walked: dict[str, list[list[str]]] = {}
+    for name in set(re.findall(r'"((?:docs/[\w/]+|README)\.md(?:#[\w-]+)?)"', tests)):
+        walked.setdefault(name.partition("#")[0], []).extend(commands(name))
     pages = {page.relative_to(ROOT).as_posix() for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]}
-    here = Path(__file__).read_text(encoding="utf-8")
-    for page in sorted(page for page in pages if commands(page)):
-        walker = ELSEWHERE.get(page)
-        text = here if walker is None else (ROOT / walker).read_text(encoding="utf-8")
-        assert (f'"{page}"' if walker is None else page.rpartition("/")[2]) in text, page
+    for page in sorted(pages):
+        assert [command for command in commands(page) if command not in walked.get(page, [])] == [], page
 
 
 def test_no_command_of_a_howto_stands_where_it_is_not_run() -> None:

@@ -29,7 +29,7 @@ DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
 TALL = {"width": 1280, "height": 1240}
 EXAMPLES = ROOT / "examples"
-# A second study, for the second stage, made as in docs/howto/two_stage_study.md.
+# A second study, for the second stage, made as in docs/howto/comparison_tables.md.
 TWO_STAGES = (
     ("import_study", str(EXAMPLES / "study.jsonl"), "--study", "talks", "--task", "summarization"),
     ("import_tables", str(EXAMPLES / "tables.jsonl"), "--study", "talks"),
@@ -40,7 +40,7 @@ TWO_STAGES = (
     ),
     ("grant", "second", "--role", "annotator", "--study", "talks"),
 )
-# A third one, with several questions, as in docs/howto/ask_several_questions.md.
+# A third one, with several questions, as in docs/howto/set_up_a_study.md.
 CRITERIA = (
     '[{"key": "coherence", "text": "Which one is more coherent?"}, {"key": "faithfulness", "text": "Which one is more '
     'faithful to the source?", "description": "Says nothing that the source does not say."}]'

@@ -130,7 +130,7 @@ class Command(TandemCommand):
             self.stderr.write(
                 f"notice: chosen by {by['measure']}; choosing by separability hides instances on which people disagree "
                 "over texts that are alike, and rare failures; numbers over the chosen ones are about these "
-                "(docs/howto/choose_instances.md)"
+                "(docs/howto/plan_a_study.md)"
             )
         for notice in notices_of(batch):
             self.stderr.write(f"notice: {notice}")

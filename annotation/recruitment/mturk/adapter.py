@@ -34,7 +34,6 @@ class Mturk(Adapter):
     """Workers of MTurk: one of its assignments is one of our HITs."""
 
     kind = Channel.Kind.MTURK
-    help_page = "howto/recruit_mturk.md"
     summary = "For those who are requesters at MTurk already: it has taken no new ones since July 2026."
     options_form = MturkOptionsForm
 

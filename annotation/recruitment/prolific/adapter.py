@@ -67,7 +67,6 @@ class Prolific(Adapter):
     """Participants of one study at Prolific."""
 
     kind = Channel.Kind.PROLIFIC
-    help_page = "howto/recruit_prolific.md"
     summary = "Paid participants from Prolific, with completion codes, approval and bonuses."
     options_form = ProlificOptionsForm
 

@@ -8,9 +8,10 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Batch, Event
+from tests.howto import text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
-PAGE = (ROOT / "docs" / "howto" / "make_a_batch.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/howto/make_a_batch.md")
 
 pytestmark = pytest.mark.django_db
 

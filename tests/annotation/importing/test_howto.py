@@ -15,9 +15,10 @@ from annotation.quality.qualification import begin_attempt
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, submit_assignment
 from tests.factories import claim, make_user, rate
+from tests.howto import text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
-PAGE = (ROOT / "docs" / "howto" / "two_stage_study.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/howto/comparison_tables.md#run-a-two-stage-study")
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.strip().splitlines()]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -10,9 +10,10 @@ import pytest
 from django.core.management import call_command
 
 from tests.factories import make_study
+from tests.howto import text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
-PAGE = ROOT / "docs" / "howto" / "plan_a_study.md"
+PAGE = text_of("docs/howto/plan_a_study.md#plan-its-size")
 
 pytestmark = pytest.mark.django_db
 
@@ -45,14 +46,13 @@ def test_json_is_one_document_with_inputs_components_and_designs(capsys: pytest.
 @pytest.mark.slow
 def test_the_howto_can_be_walked_through(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     commands = [line for block in blocks for line in block.replace("\\\n", " ").strip().splitlines()]
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "./manage.py"
         call_command(*arguments)
     said = capsys.readouterr().out
-    shown = [line for block in re.findall(r"```text\n(.*?)```", text, re.DOTALL) for line in block.strip().splitlines()]
+    shown = [line for block in re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL) for line in block.strip().splitlines()]
     assert len(shown) > 10
     assert [line for line in shown if line.rstrip() not in said] == []

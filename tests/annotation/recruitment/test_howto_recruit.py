@@ -12,9 +12,10 @@ from annotation.models import Annotator, Channel
 from annotation.recruitment.base import Adapter
 from annotation.recruitment.channels import make_channel
 from tests.factories import make_study
+from tests.howto import text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
-PAGE = (ROOT / "docs" / "howto" / "recruit.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/howto/recruit.md#where-raters-come-from")
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.strip().splitlines()]
 
 pytestmark = pytest.mark.django_db

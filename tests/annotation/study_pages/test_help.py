@@ -36,7 +36,7 @@ def test_only_pages_of_the_documentation_are_shown(page: str) -> None:
 def test_a_page_of_the_documentation_links_to_others() -> None:
     text = signed_in(make_user("r", "researcher")).get("/help/howto/recruit.md").text
     assert 'lang="en"' in text
-    assert 'href="recruit_prolific.md"' in text
+    assert 'href="add_a_recruitment_channel.md"' in text
     assert "<table>" in text
 
 
@@ -88,11 +88,10 @@ def test_raters_are_not_sent_to_the_documentation() -> None:
     assert "/help/" not in rater.get("/rate/", follow=True).text
 
 
-def test_page_of_a_platform_leads_to_its_own_help() -> None:
+def test_page_of_a_kind_of_channel_leads_to_help_on_recruiting() -> None:
     make_study(instances=0)
     client = signed_in(make_user("m", "study-admin"))
-    for kind, page in (("prolific", "recruit_prolific"), ("mturk", "recruit_mturk"), ("anonymous", "recruit")):
-        assert f'href="/help/howto/{page}.md"' in client.get(f"/studies/study/channels/new/{kind}/").text
+    assert 'href="/help/howto/recruit.md"' in client.get("/studies/study/channels/new/prolific/").text
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from annotation.models.members import main_group
 from annotation.studies.presets import TEMPLATES, BatchDefaults, StudyTemplate, batch_defaults, find_template
 from annotation.studies.settings_form import StudySettingsForm, checked_settings
 from tests.factories import json_lines, make_study, make_user, signed_in, study_line
+from tests.howto import text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -286,7 +287,7 @@ def test_settings_that_are_none_are_named() -> None:
 def test_the_commands_of_the_page_on_it_do_what_it_says(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "howto" / "set_up_a_study.md").read_text(encoding="utf-8")
+    page = text_of("docs/howto/set_up_a_study.md#from-a-question-to-a-study")
     monkeypatch.chdir(ROOT)
     for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
         for line in block.strip().splitlines():

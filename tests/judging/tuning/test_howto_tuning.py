@@ -10,7 +10,7 @@ from tests.fakes import StandIn
 from tests.howto import commands, walk
 from tests.judging.tuning.test_tuning import make_voted_study
 
-PAGE = "docs/howto/tune_a_judge.md"
+PAGE = "docs/howto/improve_a_judge.md#tune-a-judge-on-peoples-votes"
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
 

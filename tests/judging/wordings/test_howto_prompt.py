@@ -12,10 +12,10 @@ from judging.methods.own_wording import OF_ONE_TEXT, OWN_PLACEHOLDERS
 from judging.models import Completion, Judgment, PromptFile
 from judging.wordings.checks import READERS
 from tests.fakes import StandIn
+from tests.howto import text_of
 from tests.judging.builders import make_study
 
-PAGE = Path(__file__).resolve().parent.parent.parent.parent / "docs" / "howto" / "bring_your_own_prompt.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = text_of("docs/howto/improve_a_judge.md#bring-your-own-prompt")
 
 
 def example() -> str:

@@ -10,7 +10,7 @@ from reporting.accuracy.study_accuracy import judge_accuracy
 from tests.factories import json_lines
 from tests.howto import blocks, walk
 
-PAGE = "docs/howto/judge_the_judges.md"
+PAGE = "docs/howto/judge_the_judges.md#count-them-against-gold-labels"
 
 pytestmark = pytest.mark.django_db
 

@@ -13,12 +13,13 @@ from django.core.management import call_command
 
 from annotation.models import Instance
 from judging.models import Judgment
+from tests.howto import text_of
 from tests.hub_folders import load_folder
 from tests.judging.builders import make_endpoint
 from tests.standin.process import running
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "howto" / "rebuild_aligning_with_logic.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/howto/audit_a_judge.md#rebuild-the-set-up-of-aligning-with-logic")
 SCRIPT = ROOT / "examples" / "summeval_to_study.py"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
 

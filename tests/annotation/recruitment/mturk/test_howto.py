@@ -10,9 +10,10 @@ from django.core.management import call_command
 from tests.annotation.recruitment.mturk.server import MturkServer
 from tests.annotation.recruitment.mturk.setup import do_work, make_mturk, mturk
 from tests.factories import make_batch, make_study
+from tests.howto import text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent.parent
-PAGE = (ROOT / "docs" / "howto" / "recruit_mturk.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/howto/recruit.md#amazon-mechanical-turk")
 BLOCKS = re.findall(r"```(?:sh)?\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = [line for block in BLOCKS for line in block.strip().splitlines()]
 
@@ -30,8 +31,7 @@ def test_the_page_sends_new_requesters_elsewhere_first() -> None:
     first = PAGE.split("\n\n")[1]
 
     assert "no new requesters since July 2026" in first
-    assert "(recruit.md)" in first
-    assert (ROOT / "docs" / "howto" / "recruit.md").exists()
+    assert "(#where-raters-come-from)" in first
 
 
 @pytest.mark.slow
