@@ -10,9 +10,8 @@ from django.utils.translation import gettext as _
 
 from annotation.allocation import queue
 from annotation.allocation.arms import arm_of, arm_of_rater
-from annotation.allocation.lease import require_open
+from annotation.allocation.lease import accepted, has_consented, require_open
 from annotation.allocation.no_work import has_ended, no_work_reason
-from annotation.annotators.consent import accepted, has_consented
 from annotation.core.database.prepared import Prepared, PreparedInsert, PreparedUpdate
 from annotation.core.errors import AssignmentClosed, ClaimRefused, ConsentNeeded, Unacceptable
 from annotation.core.keys import new_seed

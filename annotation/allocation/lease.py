@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from annotation.allocation.queue import for_rating
 from annotation.allocation.revision import is_revisable
-from annotation.annotators.consent import accepted, has_consented
 from annotation.core.database.prepared import Prepared
 from annotation.core.errors import AssignmentClosed, ConsentNeeded
 from annotation.hits.slots import take_free_slot
-from annotation.models import Assignment, Batch
+from annotation.models import Annotator, Assignment, Batch, Consent
 from annotation.recruitment.base import ClaimKind
 
 EXPIRED, CLAIMED = Assignment.State.EXPIRED, Assignment.State.CLAIMED
@@ -24,6 +23,27 @@ class LockedHit:
 
     assignment: Assignment
     late: bool = False
+
+
+def has_consented(annotator: Annotator) -> bool:
+    """Tell whether the latest answer to the current text accepts it; no query if `accepted` is known."""
+    if annotator.accepted is not None:
+        return annotator.accepted
+    return bool(_ACCEPTED.first(annotator=annotator.pk, version=annotator.study.consent_version))
+
+
+def accepted(annotator: str, version: str) -> Subquery:
+    """Return an annotation with the last answer to the current text; the arguments name columns of the outer query."""
+    answers = Consent.objects.filter(annotator=OuterRef(annotator), version=OuterRef(version)).order_by("-pk")
+    return Subquery(answers.values("accepted")[:1])
+
+
+def _accepted(annotator: int, version: int) -> "QuerySet[Consent, bool]":
+    answers = Consent.objects.filter(annotator=annotator, version=version).order_by("-pk")
+    return answers.values_list("accepted", flat=True)[:1]
+
+
+_ACCEPTED = Prepared(_accepted)
 
 
 def lock_with_annotator(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:

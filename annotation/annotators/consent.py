@@ -3,10 +3,8 @@
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
-from annotation.core.database.prepared import Prepared
 from annotation.core.errors import ClaimRefused
 from annotation.hits.slots import reopen_slots
 from annotation.models import Annotator, Assignment, Consent
@@ -15,27 +13,6 @@ from annotation.models import Annotator, Assignment, Consent
 def latest_consent(annotator: Annotator) -> Consent | None:
     """Return the annotator's last answer to the study's current consent text."""
     return annotator.consents.filter(version=annotator.study.consent_version).order_by("-pk").first()
-
-
-def has_consented(annotator: Annotator) -> bool:
-    """Tell whether the latest answer to the current text accepts it; no query if `accepted` is known."""
-    if annotator.accepted is not None:
-        return annotator.accepted
-    return bool(_ACCEPTED.first(annotator=annotator.pk, version=annotator.study.consent_version))
-
-
-def accepted(annotator: str, version: str) -> Subquery:
-    """Return an annotation with the last answer to the current text; the arguments name columns of the outer query."""
-    answers = Consent.objects.filter(annotator=OuterRef(annotator), version=OuterRef(version)).order_by("-pk")
-    return Subquery(answers.values("accepted")[:1])
-
-
-def _accepted(annotator: int, version: int) -> "QuerySet[Consent, bool]":
-    answers = Consent.objects.filter(annotator=annotator, version=version).order_by("-pk")
-    return answers.values_list("accepted", flat=True)[:1]
-
-
-_ACCEPTED = Prepared(_accepted)
 
 
 def answer_consent(*, annotator: Annotator, accepted: bool, at: datetime) -> Consent:

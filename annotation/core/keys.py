@@ -1,6 +1,7 @@
 """Opaque ids that browsers receive in place of names and primary keys, and random seeds."""
 
 import secrets
+from functools import lru_cache
 
 from django.utils.crypto import salted_hmac
 
@@ -20,6 +21,7 @@ def account_in_log(account_id: int | None) -> str:
     return f"account {account_id}" if account_id is not None else "the command line"
 
 
+@lru_cache(maxsize=10_000)
 def owner_key(user_id: int | None) -> str:
     """Return the key of an account for its browser, whose outbox may hold unsent votes of several accounts."""
     return salted_hmac("tandem.outbox", str(user_id)).hexdigest()[:16]

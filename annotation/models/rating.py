@@ -12,7 +12,7 @@ from annotation.core.keys import new_key, new_seed
 from annotation.models.annotators import Annotator
 from annotation.models.hits import Hit
 from annotation.models.importing import ComparisonTable, Pair
-from annotation.questions.questions import MAIN, Answer
+from annotation.questions.questions import CHOICES, MAIN, Answer, choice_of
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -167,6 +167,14 @@ class Display(models.Model):
     def __str__(self) -> str:
         return f"{self.assignment_id}/{self.position}"
 
+    def study_answer(self, choice: str) -> Answer:
+        """Turn a choice on the screen into study order: the one place where sides become systems."""
+        return CHOICES[choice] if self.a_is_left else CHOICES[choice].swapped()
+
+    def screen_choice(self, answer: Answer) -> str:
+        """Turn an answer in study order back to the choice on this rater's screen."""
+        return choice_of(answer if self.a_is_left else answer.swapped())
+
 
 class AnswerQuerySet(models.QuerySet[Row]):
     """Answers to a study's questions."""
@@ -251,6 +259,11 @@ class Rating(Answered):
 
     def __str__(self) -> str:
         return f"{self.display_id}: {self.verdict}"
+
+    @property
+    def choice(self) -> str:
+        """The choice as the annotator clicked it: by the side of the screen."""
+        return self.display.screen_choice(self.answer)
 
 
 class VoteChange(Answered):

@@ -27,7 +27,6 @@ from annotation.models import (
     WebhookEvent,
 )
 from annotation.models.members import Role
-from annotation.quality.scoring import screen_choice
 from annotation.questions.labels import translate_default
 from annotation.questions.questions import Question
 from annotation.rating.progress import status_of_hit
@@ -176,7 +175,7 @@ def _choice(vote: Rating | VoteChange, display: Display, questions: Sequence[Que
     return {
         **({"question": questions[vote.question].key} if len(questions) > 1 else {}),
         "stage": vote.stage,
-        "choice": screen_choice(vote.answer, display),
+        "choice": display.screen_choice(vote.answer),
         "reason": vote.reason,
         "active_seconds": vote.active_seconds,
         "wall_seconds": vote.wall_seconds,

@@ -14,7 +14,6 @@ from annotation.allocation.lease import LockedHit, attach_annotator, lock_with_a
 from annotation.core.database.prepared import Prepared
 from annotation.core.errors import OtherAccount
 from annotation.core.keys import owner_key
-from annotation.members.permissions import account_of
 from annotation.models import Assignment, Study
 from annotation.models.members import Role
 
@@ -46,16 +45,15 @@ def own_locked_hit(request: HttpRequest, key: str) -> LockedHit:
 
 
 def _find(query: Prepared[Assignment], request: HttpRequest, key: str) -> Assignment:
-    user = account_of(request)
+    user = request.user.pk
     owner = request.POST.get("owner")
-    if owner and owner != owner_key(user.pk):
+    if owner and owner != owner_key(user):
         raise OtherAccount(
             _("Another person has signed in in this browser, so nothing was saved. Please sign in again as yourself.")
         )
-    assignment = query.first(key=key, user=user.pk)
+    assignment = query.first(key=key, user=user)
     if assignment is None:
         raise Http404(f"no assignment {key}")
-    assignment.annotator.user = user
     return attach_annotator(assignment)
 
 

@@ -1,6 +1,6 @@
 """Forms of the rating pages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -10,8 +10,9 @@ from django.utils.translation import gettext_lazy as _
 from annotation.allocation.claims import LONGEST_COMMENT
 from annotation.models import Assignment, Flag
 from annotation.questions.questions import MAIN, MOST_QUESTIONS
-from annotation.rating.client_report import ClientReport
+from annotation.rating.store_vote import ClientReport
 
+_VERSION = "version-"  # the one field that every question of a pair sends, answered or not
 MOST_ROWS = 32_767  # what the column holds
 PAIR_FLAGS = tuple((kind.value, kind.label) for kind in Flag.Kind if kind != Flag.Kind.UNSUPPORTED_ROW)
 
@@ -55,6 +56,31 @@ def _report_in(data: Mapping[str, Any]) -> ClientReport:
         with suppress(forms.ValidationError):
             reported[name] = field.clean(field.widget.value_from_datadict(data, {}, name))
     return ClientReport(**reported)
+
+
+def parse_times(lines: Iterable[str]) -> dict[str, ClientReport]:
+    """Parse the times that a page reports when a stage is closed, `KEY:ACTIVE:WALL`; skip malformed lines."""
+    times = {}
+    for line in lines:
+        key, *seconds = line.split(":")
+        try:
+            active, wall = map(float, seconds)
+        except ValueError:
+            continue
+        times[key] = ClientReport(active_seconds=active, wall_seconds=wall)
+    return times
+
+
+def votes_in(data: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the fields of each question of each pair in such a form, under the names of their own forms."""
+    names = [name.removeprefix(_VERSION) for name in data if name.startswith(_VERSION)]
+    fields = ("version", "choice", "reason", *REPORT_FIELDS)
+    votes = []
+    for name in names:
+        key, _dot, question = name.partition(".")
+        vote = {"pair_key": key, "question": question, "page": data.get("page", "")}
+        votes.append(vote | {field: data[f"{field}-{name}"] for field in fields if f"{field}-{name}" in data})
+    return votes
 
 
 class VoteForm(_ChoiceForm):

@@ -34,15 +34,22 @@ from annotation.models import Assignment, Display, Rating
 from annotation.quality.hidden_checks import WARNING, warning_due
 from annotation.questions.questions import MAIN
 from annotation.rating.access import hit_form_view, own_assignment, own_locked_hit
-from annotation.rating.card_questions import AskedQuestion, CardAnswer, RejectedAnswer, answer_to, answers_on
-from annotation.rating.client_report import ClientReport, parse_times
-from annotation.rating.forms import VoteForm
-from annotation.rating.hit_status import status
+from annotation.rating.forms import VoteForm, parse_times, votes_in
 from annotation.rating.next_hit_views import claim_following, last_hit_link, next_hit
-from annotation.rating.presenters import base_context, displays_of, first_page, hit_address, second_page
-from annotation.rating.scriptless import take_votes, take_votes_along, votes_in
+from annotation.rating.presenters import displays_of, first_page, second_page
+from annotation.rating.scriptless import take_votes, take_votes_along
 from annotation.rating.second_stage import reveal
-from annotation.rating.store_vote import display_of
+from annotation.rating.store_vote import ClientReport, display_of
+from annotation.rating.vote_context import (
+    AskedQuestion,
+    CardAnswer,
+    RejectedAnswer,
+    answer_to,
+    answers_on,
+    base_context,
+    hit_address,
+    status,
+)
 from annotation.rating.votes import close_hit, is_counted, take_vote
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED

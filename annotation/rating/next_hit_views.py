@@ -27,7 +27,7 @@ from annotation.models import Annotator, Assignment, Study
 from annotation.models.members import Role
 from annotation.quality.qualification import qualification_status
 from annotation.rating.completion import completion_message_of
-from annotation.rating.presenters import hit_address
+from annotation.rating.vote_context import hit_address
 from annotation.recruitment.base import CompletionMessage
 
 

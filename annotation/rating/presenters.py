@@ -1,41 +1,32 @@
 """Contexts of a rater's HIT page: texts on the sides drawn for them, under opaque keys, without the systems' names."""
 
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.urls import reverse
-from django.utils.translation import get_language
 
-from annotation.allocation.revision import PERIOD
 from annotation.annotators.messages import unread_by
 from annotation.core.database.prepared import Prepared
-from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
 from annotation.hits.displays import attach_votes
 from annotation.models import Assignment, Display, Flag, Hit, Instance, Rating, VoteChange
-from annotation.models.studies import FirstReason
 from annotation.quality.qualification import hits_in_attempt
-from annotation.questions.labels import choice_name, side_names, translate_default
-from annotation.questions.questions import LONGEST_REASON, MAIN
-from annotation.rating.card_questions import (
+from annotation.questions.labels import choice_name
+from annotation.questions.questions import MAIN
+from annotation.rating.second_stage import ShownRow, shown_rows
+from annotation.rating.store_vote import change_count
+from annotation.rating.vote_context import (
     AskedQuestion,
     CardAnswer,
     RejectedAnswer,
     answers_on,
     asked_questions,
-    key_rows,
+    base_context,
+    status,
 )
-from annotation.rating.forms import PAIR_FLAGS
-from annotation.rating.hit_status import status
-from annotation.rating.second_stage import ShownRow, shown_rows
-from annotation.rating.store_vote import change_count
-from annotation.rating.votes import rated_choice
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 QUALIFICATION = Assignment.Purpose.QUALIFICATION
@@ -149,44 +140,6 @@ _DISPLAYS, _RATINGS, _FLAGS = Prepared(_displays), Prepared(_ratings), Prepared(
 _FURTHER = Prepared(_further)  # (display, question, number of changes) of the questions beside the main one
 
 
-def hit_address(assignment: Assignment) -> str:
-    """Return the address of a HIT's page; a submitted HIT has one only while it may be changed."""
-    here = reverse("annotation:hit", args=[assignment.key])
-    return f"{here}?again=1" if assignment.submitted_at else here
-
-
-def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
-    """Return the context of every part of the page; `page` identifies the loaded page, by default a new one."""
-    study = assignment.hit.batch.study
-    questions = asked_questions(study)
-    return {
-        "assignment": assignment,
-        "here": reverse("annotation:hit", args=[assignment.key]),
-        "page_address": hit_address(assignment),
-        "revisable_until": assignment.submitted_at and assignment.submitted_at + PERIOD,
-        "owner": owner_key(assignment.annotator.user_id),
-        "study": study,
-        "questions": questions,
-        "asks_more": len(questions) > 1 or questions[MAIN].is_graded or study.first_reason != FirstReason.OFF,
-        **_labels(study.source_label, study.label_left, study.label_right, get_language()),
-        "flag_kinds": PAIR_FLAGS,
-        "longest_reason": LONGEST_REASON,
-        "key_rows": lambda: key_rows(questions[:1] if assignment.locked_at else questions),
-        "page": page or secrets.token_urlsafe(9),
-    }
-
-
-@lru_cache(maxsize=256)
-def _labels(source: str, left: str, right: str, _language: str | None) -> Mapping[str, Any]:
-    sides = translate_default(left), translate_default(right)
-    return {
-        "source_label": translate_default(source),
-        "label_left": sides[0],
-        "label_right": sides[1],
-        "side_names": side_names(sides),
-    }
-
-
 def first_page(
     assignment: Assignment, now: datetime, displays: Sequence[Display], *rejected: RejectedAnswer
 ) -> dict[str, object]:
@@ -290,7 +243,7 @@ def _second_card(
     card = card_of(display, questions, *filter(None, [rejected]), texts=is_open)
     sides = display.assignment.hit.batch.study.side_labels
     second = vote_on(display, REVISED)
-    first, chosen = card.main.choice or "", rated_choice(second) if second else None
+    first, chosen = card.main.choice or "", second.choice if second else None
     tried = rejected if rejected and rejected.key == card.key else None
     return SecondCard(
         card=card,

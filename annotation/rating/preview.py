@@ -11,10 +11,9 @@ from annotation.core.errors import UnknownName
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Annotator, Assignment, Batch, Display, Generation, Hit, Instance, Matchup, Pair, Study
 from annotation.questions.questions import MAIN
-from annotation.rating.card_questions import AskedQuestion, CardAnswer
-from annotation.rating.hit_status import HitProgress, OpenPair
-from annotation.rating.presenters import Card, HitPlace, SecondCard, base_context, source_of, texts_of
+from annotation.rating.presenters import Card, HitPlace, SecondCard, source_of, texts_of
 from annotation.rating.second_stage import choose_table, turned_rows
+from annotation.rating.vote_context import AskedQuestion, CardAnswer, HitProgress, OpenPair, base_context
 
 KEY = "preview"  # shorter than any assignment's key
 MOST_EXAMPLES = 10  # pairs of example texts, however many a HIT is to have

@@ -16,7 +16,7 @@ from annotation.hits.displays import attach_votes
 from annotation.models import Annotator, Assignment, Display, Rating, Study
 from annotation.questions.labels import choice_name, translate_default
 from annotation.questions.questions import MAIN
-from annotation.rating.votes import is_counted, rated_choice
+from annotation.rating.votes import is_counted
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 QUALIFICATION = Assignment.Purpose.QUALIFICATION
@@ -131,7 +131,7 @@ def _choices(display: Display, study: Study) -> SafeString:
 def _choice(display: Display, question: int, sides: tuple[str, str]) -> SafeString:
     """Name the first choice on a question, and the revised one if it differs."""
     first, second = (
-        choice_name(rated_choice(rating), sides) if (rating := display.votes.get((stage, question))) else None
+        choice_name(rating.choice, sides) if (rating := display.votes.get((stage, question))) else None
         for stage in (FIRST, REVISED)
     )
     if first is None:

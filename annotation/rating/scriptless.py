@@ -10,25 +10,11 @@ from annotation.core.errors import AnnotationError, Unacceptable, VoteConflict
 from annotation.core.http import status_of
 from annotation.models import Assignment, Rating, VoteChange
 from annotation.questions.questions import MAIN
-from annotation.rating.card_questions import RejectedAnswer
-from annotation.rating.forms import REPORT_FIELDS, SecondVoteForm, VoteForm
+from annotation.rating.forms import SecondVoteForm, VoteForm
 from annotation.rating.presenters import displays_of, vote_on
 from annotation.rating.second_stage import save_second_vote
-from annotation.rating.votes import rated_choice, save_vote, take_vote
-
-_VERSION = "version-"  # the one field that every question of a pair sends, answered or not
-
-
-def votes_in(data: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the fields of each question of each pair in such a form, under the names of their own forms."""
-    names = [name.removeprefix(_VERSION) for name in data if name.startswith(_VERSION)]
-    fields = ("version", "choice", "reason", *REPORT_FIELDS)
-    votes = []
-    for name in names:
-        key, _dot, question = name.partition(".")
-        vote = {"pair_key": key, "question": question, "page": data.get("page", "")}
-        votes.append(vote | {field: data[f"{field}-{name}"] for field in fields if f"{field}-{name}" in data})
-    return votes
+from annotation.rating.vote_context import RejectedAnswer
+from annotation.rating.votes import save_vote, take_vote
 
 
 def take_votes_along(
@@ -100,7 +86,7 @@ def _question(vote: Mapping[str, str]) -> int:
 
 
 def _differs(vote: Mapping[str, str], saved: Rating | None) -> bool:
-    choice, reason = (rated_choice(saved), saved.reason) if saved else ("", "")
+    choice, reason = (saved.choice, saved.reason) if saved else ("", "")
     return (vote.get("choice", ""), vote.get("reason", reason).replace("\r\n", "\n").strip()) != (choice, reason)
 
 

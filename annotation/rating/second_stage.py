@@ -15,11 +15,9 @@ from annotation.core.arms import Arm
 from annotation.core.errors import SecondStageClosed, Unacceptable
 from annotation.hits.displays import derived_seed
 from annotation.models import Assignment, ComparisonTable, Display, Rating
-from annotation.quality.scoring import study_answer
 from annotation.questions.questions import MAIN
-from annotation.rating.client_report import ClientReport
 from annotation.rating.placebos import choose_placebo
-from annotation.rating.store_vote import cleaned_reason, display_of, record_vote
+from annotation.rating.store_vote import ClientReport, cleaned_reason, display_of, record_vote
 
 _NO_REPORT = ClientReport()
 
@@ -136,7 +134,7 @@ def require_second_stage(assignment: Assignment) -> None:
 
 def _refuse_reason(assignment: Assignment, display: Display, choice: str, reason: str) -> None:
     first = Rating.objects.for_question(MAIN).get(display=display, stage=Rating.Stage.FIRST)
-    if study_answer(choice, display) == first.answer:
+    if display.study_answer(choice) == first.answer:
         return
     least = assignment.hit.batch.study.reason_min_length
     if len(reason) < least:

@@ -13,13 +13,13 @@ from annotation.core.errors import Unacceptable, VoteConflict
 from annotation.core.http import is_htmx, status_of
 from annotation.models import Assignment, Rating
 from annotation.rating.access import hit_form_view, own_assignment
-from annotation.rating.client_report import parse_times
-from annotation.rating.forms import SecondVoteForm
+from annotation.rating.forms import SecondVoteForm, parse_times, votes_in
 from annotation.rating.hit_views import CLOSED_STATES, may_revise, opened_display, revises, show_hit
-from annotation.rating.presenters import base_context, hit_address, second_stage
-from annotation.rating.scriptless import rejected_answer, take_votes, votes_in
+from annotation.rating.presenters import second_stage
+from annotation.rating.scriptless import rejected_answer, take_votes
 from annotation.rating.second_stage import require_second_stage, reveal, save_second_vote
 from annotation.rating.store_vote import display_of
+from annotation.rating.vote_context import base_context, hit_address
 from annotation.rating.votes import lock_first_votes, places_without_vote
 
 

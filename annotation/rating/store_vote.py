@@ -1,8 +1,9 @@
 """Store votes: the current one of each pair and stage, and an append-only history of changes."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
@@ -15,11 +16,52 @@ from annotation.core.database.prepared import Prepared, PreparedInsert, Prepared
 from annotation.core.errors import Unacceptable, UnknownName, VoteConflict
 from annotation.core.version import VERSION
 from annotation.models import Assignment, Display, Rating, VoteChange
-from annotation.quality.scoring import study_answer
 from annotation.questions.questions import LONGEST_REASON, MAIN, Answer
-from annotation.rating.client_report import ClientReport
 
 MOST_CHANGES = 500  # of one pair and question by one annotator; a script could fill the disk
+_CLOCKS_APART = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class ClientReport:
+    """What a page's script reports with a choice; a form without JavaScript sends none of it.
+
+    page           : identifies the loaded page, which tells tabs apart
+    version        : number of changes of this pair's votes that the page knew of
+    chosen_at      : when the choice was made, by the browser's clock
+    active_seconds : while this pair was read, with the page visible and input in the last 30 s
+    wall_seconds   : while this pair was read, pauses included
+    source_opened  : whether the source was open on a page of this HIT before the choice
+    translated     : whether the browser had translated the page
+
+    Times are per pair and stage, summed over visits, reloads and tabs. One pair is current at a time, so the pairs'
+    times sum to their HIT's.
+    """
+
+    page: str = ""
+    version: int | None = None
+    chosen_at: datetime | None = None
+    active_seconds: float | None = None
+    wall_seconds: float | None = None
+    source_opened: bool | None = None
+    translated: bool | None = None
+
+    def moment(self, *, earliest: datetime, received_at: datetime) -> datetime | None:
+        """When the choice was made; None for an impossible time."""
+        if self.chosen_at is None or not earliest - _CLOCKS_APART <= self.chosen_at <= received_at + _CLOCKS_APART:
+            return None
+        return self.chosen_at
+
+    def seconds(self, *, earliest: datetime, received_at: datetime) -> tuple[float | None, float | None]:
+        """Active and wall seconds, each at most the time that has passed; None where not reported."""
+        passed = max((received_at - earliest).total_seconds(), 0.0)
+        wall = _within(self.wall_seconds, passed)
+        return _within(self.active_seconds, passed if wall is None else wall), wall
+
+
+def _within(seconds: float | None, most: float) -> float | None:
+    # NaN fails the comparison, and gives None too.
+    return min(seconds, most) if seconds is not None and 0 <= seconds < math.inf else None
 
 
 @dataclass(frozen=True)
@@ -143,7 +185,7 @@ def _offered_answer(assignment: Assignment, display: Display, question: int, cho
     """Return a choice as an answer in study order. Raises: Unacceptable when the question doesn't offer it."""
     if choice not in assignment.hit.batch.study.questions[question].choices:
         raise Unacceptable(_("%(choice)s is not one of the choices on offer.") % {"choice": f"“{choice[:40]}”"})
-    return study_answer(choice, display)
+    return display.study_answer(choice)
 
 
 def _add_change(

@@ -18,11 +18,10 @@ from annotation.core.errors import FirstVotesLocked, Unacceptable, VotesMissing
 from annotation.models import Assignment, Display, Rating, Study
 from annotation.models.studies import FirstReason
 from annotation.quality import hidden_checks, qualification
-from annotation.quality.scoring import screen_choice
 from annotation.questions.questions import MAIN
-from annotation.rating.client_report import ClientReport
 from annotation.rating.store_vote import (
     VOTED,
+    ClientReport,
     VotedDisplay,
     cleaned_reason,
     display_of,
@@ -246,8 +245,3 @@ def _rated_displays(assignment: Assignment, stage: str) -> list[VotedDisplay]:
         listed = ", ".join(str(place) for place in missing)
         raise VotesMissing(_("Please rate every pair first; still open: %(places)s.") % {"places": listed}, missing)
     return displays
-
-
-def rated_choice(rating: Rating) -> str:
-    """Return the choice as the annotator clicked it: by the side of the screen."""
-    return screen_choice(rating.answer, rating.display)

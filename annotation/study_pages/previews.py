@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST
 
 from annotation.members.permissions import MANAGERS, POST, READERS, account_of, has_any_role, study_view
 from annotation.models import Study
-from annotation.rating.card_questions import asked_questions
 from annotation.rating.preview import page_of_settings
+from annotation.rating.vote_context import asked_questions
 from annotation.studies.hourly_pay import PayForm
 from annotation.studies.settings_form import QuestionsForm, StudySettingsForm
 

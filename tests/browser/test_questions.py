@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
 from annotation.models import Assignment, Display, Rating, Study
-from annotation.rating.votes import rated_choice, save_vote
+from annotation.rating.votes import save_vote
 from tests.browser import walk
 from tests.browser.walk import step
 from tests.factories import criterion, make_annotator, make_batch, make_study
@@ -74,7 +74,7 @@ def save_elsewhere(choice: str, **more: Any) -> None:
 def answers() -> dict[tuple[int, int], str]:
     """Return (place, question) → choice of the latest HIT, on the server."""
     found = Rating.objects.filter(display__assignment=Assignment.objects.latest("pk"))
-    return {(one.display.position, one.question): rated_choice(one) for one in found.select_related("display")}
+    return {(one.display.position, one.question): one.choice for one in found.select_related("display")}
 
 
 def reasons(hit: Assignment | None = None) -> list[str]:
@@ -304,7 +304,7 @@ def test_a_strength_is_kept_or_changed_in_the_second_stage(open_as: OpenAs, tran
     expect(page.locator(".card.decided")).to_have_count(2)
     walk.submit(page)
     revised = Rating.objects.for_question(0).filter(stage="revised").order_by("display__position")
-    assert [rated_choice(one) for one in revised] == ["left-much", "right-much"]
+    assert [one.choice for one in revised] == ["left-much", "right-much"]
 
 
 @pytest.mark.weekly

@@ -11,7 +11,6 @@ from playwright.sync_api import Locator, Page, Route, expect
 from annotation.importing.tables import import_tables
 from annotation.members.accounts import grant_role, login_link
 from annotation.models import Assignment, Flag, Rating, Study
-from annotation.rating.votes import rated_choice
 from tests.browser import walk
 from tests.browser.walk import release, step
 from tests.factories import json_lines, make_batch, make_study
@@ -44,7 +43,7 @@ def two_stage_study(arm: str, *, raters: int = 1, **settings: Any) -> Study:
 def stored(stage: str) -> list[str]:
     """Return the choices of one stage on the server, in the order of the page."""
     ratings = Rating.objects.filter(stage=stage).select_related("display").order_by("display__position")
-    return [rated_choice(rating) for rating in ratings]
+    return [rating.choice for rating in ratings]
 
 
 def second(page: Page) -> Locator:

@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Locator, Page, Route, expect
 
 from annotation.models import Assignment, Display, Flag, Rating
-from annotation.rating.votes import rated_choice, save_vote
+from annotation.rating.votes import save_vote
 from tests.browser import walk
 from tests.browser.test_two_stages import second, two_stage_study
 from tests.browser.walk import step
@@ -131,7 +131,7 @@ def test_hits_of_two_stages(open_as: OpenAs, transactional_db: None) -> None:
         second(page).get_by_label("Keep: Left").check()
         walk.submit(page)
         revised = Rating.objects.for_question(0).filter(stage="revised").select_related("display")
-        assert [rated_choice(one) for one in revised.order_by("display__position")] == ["left", "left"]
+        assert [one.choice for one in revised.order_by("display__position")] == ["left", "left"]
         assert Assignment.objects.filter(state="submitted").count() == 1
 
     with step("a first page that is still open makes no second votes"):

@@ -8,7 +8,6 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
 
 from annotation.models import Assignment, Rating
-from annotation.rating.votes import rated_choice
 
 PATIENCE = 60_000  # milliseconds; only a failing test waits that long
 REASON = "On a second look the other text says more of what matters."
@@ -119,7 +118,7 @@ def on_server(hit: Page | Assignment, stage: str = "first") -> dict[int, str]:
     """Return the choices of a HIT, or of the one that a page shows, that are on the server, by place from 0."""
     key = hit.key if isinstance(hit, Assignment) else hit.url.split("/rate/hit/")[1].split("/")[0]
     ratings = Rating.objects.for_question(0).filter(stage=stage, display__assignment__key=key)
-    return {one.display.position: rated_choice(one) for one in ratings.select_related("display")}
+    return {one.display.position: one.choice for one in ratings.select_related("display")}
 
 
 def release(page: Page, held: list[Route]) -> None:

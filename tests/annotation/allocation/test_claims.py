@@ -7,9 +7,9 @@ import pytest
 
 from annotation.allocation import claims
 from annotation.allocation.claims import claim_hit, claimable_slots
-from annotation.allocation.lease import extend_lease, lock_hit
+from annotation.allocation.lease import extend_lease, has_consented, lock_hit
 from annotation.allocation.no_work import no_work_reason
-from annotation.annotators.consent import answer_consent, has_consented
+from annotation.annotators.consent import answer_consent
 from annotation.core.errors import ClaimRefused, ConsentNeeded
 from annotation.hits.slots import release_expired
 from annotation.models import Assignment, Batch, Rating, Slot

@@ -23,8 +23,8 @@ from annotation.monitoring.batch_figures import figures_of
 from annotation.monitoring.batch_status import batch_status, slots_of
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
 from annotation.quality.hidden_checks import scores_of
-from annotation.rating.client_report import ClientReport
 from annotation.rating.flags import flag_pair
+from annotation.rating.store_vote import ClientReport
 from annotation.rating.votes import save_vote, submit_assignment
 from tests.annotation.quality.test_hidden_checks import answer, known_annotator, studied
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate

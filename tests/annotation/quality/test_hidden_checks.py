@@ -9,8 +9,9 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.allocation.claims import claim_hit, has_work, return_hit
+from annotation.allocation.lease import has_consented
 from annotation.allocation.no_work import no_work_reason
-from annotation.annotators.consent import answer_consent, has_consented, withdraw
+from annotation.annotators.consent import answer_consent, withdraw
 from annotation.core.errors import AssignmentClosed, ClaimRefused, Unacceptable
 from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, QualificationResult, Rating, Slot, Study

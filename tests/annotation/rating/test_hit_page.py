@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.allocation.claims import return_hit
 from annotation.models import Assignment, Rating, Study, VoteChange
-from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
+from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.annotation.rating.pages import HTMX, Forms, at_hit, send
 from tests.factories import make_annotator, make_batch, make_study, rate, signed_in
 
@@ -69,7 +69,7 @@ def test_a_vote_without_javascript_is_saved_and_shown_again(study: Study) -> Non
         assert (response.status_code, response.headers["Location"]) == (302, f"{address}#pair-{key}")
         assert Forms(client.get(address).text).pairs[key]["checked"] == choice
         rating = Rating.objects.select_related("display").get()
-        assert rated_choice(rating) == choice
+        assert rating.choice == choice
         assert rating.display.assignment_id == assignment.pk
 
 
@@ -157,7 +157,7 @@ def test_a_submitted_hit_is_closed(study: Study) -> None:
     assert "This HIT was submitted before" in vote.text
     assert "<html" not in vote.text
     assert client.post(f"{address}submit/").status_code == 409
-    assert {rated_choice(rating) for rating in Rating.objects.select_related("display")} == {"left"}
+    assert {rating.choice for rating in Rating.objects.select_related("display")} == {"left"}
 
 
 def test_votes_and_submits_are_posts(study: Study) -> None:
@@ -198,7 +198,7 @@ def test_a_stale_page_gets_the_choice_that_holds_and_is_told_so(study: Study) ->
 
     assert send(client, address, "vote", pair_key=key, choice="right", page="two", version=1).status_code == 200
     assert send(client, address, "vote", pair_key=key, choice="none", page="two", version=1).status_code == 200
-    assert rated_choice(Rating.objects.select_related("display").get()) == "none"
+    assert Rating.objects.select_related("display").get().choice == "none"
     assert VoteChange.objects.count() == 3
 
 
@@ -224,7 +224,7 @@ def test_no_choice_is_lost_to_what_a_page_reports_beside_it(study: Study) -> Non
     for choice, report in reports.items():
         assert send(client, address, "vote", pair_key=key, choice=choice, **report).status_code == 200
         change = VoteChange.objects.latest("pk")
-        assert rated_choice(Rating.objects.select_related("display").get()) == choice
+        assert Rating.objects.select_related("display").get().choice == choice
         assert (change.chosen_at, change.active_seconds, change.page, change.source_opened) == (None, None, "", None)
 
 

@@ -14,7 +14,6 @@ from annotation.allocation.claims import claim_hit, return_hit
 from annotation.annotators.consent import answer_consent
 from annotation.annotators.participants import channel_of
 from annotation.models import Annotator, Assignment, Display, Rating, Slot, Study, VoteChange
-from annotation.quality.scoring import screen_choice
 from annotation.recruitment.channels import invitation_channel
 from annotation.recruitment.invitations import invite
 from annotation.studies.services import save_settings
@@ -275,7 +274,7 @@ def test_a_hit_of_one_pair_takes_18_statements_with_its_vote() -> None:
     second.refresh_from_db()
     assert second.state == Assignment.State.SUBMITTED
     rating = Rating.objects.get(display__assignment=second)
-    assert (screen_choice(rating.answer, rating.display), VoteChange.objects.count()) == ("right", 2)
+    assert (rating.choice, VoteChange.objects.count()) == ("right", 2)
 
 
 def test_the_channel_of_an_invited_rater_is_asked_for_once(study: Study) -> None:

@@ -12,9 +12,9 @@ from annotation.core.errors import FirstVotesLocked, Unacceptable, VoteConflict,
 from annotation.hits.displays import mark_shown
 from annotation.models import Assignment, Rating, Study, VoteChange
 from annotation.privacy.own_data import data_of
-from annotation.rating.client_report import ClientReport
 from annotation.rating.second_stage import reveal, save_second_vote
-from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
+from annotation.rating.store_vote import ClientReport
+from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.annotation.rating.pages import HTMX, at_hit, send
 from tests.factories import (
     NOON,
@@ -47,7 +47,7 @@ def keys_of(assignment: Assignment) -> list[str]:
 def stored(assignment: Assignment) -> dict[tuple[int, int], str]:
     """Return (place, question) → choice."""
     found = Rating.objects.filter(display__assignment=assignment).select_related("display")
-    return {(one.display.position, one.question): rated_choice(one) for one in found}
+    return {(one.display.position, one.question): one.choice for one in found}
 
 
 def plain(html: str) -> str:
@@ -214,7 +214,7 @@ def test_a_reason_is_saved_with_the_main_choice_and_stays_when_that_changes() ->
 
     def why() -> list[tuple[int, str, str]]:
         found = Rating.objects.select_related("display").order_by("question")
-        return [(one.question, rated_choice(one), one.reason) for one in found]
+        return [(one.question, one.choice, one.reason) for one in found]
 
     send(client, address, "vote", pair_key=key, choice="left", reason=" Shorter,\r\nand true.\x00 ")
     send(client, address, "vote", pair_key=key, question=2, choice="left", reason="not for this one")

@@ -14,7 +14,7 @@ from annotation.core.errors import AssignmentClosed, Unacceptable
 from annotation.models import Annotator, Assignment, Batch, Channel, Rating, Slot, Study, Submission, VoteChange
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
 from annotation.rating.second_stage import reveal, save_second_vote
-from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
+from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.annotation.quality.test_hidden_checks import studied
 from tests.annotation.rating.pages import HTMX, Forms
 from tests.annotation.rating.test_second_stage import REASON, two_stage
@@ -51,7 +51,7 @@ def revise(assignment: Assignment, choice: str = "right", **settings: Any) -> Ra
 
 def choices_of(assignment: Assignment) -> list[str]:
     ratings = Rating.objects.for_question(0).filter(display__assignment=assignment, stage="first")
-    return [rated_choice(one) for one in ratings.select_related("display").order_by("display__position")]
+    return [one.choice for one in ratings.select_related("display").order_by("display__position")]
 
 
 def state_of(assignment: Assignment) -> tuple[Any, ...]:
@@ -184,7 +184,7 @@ def test_the_second_stage_is_changed_with_a_reason_and_the_first_stays_closed() 
     with pytest.raises(Exception, match="closed"):
         revise(done)
     changed = Rating.objects.for_question(0).get(display__assignment=done, display__position=0, stage="revised")
-    assert (rated_choice(changed), changed.reason, state_of(done)[0]) == ("right", REASON, "submitted")
+    assert (changed.choice, changed.reason, state_of(done)[0]) == ("right", REASON, "submitted")
 
 
 # Pages

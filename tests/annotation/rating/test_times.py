@@ -7,9 +7,10 @@ from django.test import Client
 
 from annotation.hits.displays import mark_shown
 from annotation.models import Assignment, Rating, VoteChange
-from annotation.rating.client_report import ClientReport, parse_times
+from annotation.rating.forms import parse_times
 from annotation.rating.scriptless import take_votes
 from annotation.rating.second_stage import reveal, save_second_vote
+from annotation.rating.store_vote import ClientReport
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.annotation.rating.test_second_stage import two_stage
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study

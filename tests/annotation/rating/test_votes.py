@@ -19,8 +19,8 @@ from annotation.hits.displays import mark_shown
 from annotation.hits.slots import release_expired
 from annotation.models import Assignment, Rating, Slot, VoteChange
 from annotation.quality.scoring import screen_side
-from annotation.rating.client_report import ClientReport
-from annotation.rating.votes import is_counted, rated_choice, save_vote, submit_assignment
+from annotation.rating.store_vote import ClientReport
+from annotation.rating.votes import is_counted, save_vote, submit_assignment
 from annotation.studies.configurations import configuration
 from annotation.studies.outcomes import human_ratings, select
 from annotation.studies.services import save_settings
@@ -55,7 +55,7 @@ def test_a_choice_is_turned_from_the_screen_to_the_study_and_back() -> None:
         rating = save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
 
         assert rating.verdict == verdict
-        assert rated_choice(Rating.objects.select_related("display").get()) == choice
+        assert Rating.objects.select_related("display").get().choice == choice
         assert (rating.stage, rating.rated_at, rating.software_version) == ("first", NOON, VERSION)
 
 
@@ -63,7 +63,7 @@ def test_a_vote_may_be_changed_until_the_hit_is_submitted() -> None:
     assignment = claimed(k=1)
     for choice in ("left", "none", "right"):
         save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
-        assert rated_choice(Rating.objects.select_related("display").get()) == choice
+        assert Rating.objects.select_related("display").get().choice == choice
     submit_assignment(assignment=assignment, at=NOON)
 
     before = history(assignment)
@@ -71,7 +71,7 @@ def test_a_vote_may_be_changed_until_the_hit_is_submitted() -> None:
         save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=NOON)
 
     assert history(assignment) == before
-    assert rated_choice(Rating.objects.select_related("display").get()) == "right"
+    assert Rating.objects.select_related("display").get().choice == "right"
 
 
 def test_activity_extends_the_lease() -> None:

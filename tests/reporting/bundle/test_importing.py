@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.errors import AnnotationError
 from annotation.models import Rating, Study
-from annotation.rating.client_report import ClientReport
+from annotation.rating.store_vote import ClientReport
 from annotation.rating.votes import save_vote, submit_assignment
 from judging.models import Completion, Judge, Judgment, RationaleMark
 from judging.outcomes.judgment_rows import judgment_rows

@@ -12,10 +12,10 @@ from django.test import Client
 from annotation.allocation.claims import return_hit
 from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, ComparisonTable, Pair, Rating, Study
-from annotation.rating.client_report import ClientReport
 from annotation.rating.flags import flag_pair, flag_row
 from annotation.rating.second_stage import reveal, save_second_vote
-from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
+from annotation.rating.store_vote import ClientReport
+from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from judging.runs.services import pairs_of
 from reporting.exports import rows
 from reporting.exports.files import KINDS, READ_BACK, export_lines
@@ -216,7 +216,7 @@ def test_the_last_change_of_a_pair_and_stage_is_its_rating() -> None:
     last = {(row["pair_index"], row["stage"]): row["rating"] for row in history_rows(study)}
     assert last == {(row["pair_index"], row["stage"]): row["rating"] for row in rating_rows(study)}
     rating = Rating.objects.filter(stage="revised").earliest("display__position")
-    assert rated_choice(rating) == "right"
+    assert rating.choice == "right"
 
 
 # Flags

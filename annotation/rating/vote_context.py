@@ -1,0 +1,298 @@
+"""What a vote changes on the page of its HIT: the question that it answers, and what is still open."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from django.db.models import BooleanField, ExpressionWrapper, QuerySet
+from django.db.models.functions import Length
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language, ngettext
+from django.utils.translation import gettext as _
+
+from annotation.allocation.revision import PERIOD
+from annotation.core.database.prepared import Prepared
+from annotation.core.keys import owner_key
+from annotation.core.markdown import render
+from annotation.models import Assignment, Display, Rating, Study
+from annotation.models.studies import FirstReason
+from annotation.questions.labels import choice_names, isolated, side_names, translate_default
+from annotation.questions.questions import LONGEST_REASON, MAIN, Question
+from annotation.rating.forms import PAIR_FLAGS
+from annotation.rating.votes import asked_in, is_answered
+
+FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
+_PLAIN_KEYS = {"left": ("1", "←"), "none": ("2", "↓"), "right": ("3", "→")}
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question as raters read it."""
+
+    number: int
+    text: SafeString
+    description: str
+    choices: Mapping[str, SafeString]
+
+    @property
+    def place(self) -> int:
+        """Its place among a pair's questions, from 1."""
+        return self.number + 1
+
+    @property
+    def is_graded(self) -> bool:
+        """Tell whether it offers more than left, right and no preference."""
+        return not _PLAIN_KEYS.keys() >= self.choices.keys()
+
+    @property
+    def in_ids(self) -> str:
+        """What ids of the page end in."""
+        return f"-{self.number}" if self.number else ""
+
+    @property
+    def in_names(self) -> str:
+        """What names of a form's fields end in; a pair's key has no dot, so that both can be told apart."""
+        return f".{self.number}" if self.number else ""
+
+
+@dataclass(frozen=True)
+class RejectedAnswer:
+    """A refused answer on one pair, and why; its form keeps `choice` and `reason`."""
+
+    key: str
+    problem: str
+    choice: str = ""
+    reason: str = ""
+    question: int = MAIN
+
+
+@dataclass(frozen=True)
+class CardAnswer:
+    """A question on a pair, with the answer of its rater where there is one.
+
+    version : number of changes of the answer so far
+    reason  : why, as stored; `typed` is what came with a refused answer
+    """
+
+    asked: AskedQuestion
+    choice: str | None = None
+    saved_at: datetime | None = None
+    version: int = 0
+    problem: str = ""
+    reason: str = ""
+    typed: str = ""
+
+
+def asked_questions(study: Study) -> Sequence[AskedQuestion]:
+    """Return a study's questions as raters read them, the main one first."""
+    return _asked(study.questions, study.label_left, study.label_right, get_language())
+
+
+@lru_cache(maxsize=256)
+def _asked(questions: tuple[Question, ...], left: str, right: str, _language: str | None) -> tuple[AskedQuestion, ...]:
+    sides = translate_default(left), translate_default(right)
+    return tuple(
+        AskedQuestion(
+            question.number,
+            isolated(translate_default(question.text)),
+            render(question.description) if question.description else "",
+            choice_names(question, sides),
+        )
+        for question in questions
+    )
+
+
+def key_rows(questions: Sequence[AskedQuestion]) -> list[tuple[Sequence[str], str]]:
+    """Return the keys that answer questions, each with its choice, for the list of shortcuts."""
+    plain = [asked for asked in questions if not asked.is_graded]
+    offered = {choice: name for asked in plain for choice, name in asked.choices.items()}
+    rows: list[tuple[Sequence[str], str]] = [
+        (keys, offered[choice]) for choice, keys in _PLAIN_KEYS.items() if choice in offered
+    ]
+    graded = [asked for asked in questions if asked.is_graded]
+    if len(questions) == 1:
+        names = [name for asked in graded for name in asked.choices.values()]
+        return rows + [((str(place),), name) for place, name in enumerate(names, start=1)]
+    if graded:
+        most = max(len(asked.choices) for asked in graded)
+        rows.append(([str(place) for place in range(1, most + 1)], _("The choice with this number")))
+    return rows
+
+
+def answer_to(asked: AskedQuestion, rating: Rating | None, version: int, **more: Any) -> CardAnswer:
+    """Return a question with a rater's answer to it."""
+    if rating is None:
+        return CardAnswer(asked, version=version, **more)
+    return CardAnswer(
+        asked,
+        choice=rating.choice,
+        saved_at=rating.rated_at,
+        version=version,
+        reason=rating.reason,
+        **more,
+    )
+
+
+def answers_on(
+    display: Display, questions: Sequence[AskedQuestion], *rejected: RejectedAnswer, stage: str
+) -> list[CardAnswer]:
+    """Return the questions on a display of `displays_of`, with the answers of a stage."""
+    refused = {one.question: one for one in rejected if one.key == display.pair.key}
+    answers = []
+    for asked in questions:
+        found = refused.get(asked.number)
+        refusal = {"problem": found.problem, "typed": found.reason} if found else {}
+        rating = display.votes.get((stage, asked.number))
+        answers.append(answer_to(asked, rating, display.versions.get(asked.number, 0), **refusal))
+    return answers
+
+
+@dataclass(frozen=True)
+class OpenPair:
+    """A pair on which something of the present stage is missing.
+
+    target  : id of the place on the page where it is asked for
+    missing : what, where some of it is there
+    """
+
+    place: int
+    target: str
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class HitProgress:
+    """Progress of a HIT; `open` holds the pairs on which something of the present stage is missing."""
+
+    rated: int
+    total: int
+    open: list[OpenPair] = field(default_factory=list)
+    expires_at: datetime | None = None
+    now: datetime | None = None
+    late: bool = False
+    locks: bool = False
+    second: bool = False
+
+
+def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | None = None) -> HitProgress:
+    """Say what is missing of the present stage: in no query if given `displays`, else in one, or two for many questions."""
+    second = assignment.locked_at is not None
+    stage = REVISED if second else FIRST
+    asked = asked_in(assignment.hit.batch.study, stage)
+    if displays is not None:
+        total = len(displays)
+        open_ = [_open_pair(one.position, one.pair.key, _given_on(one, stage), **asked) for one in displays]
+    elif asked == {"questions": 1, "least": 0}:
+        places = _PLACES.all(assignment=assignment.pk, stage=stage, **asked)
+        total = len(places)
+        open_ = [None if done else OpenPair(position + 1, f"pair-{key}") for position, key, done in places]
+    else:
+        keys = _KEYS.all(assignment=assignment.pk)
+        given: dict[int, dict[int, int]] = {display: {} for display, _position, _key in keys}
+        for display, question, length in _GIVEN.all(assignment=assignment.pk, stage=stage):
+            given[display][question] = length
+        total = len(keys)
+        open_ = [_open_pair(position, key, given[display], **asked) for display, position, key in keys]
+    missing = [one for one in open_ if one is not None]
+    expires = assignment.expires_at
+    return HitProgress(
+        rated=total - len(missing),
+        total=total,
+        open=missing,
+        expires_at=expires,
+        now=now,
+        late=assignment.state == Assignment.State.EXPIRED or (expires is not None and expires <= now),
+        locks=bool(assignment.arm) and not second,
+        second=second,
+    )
+
+
+def _given_on(display: Display, stage: str) -> dict[int, int]:
+    """Return question → length of the reason, of the answers on a display of `displays_of`."""
+    return {question: len(rating.reason) for (of, question), rating in display.votes.items() if of == stage}
+
+
+def _open_pair(position: int, key: str, given: Mapping[int, int], questions: int, least: int) -> OpenPair | None:
+    """Describe what is missing on a pair; None where nothing is."""
+    numbers = [number for number in range(questions) if number not in given]
+    needs_reason = given.get(MAIN, 0) < least
+    if not numbers and not needs_reason:
+        return None
+    target = f"reason-{key}" if needs_reason else f"vote-{key}-{numbers[0]}"
+    if MAIN in numbers:
+        target = f"pair-{key}"
+    return OpenPair(position + 1, target, _missing(numbers, needs_reason, least) if given else "")
+
+
+def _missing(numbers: Sequence[int], needs_reason: bool, least: int) -> str:
+    parts = []
+    if numbers:
+        listed = ", ".join(str(number + 1) for number in numbers)
+        parts.append(ngettext("question %(places)s", "questions %(places)s", len(numbers)) % {"places": listed})
+    if needs_reason:
+        parts.append(
+            ngettext("reason of %(least)d character or more", "reason of %(least)d characters or more", least)
+            % {"least": least}
+        )
+    return _(" and ").join(parts)
+
+
+def _places(assignment: int, stage: str, questions: int, least: int) -> "QuerySet[Display, tuple[int, str, bool]]":
+    answered = ExpressionWrapper(is_answered(stage, questions, least), BooleanField())
+    rows = Display.objects.filter(assignment=assignment).annotate(answered=answered).order_by("position")
+    return rows.values_list("position", "pair__key", "answered")
+
+
+def _keys(assignment: int) -> "QuerySet[Display, tuple[int, int, str]]":
+    displays = Display.objects.filter(assignment=assignment).order_by("position")
+    return displays.values_list("pk", "position", "pair__key")
+
+
+def _given(assignment: int, stage: str) -> "QuerySet[Rating, tuple[int, int, int]]":
+    answers = Rating.objects.filter(display__assignment=assignment, stage=stage).order_by()
+    return answers.annotate(length=Length("reason")).values_list("display", "question", "length")
+
+
+_PLACES, _KEYS, _GIVEN = Prepared(_places), Prepared(_keys), Prepared(_given)
+
+
+def hit_address(assignment: Assignment) -> str:
+    """Return the address of a HIT's page; a submitted HIT has one only while it may be changed."""
+    here = reverse("annotation:hit", args=[assignment.key])
+    return f"{here}?again=1" if assignment.submitted_at else here
+
+
+def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
+    """Return the context of every part of the page; `page` identifies the loaded page, by default a new one."""
+    study = assignment.hit.batch.study
+    questions = asked_questions(study)
+    return {
+        "assignment": assignment,
+        "here": reverse("annotation:hit", args=[assignment.key]),
+        "page_address": hit_address(assignment),
+        "revisable_until": assignment.submitted_at and assignment.submitted_at + PERIOD,
+        "owner": owner_key(assignment.annotator.user_id),
+        "study": study,
+        "questions": questions,
+        "asks_more": len(questions) > 1 or questions[MAIN].is_graded or study.first_reason != FirstReason.OFF,
+        **_labels(study.source_label, study.label_left, study.label_right, get_language()),
+        "flag_kinds": PAIR_FLAGS,
+        "longest_reason": LONGEST_REASON,
+        "key_rows": lambda: key_rows(questions[:1] if assignment.locked_at else questions),
+        "page": page or secrets.token_urlsafe(9),
+    }
+
+
+@lru_cache(maxsize=256)
+def _labels(source: str, left: str, right: str, _language: str | None) -> Mapping[str, Any]:
+    sides = translate_default(left), translate_default(right)
+    return {
+        "source_label": translate_default(source),
+        "label_left": sides[0],
+        "label_right": sides[1],
+        "side_names": side_names(sides),
+    }
