@@ -59,6 +59,7 @@ def test_chargrams_equal_the_plain_version_on_adversarial_texts(n):
     np.testing.assert_allclose(pairwise_chargrams(texts, texts, n), expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(lists_of_texts, lists_of_texts)
 def test_chargrams_are_1_only_for_texts_with_the_same_n_grams(texts_a, texts_b):
     found, same = pairwise_chargrams(texts_a, texts_b), pairwise_exact(texts_a, texts_b)

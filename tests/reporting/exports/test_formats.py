@@ -81,6 +81,7 @@ def without_nothing(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.any_engine
 @pytest.mark.engine
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_formats_hold_the_same_rows_fields_and_types(folder: Path, kind: str) -> None:
     lines = in_jsonl(folder / f"{kind}.jsonl")
@@ -160,6 +161,7 @@ def test_the_page_offers_all_files(study: Study, client: Client) -> None:
     assert json.loads(settings["pay_per_hit"]) == "1.00"
 
 
+@pytest.mark.slow
 def test_parquet_and_arrow_of_elsewhere_are_read_as_json_lines(tmp_path: Path) -> None:
     rows = {
         "instance_id": ["a"],

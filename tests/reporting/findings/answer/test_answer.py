@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from reporting.findings.answer.answer import answer
 from reporting.findings.answer.answer_text import TEXTS, on_page
+from reporting.findings.answer.degrees import degree
 from reporting.findings.data.separability_bins import ONE_TEXT
 from reporting.findings.judges.lengths import NO_OVERLAP
 
@@ -261,6 +262,12 @@ def test_agreement(changed: Found, rule: str) -> None:
     found["pooled"]["people_agreement"] |= changed
     (told,) = [one for one in answer(found) if one["rule"].startswith("agreement")]
     assert told["rule"] == rule
+
+
+def test_degrees_of_agreement_are_those_of_landis_and_koch() -> None:
+    limits = {0.0: "poor", 0.2: "slight", 0.4: "fair", 0.6: "moderate", 0.8: "substantial", 1.0: "almost perfect"}
+    assert {most: degree(most) for most in limits} == limits
+    assert [degree(value) for value in (-0.5, 0.21, 0.81)] == ["poor", "fair", "almost perfect"]
 
 
 def test_numbers_are_rounded_and_not_cut_off() -> None:

@@ -207,7 +207,7 @@ def test_of_an_unknown_spread_no_number_is_said() -> None:
     assert (found["rule"], found["values"]["instances"], found["values"]["needed"]) == ("few", 1, None)
 
 
-@pytest.mark.parametrize(("low", "needed"), [(-0.15, True), (-0.5, False)])
+@pytest.mark.parametrize(("low", "needed"), [(-0.15, True), (-0.19, False), (-0.5, False)])  # 515 are over 10 times 50
 def test_number_beyond_reach_is_not_named(low: float, needed: bool) -> None:
     wide = measured(-0.03, low, -low - 0.06)
     for found, limit in ((decide(wide), 0.025), (decide(OPEN, wide, PASSES), 0.0125)):
