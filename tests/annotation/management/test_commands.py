@@ -40,129 +40,87 @@ TABLE = {
 }  # fmt: skip
 
 
-def test_import_study_says_what_came_of_it(capsys: pytest.CaptureFixture[str], write: Any) -> None:
-    path = write(json_lines([study_line("a"), study_line("b", dataset="own", source="another")]))
-    arguments = [
-        "import_study",
-        path,
-        "--study",
-        "s",
-        "--dataset",
-        "news",
-        "--title",
-        "T",
-        "--task",
-        "dialogue",
-        "--question",
-        "Q?",
-    ]
+def twice(*arguments: str) -> None:
+    """Call a command again: what is there already is left as it is."""
+    for _time in range(2):
+        call_command(*arguments)
 
-    assert run(capsys, *arguments) == "f.jsonl: 2 instances added (study s)"
-    assert run(capsys, *arguments) == "f.jsonl: nothing new; 2 instances there already (study s)"
+
+def test_import_study_takes_settings(write: Any) -> None:
+    path = write(json_lines([study_line("a"), study_line("b", dataset="own", source="another")]))
+    twice("import_study", path, "--study=s", "--dataset=news", "--title=T", "--task=dialogue", "--question=Q?")
 
     study = Study.objects.get()
     assert (study.title, study.task_kind, study.question) == ("T", "dialogue", "Q?")
     assert list(study.instances.values_list("dataset", flat=True)) == ["news", "own"]
 
 
-def test_import_mturk_says_what_came_of_it(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+def test_import_mturk_takes_columns_by_other_names(write: Any) -> None:
     row = {("who" if key == "WorkerId" else key): value for key, value in mturk_row().items()}
     path = write(csv_file([row]), "f.csv")
-    arguments = ["import_mturk", path, "--study", "s", "--system-1", "one", "--system-2", "two", "--dataset", "news"]
-    arguments += ["--column", "worker=who", "--batch", "b"]
+    named = ["--study=s", "--system-1=one", "--system-2=two", "--dataset=news", "--column=worker=who", "--batch=b"]
+    twice("import_mturk", path, *named)
 
-    assert run(capsys, *arguments) == "f.csv: 1 instance and 2 ratings added (study s)"
-    assert run(capsys, *arguments) == "f.csv: nothing new; 2 ratings there already (study s)"
     assert Batch.objects.get().name == "b"
+    assert Rating.objects.count() == 2
 
 
 @pytest.mark.parametrize("column", ["worker", "worker=", "nobody=x", "=x"])
 def test_import_mturk_explains_the_column_option(write: Any, column: str) -> None:
-    with pytest.raises(CommandError, match=r"--column .*: give FIELD=COLUMN with FIELD one of worker, hit"):
+    with pytest.raises(CommandError, match="FIELD=COLUMN"):
         call_command(
             "import_mturk", write(b""), "--study=s", "--system-1=a", "--system-2=b", "--dataset=d", f"--column={column}"
         )
 
 
-def test_import_ratings_says_what_came_of_it(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+def test_import_ratings_marks_programs(write: Any) -> None:
     study = make_study()
-    path = write(json_lines([RATING, {**RATING, "pair_index": 1}]))
+    twice("import_ratings", write(json_lines([RATING, {**RATING, "pair_index": 1}])), "--study=study", "--scripted")
 
-    assert (
-        run(capsys, "import_ratings", path, "--study", "study", "--scripted")
-        == "f.jsonl: 2 ratings added (study study)"
-    )
-    assert run(capsys, "import_ratings", path, "--study", "study", "--scripted").startswith("f.jsonl: nothing new; 2")
     assert study.annotators.get().kind == "scripted"
+    assert Rating.objects.count() == 2
 
 
-def test_import_ratings_takes_votes_with_their_texts(capsys: pytest.CaptureFixture[str], write: Any) -> None:
-    votes = write(
-        csv_file([{"id": 1, "prompt": 1, "left": "a", "right": "b", "worker": "w", "winner": "tie"}]), "v.csv"
-    )
+def test_import_ratings_takes_votes_with_their_texts(write: Any) -> None:
+    vote = {"id": 1, "prompt": 1, "left": "a", "right": "b", "worker": "w", "winner": "tie"}
+    votes = write(csv_file([vote]), "v.csv")
     texts = write(json_lines([{"id": 1, "text": "P", "result_x": "x", "result_y": "y"}]), "t.jsonl")
 
-    said = run(capsys, "import_ratings", votes, "--texts", texts, "--study", "s", "--dataset", "d")
+    call_command("import_ratings", votes, "--texts", texts, "--study", "s", "--dataset", "d")
 
-    assert said == "v.csv: 1 instance, 1 rating added (study s)"
-    with pytest.raises(CommandError, match="--scripted is for long-form ratings"):
+    assert Rating.objects.get().verdict == 0
+    with pytest.raises(CommandError, match="--scripted"):
         call_command("import_ratings", votes, "--texts", texts, "--study", "s", "--scripted")
 
 
-def test_import_tables_says_what_came_of_it(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+def test_import_tables_once(write: Any) -> None:
     make_study()
-    path = write(json_lines([TABLE]))
+    twice("import_tables", write(json_lines([TABLE])), "--study", "study")
 
-    assert run(capsys, "import_tables", path, "--study", "study") == "f.jsonl: 1 table added (study study)"
-    assert run(capsys, "import_tables", path, "--study", "study") == "f.jsonl: nothing new; 1 table there already (study study)"  # fmt: skip
     assert ComparisonTable.objects.count() == 1
 
 
-def test_create_batch_says_what_it_holds(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+def test_create_batch_takes_a_list_of_ids_once(write: Any) -> None:
     make_study(instances=3, k=2)
     ids = write(b"\xef\xbb\xbfnews-3\r\n\r\n news-1 \r\n", "ids.txt")
-    arguments = [
-        "create_batch",
-        "study",
-        "--name",
-        "b",
-        "--dataset",
-        "news",
-        "--systems",
-        "beta",
-        "alpha",
-        "--pairs",
-        "2",
-    ]
-    arguments += ["--raters", "3", "--select", f"ids:{ids}"]
-
-    run(capsys, *arguments)
-    run(capsys, *arguments)
+    numbers = ["--pairs=2", "--raters=3", f"--select=ids:{ids}"]
+    twice("create_batch", "study", "--name=b", "--dataset=news", "--systems", "beta", "alpha", *numbers)
 
     batch = Batch.objects.get()
     assert (batch.hits.count(), batch.slots.count(), batch.pairs_per_hit) == (2, 6, 2)
 
 
-def test_create_batch_for_a_qualification_and_with_hidden_checks(
-    capsys: pytest.CaptureFixture[str], write: Any
-) -> None:
+def test_create_batch_for_a_qualification_and_with_hidden_checks(write: Any) -> None:
     gold = {"better": "alpha", "why": "It names the place."}
     call_command("import_study", write(json_lines([study_line("a", gold=gold), study_line("b")])), "--study", "s")
     batch = ["create_batch", "s", "--dataset", "default", "--systems", "alpha", "beta", "--pairs", "1", "--seed", "1"]
-    capsys.readouterr()
 
     call_command(*batch, "--name", "first", "--purpose", "qualification")
-    said = capsys.readouterr()
-    assert said.out.strip() == (
-        "batch first: 1 HIT of 1 pair for every rater (Qualification: before the first HIT, with feedback) (seed 1)"
-    )
-    assert "left out: 1 instance without a gold preference for these systems" in said.err
     call_command(*batch, "--name", "main", "--gold-rate", "0.1", "--repeat-rate", "0.2")
-    assert "No open gold batch" in capsys.readouterr().err
-    made = Batch.objects.get(name="main")
-    assert (made.purpose, made.gold_rate, made.repeat_rate) == ("rating", 0.1, 0.2)
-    with pytest.raises(CommandError, match=r"together they may be 0\.5 at most"):
-        call_command(*batch, "--name", "more", "--gold-rate", "0.4", "--repeat-rate", "0.2")
+
+    first, main = Batch.objects.order_by("pk")
+    assert (first.purpose, first.hits.count()) == ("qualification", 1)
+    assert (main.purpose, main.gold_rate, main.repeat_rate) == ("rating", 0.1, 0.2)
 
 
 def test_create_batch_warns_of_what_a_choice_by_separability_hides(
@@ -178,38 +136,31 @@ def test_create_batch_warns_of_what_a_choice_by_separability_hides(
 
     batch = ["create_batch", "s", "--dataset", "d", "--systems", "alpha", "beta", "--pairs", "1", "--select"]
     call_command(*batch, "top:1", "--name", "a")
-    assert "notice: chosen by rouge1; choosing by separability hides instances" in capsys.readouterr().err
+    assert "notice: chosen by rouge1" in capsys.readouterr().err
     call_command(*batch, "random:1", "--name", "b")
     assert capsys.readouterr().err == ""
 
 
-def test_grant_makes_a_user_without_a_password_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_grant_makes_a_user_without_a_password_once() -> None:
     study = make_study(instances=0)
+    twice("grant", "ann", "--role", "annotator", "--study", "study")
+    call_command("grant", "ann", "--role", "researcher")
 
-    first = run(capsys, "grant", "ann", "--role", "annotator", "--study", "study")
-    again = run(capsys, "grant", "ann", "--role", "annotator", "--study", "study")
-    everywhere = run(capsys, "grant", "ann", "--role", "researcher")
-
-    assert first.splitlines()[0] == "ann is now annotator in study study"
-    assert "sign in: manage.py login_link ann" in first
-    assert again.splitlines()[0] == "ann was already annotator in study study"
-    assert everywhere.splitlines()[0] == "ann is now researcher in group main"
     user = User.objects.get()
     assert not user.has_usable_password()
     assert not user.is_superuser
     assert set(RoleGrant.objects.values_list("role", "study")) == {("annotator", study.pk), ("researcher", None)}
 
 
-def test_grant_admin_is_for_all_studies_or_not_at_all(capsys: pytest.CaptureFixture[str]) -> None:
+def test_grant_admin_is_for_all_studies_or_not_at_all() -> None:
     make_study(instances=0)
-    with pytest.raises(CommandError, match="a site admin is one in all studies"):
+    with pytest.raises(CommandError, match="site admin"):
         call_command("grant", "ann", "--role", "admin", "--study", "study")
     assert User.objects.count() == 0
 
-    run(capsys, "grant", "ann", "--role", "admin")
+    twice("grant", "ann", "--role", "admin")
     user = User.objects.get()
     assert (user.is_staff, user.is_superuser) == (True, True)
-    assert run(capsys, "grant", "ann", "--role", "admin").startswith("ann was already admin")
 
 
 @pytest.mark.parametrize("name", ["two words", "x" * 151, ""])
