@@ -254,6 +254,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "PART", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_staged_rows_end_up_as_those_stored_in_one_transaction(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with transaction_undone():
@@ -270,6 +271,7 @@ def test_staged_rows_end_up_as_those_stored_in_one_transaction(way: str, monkeyp
     assert not Study._base_manager.exclude(importer="", merging=False).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [way for way in WAYS if "again" not in way])
 def test_nobody_sees_a_part_of_an_import(way: str, apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
     *before, last = WAYS[way]
@@ -332,6 +334,7 @@ def after_each_move(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object])
     monkeypatch.setattr(staging, "_execute", lambda sql: (execute(sql), step()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", MOVED)
 def test_rows_that_had_not_moved_when_the_process_was_killed_are_moved_later(
     way: str, in_many_moves: None, monkeypatch: pytest.MonkeyPatch
@@ -368,6 +371,7 @@ def test_rows_that_had_not_moved_when_the_process_was_killed_are_moved_later(
     assert killed > 3
 
 
+@pytest.mark.slow
 def test_readers_wait_and_raters_vote_while_rows_move(
     in_many_moves: None, monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:
