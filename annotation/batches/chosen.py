@@ -2,7 +2,7 @@
 
 from django.template.defaultfilters import pluralize
 
-from annotation.core.units import counted
+from annotation.core.counting import counted
 
 
 def chosen_in_words(spec: str) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
+from annotation.core.counting import counted
 from annotation.core.files.file_bounds import command_for
 from annotation.core.short_names import ShortNameField
-from annotation.core.units import counted
 from annotation.models import ResearchGroup, Study
 from annotation.models.studies import RESERVED_SLUGS
 from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate, find_template

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.template.defaultfilters import pluralize
 
-from annotation.core.units import counted
+from annotation.core.counting import counted
 
 SMALL_PILOT = 30
 SMALL_STUDY = 20  # below it, bootstrap intervals are too narrow by more than 2.5 %: √(n / (n - 1))

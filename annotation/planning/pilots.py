@@ -17,8 +17,8 @@ from analysis.variance import (
     crossed_components,
     verdict_variance,
 )
+from annotation.core.counting import counted
 from annotation.core.errors import InvalidSelection, Unacceptable
-from annotation.core.units import counted
 from annotation.models import Annotator, Batch, Study
 from annotation.studies.configurations import Configuration
 from annotation.studies.outcomes import batches_named, human_ratings, select

@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
+from annotation.core.counting import counted
 from annotation.core.errors import ClaimRefused
 from annotation.core.keys import new_seed
-from annotation.core.units import counted
 from annotation.models import Annotator, Assignment, Batch, Hit, HitPair, QualificationResult, Study
 from annotation.quality.scoring import expected_verdict, first_verdicts, screen_side
 

@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 
 from annotation.batches.chosen import chosen_in_words
 from annotation.core import markdown
+from annotation.core.counting import counted
 from annotation.core.http import is_for_raters
 from annotation.core.markdown import shown_text
-from annotation.core.units import counted
 from annotation.members.permissions import READERS, has_any_role, has_group_role
 from annotation.models.members import Role
 from annotation.models.studies import DEFAULT_CONSENT

@@ -12,7 +12,7 @@ from django.template.defaultfilters import pluralize
 from analysis.intervals import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
 from analysis.jackknife import MIN_CLUSTERS
 from annotation.batches.chosen import chosen_in_words
-from annotation.core.units import counted
+from annotation.core.counting import counted
 from annotation.models import Annotator, Assignment, Batch, Consent, Hit, Study
 from annotation.studies.configurations import configurations as known_configurations
 from annotation.studies.outcomes import select_each
