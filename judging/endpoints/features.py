@@ -33,6 +33,6 @@ def supported_by(endpoint: Endpoint) -> list[FeatureSupport]:
         return []
     why = endpoint.supports.get("why") or {}
     return [
-        FeatureSupport(name, str(label), endpoint.supports.get(name), str(why.get(name, "")))
+        FeatureSupport(name, label, endpoint.supports.get(name), str(why.get(name, "")))
         for name, label in FEATURES.items()
     ]

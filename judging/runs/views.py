@@ -288,6 +288,6 @@ def _examples(found: JudgeRun) -> list[tuple[str, list[Judgment]]]:
     texts = Prefetch("completions", stored.order_by("kind", "sample"))
     kinds = (Judgment.Status.UNPARSED, Judgment.Status.REFUSED, Judgment.Status.ERROR)
     return [
-        (str(kind.label), list(_cells(found).filter(status=kind).order_by("pk").prefetch_related(texts)[:EXAMPLES]))
+        (kind.label, list(_cells(found).filter(status=kind).order_by("pk").prefetch_related(texts)[:EXAMPLES]))
         for kind in kinds
     ]

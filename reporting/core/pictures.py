@@ -54,4 +54,4 @@ def picture(alt: str, address: Callable[..., str]) -> Picture:
 
     address : makes the address of a form, with further parameters in the query
     """
-    return {"alt": str(alt), **{theme: address("svg", theme=theme) for theme in THEMES}, "png": address("png")}
+    return {"alt": alt, **{theme: address("svg", theme=theme) for theme in THEMES}, "png": address("png")}

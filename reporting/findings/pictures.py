@@ -264,10 +264,10 @@ def draw(
     everyone = found.get(EVERYONE) or everyone_in(found)
     shown = {**(found if configuration is None else {**configuration, **whole}), EVERYONE: everyone}
     if KINDS[name].sets and has_one_pair(found["configurations"] if configuration is None else [configuration]):
-        return nothing(str(KINDS[name].caption), ONE_PAIR, theme)
+        return nothing(KINDS[name].caption, ONE_PAIR, theme)
     spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
     if "being_computed" in found and why_empty(spec):
-        spec = nothing(str(KINDS[name].caption), "it is being computed", theme)
+        spec = nothing(KINDS[name].caption, "it is being computed", theme)
     return for_page(spec) if width == "page" else spec
 
 
@@ -280,7 +280,7 @@ def figure(
     """
     kind = KINDS[name]
     if why := why_empty(spec):
-        return {"caption": str(kind.caption), "why": why}
+        return {"caption": kind.caption, "why": why}
     people = [one["raters"][0] for one in configurations]
     # Over all configurations an instance counts once, whatever the number of systems compared on it.
     pooled = [one for one in found["pooled"]["fully_consistent"] if one["rater"] == PEOPLE]
@@ -291,7 +291,7 @@ def figure(
     of_people = f"People: n = {counted(ratings, 'ratings')} on {instances}."
     left_out = sum(number for one in people for number in one["exclusions"].values())
     parts = [
-        str(kind.caption),
+        kind.caption,
         *([_capitalized(interval_note(found))] if bars else []),
         *([of_people] if ratings else []),
         *([f"Left out: {counted(left_out, 'ratings')}."] if left_out else []),

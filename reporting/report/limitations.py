@@ -9,7 +9,7 @@ from annotation.studies.sources import SourceCounts
 from reporting.core.instance_selection import selection_note
 from reporting.core.units import counted
 from reporting.core.words import rater_name
-from reporting.findings.sections.configurations import exclusion_words, repeated_sources_text
+from reporting.findings.sections.configurations import EXCLUSIONS, repeated_sources_text
 from reporting.findings.sections.data_table import configuration_name
 
 FEW_INSTANCES, FEW_IN_A_BIN = 20, 5
@@ -96,7 +96,6 @@ def _of_people(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) ->
     left_out: Counter[str] = Counter()
     for one in found["configurations"]:
         left_out.update(one["raters"][0]["exclusions"])
-    words = exclusion_words()
-    listed = ", ".join(f"{words[reason]}: {count}" for reason, count in left_out.items() if count)
+    listed = ", ".join(f"{EXCLUSIONS[reason]}: {count}" for reason, count in left_out.items() if count)
     if listed:
         yield f"Ratings of people that count nowhere here: {listed}."

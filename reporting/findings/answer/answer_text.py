@@ -266,14 +266,6 @@ def _position(share: Mapping[str, Any]) -> str:
     return f" It prefers the text shown first in {first} of verdicts without ties{bias}."
 
 
-def _baseline(_is_one: bool) -> str:
-    return " It is a baseline: a rule without a model."
-
-
-def _models_alone(_is_so: bool) -> str:
-    return " Baselines are left out."
-
-
 def _verdict(verdict: Mapping[str, Any]) -> str:
     """Write a judge's verdict without its part on the alternative-annotator test, which the section on judges has."""
     return verdict_text(verdict["rule"], {**verdict["values"], "alternative": {"rule": ""}})
@@ -290,8 +282,8 @@ WRITTEN: dict[str, Formatter] = {
     "verdict": _verdict,
     "inferred": _inferred,
     "position": _position,
-    "baseline": _baseline,
-    "models_alone": _models_alone,
+    "baseline": lambda _is_one: " It is a baseline: a rule without a model.",
+    "models_alone": lambda _is_so: " Baselines are left out.",
     **{name: partial(_counted, name) for name in ("ratings", "verdicts")},
     "asked": lambda number: counted(number, "presentations"),
     "incomplete": _incomplete,

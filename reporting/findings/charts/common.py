@@ -23,6 +23,7 @@ from reporting.core.words import rater_name
 PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
 PANEL = (146, 120)  # two beside each other in a column
 TITLE_WIDTH, LINE_WIDTH, LEGEND_WIDTH = 42, 58, 18  # characters of a line, of a name in a legend of two columns
+COUNTED = "n: instances"
 EVERYONE = "everyone"  # names of all raters, in an order that gives each its look
 
 
@@ -81,11 +82,6 @@ def interval_note(found: Findings) -> str:
     if found["filters"]["two_way"]:
         return f"{bars}, over instances and raters where a number has several raters"
     return f"{bars} over instances"
-
-
-def counted_note() -> str:
-    """Say what n counts beside a name."""
-    return "n: instances"
 
 
 def study_notes(found: Findings) -> list[str]:

@@ -1,6 +1,6 @@
 """Confusion of raters as coloured cells: what they say where people's majority, or the model of Dawid and Skene, says A."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from reporting.core.charts import Findings, Spec, shorten
@@ -22,7 +22,7 @@ from reporting.findings.charts.common import (
 
 MAX_RATERS, MAX_PEOPLE = 8, 30
 LONGEST_PERSON = 16  # characters; with more, 100 would not fit into a cell
-CLASSES = ("a", "tie", "b")
+CLASSES = {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
 
 
 def majority_confusion(found: Findings, theme: str) -> Spec:
@@ -31,12 +31,9 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     if not raters:
         return nothing(title_of(found), found["raters"][0]["confusion"]["why"], theme)
     shown, more = first_of([one["rater"] for one in raters], MAX_RATERS)
-    names, said = rater_names(shown, 12), _names()
+    names = rater_names(shown, 12)
     cells = [
-        cell
-        for one in raters
-        if one["rater"] in names
-        for cell in _majority_cells(one, names[one["rater"]], said, theme)
+        cell for one in raters if one["rater"] in names for cell in _majority_cells(one, names[one["rater"]], theme)
     ]
     empty = any(not sum(row.values()) for one in raters for row in one["confusion"]["by_majority"].values())
     left_out = sum(one["confusion"]["excluded"] for one in raters if one["rater"] in names)
@@ -53,8 +50,8 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     )
     body = cells_body(
         cells,
-        rows=list(said.values()),
-        columns=list(said.values()),
+        rows=list(CLASSES.values()),
+        columns=list(CLASSES.values()),
         titles=("majority", "verdict"),
         panels=list(dict.fromkeys(cell.panel for cell in cells)),
         two=True,
@@ -63,13 +60,13 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     return column_spec(body, [title_of(found), meaning], notes, theme)
 
 
-def _majority_cells(one: Findings, name: str, said: Mapping[str, str], theme: str) -> Iterator[ShadedCell]:
+def _majority_cells(one: Findings, name: str, theme: str) -> Iterator[ShadedCell]:
     for given, row in one["confusion"]["by_majority"].items():
         n = sum(row.values())
         for verdict, count in row.items() if n else ():
             about = {"rater": rater_name(one["rater"]), "majority": given, "verdict": verdict, "count": count, "n": n}
             panel = f"{name} (n = {one['confusion']['n']})"
-            yield ShadedCell(panel, said[given], said[verdict], count / n, _scale(theme, one["rater"]), about)
+            yield ShadedCell(panel, CLASSES[given], CLASSES[verdict], count / n, _scale(theme, one["rater"]), about)
 
 
 def people_confusion(found: Findings, theme: str) -> Spec:
@@ -77,12 +74,13 @@ def people_confusion(found: Findings, theme: str) -> Spec:
     title, model = "How each person rates, by the model", found["dawid_skene"]
     if not model["people"]:
         return nothing(title, model["why"], theme)
+    classes = list(CLASSES)
     by_ratings = sorted(model["people"], key=lambda one: (-one["ratings"], one["rater"]))
     shown, more = first_of([one["rater"] for one in by_ratings], MAX_PEOPLE)
-    names, said = short_names(shown, LONGEST_PERSON), _names()
+    names = short_names(shown, LONGEST_PERSON)
     labels = {one["rater"]: f"{names[one['rater']]} ({one['ratings']})" for one in by_ratings if one["rater"] in names}
     cells = [
-        _of_person(one, labels[one["rater"]], (CLASSES[true], CLASSES[given]), share, said, theme)
+        _of_person(one, labels[one["rater"]], (classes[true], classes[given]), share, theme)
         for one in by_ratings
         if one["rater"] in labels
         for true, row in enumerate(one["confusion"])
@@ -92,9 +90,9 @@ def people_confusion(found: Findings, theme: str) -> Spec:
     body = cells_body(
         cells,
         rows=list(labels.values()),
-        columns=list(said.values()),
+        columns=list(CLASSES.values()),
         titles=("person", "rating"),
-        panels=[f"model: {one}" for one in said.values()],
+        panels=[f"model: {one}" for one in CLASSES.values()],
         beside=True,
     )
     notes = [
@@ -108,17 +106,11 @@ def people_confusion(found: Findings, theme: str) -> Spec:
     return column_spec(body, [title, meaning], notes, theme)
 
 
-def _of_person(
-    person: dict[str, Any], label: str, classes: tuple[str, str], share: float, said: dict[str, str], theme: str
-) -> ShadedCell:
+def _of_person(person: dict[str, Any], label: str, classes: tuple[str, str], share: float, theme: str) -> ShadedCell:
     true, given = classes
     data = {"rater": shorten(person["rater"]), "true": true, "vote": given, "n": person["rated"][true]}
-    panel = f"model: {said[true]}"
-    return ShadedCell(panel, label, said[given], share, _scale(theme, PEOPLE), data)
-
-
-def _names() -> dict[str, str]:
-    return {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
+    panel = f"model: {CLASSES[true]}"
+    return ShadedCell(panel, label, CLASSES[given], share, _scale(theme, PEOPLE), data)
 
 
 def _scale(theme: str, rater: str) -> tuple[str, str]:

@@ -18,8 +18,8 @@ from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES, Look, Theme
 from reporting.core.words import rater_name
 from reporting.findings.charts.common import (
+    COUNTED,
     column_spec,
-    counted_note,
     interval_notes,
     kind_looks,
     rater_looks,
@@ -44,7 +44,7 @@ def curves(
     if not lines:
         return None
     estimates = [estimate for _name, line in lines for _bin, estimate in line]
-    notes = ["ticks: edges of the bins", *interval_notes(found, estimates), counted_note(), *notes]
+    notes = ["ticks: edges of the bins", *interval_notes(found, estimates), COUNTED, *notes]
     together = len(lines) <= MAX_SERIES
     labels = rater_names((name for name, _line in lines), 40 if together else 11)
     short = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from reporting.core.charts import COLUMN_WIDTH, Spec, padded, quantity, series_encoding, shares
 from reporting.core.themes import THEMES, Look, Theme
-from reporting.findings.charts.common import counted_note, first_of, short_names
+from reporting.findings.charts.common import COUNTED, first_of, short_names
 
 POINT, GAP = 14, 10  # pixels a point, and between rows
 MAX_NAME, BESIDE = 44, 20  # characters of a label, and of one that stands beside its row
@@ -39,7 +39,7 @@ def dot_rows(
     tallest = (POINT * (points + 1) + GAP) * len({row.get("panel") for row in rows})
     most = max(MIN_ROWS, MAX_HEIGHT // max(1, tallest))
     names, more = first_of(list(dict.fromkeys(row["name"] for row in rows)), most)
-    notes = [counted_note(), *more]
+    notes = [COUNTED, *more]
     drawn = _labelled([row for row in rows if row["name"] in names])
     labels = list(dict.fromkeys(row["_label"] for row in drawn))
     longest = max(map(len, labels), default=0)

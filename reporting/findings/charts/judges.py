@@ -18,6 +18,7 @@ from reporting.findings.charts.common import (
 from reporting.findings.charts.dots import Row, dot_rows, point
 
 MAX_PANELS = 8
+NO_JUDGE = "no judge has rated pairs that two people rated"
 
 
 def judges_against_people(found: Findings, theme: str) -> Spec:
@@ -34,7 +35,7 @@ def judges_against_people(found: Findings, theme: str) -> Spec:
     ]
     title = "Judges against people"
     if not rows:
-        return nothing(title, _no_judge(), theme)
+        return nothing(title, NO_JUDGE, theme)
     axis, looks = "Share of ratings that agree", [kind_looks(theme)["judge"], kind_looks(theme)["person"]]
     body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True)
     notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
@@ -54,7 +55,7 @@ def non_inferiority(found: Findings, theme: str) -> Spec:
         MAX_PANELS,
     )
     if not judges:
-        return nothing(title, _no_judge(), theme)
+        return nothing(title, NO_JUDGE, theme)
     names, rows = short_names(judges, 40), list[Row]()
     for judge in judges:
         tests = everyone[judge]["non_inferiority"]
@@ -81,7 +82,7 @@ def winning_rates(found: Findings, theme: str) -> Spec:
     tests = {one["judge"]: one["alternative_annotator"] for one in found["replacement"]}
     tested = [name for name, one in tests.items() if one["winning_rate"] is not None]
     if not tested:
-        why = next((str(one["why"]) for one in tests.values() if "why" in one), _no_judge())
+        why = next((str(one["why"]) for one in tests.values() if "why" in one), NO_JUDGE)
         return nothing(title, why, theme)
     judges, more = first_of(tested, len(THEMES[theme].judges))
     names = short_names(judges, 30)
@@ -144,13 +145,9 @@ def self_preference(found: Findings, theme: str) -> Spec:
         if one[key]["value"] is not None
     ]
     if not rows:
-        return nothing(title, next((str(one["why"]) for one in judges if "why" in one), _no_judge()), theme)
+        return nothing(title, next((str(one["why"]) for one in judges if "why" in one), NO_JUDGE), theme)
     axis = "Win rate of the family’s system, a tie as half"
     looks = [kind_looks(theme)["judge"], kind_looks(theme)["person"]]
     body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
     notes = [*interval_notes(found, rows), "dashed: no preference", *about_rows, *study_notes(found)]
     return column_spec(body, [title], notes, theme, legend=series)
-
-
-def _no_judge() -> str:
-    return "no judge has rated pairs that two people rated"

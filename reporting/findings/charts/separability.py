@@ -6,11 +6,11 @@ from reporting.core.charts import MAX_NAME_LENGTH, OWN_X_AXES, Findings, Spec, p
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
+    COUNTED,
     PANEL,
     bin_labels,
     column_spec,
     configuration_notes,
-    counted_note,
     first_of,
     interval_notes,
     kind_looks,
@@ -24,6 +24,8 @@ from reporting.findings.charts.common import (
 from reporting.findings.charts.curves import Curve, curves
 from reporting.findings.charts.dots import dot_rows, point
 from reporting.findings.charts.stacks import with_sets
+
+MEAN_CONSISTENCY = "Mean consistency by separability"
 
 MAX_PANELS = 8
 
@@ -56,7 +58,7 @@ def mean_consistency(found: Findings, theme: str) -> Spec:
     lines: list[Curve] = [
         (rater["rater"], [(bin_, bin_["mean_consistency"]) for bin_ in rater["bins"]]) for rater in with_sets(found)
     ]
-    title, notes = [title_of(found), _mean_consistency()], configuration_notes(found)
+    title, notes = [title_of(found), MEAN_CONSISTENCY], configuration_notes(found)
     drawn = curves(found, lines, "Mean consistency", title, notes, theme)
     return drawn or nothing(title_of(found), reason(found), theme)
 
@@ -97,13 +99,13 @@ def consistency_of_matchups(found: Findings, theme: str) -> Spec:
     shown = list(dict.fromkeys(row["_panel"] for row in rows))
     body = panels("_panel", shown, [{"mark": mark, "encoding": encoding}], PANEL, columns=2, resolve=OWN_X_AXES)
     meaning = "Consistency of each matchup by its separability; a point: the mean over a matchup’s rating sets"
-    notes = [counted_note(), *more, *configuration_notes(found)]
+    notes = [COUNTED, *more, *configuration_notes(found)]
     return column_spec({"data": {"values": rows}, **body}, [title_of(found), meaning], notes, theme)
 
 
 def pooled_consistency(found: Findings, theme: str) -> Spec:
     """Curve: mean consistency over all configurations, on one scale of separability (paper 004, figure 8)."""
-    return _pooled(found, "mean_consistency_by_bin", "mean_consistency", "Mean consistency", _mean_consistency(), theme)
+    return _pooled(found, "mean_consistency_by_bin", "mean_consistency", "Mean consistency", MEAN_CONSISTENCY, theme)
 
 
 def pooled_strength(found: Findings, theme: str) -> Spec:
@@ -149,7 +151,3 @@ def _pooled(found: Findings, key: str, estimate: str, axis: str, meaning: str, t
     ]
     notes = study_notes(found)
     return curves(found, lines, axis, [name, meaning], notes, theme) or nothing(name, why or "no rating set yet", theme)
-
-
-def _mean_consistency() -> str:
-    return "Mean consistency by separability"

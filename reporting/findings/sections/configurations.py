@@ -13,6 +13,14 @@ from reporting.findings.measures.registry import JUDGE
 from reporting.findings.sections.data_table import MOST_ROWS, DataTable, Row, bin_text, by_bin, configuration_name
 
 Findings = Mapping[str, Any]
+EXCLUSIONS = {
+    "excluded": "Excluded",
+    "not_submitted": "Not submitted",
+    "surplus": "Surplus",
+    "repeated": "Repeated",
+    "check": "Of qualifications and hidden checks",
+    "withdrawn": "Withdrawn",
+}
 
 
 def configuration_section(
@@ -146,18 +154,6 @@ def _answers(judges: list[Findings], at: int) -> DataTable | None:
     return DataTable(f"answers-{at}", "What judges answered", headings, rows)
 
 
-def exclusion_words() -> dict[str, str]:
-    """Return why ratings are left out, in the reader's words."""
-    return {
-        "excluded": "Excluded",
-        "not_submitted": "Not submitted",
-        "surplus": "Surplus",
-        "repeated": "Repeated",
-        "check": "Of qualifications and hidden checks",
-        "withdrawn": "Withdrawn",
-    }
-
-
 def repeated_sources_text(sources: SourceCounts) -> str:
     """Say that instances share source texts; empty where none do."""
     if not sources.is_repeated:
@@ -178,15 +174,14 @@ def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCou
     chosen = numbers["filters"]["batches"] or list(batches)
     people = [(one, one["raters"][0]) for one in numbers["configurations"]]
     judges = {rater_name(rater["rater"]): None for one in numbers["configurations"] for rater in one["raters"][1:]}
-    reasons = exclusion_words()
     rows: list[Row] = [
         (
             (configuration_name(one),),
-            [one["instances"], one["pairs"], rater["ratings"], *(rater["exclusions"][key] for key in reasons)],
+            [one["instances"], one["pairs"], rater["ratings"], *(rater["exclusions"][key] for key in EXCLUSIONS)],
         )
         for one, rater in people
     ]
-    headings = ["Configuration", "Instances", "Pairs", "Ratings", *reasons.values()]
+    headings = ["Configuration", "Instances", "Pairs", "Ratings", *EXCLUSIONS.values()]
     return {
         "batches": {
             "with": [name for name in chosen if batches.get(name)],

@@ -10,7 +10,6 @@ from reporting.core.words import rater_name
 
 LEAST_P = 0.001  # smaller ones are not written out
 MOST_ROWS = 50  # all are in the JSON
-Text = str
 Row = tuple[Sequence[Any], Sequence[Any]]  # cells that head the row, and the others; see the template tag `cell`
 
 
@@ -26,8 +25,8 @@ class DataTable:
     """
 
     name: str
-    caption: Text
-    headings: Sequence[Text]
+    caption: str
+    headings: Sequence[str]
     rows: Sequence[Row]
     digits: int = 3
     beyond: int = 0
@@ -45,7 +44,7 @@ class DataTable:
 
 
 def by_bin(
-    name: str, caption: Text, bins: Iterable[dict[str, Any]] | None, key: str, *, counted: Text = ""
+    name: str, caption: str, bins: Iterable[dict[str, Any]] | None, key: str, *, counted: str = ""
 ) -> DataTable | None:
     """Return a table with a row for each separability bin and a column for each rater; None without bins.
 

@@ -158,7 +158,7 @@ def _notes(main: Findings, named: Mapping[str, Findings]) -> list[str]:
     for name, one in named.items():
         limits = [one.get("why"), one.get("note"), None if "rate" in name else one.get("caution")]
         for limit in filter(None, limits):
-            said_of.setdefault(limit, []).append(str(MEASURES[name][0]))
+            said_of.setdefault(limit, []).append(MEASURES[name][0])
     return notes + [f"{', '.join(measures)}: {limit}" for limit, measures in said_of.items()]
 
 
