@@ -169,7 +169,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "guidelines": "How to rate, with examples.",
             "content_warning": "On every page of the study, where there is one.",
             "contact": "How raters reach you: an address, a phone number. On every page.",
-            "language": "A tag such as en, ar or pt-BR, for screen readers; empty when unknown or mixed.",
+            "language": "A tag such as en, ar or pt-BR, for screen readers and invitations by mail; empty if unknown or mixed.",
             "render_markdown": "Without links and pictures.",
             "render_math": "$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed.",
             "question": "Asked about each pair. Of several questions it is the main one, which gold and checks are about.",
