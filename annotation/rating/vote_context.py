@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 from django.db.models.functions import Length
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, ngettext
@@ -282,9 +283,25 @@ def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
         **_labels(study.source_label, study.label_left, study.label_right, get_language()),
         "flag_kinds": PAIR_FLAGS,
         "longest_reason": LONGEST_REASON,
-        "key_rows": lambda: key_rows(questions[:1] if assignment.locked_at else questions),
+        "tools": lambda: _tools(
+            study.questions,
+            study.label_left,
+            study.label_right,
+            get_language(),
+            locked=bool(assignment.locked_at),
+            with_reason=study.first_reason != FirstReason.OFF,
+            with_guidelines=bool(study.guidelines),
+        ),
         "page": page or secrets.token_urlsafe(9),
     }
+
+
+@lru_cache(maxsize=256)
+def _tools(questions: tuple[Question, ...], left: str, right: str, language: str | None, **shown: bool) -> SafeString:
+    """Render the switches and the list of shortcuts, which are the same on all HITs of a study."""
+    asked = _asked(questions, left, right, language)
+    context = {"questions": asked, "key_rows": key_rows(asked[:1] if shown["locked"] else asked), **shown}
+    return render_to_string("annotation/rating/_tools.html", context)
 
 
 @lru_cache(maxsize=256)
