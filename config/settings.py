@@ -90,8 +90,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
-    "django.contrib.auth.backends.ModelBackend",
-    "sesame.backends.ModelBackend",
+    "annotation.members.signed_in.AccountBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -147,7 +146,7 @@ STORAGES = {
 WHITENOISE_ALLOW_ALL_ORIGINS = False  # no other site needs these files
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 
-SESSION_ENGINE = "django.contrib.sessions.backends.db"
+SESSION_ENGINE = "annotation.members.signed_in"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = env.HTTPS_ONLY

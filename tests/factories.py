@@ -138,7 +138,7 @@ def signed_in(who: Any, **settings: Any) -> Client:
     """Return a browser in which a user, or an annotator's, is signed in."""
     client = Client(**settings)
     client.force_login(
-        who.user if isinstance(who, Annotator) else who, backend="django.contrib.auth.backends.ModelBackend"
+        who.user if isinstance(who, Annotator) else who, backend="annotation.members.signed_in.AccountBackend"
     )
     return client
 

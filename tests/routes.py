@@ -219,7 +219,7 @@ def session_of(user: User | None) -> str:
     """Sign an account in; returns its session's key."""
     client = Client()
     if user is not None:
-        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        client.force_login(user, backend="annotation.members.signed_in.AccountBackend")
     cookie = client.cookies.get(settings.SESSION_COOKIE_NAME)
     return cookie.value if cookie else ""
 

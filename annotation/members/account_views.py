@@ -34,8 +34,7 @@ class SignInView(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Sign in, or ask for the second factor."""
-        user = form.get_user()
-        return sign_in(self.request, user, backend=user.backend, then=self.get_success_url())
+        return sign_in(self.request, form.get_user(), then=self.get_success_url())
 
 
 @require_safe
@@ -64,7 +63,7 @@ def login_link(request: HttpRequest) -> HttpResponse:
     if is_own:
         return restrict_referrer(redirect(settings.LOGIN_REDIRECT_URL))
     then = reverse(settings.LOGIN_REDIRECT_URL)
-    return restrict_referrer(sign_in(request, owner, backend="sesame.backends.ModelBackend", then=then))
+    return restrict_referrer(sign_in(request, owner, then=then))
 
 
 def _link_page(request: HttpRequest, owner: User) -> HttpResponse:

@@ -32,6 +32,7 @@ from annotation.members.second_factor import (
     remove_second_factor,
     unconfirmed_app,
 )
+from annotation.members.signed_in import ACCOUNT_BACKEND
 
 AWAITED = "awaits_code"  # key of a session whose account has given its first factor
 PATIENCE = timedelta(minutes=10)
@@ -47,15 +48,14 @@ class CodeForm(forms.Form):
     )
 
 
-def sign_in(request: HttpRequest, user: User, *, backend: str, then: str) -> HttpResponse:
+def sign_in(request: HttpRequest, user: User, *, then: str) -> HttpResponse:
     """Sign an account in and redirect, or ask for its second factor first."""
     if not has_second_factor(user):
-        login(request, user, backend=backend)
+        login(request, user, backend=ACCOUNT_BACKEND)
         return redirect(then)
     request.session[AWAITED] = {
         "account": user.pk,
         "auth_hash": user.get_session_auth_hash(),
-        "backend": backend,
         "then": then,
         "until": (timezone.now() + PATIENCE).isoformat(),
     }
@@ -72,7 +72,7 @@ def sign_in_code(request: HttpRequest) -> HttpResponse:
         return redirect(settings.LOGIN_URL)
     form = CodeForm(request.POST or None)
     if form.is_valid() and _is_right(form, user):
-        login(request, user, backend=awaited["backend"])
+        login(request, user, backend=ACCOUNT_BACKEND)
         request.session.pop(AWAITED, None)
         request.session[VERIFIED] = True
         return redirect(awaited["then"])

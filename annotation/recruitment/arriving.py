@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import ClaimRefused
 from annotation.core.http import restrict_referrer
+from annotation.members.signed_in import ACCOUNT_BACKEND
 from annotation.models import Annotator, Channel, Participant
 from annotation.questions.labels import translate_default
 from annotation.recruitment.arrival_limits import TooManyArrivals
@@ -45,7 +46,7 @@ def sign_in(request: HttpRequest, annotator: Annotator) -> None:
     AxesProxyHandler.update_request(request)
     for name, value in (("ip_address", None), ("user_agent", ""), ("path_info", ""), ("http_accept", "")):
         setattr(request, f"axes_{name}", value)
-    login(request, annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    login(request, annotator.user, backend=ACCOUNT_BACKEND)
     request.session.set_expiry(SESSION_LIFETIME)
 
 

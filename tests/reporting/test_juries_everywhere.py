@@ -63,7 +63,7 @@ def addresses(study: Study) -> Iterator[tuple[Route, str]]:
 @pytest.mark.weekly
 def test_where_members_stand_the_jury_stands_too(panelled: Study, client: Client) -> None:
     root = User.objects.create_superuser("root")
-    client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(root, backend="annotation.members.signed_in.AccountBackend")
     naming, lacking = set(), set()
     for route, address in addresses(panelled):
         answer = client.get(address, {"first": "abel", "second": "@people"} if route.name == "judging:compare" else {})

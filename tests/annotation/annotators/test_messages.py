@@ -97,7 +97,7 @@ def test_the_address_leads_back_and_strangers_to_the_sign_in_page(study: Study) 
     assert signed_in(make_annotator(study)).get(ADDRESS).headers["Location"] == "/rate/"
     assert Client().post(ADDRESS, {"key": "x"}).headers["Location"].startswith("/login/")
     strict = Client(enforce_csrf_checks=True)
-    strict.force_login(make_user("a", "annotator"), backend="django.contrib.auth.backends.ModelBackend")
+    strict.force_login(make_user("a", "annotator"), backend="annotation.members.signed_in.AccountBackend")
     assert strict.post(ADDRESS, {"key": "x"}).status_code == 403
 
 

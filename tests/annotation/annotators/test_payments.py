@@ -45,7 +45,7 @@ def of(study: Study, code: str, *, platforms: bool = False) -> Payment:
 def client_of(study: Study, *roles: str) -> Client:
     client = Client()
     user = make_user("-".join(roles), *roles, study=study)
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, backend="annotation.members.signed_in.AccountBackend")
     return client
 
 

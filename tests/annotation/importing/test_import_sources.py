@@ -99,7 +99,7 @@ def test_upload_page_takes_them(client: Client) -> None:
     study, _ = import_study(
         data=lines({"instance_id": "z", "source": "fine"}), name="s.jsonl", slug="tea", sources_only=True
     )
-    client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(make_user("rea", "researcher", study), backend="annotation.members.signed_in.AccountBackend")
     sent = {"kind": "sources", "file": SimpleUploadedFile("sources.jsonl", lines(*ROWS))}
     shown = client.post("/studies/tea/upload/", sent, follow=True).content.decode()
     assert "sources.jsonl: 2 instances added" in shown

@@ -100,7 +100,7 @@ def test_a_large_file_is_read_by_the_worker_and_its_page_shows_how_far(
     study: Study, large: None, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.force_login(
-        make_user("rita", "researcher", study=study), backend="django.contrib.auth.backends.ModelBackend"
+        make_user("rita", "researcher", study=study), backend="annotation.members.signed_in.AccountBackend"
     )
     sent = {"kind": "study", "file": SimpleUploadedFile("../<b>f.jsonl", LINES)}
     page = client.post(PAGE, sent, follow=True)

@@ -54,7 +54,7 @@ def test_a_strangers_form_of_64_kib_is_read() -> None:
 
 def test_a_session_opens_the_way_until_the_account_is_closed(client: Client) -> None:
     rita = make_user("rita", "researcher", study=make_study())
-    client.force_login(rita, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(rita, backend="annotation.members.signed_in.AccountBackend")
     assert client.get("/large-bodies").status_code == 204
     assert send(client, "/studies/study/upload/").status_code == 422  # the form says what is wrong with it
     rita.is_active = False

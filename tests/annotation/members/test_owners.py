@@ -35,7 +35,7 @@ def at_work(study: Study, name: str) -> tuple[Client, Assignment, str]:
     annotator = make_annotator(study, name)
     client = Client()
     assert annotator.user
-    client.force_login(annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(annotator.user, backend="annotation.members.signed_in.AccountBackend")
     assignment = claim(annotator)
     page = client.get(reverse("annotation:hit", args=[assignment.key]))
     return client, assignment, page.context["owner"]

@@ -172,7 +172,7 @@ def test_a_rater_who_has_withdrawn_has_no_page(rater: Annotator, manager: Client
     assert manager.get(at(rater)).status_code == 404
 
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+BACKEND = "annotation.members.signed_in.AccountBackend"
 
 
 def test_an_excluded_rater_is_told_kindly_that_it_is_over(rater: Annotator, manager: Client) -> None:

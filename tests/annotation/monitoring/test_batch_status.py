@@ -397,7 +397,7 @@ def test_the_api_answers_readers_only(study: Study) -> None:
     rater = make_annotator(study)
     rate(claim(rater))
     reader, stranger, annotator = Client(), Client(), Client()
-    backend = "django.contrib.auth.backends.ModelBackend"
+    backend = "annotation.members.signed_in.AccountBackend"
     reader.force_login(make_user("reader", "researcher", study=study), backend=backend)
     stranger.force_login(make_user("stranger", "researcher", study=make_study("other")), backend=backend)
     assert rater.user is not None

@@ -188,7 +188,7 @@ def test_release_and_submission_at_one_moment_leave_one_place_and_no_lost_work()
 def manager(batch: Batch) -> Client:
     browser = Client()
     user = make_user("manager", "study-admin", study=batch.study)
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
     return browser
 
 
@@ -235,7 +235,7 @@ def test_page_refuses_a_time_that_is_none(batch: Batch, manager: Client, minutes
 def test_page_is_not_there_for_readers(batch: Batch) -> None:
     browser = Client()
     user = make_user("reader", "researcher", study=batch.study)
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
 
     assert browser.get(address(batch)).status_code == 404
     assert "Release all idle" not in browser.get(f"/studies/{batch.study.slug}/batches/{batch.pk}/").content.decode()

@@ -21,7 +21,7 @@ from tests.factories import NOON, claim, make_annotator, make_batch, make_study,
 from tests.whole_study import build_whole_study
 
 pytestmark = pytest.mark.django_db
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+BACKEND = "annotation.members.signed_in.AccountBackend"
 
 
 @pytest.fixture(scope="module")

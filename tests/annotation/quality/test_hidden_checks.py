@@ -241,7 +241,7 @@ def test_a_rater_blocked_after_other_hits_is_listed_with_their_batch_alone() -> 
 def test_a_warning_is_told_once_and_not_at_the_check_that_brought_it(client: Client) -> None:
     study = studied(instances=12, gold=2, rates=(0.5, 0.0), gold_warn_below=0.5, check_pairs_needed=2)
     annotator = known_annotator(study)
-    client.force_login(annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(annotator.user, backend="annotation.members.signed_in.AccountBackend")
     told = []
     for place in range(6):
         assignment = claim(annotator, timezone.now())

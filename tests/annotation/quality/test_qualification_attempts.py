@@ -31,7 +31,7 @@ def names(assignments: list[Assignment]) -> set[str]:
 
 
 def feedback_of(client: Client, assignment: Assignment) -> Any:
-    client.force_login(assignment.annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(assignment.annotator.user, backend="annotation.members.signed_in.AccountBackend")
     return client.get(f"/rate/hit/{assignment.key}/feedback/")
 
 
@@ -96,7 +96,7 @@ def test_with_fresh_hits_for_every_attempt_answers_are_told_at_once(client: Clie
 def test_answers_that_would_help_in_the_next_attempt_are_told_after_the_last(hits: int, client: Client) -> None:
     annotator = make_annotator(studied(qualification=hits, qualification_attempts=2))
     first = attempt(annotator)
-    client.force_login(annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(annotator.user, backend="annotation.members.signed_in.AccountBackend")
     page = f"/rate/qualification/{annotator.study.key}/"
 
     assert [feedback_of(client, one).headers.get("Location") for one in first] == ["/rate/"] * hits

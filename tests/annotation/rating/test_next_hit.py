@@ -42,7 +42,7 @@ def annotator(study: Study) -> Annotator:
 def browser(annotator: Annotator) -> Client:
     client = Client()
     assert annotator.user is not None
-    client.force_login(annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(annotator.user, backend="annotation.members.signed_in.AccountBackend")
     return client
 
 

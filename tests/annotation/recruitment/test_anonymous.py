@@ -196,7 +196,7 @@ def test_a_user_of_another_account_is_asked_first(study: Study) -> None:
     client = joined(channel)
     before = rater_of(client)
     admin = User.objects.create_superuser("root")
-    client.force_login(admin, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(admin, backend="annotation.members.signed_in.AccountBackend")
 
     page = client.get(address(channel))
 

@@ -112,7 +112,7 @@ def test_mturks_page_shows_which_hits_count_and_names_a_second_bonus() -> None:
     Assignment.objects.update(excluded=True, exclusion_reason="Too fast.")
     manager = Client()
     user = make_user("manager", "study-admin", study=channel.study)
-    manager.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    manager.force_login(user, backend="annotation.members.signed_in.AccountBackend")
 
     page = manager.get(f"/studies/{channel.study.slug}/channels/{channel.key}/").content.decode()
 
@@ -159,7 +159,7 @@ def test_channel_of_links_shows_what_counts() -> None:
     Slot.objects.free().delete()
     manager = Client()
     user = make_user("manager", "study-admin", study=study)
-    manager.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    manager.force_login(user, backend="annotation.members.signed_in.AccountBackend")
 
     page = manager.get(f"/studies/{study.slug}/channels/{channel.key}/").content.decode()
 

@@ -44,7 +44,7 @@ ASKED = {
     "in_flight": 4,
 }
 HTMX = {"HX-Request": "true"}
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+BACKEND = "annotation.members.signed_in.AccountBackend"
 
 
 @pytest.fixture

@@ -119,7 +119,9 @@ def test_draw_takes_wrong_pairs_only_and_the_same_for_the_same_seed(
     assert len(set(drawn.values())) > 5
     assert draw_wrong(found, seed=3).tolist() == list(drawn[3])
     monkeypatch.setattr(comparing, "DRAWN", 2)
-    client.force_login(make_user("rea", "researcher", study=study), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(
+        make_user("rea", "researcher", study=study), backend="annotation.members.signed_in.AccountBackend"
+    )
     asked = {"first": "one", "second": "two", "drawn": "on", "seed": "3"}
     page = client.get(reverse("judging:compare", args=["tea"]), asked).context["page"]
     assert list(page.object_list) == list(drawn[3][:2])
@@ -130,7 +132,9 @@ def test_wrong_verdicts_are_drawn_by_the_gold_where_nobody_has_voted(client: Cli
     Assignment.objects.update(state="returned")
     run = judged(study, "one", [-1, 1, 0, None])
     asked = {"first": "one", "second": GOLD, "drawn": "on"}
-    client.force_login(make_user("rea", "researcher", study=study), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(
+        make_user("rea", "researcher", study=study), backend="annotation.members.signed_in.AccountBackend"
+    )
     address = reverse("judging:compare", args=["tea"])
     assert client.get(address, asked).status_code == 422  # no gold
     Instance.objects.update(gold={"better": "alpha"})
@@ -187,7 +191,7 @@ def test_no_interval_for_three_instances(study: Study) -> None:
 @pytest.mark.slow
 def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client, study: Study) -> None:
     reader = make_user("rea", "researcher", study=study)
-    client.force_login(reader, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(reader, backend="annotation.members.signed_in.AccountBackend")
     Rating.objects.update(reason="because <b>so</b>")
     judged(study, "judy", [-1, 1])
     page = client.get(reverse("judging:compare", args=["tea"]), {"first": "judy", "second": "@people"})
@@ -204,7 +208,9 @@ def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client
 
 @pytest.mark.slow
 def test_a_larger_study_takes_no_more_queries(client: Client, study: Study) -> None:
-    client.force_login(make_user("rea", "researcher", study=study), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(
+        make_user("rea", "researcher", study=study), backend="annotation.members.signed_in.AccountBackend"
+    )
     judged(study, "judy", [-1, 1])
     judged(study, "jo", [1, 1])
     queries: dict[str, list[int]] = {}

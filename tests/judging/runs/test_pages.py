@@ -153,7 +153,7 @@ def test_judgments_are_listed_by_outcome_order_question_and_data_set(researcher:
 
 def test_judgments_come_in_pages_that_keep_the_filter(researcher: Client) -> None:
     study = make_study("long", instances=30, k=2)
-    researcher.force_login(make_user("lea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
+    researcher.force_login(make_user("lea", "researcher", study), backend="annotation.members.signed_in.AccountBackend")
     run = JudgeRun.objects.create(study=study, judge=make_judge("coin", name="coin"), status="done")
     for pair in pairs_in(study):
         fill(run, pair, "ab", verdict=-1)

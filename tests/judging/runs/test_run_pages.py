@@ -86,7 +86,7 @@ def text_of(client: Client, address: str, **more: Any) -> str:
 
 def test_pages_of_another_study_do_not_show_this_ones(researcher: Client, run: JudgeRun) -> None:
     other = make_study("coffee", instances=1)
-    researcher.force_login(make_user("rob", "researcher", other), backend="django.contrib.auth.backends.ModelBackend")
+    researcher.force_login(make_user("rob", "researcher", other), backend="annotation.members.signed_in.AccountBackend")
     judgment = run.judgments.earliest("pk")
     assert researcher.get(reverse("judging:run", args=["coffee", run.pk])).status_code == 404
     assert researcher.get(reverse("judging:judgments", args=["coffee", run.pk])).status_code == 404

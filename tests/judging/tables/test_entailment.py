@@ -84,7 +84,7 @@ def test_cells_and_sentences_are_asked_about_once(study: Study, endpoint: Endpoi
     again = check(study, endpoint, Judge("nothing"))
     assert (again.made, again.kept, again.usage.calls) == (0, 2, 0)
     user = make_user("rea", "researcher", study)
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, backend="annotation.members.signed_in.AccountBackend")
     page = client.get(reverse("judging:tables", args=["tea"])).content.decode()
     assert f"{endpoint.model} (entailment)" in page
     assert '<small class="nowrap">entailment</small>' in page

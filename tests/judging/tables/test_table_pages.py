@@ -320,7 +320,7 @@ def test_admin_shows_records_and_changes_none(client: Client, pairs: list[Pair],
         "aspectset": AspectSet.objects.create(group=group, task="chat", version=1, aspects=["Tone"]),
     }[name]
     admin = User.objects.create_superuser("root")
-    client.force_login(admin, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(admin, backend="annotation.members.signed_in.AccountBackend")
     address = reverse(f"admin:judging_{name}_changelist")
     assert client.get(address).status_code == 200
     shown = client.get(reverse(f"admin:judging_{name}_change", args=[found.pk]))

@@ -131,7 +131,7 @@ def test_page_of_a_prompt_shows_its_text_versions_judges_and_question(researcher
 def test_pairs_of_another_study_are_not_shown(client: Client) -> None:
     make_study("coffee", instances=5)
     tea = make_study(instances=1)
-    client.force_login(make_user("rea", "researcher", tea), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(make_user("rea", "researcher", tea), backend="annotation.members.signed_in.AccountBackend")
     tea.instances.update(source="Green or black?")
     assert "Green or black?" in client.post(PAGE, sent(check="1")).content.decode()
     assert client.post(PAGE, sent(check="1", instance="i4")).status_code == 422

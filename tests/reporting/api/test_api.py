@@ -184,7 +184,7 @@ def test_completion_behind_many_judgments_is_listed_once(reader: APIClient, mine
 def test_session_of_a_reader_works_too(mine: Built) -> None:
     client = APIClient()
     client.force_login(
-        build_user("reader", "researcher", mine.study), backend="django.contrib.auth.backends.ModelBackend"
+        build_user("reader", "researcher", mine.study), backend="annotation.members.signed_in.AccountBackend"
     )
     assert client.get("/api/v1/studies/").json()["results"][0]["slug"] == "mine"
 

@@ -58,7 +58,7 @@ def shown(stored: Built, django_db_blocker: Any) -> Any:
 
 def signed_in(role: str = "researcher", study: Study | None = None, name: str = "reader") -> Client:
     client = Client()
-    client.force_login(build_user(name, role, study), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(build_user(name, role, study), backend="annotation.members.signed_in.AccountBackend")
     return client
 
 
@@ -323,7 +323,7 @@ def test_queries_of_the_page_do_not_grow_with_ratings(built: Built, django_asser
 
 def test_token_page_refuses_forged_posts(built: Built) -> None:
     client = Client(enforce_csrf_checks=True)
-    client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(build_user("reader", "researcher"), backend="annotation.members.signed_in.AccountBackend")
     assert client.post("/api/v1/token/").status_code == 403
 
 

@@ -336,7 +336,7 @@ def test_later_submission_whose_time_ran_out_gets_the_code_for_that(channel: Cha
 def manager(study: Study) -> Client:
     browser = Client()
     user = make_user("manager", "study-admin", study=study)
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
     return browser
 
 
@@ -344,7 +344,7 @@ def rows_of(channel: Channel) -> dict[str, list[str]]:
     """Read the page: submission → HITs done, HITs counted, and why the others aren't."""
     browser = Client()
     user = make_user(f"reader-{User.objects.count()}", "researcher", study=channel.study)
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
     page = browser.get(f"/studies/{channel.study.slug}/channels/{channel.key}/").content.decode()
     found = {}
     for row in re.findall(r"<tr>(.*?)</tr>", page.split("<tbody>", 1)[1], re.DOTALL):

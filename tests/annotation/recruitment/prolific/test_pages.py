@@ -75,7 +75,7 @@ def test_page_after_the_last_hit_shows_the_code(channel: Channel) -> None:
     browser = Client()
     user = rater(channel).user
     assert user is not None
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
 
     page = browser.get("/rate/").content.decode()
 
@@ -184,7 +184,7 @@ def test_second_submission_gets_no_code_for_the_first_ones_work(channel: Channel
     end(channel)
     browser = Client()
     assert annotator.user is not None
-    browser.force_login(annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(annotator.user, backend="annotation.members.signed_in.AccountBackend")
     assert come(channel, browser, session=OTHER_SESSION)[0].status_code == 302
 
     told = end(channel)
@@ -281,7 +281,7 @@ def test_setting_that_cannot_be_taken_is_named(study: Study, options: dict[str, 
 def manager(study: Study) -> Client:
     browser = Client()
     user = make_user("manager", "study-admin", study=study)
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
     return browser
 
 
@@ -344,7 +344,7 @@ def test_reader_sees_neither_codes_nor_buttons(channel: Channel, study: Study) -
     come(channel)
     reader = Client()
     user = make_user("reader", "researcher", study=study)
-    reader.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    reader.force_login(user, backend="annotation.members.signed_in.AccountBackend")
 
     page = reader.get(address(channel)).content.decode()
 

@@ -38,7 +38,7 @@ def page(module_rows: None, django_db_blocker: Any) -> str:
         System.objects.filter(name="gpt-3.5-turbo-instruct").update(family="GPT")
         client = Client()
         reader = build_user("reader", "researcher", study)
-        client.force_login(reader, "django.contrib.auth.backends.ModelBackend")
+        client.force_login(reader, "annotation.members.signed_in.AccountBackend")
         return client.get("/studies/shown/findings/").content.decode()
 
 

@@ -28,7 +28,7 @@ def built() -> Built:
 def page_of(built: Built, query: str = "") -> str:
     client = Client()
     reader = User.objects.filter(username="reader").first() or build_user("reader", "researcher", built.study)
-    client.force_login(reader, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(reader, backend="annotation.members.signed_in.AccountBackend")
     response: Any = client.get(f"/studies/shown/findings/{query}")
     assert response.status_code == 200
     return str(response.content.decode())
