@@ -25,6 +25,7 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from annotation.models import Study
 from reporting.core.renderer import RENDERER
 from tests import migrated
 from tests.flush import quick_flush
@@ -266,6 +267,18 @@ def module_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db
         yield
     with django_db_blocker.unblock():
         held.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def stored(request: pytest.FixtureRequest, module_rows: None) -> Any:
+    """Store once what `store` of a module makes."""
+    return request.module.store()
+
+
+@pytest.fixture
+def study(stored: Study) -> Study:
+    """Give the study that `store` of the module has made, as it is in this test."""
+    return Study.objects.get(pk=stored.pk)
 
 
 def import_tests(config: pytest.Config) -> None:

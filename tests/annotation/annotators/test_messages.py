@@ -16,8 +16,7 @@ pytestmark = pytest.mark.django_db
 ADDRESS = "/rate/messages/read/"
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study()
 
 

@@ -13,17 +13,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 BATCHES = "/api/v1/batches/"
 
 
-@pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
-    """Make one study for this module; return its row's number."""
-    with django_db_blocker.unblock():
-        return make_study(instances=6, k=3, pay_per_hit="0.50", currency="EUR", minutes_per_hit=6, raters_per_hit=2).pk
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
-    """Return that study as it is in this test."""
-    return Study.objects.get(pk=stored_study)
+def store() -> Study:
+    return make_study(instances=6, k=3, pay_per_hit="0.50", currency="EUR", minutes_per_hit=6, raters_per_hit=2)
 
 
 @pytest.fixture

@@ -26,17 +26,8 @@ STUDIES = "/api/v1/studies/"
 MINE = f"{STUDIES}study/"
 
 
-@pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
-    """Make one study for this module; return its row's number."""
-    with django_db_blocker.unblock():
-        return make_study(instances=2).pk
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
-    """Return that study as it is in this test."""
-    return Study.objects.get(pk=stored_study)
+def store() -> Study:
+    return make_study(instances=2)
 
 
 @pytest.fixture

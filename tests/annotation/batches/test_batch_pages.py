@@ -16,8 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 START = "/studies/study/batches/"
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study(instances=6, k=3, pay_per_hit="0.50", currency="EUR", minutes_per_hit=5, pairs_per_hit=2)
 
 

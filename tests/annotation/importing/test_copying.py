@@ -51,16 +51,8 @@ def store_study() -> Study:
     return study
 
 
-@pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
-    """Make that study for all tests of this module; return its row's number."""
-    with django_db_blocker.unblock():
-        return store_study().pk
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
-    return Study.objects.get(pk=stored_study)
+def store() -> Study:
+    return store_study()
 
 
 def copied(source: Study, **settings: Any) -> Study:

@@ -25,17 +25,8 @@ TEXTS_OF_USERS = ["password", "username", "first_name", "last_name", "email"]
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
-    """Make one study for this module; return its row's number."""
-    with django_db_blocker.unblock():
-        return make_study("talks").pk
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
-    """Return that study as it is in this test."""
-    return Study.objects.get(pk=stored_study)
+def store() -> Study:
+    return make_study("talks")
 
 
 @pytest.fixture

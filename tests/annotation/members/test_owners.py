@@ -15,19 +15,11 @@ HTMX = {"HX-Request": "true"}
 ADDRESSES = ["save-vote", "save-second-vote", "lock", "submit"]
 
 
-@pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
-    """Make one study for this module; return its row's number."""
-    with django_db_blocker.unblock():
-        study = make_study(instances=2, k=2)
-        make_batch(study, raters=1)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
+def store() -> Study:
     """Two HITs of two pairs."""
-    return Study.objects.get(pk=stored_study)
+    study = make_study(instances=2, k=2)
+    make_batch(study, raters=1)
+    return study
 
 
 def at_work(study: Study, name: str) -> tuple[Client, Assignment, str]:

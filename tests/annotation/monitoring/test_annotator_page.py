@@ -15,8 +15,7 @@ from tests.factories import claim, make_annotator, make_batch, make_study, make_
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     study = make_study(instances=4, pay_per_hit="0.50", currency="EUR")
     make_batch(study, raters=2)
     return study

@@ -19,8 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HTMX = {"HX-Request": "true"}
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study(instances=3, pay_per_hit="0.50", currency="EUR")
 
 

@@ -18,8 +18,7 @@ from tests.factories import claim, make_annotator, make_batch, make_study, make_
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study(instances=3, contact="ada@example.org")
 
 

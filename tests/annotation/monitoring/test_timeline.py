@@ -14,8 +14,7 @@ from tests.factories import NOON, claim, make_annotator, make_batch, make_study,
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study(instances=4)
 
 

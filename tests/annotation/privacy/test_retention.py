@@ -26,19 +26,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 DAY = timedelta(days=1)
 
 
-@pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
-    """Make one study for this module; return its row's number."""
-    with django_db_blocker.unblock():
-        study = make_study(keep_personal_days=30)
-        make_batch(study, raters=2)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
-    """Return that study as it is in this test."""
-    return Study.objects.get(pk=stored_study)
+def store() -> Study:
+    study = make_study(keep_personal_days=30)
+    make_batch(study, raters=2)
+    return study
 
 
 @pytest.fixture

@@ -24,18 +24,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 GOOD = "correct horse battery"
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store a study with a batch, once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        study = make_study("secret-name", instances=2, question="Which do you like?", contact="ann@example.org")
-        make_batch(study)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
+def store() -> Study:
+    study = make_study("secret-name", instances=2, question="Which do you like?", contact="ann@example.org")
+    make_batch(study)
+    return study
 
 
 def opened(study: Study, kind: str = "anonymous", **options: Any) -> Channel:

@@ -28,18 +28,10 @@ from tests.factories import NOON, claim, make_batch, make_study, make_user, rate
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store a study with a batch, once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        study = make_study(instances=3)
-        make_batch(study)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
+def store() -> Study:
+    study = make_study(instances=3)
+    make_batch(study)
+    return study
 
 
 @pytest.fixture

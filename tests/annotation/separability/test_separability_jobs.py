@@ -30,17 +30,9 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 ROUGE = SeparabilityRequest("rouge1", group="0,1")
 
 
-@pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
-    """Make one study for this module; return its row's number."""
-    with django_db_blocker.unblock():
-        return study_of(*drawn_texts(6)).pk
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
+def store() -> Study:
     """Six instances of two systems."""
-    return Study.objects.get(pk=stored_study)
+    return study_of(*drawn_texts(6))
 
 
 @pytest.fixture

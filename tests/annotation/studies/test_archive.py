@@ -1,7 +1,6 @@
 """The archive: nothing is given out of it, and everything in it can be read."""
 
 import json
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -22,20 +21,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 ARCHIVE = "/studies/study/archive/"
 
 
-@pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
-    """Make one study for this module; return its row's number."""
-    with django_db_blocker.unblock():
-        study = make_study(instances=2, pairs_per_hit=2, title="First")
-        make_batch(study)
-        rate(claim(make_annotator(study)))
-        return study.pk
-
-
-@pytest.fixture
-def study(stored_study: int) -> Study:
+def store() -> Study:
     """A study that is under way: two HITs, one of them submitted."""
-    return Study.objects.get(pk=stored_study)
+    study = make_study(instances=2, pairs_per_hit=2, title="First")
+    make_batch(study)
+    rate(claim(make_annotator(study)))
+    return study
 
 
 def test_nothing_of_an_archived_study_is_given_out_and_work_under_way_is_finished(study: Study) -> None:

@@ -17,8 +17,7 @@ from tests.factories import add_instances, make_study, make_user
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     study = make_study(instances=0)
     rows = [
         InstanceRow(1, "n1", "news", "one two three", {"alpha": ["a b", "a"], "beta": ["a b c", "a b c d"]}),

@@ -18,8 +18,7 @@ from tests.factories import add_instances, claim, make_annotator, make_batch, ma
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study(instances=0)
 
 

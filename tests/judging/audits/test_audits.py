@@ -25,19 +25,11 @@ WORDING = (
 )
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store the study once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        study = make_study("tea", instances=5, k=1, systems=("alpha", "beta", "gamma"))
-        make_batch(study, pairs=1)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
+def store() -> Study:
     """Three systems on five instances, of which a batch for people has two systems only."""
-    return Study.objects.get(pk=stored)
+    study = make_study("tea", instances=5, k=1, systems=("alpha", "beta", "gamma"))
+    make_batch(study, pairs=1)
+    return study
 
 
 def work(run: JudgeRun, client: ScriptedClient) -> ExecutionResult:

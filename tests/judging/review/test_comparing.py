@@ -20,23 +20,15 @@ from tests.judging.builders import COHERENCE, fill, make_judge
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store the study once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        study = make_study("tea")
-        make_batch(study)
-        for name in ("ann-of-old", "bob-of-old"):
-            annotator = make_annotator(study, name)
-            for _ in range(3):
-                rate(claim(annotator))
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
+def store() -> Study:
     """Three instances with two pairs each; ann and bob rated all of them, always the text on the left."""
-    return Study.objects.get(pk=stored)
+    study = make_study("tea")
+    make_batch(study)
+    for name in ("ann-of-old", "bob-of-old"):
+        annotator = make_annotator(study, name)
+        for _ in range(3):
+            rate(claim(annotator))
+    return study
 
 
 def pairs_of(study: Study) -> list[Pair]:

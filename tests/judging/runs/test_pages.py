@@ -25,18 +25,11 @@ from tests.judging.builders import fill, make_endpoint, make_judge, make_study, 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
+def store() -> Study:
     """Store a study with its researcher once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        study = make_study()
-        make_user("rea", "researcher", study)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
+    study = make_study()
+    make_user("rea", "researcher", study)
+    return study
 
 
 @pytest.fixture

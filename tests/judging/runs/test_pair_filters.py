@@ -25,23 +25,15 @@ from tests.judging.builders import judge_with, make_judge
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store the study once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        study = make_study("tea", instances=0)
-        systems = ("alpha", "beta", "gamma")
-        news = instance_rows(instances=3, k=1, systems=systems)
-        tags: list[dict[str, Any]] = [{"tags": ["hard", "long"]}, {"tag": "hard"}, {"tags": ["long"]}]
-        add_instances(study, [replace(row, metadata=found) for row, found in zip(news, tags, strict=True)])
-        add_instances(study, instances=2, k=1, systems=systems, dataset="mail")
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
+def store() -> Study:
     """Three systems on two data sets; some instances are tagged."""
-    return Study.objects.get(pk=stored)
+    study = make_study("tea", instances=0)
+    systems = ("alpha", "beta", "gamma")
+    news = instance_rows(instances=3, k=1, systems=systems)
+    tags: list[dict[str, Any]] = [{"tags": ["hard", "long"]}, {"tag": "hard"}, {"tags": ["long"]}]
+    add_instances(study, [replace(row, metadata=found) for row, found in zip(news, tags, strict=True)])
+    add_instances(study, instances=2, k=1, systems=systems, dataset="mail")
+    return study
 
 
 def judged(run: JudgeRun) -> set[tuple[str, str, str]]:

@@ -17,8 +17,7 @@ from tests.judging.builders import COHERENCE, judge_with, make_judge, make_study
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study(instances=2, k=1, criteria=[COHERENCE])
 
 

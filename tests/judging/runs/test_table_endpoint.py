@@ -44,8 +44,7 @@ def added(*, tables: Endpoint | None = None, **settings: Any) -> Judge:
     return add_judge(**{**wanted, "endpoint": own, "table_endpoint": tables or maker(), **settings})[0]
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study(instances=1, k=1)
 
 

@@ -45,8 +45,7 @@ class Judge(ScriptedClient):
         return await super().complete(body)
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study()
 
 

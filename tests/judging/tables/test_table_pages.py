@@ -22,8 +22,7 @@ from tests.judging.tables.table_builders import exact_record, make_making, make_
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return make_study()
 
 

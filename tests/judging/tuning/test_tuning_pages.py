@@ -16,16 +16,8 @@ from tests.judging.tuning.test_tuning import make_voted_study, search
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store the study once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        return make_voted_study(30).pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
+def store() -> Study:
+    return make_voted_study(30)
 
 
 @pytest.fixture

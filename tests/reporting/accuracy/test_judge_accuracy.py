@@ -32,8 +32,7 @@ def row(name: str, gold: dict[str, Any] | None, dataset: str = "news", **metadat
     return InstanceRow(1, name, dataset, "Source.", texts, gold=gold, metadata=metadata)
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     """Gold: A, A, B in `news` (the third adversarial), a tie in `chat`, nothing known of the last."""
     study = make_study("judged", instances=0)
     return add_instances(

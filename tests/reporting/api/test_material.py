@@ -18,8 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 AT = "studies/study/"
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     study = make_study(instances=2, k=2)
     make_batch(study)
     make_endpoint(name="local", price_prompt="1", price_completion="2")

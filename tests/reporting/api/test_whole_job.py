@@ -44,8 +44,7 @@ class Client:
         return self.api.patch(f"/api/v1/{path}", values, format="json")
 
 
-@pytest.fixture
-def study() -> Any:
+def store() -> Any:
     study = make_study(instances=2, k=2)
     make_batch(study)
     return study

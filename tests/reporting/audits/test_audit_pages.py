@@ -20,8 +20,7 @@ ADDRESS = "/studies/facts/audits/"
 CHANGES = ("position", "authority", "identical")
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     return study_of_facts(6)
 
 

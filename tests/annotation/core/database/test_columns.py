@@ -13,8 +13,7 @@ Rows = QuerySet[System]
 LARGEST = (1 << 53) - 1  # up to which a float holds every whole number
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     """A study with three systems more, whose primary keys are far apart."""
     study = make_study("columns")
     for place, pk in enumerate((1 << 20, (1 << 31) + 7, LARGEST), start=50):

@@ -23,8 +23,7 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def study() -> Study:
+def store() -> Study:
     study = make_study(instances=3, pay_per_hit=Decimal("0.75"), currency="GBP", minutes_per_hit=4)
     make_batch(study, raters=2)
     return study

@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -24,34 +23,27 @@ EVERYTHING = (
 )
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
+def store() -> Study:
     """Three configurations, two data sets; second votes, arms, an excluded rater and an excluded HIT."""
-    with django_db_blocker.unblock():
-        study = build_study("parts")
-        study.protocol = Protocol.TWO_STAGE
-        study.save()
-        news = build_configuration(study, instances=2, pairs=2, systems=("alpha", "beta"))
-        talk = build_configuration(study, instances=1, pairs=2, dataset="talk", systems=("alpha", "gamma"))
-        build_configuration(study, instances=1, pairs=2, dataset="talk", systems=("beta", "gamma"), prefix="more")
-        first = rate(news, 0, "ann", [-1, -1])
-        Assignment.objects.filter(pk=first.pk).update(arm="none")
-        for display in first.displays.all():
-            Rating.objects.create(display=display, stage=Rating.Stage.REVISED, verdict=1)
-        imported = rate(news, 0, "bob", [1, 1])
-        Rating.objects.create(display=imported.displays.all()[0], stage=Rating.Stage.REVISED, verdict=1, arm="table:c8")
-        rate(talk, 0, "ann", [0, 0])
-        rate(talk, 0, "eve", [1, 1])
-        Annotator.objects.filter(code="eve").update(excluded=True)
-        again = rate(news, 1, "bob", [1, None])
-        Assignment.objects.filter(pk=again.pk).update(excluded=True)
-        judge(news, "direct", [(0, 0, "ab", -1)])
-    return int(study.pk)
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
+    study = build_study("parts")
+    study.protocol = Protocol.TWO_STAGE
+    study.save()
+    news = build_configuration(study, instances=2, pairs=2, systems=("alpha", "beta"))
+    talk = build_configuration(study, instances=1, pairs=2, dataset="talk", systems=("alpha", "gamma"))
+    build_configuration(study, instances=1, pairs=2, dataset="talk", systems=("beta", "gamma"), prefix="more")
+    first = rate(news, 0, "ann", [-1, -1])
+    Assignment.objects.filter(pk=first.pk).update(arm="none")
+    for display in first.displays.all():
+        Rating.objects.create(display=display, stage=Rating.Stage.REVISED, verdict=1)
+    imported = rate(news, 0, "bob", [1, 1])
+    Rating.objects.create(display=imported.displays.all()[0], stage=Rating.Stage.REVISED, verdict=1, arm="table:c8")
+    rate(talk, 0, "ann", [0, 0])
+    rate(talk, 0, "eve", [1, 1])
+    Annotator.objects.filter(code="eve").update(excluded=True)
+    again = rate(news, 1, "bob", [1, None])
+    Assignment.objects.filter(pk=again.pk).update(excluded=True)
+    judge(news, "direct", [(0, 0, "ab", -1)])
+    return study
 
 
 def counts(study: Study, query: str) -> dict[str, dict[str, int]]:
