@@ -79,7 +79,7 @@ def share(sums: npt.ArrayLike) -> float:
     return float(ratio(np.asarray(sums, dtype=np.float64).reshape(-1, 2).sum(axis=0)))
 
 
-def accuracy_sums(found: AgainstGold, order: int) -> FloatArray:
+def accuracy_sums(pairs: AgainstGold, order: int) -> FloatArray:
     """Right answers, and answers, with A's text shown first (order 0) or B's (order 1).
 
     returns : (n_pairs, 2) of 0 and 1
@@ -88,10 +88,10 @@ def accuracy_sums(found: AgainstGold, order: int) -> FloatArray:
     """
     if order not in (A_FIRST, B_FIRST):
         raise UnknownValue(f"orders are {A_FIRST} (A first) and {B_FIRST} (B first), got {order}")
-    return _sums(found.right[:, order], found.counted[:, order])
+    return _sums(pairs.right[:, order], pairs.counted[:, order])
 
 
-def mean_accuracy_sums(found: AgainstGold) -> FloatArray:
+def mean_accuracy_sums(pairs: AgainstGold) -> FloatArray:
     """Share of right answers over the orders that a pair was asked in, and whether it was asked: a pair counts once.
 
     With both orders of every pair it is the mean of the two accuracies; with one of each, the plain accuracy.
@@ -99,29 +99,29 @@ def mean_accuracy_sums(found: AgainstGold) -> FloatArray:
     returns : (n_pairs, 2); numerators are 0, 1/2 or 1
     source  : Zeng et al. 2024 (their average accuracy)
     """
-    orders = found.counted.sum(axis=1)
-    right = (found.right & found.counted).sum(axis=1)
-    return _sums(np.divide(right, orders, out=np.zeros(len(found)), where=orders > 0), orders > 0)
+    orders = pairs.counted.sum(axis=1)
+    right = (pairs.right & pairs.counted).sum(axis=1)
+    return _sums(np.divide(right, orders, out=np.zeros(len(pairs)), where=orders > 0), orders > 0)
 
 
-def both_right_sums(found: AgainstGold) -> FloatArray:
+def both_right_sums(pairs: AgainstGold) -> FloatArray:
     """Pairs right in both orders, and pairs asked in both.
 
     returns : (n_pairs, 2) of 0 and 1
     """
-    return _sums(found.right.all(axis=1), found.counted.all(axis=1))
+    return _sums(pairs.right.all(axis=1), pairs.counted.all(axis=1))
 
 
-def agreeing_accuracy_sums(found: AgainstGold) -> FloatArray:
+def agreeing_accuracy_sums(pairs: AgainstGold) -> FloatArray:
     """Right pairs, and pairs, among those where both orders gave the same verdict.
 
     returns : (n_pairs, 2) of 0 and 1
     """
-    agreeing = _agreeing(found) & ~np.isnan(found.gold)
-    return _sums(agreeing & found.right[:, A_FIRST], agreeing)
+    agreeing = _agreeing(pairs) & ~np.isnan(pairs.gold)
+    return _sums(agreeing & pairs.right[:, A_FIRST], agreeing)
 
 
-def positional_agreement_sums(found: AgainstGold) -> FloatArray:
+def positional_agreement_sums(pairs: AgainstGold) -> FloatArray:
     """Pairs with the same verdict in both orders, and pairs with a verdict in both; a tie agrees with a tie only.
 
     Needs no gold. One verdict and one missing is no disagreement: the pair is left out.
@@ -129,16 +129,16 @@ def positional_agreement_sums(found: AgainstGold) -> FloatArray:
     returns : (n_pairs, 2) of 0 and 1
     source  : Zeng et al. 2024 (their positional agreement rate)
     """
-    return _sums(_agreeing(found), ~np.isnan(found.verdict).any(axis=1))
+    return _sums(_agreeing(pairs), ~np.isnan(pairs.verdict).any(axis=1))
 
 
-def first_position_sums(found: AgainstGold) -> FloatArray:
+def first_position_sums(pairs: AgainstGold) -> FloatArray:
     """Verdicts for the text shown first, and verdicts for either text; ties are left out. Needs no gold.
 
     returns : (n_pairs, 2) of 0, 1 and 2
     """
-    first = (found.verdict == np.array([-1.0, 1.0])).sum(axis=1)
-    decided = (np.abs(found.verdict) == 1).sum(axis=1)
+    first = (pairs.verdict == np.array([-1.0, 1.0])).sum(axis=1)
+    decided = (np.abs(pairs.verdict) == 1).sum(axis=1)
     return _sums(first, decided)
 
 
@@ -163,8 +163,8 @@ def wrong_when_sound_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: np
     returns : (n_judgments, 2) of 0 and 1; a judgment that lacks any of the three adds nothing
     raises  : ShapeError if the lengths differ; UnknownValue for other values
     """
-    is_sound, wrong, known = _rationales(sound, verdict, gold)
-    return _sums(is_sound & wrong & known, is_sound & known)
+    is_sound, wrong, complete = _rationales(sound, verdict, gold)
+    return _sums(is_sound & wrong & complete, is_sound & complete)
 
 
 def sound_when_wrong_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray:
@@ -174,20 +174,20 @@ def sound_when_wrong_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: np
 
     source : Jeong et al. 2025, The Comparative Trap, §3.3, where it is 64 of 100
     """
-    is_sound, wrong, known = _rationales(sound, verdict, gold)
-    return _sums(is_sound & wrong & known, wrong & known)
+    is_sound, wrong, complete = _rationales(sound, verdict, gold)
+    return _sums(is_sound & wrong & complete, wrong & complete)
 
 
-def _agreeing(found: AgainstGold) -> BoolArray:
+def _agreeing(pairs: AgainstGold) -> BoolArray:
     """(n_pairs,) whether both orders gave one verdict; NaN equals nothing."""
-    agreeing: BoolArray = found.verdict[:, A_FIRST] == found.verdict[:, B_FIRST]
+    agreeing: BoolArray = pairs.verdict[:, A_FIRST] == pairs.verdict[:, B_FIRST]
     return agreeing
 
 
 def _sums(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
     """(n, 2) float rows; what isn't in the denominator isn't in the numerator either."""
-    above, below = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
-    return np.stack([np.where(below > 0, above, 0.0), below], axis=1)
+    counts, totals = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    return np.stack([np.where(totals > 0, counts, 0.0), totals], axis=1)
 
 
 def _rationales(
@@ -198,5 +198,5 @@ def _rationales(
         raise ShapeError(f"need three columns of one length, got {marks.shape}, {verdicts.shape}, {right.shape}")
     if not (np.isnan(marks) | np.isin(marks, [0.0, 1.0])).all():
         raise UnknownValue(f"marks are 1, 0 or NaN, got {np.unique(marks[~np.isnan(marks)])[:5].tolist()}")
-    known = ~(np.isnan(marks) | np.isnan(verdicts) | np.isnan(right))
-    return marks == 1, verdicts != right, known
+    complete = ~(np.isnan(marks) | np.isnan(verdicts) | np.isnan(right))
+    return marks == 1, verdicts != right, complete

@@ -54,8 +54,8 @@ def aggregate_sets(delta: npt.ArrayLike, consistency: npt.ArrayLike, instance: n
         raise ShapeError(f"need columns of one length, got {x.shape}, {c.shape} and {codes.shape}")
     if np.isinf(x).any() or (c < 0).any() or (c > 1).any():
         raise UnknownValue("separability must be finite, and consistency from 0 to 1")
-    known = ~np.isnan(x) & ~np.isnan(c)
-    x, c, codes = x[known], c[known], codes[known]
+    defined = ~np.isnan(x) & ~np.isnan(c)
+    x, c, codes = x[defined], c[defined], codes[defined]
     rows, index = np.unique(np.stack([codes.astype(np.float64), x], axis=1), axis=0, return_inverse=True)
     n = len(rows)
     return Pilot(
@@ -64,7 +64,7 @@ def aggregate_sets(delta: npt.ArrayLike, consistency: npt.ArrayLike, instance: n
         total=np.bincount(index, weights=c, minlength=n).astype(np.float64),
         consistent=np.bincount(index[c == 1], minlength=n).astype(np.float64),
         instance=rows[:, 0].astype(np.int64),
-        excluded=int((~known).sum()),
+        excluded=int((~defined).sum()),
     )
 
 
@@ -97,10 +97,10 @@ class Curves(NamedTuple):
 
     def crossing(self, level: float = 0.5) -> FloatArray:
         """(rounds,) separability at which the mean consistency rises through a level; NaN where it doesn't rise."""
-        found = np.where(self.slope == np.inf, self.step, np.nan)
+        crossings = np.where(self.slope == np.inf, self.step, np.nan)
         rising = np.isfinite(self.slope) & (self.slope > 0)
-        found[rising] = (np.log(level / (1 - level)) - self.intercept[rising]) / self.slope[rising]
-        return found
+        crossings[rising] = (np.log(level / (1 - level)) - self.intercept[rising]) / self.slope[rising]
+        return crossings
 
 
 def fit(pilot: Pilot, times: npt.ArrayLike | None = None) -> Curves:
@@ -129,10 +129,12 @@ def fit(pilot: Pilot, times: npt.ArrayLike | None = None) -> Curves:
     center, scale = float(pilot.delta.mean()), float(pilot.delta.std()) or 1.0
     p = level[undetermined]
     start = np.stack([np.log(p) - np.log1p(-p), np.zeros(len(p))], axis=1)
-    found, done, iterations = newton((pilot.delta - center) / scale, won[undetermined], sets[undetermined], start)
-    found[~done] = np.nan
-    slope[undetermined] = found[:, 1] / scale
-    intercept[undetermined] = found[:, 0] - found[:, 1] * center / scale
+    coefficients, done, iterations = newton(
+        (pilot.delta - center) / scale, won[undetermined], sets[undetermined], start
+    )
+    coefficients[~done] = np.nan
+    slope[undetermined] = coefficients[:, 1] / scale
+    intercept[undetermined] = coefficients[:, 0] - coefficients[:, 1] * center / scale
     converged[undetermined] = done
     return Curves(intercept, slope, step, level, iterations, converged)
 
@@ -177,10 +179,10 @@ def fit_relation(pilot: Pilot, *, rng: np.random.Generator, rounds: int = 1000, 
     if not 0 < level < 1 or rounds < 1:
         raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
     curves = fit(pilot)
-    least, most = float(pilot.delta.min()), float(pilot.delta.max())
-    grid = np.linspace(least, most, GRID)
+    low, high = float(pilot.delta.min()), float(pilot.delta.max())
+    grid = np.linspace(low, high, GRID)
     slopes, crossings, fitted = _resampled(pilot, grid, rng, rounds)
-    outside = int(((crossings < least) | (crossings > most)).sum())
+    outside = int(((crossings < low) | (crossings > high)).sum())
     with np.errstate(invalid="ignore"):
         ends = [_quantile(column, level) for column in fitted.T]
     slope, crossing = float(curves.slope[0]), float(curves.crossing()[0])
@@ -189,12 +191,12 @@ def fit_relation(pilot: Pilot, *, rng: np.random.Generator, rounds: int = 1000, 
         slope=slope,
         slope_interval=_interval_with_infinite(slopes, level),
         crossing=float("nan") if why else crossing,
-        crossing_interval=interval_of(np.clip(crossings, least, most), level),
+        crossing_interval=interval_of(np.clip(crossings, low, high), level),
         outside_support=outside,
         why=why,
         separated=bool(np.isinf(slope)),
         iterations=curves.iterations,
-        support=(least, most),
+        support=(low, high),
         grid=grid,
         curve=curves.at(grid)[0],
         band=np.array(ends).T,
@@ -207,13 +209,13 @@ def cut_sums(pilot: Pilot, threshold: float) -> FloatArray:
     returns : (n, 4, 2) numerators and denominators of the mean consistency of all sets, of those at or above the
               threshold, of those below it, and of the share of fully consistent sets among those below
     """
-    kept = (pilot.delta >= threshold).astype(np.float64)
-    below = 1 - kept
+    included = (pilot.delta >= threshold).astype(np.float64)
+    excluded = 1 - included
     pairs = [
         (pilot.total, pilot.sets),
-        (pilot.total * kept, pilot.sets * kept),
-        (pilot.total * below, pilot.sets * below),
-        (pilot.consistent * below, pilot.sets * below),
+        (pilot.total * included, pilot.sets * included),
+        (pilot.total * excluded, pilot.sets * excluded),
+        (pilot.consistent * excluded, pilot.sets * excluded),
     ]
     return np.stack([np.stack(pair, axis=-1) for pair in pairs], axis=1)
 
@@ -246,13 +248,13 @@ def savings(delta: npt.ArrayLike, threshold: float, ratings_per_matchup: int) ->
     ratings_per_matchup : pairs times raters
     """
     values = np.asarray(delta, dtype=np.float64)
-    known = ~np.isnan(values)
-    below = int((values[known] < threshold).sum())
+    defined = ~np.isnan(values)
+    n_below = int((values[defined] < threshold).sum())
     return Savings(
-        below,
-        int(known.sum()),
-        int((~known).sum()),
-        below * ratings_per_matchup,
+        n_below,
+        int(defined.sum()),
+        int((~defined).sum()),
+        n_below * ratings_per_matchup,
         values.size * ratings_per_matchup,
     )
 
@@ -304,6 +306,6 @@ def _quantile(values: FloatArray, level: float) -> tuple[float, float]:
 
 def _varies(x: FloatArray, sets: FloatArray) -> BoolArray:
     """(rounds,) whether the sets of a round have more than one separability."""
-    there = sets > 0
-    varies: BoolArray = np.where(there, x, np.inf).min(axis=1) < np.where(there, x, -np.inf).max(axis=1)
+    present = sets > 0
+    varies: BoolArray = np.where(present, x, np.inf).min(axis=1) < np.where(present, x, -np.inf).max(axis=1)
     return varies

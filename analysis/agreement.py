@@ -108,12 +108,12 @@ def degrees(verdict: npt.ArrayLike, strength: npt.ArrayLike) -> FloatArray:
     returns  : (...) of -2, -1, 0, 1, 2, NaN for a missing verdict and for a preference of unknown strength
     raises   : UnknownValue, ShapeError if the two shapes differ
     """
-    sides, much = verdict_array(verdict), np.asarray(strength, dtype=np.float64)
-    if sides.shape != much.shape:
-        raise ShapeError(f"need two arrays of one shape, got {sides.shape} and {much.shape}")
-    if unknown := set(much[~np.isnan(much)].tolist()) - {1.0, 2.0}:
+    sides, strengths = verdict_array(verdict), np.asarray(strength, dtype=np.float64)
+    if sides.shape != strengths.shape:
+        raise ShapeError(f"need two arrays of one shape, got {sides.shape} and {strengths.shape}")
+    if unknown := set(strengths[~np.isnan(strengths)].tolist()) - {1.0, 2.0}:
         raise UnknownValue(f"a strength is 1 or 2, got {sorted(unknown)[0]}")
-    return np.where(sides == 0, 0.0, sides * much)
+    return np.where(sides == 0, 0.0, sides * strengths)
 
 
 def degree_coincidences(ratings: npt.ArrayLike) -> FloatArray:
@@ -125,8 +125,8 @@ def degree_coincidences(ratings: npt.ArrayLike) -> FloatArray:
     source  : Krippendorff 2004, Content Analysis, §11.3
     """
     units = np.asarray(ratings, dtype=np.float64)
-    known = units[~np.isnan(units)]
-    if strangers := set(known.tolist()) - set(DEGREES.tolist()):
+    degrees = units[~np.isnan(units)]
+    if strangers := set(degrees.tolist()) - set(DEGREES.tolist()):
         raise UnknownValue(f"a degree is -2, -1, 0, 1 or 2, got {sorted(strangers)[0]}")
     return coincidences_of_counts(_counts_of(units, DEGREES))
 
@@ -223,10 +223,10 @@ def vote_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
 
 def vote_sums_of_counts(verdict: FloatArray, counts: FloatArray) -> FloatArray:
     """`vote_sums` where people's votes are counted, (n_units, 3) over -1, 0, +1."""
-    known = np.flatnonzero(~np.isnan(verdict))
+    judged = np.flatnonzero(~np.isnan(verdict))
     sums = np.zeros((len(verdict), 2))
-    sums[known, 0] = counts[known, verdict[known].astype(np.int64) + 1]
-    sums[known, 1] = (counts[:, 0] + counts[:, 1] + counts[:, 2])[known]
+    sums[judged, 0] = counts[judged, verdict[judged].astype(np.int64) + 1]
+    sums[judged, 1] = (counts[:, 0] + counts[:, 1] + counts[:, 2])[judged]
     return sums
 
 
@@ -285,9 +285,9 @@ def coincidences_of_counts(counts: FloatArray) -> FloatArray:
 
 def majority_of_counts(counts: FloatArray) -> FloatArray:
     """`majority` of units whose votes are counted, (n_units, 3) over -1, 0, +1."""
-    most = np.maximum(np.maximum(counts[:, 0], counts[:, 1]), counts[:, 2])
-    a, tie, b = (column == most for column in counts.T)
-    alone = (a ^ tie ^ b) & ~(a & tie & b) & (most > 0)
+    majority = np.maximum(np.maximum(counts[:, 0], counts[:, 1]), counts[:, 2])
+    a, tie, b = (column == majority for column in counts.T)
+    alone = (a ^ tie ^ b) & ~(a & tie & b) & (majority > 0)
     return np.where(alone, b.astype(np.float64) - a, np.nan)
 
 

@@ -19,8 +19,8 @@ def equal_width_edges(values: npt.ArrayLike, n: int) -> FloatArray:
     raises  : NotEnough without a value or with n < 1; UnknownValue for an infinite value
     source  : Ghosh et al. 2024, Compare without Despair, figures 6 and 7
     """
-    known = _sorted_known(values, n)
-    return np.linspace(known[0], known[-1], n + 1)
+    ordered = _sorted_known(values, n)
+    return np.linspace(ordered[0], ordered[-1], n + 1)
 
 
 def stepped_edges(values: npt.ArrayLike, step: float) -> FloatArray:
@@ -32,14 +32,14 @@ def stepped_edges(values: npt.ArrayLike, step: float) -> FloatArray:
     raises  : NotEnough without a value, or where the step would make more than a million bins; UnknownValue for an
               infinite value or a step that is not above 0
     """
-    known = _sorted_known(values, 1)
+    ordered = _sorted_known(values, 1)
     if not (np.isfinite(step) and step > 0):
         raise UnknownValue(f"the step of a histogram must be above 0, got {step}")
-    if (known[-1] - known[0]) / step > MAX_BINS:
-        raise NotEnough(f"steps of {step} from {known[0]} to {known[-1]} make more than {MAX_BINS} bins")
-    first, last = int(np.floor(known[0] / step + ROUNDING)), int(np.ceil(known[-1] / step - ROUNDING))
+    if (ordered[-1] - ordered[0]) / step > MAX_BINS:
+        raise NotEnough(f"steps of {step} from {ordered[0]} to {ordered[-1]} make more than {MAX_BINS} bins")
+    first, last = int(np.floor(ordered[0] / step + ROUNDING)), int(np.ceil(ordered[-1] / step - ROUNDING))
     edges: FloatArray = np.arange(first, max(last, first + 1) + 1).astype(np.float64) * step
-    edges[0], edges[-1] = min(edges[0], known[0]), max(edges[-1], known[-1])  # rounding must leave no value outside
+    edges[0], edges[-1] = min(edges[0], ordered[0]), max(edges[-1], ordered[-1])  # rounding must leave no value outside
     return edges
 
 
@@ -51,9 +51,9 @@ def equal_count_edges(values: npt.ArrayLike, n: int) -> FloatArray:
               values tie or are fewer than bins, and such a bin stays empty
     raises  : NotEnough, UnknownValue as for `equal_width_edges`
     """
-    known = _sorted_known(values, n)
-    starts = np.arange(n) * len(known) // n
-    return np.append(known[starts], known[-1])
+    ordered = _sorted_known(values, n)
+    starts = np.arange(n) * len(ordered) // n
+    return np.append(ordered[starts], ordered[-1])
 
 
 def assign(values: npt.ArrayLike, edges: npt.ArrayLike) -> IntArray:
@@ -77,10 +77,10 @@ def assign(values: npt.ArrayLike, edges: npt.ArrayLike) -> IntArray:
 
 
 def _sorted_known(values: npt.ArrayLike, n: int) -> FloatArray:
-    known = np.asarray(values, dtype=np.float64).ravel()
-    known = np.sort(known[~np.isnan(known)])
-    if n < 1 or not known.size:
-        raise NotEnough(f"cannot make {n} bins from {known.size} values")
-    if np.isinf(known).any():
-        raise UnknownValue(f"cannot bin infinite values: {known[np.isinf(known)][:5].tolist()}")
-    return known
+    ordered = np.asarray(values, dtype=np.float64).ravel()
+    ordered = np.sort(ordered[~np.isnan(ordered)])
+    if n < 1 or not ordered.size:
+        raise NotEnough(f"cannot make {n} bins from {ordered.size} values")
+    if np.isinf(ordered).any():
+        raise UnknownValue(f"cannot bin infinite values: {ordered[np.isinf(ordered)][:5].tolist()}")
+    return ordered

@@ -88,9 +88,9 @@ def ratio(sums: FloatArray) -> FloatArray:
     pairs = np.asarray(sums, dtype=np.float64)
     if pairs.shape[-1:] != (2,):
         raise ShapeError(f"need numerator and denominator on the last axis, got shape {pairs.shape}")
-    below = pairs[..., 1]
-    undefined = np.full(below.shape, np.nan)
-    share: FloatArray = np.divide(pairs[..., 0], below, out=undefined, where=below != 0)[()]
+    denominator = pairs[..., 1]
+    undefined = np.full(denominator.shape, np.nan)
+    share: FloatArray = np.divide(pairs[..., 0], denominator, out=undefined, where=denominator != 0)[()]
     return share
 
 
@@ -115,10 +115,10 @@ def cluster_interval(
     """
 
     def one(totals: FloatArray) -> FloatArray:
-        found = np.asarray(statistic(totals), dtype=np.float64)
-        if found.shape != totals.shape[:1]:
-            raise ShapeError(f"the statistic must return shape {totals.shape[:1]}, got {found.shape}")
-        return found[:, np.newaxis]
+        values = np.asarray(statistic(totals), dtype=np.float64)
+        if values.shape != totals.shape[:1]:
+            raise ShapeError(f"the statistic must return shape {totals.shape[:1]}, got {values.shape}")
+        return values[:, np.newaxis]
 
     (interval,) = cluster_intervals(sums, one, 1, rng=rng, rounds=rounds, level=level)
     return interval
@@ -213,12 +213,12 @@ def _resampled(
     values = np.empty((rounds, n_measures))
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        found = np.asarray(
+        block = np.asarray(
             statistic((draw_counts(n, size, rng) @ flat).reshape(size, *table.shape[1:])), dtype=np.float64
         )
-        if found.shape != (size, n_measures):
-            raise ShapeError(f"the statistic must return shape ({size}, {n_measures}), got {found.shape}")
-        values[start : start + size] = found
+        if block.shape != (size, n_measures):
+            raise ShapeError(f"the statistic must return shape ({size}, {n_measures}), got {block.shape}")
+        values[start : start + size] = block
     return values
 
 
@@ -234,9 +234,9 @@ def _ascending(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[FloatArr
     numbers, codes = np.asarray(values, dtype=np.float64), code_array("clusters", clusters)
     if numbers.ndim != 1 or numbers.shape != codes.shape:
         raise ShapeError(f"need values and clusters of one length, got {numbers.shape} and {codes.shape}")
-    known = ~np.isnan(numbers)
-    order = np.argsort(numbers[known], kind="stable")
-    return numbers[known][order], codes[known][order]
+    defined = ~np.isnan(numbers)
+    order = np.argsort(numbers[defined], kind="stable")
+    return numbers[defined][order], codes[defined][order]
 
 
 def _resampled_medians(
@@ -246,16 +246,16 @@ def _resampled_medians(
     if not 0 < level < 1 or rounds < 1:
         raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
     medians = np.full((rounds, len(sides)), np.nan)
-    kept, index = np.unique(np.concatenate([codes for _, codes in sides]), return_inverse=True)
-    if len(kept) < 2:
+    clusters, index = np.unique(np.concatenate([codes for _, codes in sides]), return_inverse=True)
+    if len(clusters) < 2:
         return medians
     of_side = np.split(index, np.cumsum([len(codes) for _, codes in sides])[:-1])
     step = max(1, BLOCK_CELLS // len(index))
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        times = draw_counts(len(kept), size, rng)
-        for column, ((ordered, _), places) in enumerate(zip(sides, of_side, strict=True)):
-            medians[start : start + size, column] = _medians(ordered, times[:, places])
+        times = draw_counts(len(clusters), size, rng)
+        for column, ((ordered, _), members) in enumerate(zip(sides, of_side, strict=True)):
+            medians[start : start + size, column] = _medians(ordered, times[:, members])
     return medians
 
 
@@ -263,7 +263,7 @@ def _medians(ordered: FloatArray, times: IntArray) -> FloatArray:
     """Medians of ascending values, repeated: times is (rounds, n), how often each occurs; NaN where none does."""
     if not ordered.size:
         return np.full(len(times), np.nan)
-    below = np.cumsum(times, axis=1)
-    half = below[:, -1:] / 2
-    lower, upper = (below >= half).argmax(axis=1), (below > half).argmax(axis=1)
-    return np.where(below[:, -1] > 0, (ordered[lower] + ordered[upper]) / 2, np.nan)
+    cumulative = np.cumsum(times, axis=1)
+    half = cumulative[:, -1:] / 2
+    lower, upper = (cumulative >= half).argmax(axis=1), (cumulative > half).argmax(axis=1)
+    return np.where(cumulative[:, -1] > 0, (ordered[lower] + ordered[upper]) / 2, np.nan)

@@ -40,10 +40,10 @@ def majority_confusion(judge: npt.ArrayLike, people: npt.ArrayLike) -> Confusion
 
 def majority_confusion_of_counts(judge: npt.ArrayLike, counts: FloatArray) -> Confusion:
     """`majority_confusion` where people's votes are counted, (n_units, 3) over -1, 0, +1."""
-    verdict, most = verdict_array(judge), majority_of_counts(counts)
-    table = confusions(most, verdict).sum(axis=0).astype(np.int64)
+    verdict, majority = verdict_array(judge), majority_of_counts(counts)
+    table = confusions(majority, verdict).sum(axis=0).astype(np.int64)
     judged, voted = ~np.isnan(verdict), counts.any(axis=1)
-    return Confusion(table, int((judged & voted & np.isnan(most)).sum()), int((judged & ~voted).sum()))
+    return Confusion(table, int((judged & voted & np.isnan(majority)).sum()), int((judged & ~voted).sum()))
 
 
 def others_confusion(people: npt.ArrayLike) -> Confusion:
@@ -57,14 +57,14 @@ def others_confusion(people: npt.ArrayLike) -> Confusion:
 
 def others_confusion_of_counts(counts: FloatArray) -> Confusion:
     """`others_confusion` where the votes are counted, (n_units, 3) over -1, 0, +1."""
-    columns, place = groups_of_rows(*counts.astype(np.int64).T)  # few: many units have the same counts
-    kinds, times = np.stack(columns, axis=1).astype(np.float64), np.bincount(place, minlength=len(columns[0]))
+    columns, kind = groups_of_rows(*counts.astype(np.int64).T)  # few: many units have the same counts
+    kinds, times = np.stack(columns, axis=1).astype(np.float64), np.bincount(kind, minlength=len(columns[0]))
     alone = kinds.sum(axis=1) < 2
     table, undecided = np.zeros((3, 3), dtype=np.int64), 0
     for column in range(3):
-        given = (kinds[:, column] * times)[~alone]
-        others = kinds[~alone] - np.eye(3)[column]
-        most = majority_of_counts(np.where(given[:, np.newaxis] > 0, others, 0.0))
-        table[:, column] = [int(given[most == value].sum()) for value in VALUES]
-        undecided += int(given[np.isnan(most)].sum())
+        votes = (kinds[:, column] * times)[~alone]
+        rest_counts = kinds[~alone] - np.eye(3)[column]
+        majority = majority_of_counts(np.where(votes[:, np.newaxis] > 0, rest_counts, 0.0))
+        table[:, column] = [int(votes[majority == value].sum()) for value in VALUES]
+        undecided += int(votes[np.isnan(majority)].sum())
     return Confusion(table, undecided, int((kinds.sum(axis=1) * times)[alone].sum()))

@@ -91,11 +91,11 @@ def rating_sets(outcomes: Outcomes) -> RatingSets:
     width = int(outcomes.pair.max()) + 1 if len(outcomes) else 0
     instance, a, b, rater = sets
     cell = row * width + outcomes.pair
-    is_there = np.zeros(len(instance) * width, dtype=bool)
-    is_there[cell] = True
-    if np.count_nonzero(is_there) < len(cell):
+    is_rated = np.zeros(len(instance) * width, dtype=bool)
+    is_rated[cell] = True
+    if np.count_nonzero(is_rated) < len(cell):
         _refuse_duplicates(sets, row, outcomes.pair)
-    ratings = np.full(len(is_there), np.nan)
+    ratings = np.full(len(is_rated), np.nan)
     ratings[cell] = outcomes.verdict
     n_pairs = np.bincount(row, minlength=len(instance))
     return RatingSets(ratings.reshape(len(instance), width), instance, a, b, rater, n_pairs)
@@ -121,9 +121,9 @@ def matchup_means(sets: RatingSets, values: FloatArray) -> MatchupMeans:
     if np.shape(values) != (len(sets),):
         raise ShapeError(f"need one value for each of {len(sets)} rating sets, got shape {np.shape(values)}")
     (instance, a, b), code = groups_of_rows(sets.instance, sets.a, sets.b)
-    known = ~np.isnan(values)
-    n = np.bincount(code[known], minlength=len(instance))
-    total = np.bincount(code[known], weights=values[known], minlength=len(instance))
+    defined = ~np.isnan(values)
+    n = np.bincount(code[defined], minlength=len(instance))
+    total = np.bincount(code[defined], weights=values[defined], minlength=len(instance))
     mean = np.divide(total, n, out=np.full(len(instance), np.nan), where=n > 0)
     return MatchupMeans(instance, a, b, mean, n)
 
@@ -150,27 +150,27 @@ def distribution(values: npt.ArrayLike, possible: npt.ArrayLike) -> dict[float, 
 
     raises : UnknownValue if a value is further than 1e-9 from every possible one
     """
-    known = np.asarray(values, dtype=np.float64).ravel()
-    known = known[~np.isnan(known)]
+    numbers = np.asarray(values, dtype=np.float64).ravel()
+    numbers = numbers[~np.isnan(numbers)]
     levels = np.unique(np.asarray(possible, dtype=np.float64))
-    if not levels.size and known.size:
-        raise UnknownValue(f"no value is possible, got {known[:5].tolist()}")
+    if not levels.size and numbers.size:
+        raise UnknownValue(f"no value is possible, got {numbers[:5].tolist()}")
     if not levels.size:
         return {}
-    nearest = np.searchsorted(levels, known).clip(0, len(levels) - 1)
-    if (levels[nearest] != known).any():
-        left = (nearest - 1).clip(0)
-        nearest = np.where(np.abs(known - levels[left]) <= np.abs(levels[nearest] - known), left, nearest)
-        stray = ~(np.abs(levels[nearest] - known) <= TOLERANCE)
+    nearest = np.searchsorted(levels, numbers).clip(0, len(levels) - 1)
+    if (levels[nearest] != numbers).any():
+        lower = (nearest - 1).clip(0)
+        nearest = np.where(np.abs(numbers - levels[lower]) <= np.abs(levels[nearest] - numbers), lower, nearest)
+        stray = ~(np.abs(levels[nearest] - numbers) <= TOLERANCE)
         if stray.any():
-            raise UnknownValue(f"not among the {len(levels)} possible values: {known[stray][:5].tolist()}")
+            raise UnknownValue(f"not among the {len(levels)} possible values: {numbers[stray][:5].tolist()}")
     counts = np.bincount(nearest, minlength=len(levels))
     return {float(level): int(count) for level, count in zip(levels, counts, strict=True)}
 
 
 def _fractions(n_pairs: int | Iterable[int], *, signed: bool) -> FloatArray:
-    given = [*n_pairs] if isinstance(n_pairs, Iterable) else [n_pairs]
-    sizes = set(code_array("n_pairs", given).tolist())
+    counts = [*n_pairs] if isinstance(n_pairs, Iterable) else [n_pairs]
+    sizes = set(code_array("n_pairs", counts).tolist())
     if sizes and min(sizes) < 0:
         raise UnknownValue(f"a rating set cannot hold {min(sizes)} pairs")
     # Division rounds correctly, so equal fractions such as 2/4 and 3/6 are one float and unite exactly.
@@ -191,9 +191,9 @@ def _sums(sets: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
     Pairs come first in memory: NumPy's sum along so short a last axis takes several times as long.
     """
     by_pair = np.ascontiguousarray(np.moveaxis(sets, -1, 0))
-    is_there = ~np.isnan(by_pair)
-    known = np.where(is_there, by_pair, 0.0)
-    return known.sum(axis=0), np.abs(known).sum(axis=0), is_there.sum(axis=0)
+    is_rated = ~np.isnan(by_pair)
+    filled = np.where(is_rated, by_pair, 0.0)
+    return filled.sum(axis=0), np.abs(filled).sum(axis=0), is_rated.sum(axis=0)
 
 
 def _present(sets: FloatArray) -> IntArray:
@@ -207,10 +207,10 @@ def _share(total: FloatArray, n: IntArray) -> FloatArray:
 
 
 def _refuse_duplicates(sets: tuple[IntArray, ...], row: IntArray, pair: IntArray) -> None:
-    (found, pairs), cell = groups_of_rows(row, pair)
+    (rows, pairs), cell = groups_of_rows(row, pair)
     count = np.bincount(cell)
     at = np.flatnonzero(count > 1)[0]
-    instance, a, b, rater = (column[found[at]] for column in sets)
+    instance, a, b, rater = (column[rows[at]] for column in sets)
     raise DuplicateRating(
         f"rater {rater} rated pair {pairs[at]} of instance {instance}, systems {a} and {b}, {count[at]} times"
     )

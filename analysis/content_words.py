@@ -46,16 +46,16 @@ def words(text: str) -> tuple[str, ...]:
 
     A single character of such a script, and an emoji, is a word by itself. Punctuation is none.
     """
-    found: list[str] = []
+    content: list[str] = []
     for piece in _pieces().finditer(_folded(text)):
         run = piece.group()
         if piece.lastgroup == "unspaced":
-            found += [run] if len(run) == 1 else [run[place : place + 2] for place in range(len(run) - 1)]
+            content += [run] if len(run) == 1 else [run[start : start + 2] for start in range(len(run) - 1)]
         elif run.isascii():
-            found += _stems(run)
+            content += _stems(run)
         else:
-            found.append(run)
-    return tuple(found)
+            content.append(run)
+    return tuple(content)
 
 
 @lru_cache(maxsize=256)
@@ -77,8 +77,8 @@ def length_in_words(text: str) -> int:
 def is_blank(text: str) -> bool:
     """Tell whether a text is empty, punctuation, or stands for an empty cell: “–”, “n/a”, “none”."""
     # No entry of BLANK_TEXTS is longer.
-    said = " ".join(piece.group() for piece in islice(_pieces().finditer(_folded(text)), MAX_BLANK_WORDS + 1))
-    return not said or said in BLANK_TEXTS
+    beginning = " ".join(piece.group() for piece in islice(_pieces().finditer(_folded(text)), MAX_BLANK_WORDS + 1))
+    return not beginning or beginning in BLANK_TEXTS
 
 
 @lru_cache(maxsize=2**16)

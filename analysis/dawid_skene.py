@@ -61,15 +61,15 @@ def dawid_skene(
     source         : Dawid and Skene 1979, Maximum likelihood estimation of observer error-rates using the EM algorithm,
                      eqs. 2.3 to 2.5, started as in §4 there
     """
-    given = votes_of(ratings)
+    cast = votes_of(ratings)
     if not (np.isfinite(smoothing) and smoothing > 0 and max_iterations >= 1 and tolerance > 0):
         raise UnknownValue(
             f"smoothing, tolerance and rounds are above 0, got {smoothing}, {tolerance} and {max_iterations}"
         )
-    groups = np.zeros(given.n_units, dtype=np.int64) if group is None else code_array("group", group)
-    if groups.shape != (given.n_units,):
-        raise ShapeError(f"need one group for each of {given.n_units} units, got shape {groups.shape}")
-    votes = _Votes(given, groups)
+    groups = np.zeros(cast.n_units, dtype=np.int64) if group is None else code_array("group", group)
+    if groups.shape != (cast.n_units,):
+        raise ShapeError(f"need one group for each of {cast.n_units} units, got shape {groups.shape}")
+    votes = _Votes(cast, groups)
     posterior = votes.shares()
     moved, iterations = np.inf, 0
     while moved >= tolerance and iterations < max_iterations:
@@ -78,7 +78,7 @@ def dawid_skene(
         moved, iterations = float(np.abs(posterior - before).max()), iterations + 1
     prevalence, confusion = votes.maximise(posterior, smoothing)
     confusion[np.bincount(votes.rater, minlength=votes.n_raters) == 0] = np.nan
-    everywhere = np.full((given.n_units, 3), np.nan)
+    everywhere = np.full((cast.n_units, 3), np.nan)
     everywhere[votes.rated] = posterior
     return DawidSkene(
         verdict=_likeliest(everywhere),
@@ -140,5 +140,5 @@ class _Votes:
 def _likeliest(posterior: FloatArray) -> FloatArray:
     ordered = np.sort(posterior, axis=1)
     alone = ordered[:, 2] - ordered[:, 1] > SHARED  # False for NaN
-    places = np.argmax(np.where(np.isnan(posterior), 0, posterior), axis=1)
-    return np.where(alone, VALUES[places], np.nan)
+    likeliest = np.argmax(np.where(np.isnan(posterior), 0, posterior), axis=1)
+    return np.where(alone, VALUES[likeliest], np.nan)

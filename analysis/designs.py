@@ -29,25 +29,25 @@ def balanced_design(
     has, ends = checked_pairs(available, pairs)
     if per_instance < 1:
         raise NotEnough(f"an instance needs at least one pair of systems, got {per_instance}")
-    chosen = np.zeros_like(has)
+    design = np.zeros_like(has)
     used, of_system = np.zeros(len(ends), dtype=np.int64), np.zeros(int(ends.max(initial=-1)) + 1, dtype=np.int64)
     component = np.arange(len(of_system))
     for row in rng.permutation(len(has)).tolist():
         for _ in range(min(per_instance, int(has[row].sum()))):
-            left = np.flatnonzero(has[row] & ~chosen[row])
-            one, other = ends[left].T
+            free = np.flatnonzero(has[row] & ~design[row])
+            first, second = ends[free].T
             keys = (
-                rng.random(len(left)),
-                of_system[one] + of_system[other],
-                component[one] == component[other],
-                used[left],
+                rng.random(len(free)),
+                of_system[first] + of_system[second],
+                component[first] == component[second],
+                used[free],
             )
-            pair = left[np.lexsort(keys)[0]]  # the last key is the first to sort by
-            chosen[row, pair] = True
+            pair = free[np.lexsort(keys)[0]]  # the last key is the first to sort by
+            design[row, pair] = True
             used[pair] += 1
             of_system[ends[pair]] += 1
             component[component == component[ends[pair, 1]]] = component[ends[pair, 0]]
-    return chosen
+    return design
 
 
 def neighbour_design(available: npt.ArrayLike, pairs: npt.ArrayLike, order: npt.ArrayLike) -> BoolArray:
@@ -66,14 +66,14 @@ def neighbour_design(available: npt.ArrayLike, pairs: npt.ArrayLike, order: npt.
     ranked = np.asarray(order, dtype=np.int64)
     if not np.array_equal(np.sort(ranked), np.unique(ends)):
         raise UnknownValue(f"an order has each system of the pairs once, got {ranked.tolist()}")
-    place = np.empty(len(ranked), dtype=np.int64)
-    place[ranked] = np.arange(len(ranked))
-    between = place[ends]
+    rank_of = np.empty(len(ranked), dtype=np.int64)
+    rank_of[ranked] = np.arange(len(ranked))
+    between = rank_of[ends]
     adjacent, upper = np.abs(between[:, 0] - between[:, 1]) == 1, between.min(axis=1)
-    chosen: BoolArray = has & adjacent & (upper % 2 == np.arange(len(has))[:, np.newaxis] % 2)
-    alone = ~chosen.any(axis=1)  # of two systems the second kind of round has no pair
-    chosen[alone] = has[alone] & adjacent & (upper % 2 != np.flatnonzero(alone)[:, np.newaxis] % 2)
-    return chosen
+    design: BoolArray = has & adjacent & (upper % 2 == np.arange(len(has))[:, np.newaxis] % 2)
+    alone = ~design.any(axis=1)  # of two systems the second kind of round has no pair
+    design[alone] = has[alone] & adjacent & (upper % 2 != np.flatnonzero(alone)[:, np.newaxis] % 2)
+    return design
 
 
 def checked_pairs(available: npt.ArrayLike, pairs: npt.ArrayLike) -> tuple[BoolArray, IntArray]:
@@ -98,4 +98,4 @@ def settled_places(rank_low: npt.ArrayLike, rank_high: npt.ArrayLike) -> int:
     """
     low, high = np.asarray(rank_low), np.asarray(rank_high)
     sure = set(low[(low == high) & (low > 0)].tolist())
-    return next((place for place in range(len(low)) if place + 1 not in sure), len(low))
+    return next((rank for rank in range(len(low)) if rank + 1 not in sure), len(low))

@@ -17,8 +17,8 @@ def groups(codes: IntArray) -> tuple[IntArray, IntArray]:
 
     codes : (n,) integers
     """
-    distinct, place, _ = _grouped(codes)
-    return distinct, place
+    distinct, index, _ = _grouped(codes)
+    return distinct, index
 
 
 def _grouped(codes: IntArray) -> tuple[IntArray, IntArray, IntArray | None]:
@@ -45,9 +45,9 @@ def _sorted_groups(codes: IntArray, low: int) -> tuple[IntArray, IntArray, IntAr
         order = np.argsort(codes, kind="stable")
         ordered = codes[order]
     is_first = np.append(True, ordered[1:] != ordered[:-1])
-    place = np.empty(len(codes), dtype=np.int64)
-    place[order] = np.cumsum(is_first) - 1
-    return ordered[is_first], place, order[is_first]
+    index = np.empty(len(codes), dtype=np.int64)
+    index[order] = np.cumsum(is_first) - 1
+    return ordered[is_first], index, order[is_first]
 
 
 def count_groups(codes: IntArray) -> int:
@@ -99,8 +99,8 @@ def groups_of_rows(*columns: IntArray) -> tuple[tuple[IntArray, ...], IntArray]:
     columns : (n,) each
     returns : the columns of the distinct rows, and (n,) places
     """
-    place, first = _places_and_first_rows(joint_codes(*columns))
-    return tuple(column[first] for column in columns), place
+    index, first = _places_and_first_rows(joint_codes(*columns))
+    return tuple(column[first] for column in columns), index
 
 
 def first_rows(*columns: IntArray) -> IntArray:
@@ -112,8 +112,8 @@ def first_rows(*columns: IntArray) -> IntArray:
 
 
 def _places_and_first_rows(joint: IntArray) -> tuple[IntArray, IntArray]:
-    distinct, place, first = _grouped(joint)
+    distinct, index, first = _grouped(joint)
     if first is None:
         first = np.empty(len(distinct), dtype=np.int64)
-        first[place[::-1]] = np.arange(len(place))[::-1]  # of several equal places the first is written last
-    return place, first
+        first[index[::-1]] = np.arange(len(index))[::-1]  # of several equal places the first is written last
+    return index, first

@@ -28,8 +28,8 @@ def split_instances(n: int, held_out: float, rng: np.random.Generator) -> tuple[
     if not 0 < held_out < 1:
         raise UnknownValue(f"the share held out is above 0 and below 1, got {held_out}")
     order = rng.permutation(n).astype(np.int64)
-    held = round(held_out * n)
-    return order[held:], order[:held]
+    n_held = round(held_out * n)
+    return order[n_held:], order[:n_held]
 
 
 def halving_rounds(costs: npt.ArrayLike, candidates: int, budget: int, *, least: int) -> tuple[Round, ...]:
@@ -59,8 +59,8 @@ def halving_rounds(costs: npt.ArrayLike, candidates: int, budget: int, *, least:
     if budget < needed:
         raise NotEnough(f"a budget of {budget} is too small for {candidates} candidates: {needed} is the least")
     rounds, before = [], 0
-    for place in range(number):
-        tried = math.ceil(candidates / 2**place)
+    for number_of_round in range(number):
+        tried = math.ceil(candidates / 2**number_of_round)
         reach = int(np.searchsorted(spent, spent[before] + budget / number / tried, side="right")) - 1
         before = max(before, min(reach, len(cost)))
         rounds.append(Round(tried, before))

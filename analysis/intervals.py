@@ -65,10 +65,10 @@ def ratio_spread(rows: npt.ArrayLike, instance: npt.ArrayLike, rater: npt.ArrayL
     value, instances = float(ratio(total)), int((sums[:, 1] > 0).sum())
     effective = effective_clusters(sums[:, 1])
     if rater is not None:
-        counted, who = table[:, 1] > 0, code_array("rater", rater)
-        by_rater = cluster_sums(table[counted, 1], who[counted])
+        counted, raters = table[:, 1] > 0, code_array("rater", rater)
+        by_rater = cluster_sums(table[counted, 1], raters[counted])
         if len(by_rater) > 1:
-            error = math.sqrt(two_way_variance(table[counted], codes[counted], who[counted]))
+            error = math.sqrt(two_way_variance(table[counted], codes[counted], raters[counted]))
             effective = min(effective, effective_clusters(by_rater))
             return Spread(value, error, float(total[1]), instances, effective, len(by_rater))
     return Spread(value, math.sqrt(jackknife_variance(sums)), float(total[1]), instances, effective)
@@ -160,9 +160,9 @@ def statistic_error(sums: npt.ArrayLike, statistic: Statistic) -> float:
     if n < 2:
         return np.nan
     total = table.sum(axis=0)
-    others = total - table
-    others[np.abs(others) <= ROUNDING * np.abs(total)] = 0.0  # what rounding leaves of nothing
-    values = np.asarray(statistic(others), dtype=np.float64)
+    without_one = total - table
+    without_one[np.abs(without_one) <= ROUNDING * np.abs(total)] = 0.0  # what rounding leaves of nothing
+    values = np.asarray(statistic(without_one), dtype=np.float64)
     if values.shape != (n,):
         raise ShapeError(f"the statistic must return shape ({n},), got {values.shape}")
     if np.ptp(values) <= ROUNDING * max(1.0, float(np.abs(values).max())):

@@ -97,9 +97,9 @@ def _near_beta_quantile(share: float, a: float, b: float) -> float:
     """Return a point in (0, 1) that is near the quantile where both parameters are above 1."""
     if min(a, b) <= 1:
         return a / (a + b)
-    y, one, other = -NormalDist().inv_cdf(share), 1 / (2 * a - 1), 1 / (2 * b - 1)
-    h, spread = 2 / (one + other), (y * y - 3) / 6
-    w = y * math.sqrt(max(h + spread, 0.0)) / h - (other - one) * (spread + 5 / 6 - 2 / (3 * h))
+    y, from_a, from_b = -NormalDist().inv_cdf(share), 1 / (2 * a - 1), 1 / (2 * b - 1)
+    h, spread = 2 / (from_a + from_b), (y * y - 3) / 6
+    w = y * math.sqrt(max(h + spread, 0.0)) / h - (from_b - from_a) * (spread + 5 / 6 - 2 / (3 * h))
     return 1 / (1 + b / a * math.exp(min(2 * w, 700.0)))
 
 
@@ -154,8 +154,10 @@ def mean_bounds(
     if clusters < MIN_CLUSTERS or math.isnan(value + error):
         return Bounds(np.nan, np.nan, level, clusters)
     if error == 0:
-        other = 1 - ((1 - level) / 2) ** (1 / clusters)
-        return Bounds(value - other * (value - floor), value + other * (ceiling - value), level, clusters)
+        reach_of_equal = 1 - ((1 - level) / 2) ** (1 / clusters)
+        return Bounds(
+            value - reach_of_equal * (value - floor), value + reach_of_equal * (ceiling - value), level, clusters
+        )
     n, width = effective or clusters, ceiling - floor
     if may_be_skewed(x := (value - floor) / width, n):
         low, high = limits_by_share(x, error / width, n, level=level)
@@ -224,8 +226,8 @@ def two_way_variance(rows: npt.ArrayLike, first: npt.ArrayLike, second: npt.Arra
     raises        : ShapeError, UnknownValue as `cluster_sums`
     source        : Cameron, Gelbach and Miller 2011, Robust inference with multiway clustering, eq. 2.8
     """
-    one, other = code_array("first", first), code_array("second", second)
-    cells = (one, other, joint_codes(one, other))
+    first_codes, second_codes = code_array("first", first), code_array("second", second)
+    cells = (first_codes, second_codes, joint_codes(first_codes, second_codes))
     by_one, by_other, by_cell = (jackknife_variance(cluster_sums(rows, codes)) for codes in cells)
     return float(np.max([by_one + by_other - by_cell, by_one, by_other]))
 

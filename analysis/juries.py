@@ -41,22 +41,22 @@ class JuryUnits:
     group: IntArray
 
     def __post_init__(self) -> None:
-        given = {
+        columns = {
             "votes": verdict_array(self.votes),
             "people": np.asarray(self.people, dtype=np.float64),
             "instance": code_array("instance", self.instance),
             "group": code_array("group", self.group),
         }
-        n = given["votes"].shape[:1]
-        if given["votes"].ndim != 2 or given["people"].shape != (*n, 3):
+        n = columns["votes"].shape[:1]
+        if columns["votes"].ndim != 2 or columns["people"].shape != (*n, 3):
             raise ShapeError(
-                f"need (n, members) votes and (n, 3) people, got {given['votes'].shape}, {given['people'].shape}"
+                f"need (n, members) votes and (n, 3) people, got {columns['votes'].shape}, {columns['people'].shape}"
             )
-        if not given["instance"].shape == given["group"].shape == n:
+        if not columns["instance"].shape == columns["group"].shape == n:
             raise ShapeError(f"need an instance and a group for each of {n[0]} units")
-        if not (given["people"] >= 0).all():
+        if not (columns["people"] >= 0).all():
             raise UnknownValue("numbers of people's votes are not negative")
-        for name, column in given.items():
+        for name, column in columns.items():
             object.__setattr__(self, name, column)
 
     def without(self, member: int) -> "JuryUnits":
@@ -84,8 +84,8 @@ def vote_counts(units: IntArray, key: IntArray, verdict: FloatArray) -> FloatArr
     returns : (n_units, 3) numbers of votes for -1, 0, +1
     """
     counts = np.zeros((len(units), 3))
-    known = np.isin(key, units)
-    np.add.at(counts, (np.searchsorted(units, key[known]), (verdict[known] + 1).astype(np.int64)), 1)
+    inside = np.isin(key, units)
+    np.add.at(counts, (np.searchsorted(units, key[inside]), (verdict[inside] + 1).astype(np.int64)), 1)
     return counts
 
 
@@ -112,8 +112,8 @@ def majority_verdicts(votes: npt.ArrayLike) -> FloatArray:
     votes   : (n_units, n_members) of -1, 0, +1; NaN abstains
     returns : (n_units,); NaN where all abstain
     """
-    given = verdict_array(votes)
-    return weighted_verdicts(given, np.ones_like(given))
+    verdicts = verdict_array(votes)
+    return weighted_verdicts(verdicts, np.ones_like(verdicts))
 
 
 def weighted_verdicts(votes: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
@@ -124,10 +124,10 @@ def weighted_verdicts(votes: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArra
     returns : (n_units,); NaN where all abstain
     raises  : ShapeError, UnknownValue
     """
-    given, weight = verdict_array(votes), np.asarray(weights, dtype=np.float64)
-    if given.ndim != 2 or weight.shape != given.shape:
-        raise ShapeError(f"need (n, members) votes and weights, got {given.shape} and {weight.shape}")
-    counts = (given[:, :, np.newaxis] == VALUES) & ~np.isnan(weight)[:, :, np.newaxis]
+    verdicts, weight = verdict_array(votes), np.asarray(weights, dtype=np.float64)
+    if verdicts.ndim != 2 or weight.shape != verdicts.shape:
+        raise ShapeError(f"need (n, members) votes and weights, got {verdicts.shape} and {weight.shape}")
+    counts = (verdicts[:, :, np.newaxis] == VALUES) & ~np.isnan(weight)[:, :, np.newaxis]
     sums = np.where(counts, weight[:, :, np.newaxis], 0.0).sum(axis=1)
     return _first_place(np.where(counts.any(axis=1), sums, -np.inf))
 
@@ -143,14 +143,14 @@ def member_weights(units: JuryUnits) -> FloatArray:
               Haldane 1956, The estimation and significance of the logarithm of a ratio of frequencies (the halves)
     """
     cast = units.people.sum(axis=1, keepdims=True)
-    given = ~np.isnan(units.votes)
-    place = np.where(given, units.votes + 1, 0).astype(np.int64)
-    equal = np.where(given, np.take_along_axis(units.people, place, axis=1), 0.0)
-    sums = np.stack([equal, np.where(given, cast, 0.0)], axis=2)
+    voted = ~np.isnan(units.votes)
+    column = np.where(voted, units.votes + 1, 0).astype(np.int64)
+    equal = np.where(voted, np.take_along_axis(units.people, column, axis=1), 0.0)
+    sums = np.stack([equal, np.where(voted, cast, 0.0)], axis=2)
     instances, of = groups(units.instance)
-    here = np.zeros((len(instances), *sums.shape[1:]))
-    np.add.at(here, of, sums)
-    agreed, votes = np.moveaxis((here.sum(axis=0) - here)[of], 2, 0)
+    by_instance = np.zeros((len(instances), *sums.shape[1:]))
+    np.add.at(by_instance, of, sums)
+    agreed, votes = np.moveaxis((by_instance.sum(axis=0) - by_instance)[of], 2, 0)
     return np.where(votes > 0, np.log((agreed + 0.5) / (votes - agreed + 0.5)), np.nan)
 
 
@@ -165,9 +165,9 @@ def error_sums(units: JuryUnits) -> FloatArray:
     majority = majority_of_counts(units.people)
     rows = ~np.isnan(majority)
     votes = units.votes[rows]
-    given = (~np.isnan(votes)).astype(np.float64)
-    wrong = given * (votes != majority[rows, np.newaxis])
-    both = given[:, :, np.newaxis] * given[:, np.newaxis, :]
+    voted = (~np.isnan(votes)).astype(np.float64)
+    wrong = voted * (votes != majority[rows, np.newaxis])
+    both = voted[:, :, np.newaxis] * voted[:, np.newaxis, :]
     first, second = wrong[:, :, np.newaxis] * both, wrong[:, np.newaxis, :] * both
     return cluster_sums(np.stack([both, first, second, first * second], axis=3), units.instance[rows])
 
@@ -202,14 +202,14 @@ def effective_members(correlation: float, members: int) -> float:
 def _likeliest(units: JuryUnits) -> FloatArray:
     if np.isnan(units.votes).all():
         return np.full(len(units.votes), np.nan)
-    found = dawid_skene(units.votes, group=groups(units.group)[1], tolerance=TOLERANCE)
-    return _first_place(np.where(np.isnan(found.posterior), -np.inf, found.posterior))
+    estimate = dawid_skene(units.votes, group=groups(units.group)[1], tolerance=TOLERANCE)
+    return _first_place(np.where(np.isnan(estimate.posterior), -np.inf, estimate.posterior))
 
 
 def _first_place(scores: FloatArray) -> FloatArray:
     """(n, 3) scores, -inf for what no member gives → the verdict of the highest; a tie where it is shared; NaN without any."""
     best = scores.max(axis=1, initial=-np.inf)
-    given = np.isfinite(best)
-    shared = (scores >= np.where(given, best - SHARED, 0.0)[:, np.newaxis]).sum(axis=1) > 1
+    decided = np.isfinite(best)
+    shared = (scores >= np.where(decided, best - SHARED, 0.0)[:, np.newaxis]).sum(axis=1) > 1
     verdict = VALUES[np.where(shared, TIE, scores.argmax(axis=1))] if len(scores) else np.empty(0)
-    return np.where(given, verdict, np.nan)
+    return np.where(decided, verdict, np.nan)

@@ -80,21 +80,21 @@ def vote_shares(judge: npt.ArrayLike, people: npt.ArrayLike | Votes) -> VoteShar
     verdict, votes = verdict_array(judge), votes_of(people)
     if verdict.shape != (votes.n_units,):
         raise ShapeError(f"need one verdict for each of {votes.n_units} units, got shape {verdict.shape}")
-    given = (votes.verdict + 1).astype(np.int64)
-    counts = np.bincount(3 * votes.unit + given, minlength=3 * votes.n_units).reshape(-1, 3)
-    others = counts.sum(axis=1)[votes.unit] - 1
-    beside = others > 0
-    unit, given, others = votes.unit[beside], given[beside], others[beside]
+    vote = (votes.verdict + 1).astype(np.int64)
+    counts = np.bincount(3 * votes.unit + vote, minlength=3 * votes.n_units).reshape(-1, 3)
+    n_others = counts.sum(axis=1)[votes.unit] - 1
+    accompanied = n_others > 0
+    unit, vote, n_others = votes.unit[accompanied], vote[accompanied], n_others[accompanied]
     judged = verdict[unit]
     counted = ~np.isnan(judged)
     code = np.where(counted, judged + 1, 0).astype(np.int64)
-    equal = counted & (code == given)
+    equal = counted & (code == vote)
     return VoteShares(
         unit=unit,
-        who=votes.person[beside],
-        verdict=votes.verdict[beside],
-        person=np.where(counted, counts[unit, given] - 1, 0) / others,
-        judge=np.where(counted, counts[unit, code] - equal, 0) / others,
+        who=votes.person[accompanied],
+        verdict=votes.verdict[accompanied],
+        person=np.where(counted, counts[unit, vote] - 1, 0) / n_others,
+        judge=np.where(counted, counts[unit, code] - equal, 0) / n_others,
         counted=counted,
         equal=equal.astype(np.float64),
     )
@@ -122,16 +122,16 @@ def shares_elsewhere(verdict: npt.ArrayLike, instance: npt.ArrayLike, group: npt
     raises   : ShapeError, UnknownValue
     source   : Scott 1955, Reliability of content analysis: the case of nominal scale coding, Public Opinion Quarterly 19
     """
-    given = (verdict_array(verdict) + 1).astype(np.int64)
+    vote = (verdict_array(verdict) + 1).astype(np.int64)
     codes = code_array("instance", instance)
     _, kind = groups(np.zeros_like(codes) if group is None else code_array("group", group))
     _, cell = groups(joint_codes(kind, codes))
-    here, all_of_group = (
-        np.bincount(3 * place + given, minlength=3 * (place.max(initial=-1) + 1)).reshape(-1, 3)
-        for place in (cell, kind)
+    of_cell, all_of_group = (
+        np.bincount(3 * codes_of + vote, minlength=3 * (codes_of.max(initial=-1) + 1)).reshape(-1, 3)
+        for codes_of in (cell, kind)
     )
-    elsewhere = all_of_group[kind] - here[cell]
-    return ratio(np.stack([elsewhere[np.arange(len(given)), given], elsewhere.sum(axis=1)], axis=1))
+    elsewhere = all_of_group[kind] - of_cell[cell]
+    return ratio(np.stack([elsewhere[np.arange(len(vote)), vote], elsewhere.sum(axis=1)], axis=1))
 
 
 def leave_one_out_sums(people: npt.ArrayLike | Votes) -> FloatArray:
@@ -143,7 +143,7 @@ def leave_one_out_sums(people: npt.ArrayLike | Votes) -> FloatArray:
     """
     votes = votes_of(people)
     shares = vote_shares(np.zeros(votes.n_units), votes)  # any verdict will do: only that there is one matters
-    columns = (np.bincount(shares.unit, one, votes.n_units) for one in (shares.person, shares.counted))
+    columns = (np.bincount(shares.unit, weights, votes.n_units) for weights in (shares.person, shares.counted))
     return np.stack(list(columns), axis=1)
 
 

@@ -49,12 +49,12 @@ def longer_by_excess(
     unequal = a != b
     excess = np.full(a.shape, np.inf)
     np.divide(np.abs(a - b), shorter, out=excess, where=shorter > 0)
-    place = np.searchsorted(edges, excess, side="left")
-    found = np.zeros((len(edges), 2))
+    bin_index = np.searchsorted(edges, excess, side="left")
+    binned = np.zeros((len(edges), 2))
     for column in range(2):
-        kept = unequal & (place < len(edges))
-        found[:, column] = np.bincount(place[kept], weights=sums[kept, column], minlength=len(edges))
-    return found
+        in_bin = unequal & (bin_index < len(edges))
+        binned[:, column] = np.bincount(bin_index[in_bin], weights=sums[in_bin, column], minlength=len(edges))
+    return binned
 
 
 def _columns(

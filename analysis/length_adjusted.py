@@ -116,12 +116,15 @@ def length_adjusted_win_rates(compared: Sequence[LengthVerdicts], *, level: floa
     """
     if not 0 < level < 1:
         raise UnknownValue(f"a level lies in (0, 1), got {level}")
-    columns = [_Columns.of(one) for one in compared]
-    known = [one for one in columns if one.fits]
-    estimates = iter(_estimates(known) if known else [])
+    columns = [_Columns.of(comparison) for comparison in compared]
+    defined = [comparison for comparison in columns if comparison.fits]
+    estimates = iter(_estimates(defined) if defined else [])
     # Which of two systems is B differs between comparisons, and with it the side.
-    together = len(known) > 1 and _near(known)[0] >= LEAST_NEAR
-    return [_rate(one, next(estimates) if one.fits else NO_ESTIMATES, together, level) for one in columns]
+    together = len(defined) > 1 and _near(defined)[0] >= LEAST_NEAR
+    return [
+        _rate(comparison, next(estimates) if comparison.fits else NO_ESTIMATES, together, level)
+        for comparison in columns
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +147,8 @@ class _Columns:
             )
         if not np.isfinite(difference).all():
             raise UnknownValue(f"{(~np.isfinite(difference)).sum()} length differences are not finite")
-        known = ~np.isnan(verdict)
-        verdict, difference, instance = verdict[known], difference[known], instance[known]
+        defined = ~np.isnan(verdict)
+        verdict, difference, instance = verdict[defined], difference[defined], instance[defined]
         scale = float(difference.std()) if len(verdict) else 0.0
         # Texts of equal lengths throughout need no adjustment.
         scale = np.nan if not scale and difference.any() else scale
@@ -162,7 +165,7 @@ class _Columns:
 
 def _near(compared: Sequence[_Columns]) -> tuple[float, float]:
     """Return the share of texts of about equal lengths, and that with B's text longer or that with A's, the lesser one."""
-    difference = np.concatenate([one.difference / (one.scale or 1) for one in compared])
+    difference = np.concatenate([comparison.difference / (comparison.scale or 1) for comparison in compared])
     if not len(difference) or np.isnan(difference).any():
         return np.nan, np.nan
     near = np.abs(difference) <= NEAR
@@ -184,19 +187,19 @@ class _Estimates:
 NO_ESTIMATES = _Estimates(np.nan, np.nan, np.nan, RIDGE, np.nan, (np.nan, np.nan, np.nan))
 
 
-def _rate(columns: _Columns, found: _Estimates, together: bool, level: float) -> LengthAdjustedRate:
+def _rate(columns: _Columns, estimates: _Estimates, together: bool, level: float) -> LengthAdjustedRate:
     n = len(np.unique(columns.instance))
     refusal = too_few("instances", n, MIN_INSTANCES)
     # Where all verdicts are alike, the ridge alone says how far from 1 or 0 the rate is.
-    known = not refusal and np.ptp(columns.wins) and columns.fits
-    rate_error, effect_error, change_error = found.errors if known else NO_ESTIMATES.errors
-    quantile = student_quantile((1 + level) / 2, n - 1) if known else np.nan
+    defined = not refusal and np.ptp(columns.wins) and columns.fits
+    rate_error, effect_error, change_error = estimates.errors if defined else NO_ESTIMATES.errors
+    quantile = student_quantile((1 + level) / 2, n - 1) if defined else np.nan
     plain = float(columns.wins.mean()) if n else np.nan
-    effect, change, odds = found.length_effect, found.win_rate - plain, _log_odds(found.win_rate)
+    effect, change, odds = estimates.length_effect, estimates.win_rate - plain, _log_odds(estimates.win_rate)
     near, least_side = _near([columns])
     overlaps = near >= LEAST_NEAR and least_side >= LEAST_NEAR_SIDE
     return LengthAdjustedRate(
-        win_rate=found.win_rate,
+        win_rate=estimates.win_rate,
         low=float(expit(odds - quantile * rate_error)),
         high=float(expit(odds + quantile * rate_error)),
         level=level,
@@ -208,9 +211,9 @@ def _rate(columns: _Columns, found: _Estimates, together: bool, level: float) ->
         change=change,
         change_low=change - quantile * change_error,
         change_high=change + quantile * change_error,
-        ridge=found.ridge,
-        common_effect=found.common_effect,
-        difficulty_effect=found.difficulty_effect,
+        ridge=estimates.ridge,
+        common_effect=estimates.common_effect,
+        difficulty_effect=estimates.difficulty_effect,
         scale=columns.scale,
         near=near,
         overlaps=overlaps,
@@ -227,10 +230,10 @@ def _estimates(compared: Sequence[_Columns]) -> list[_Estimates]:
     own = final = _Fit.of(rows, RIDGE, 0.0)
     common, moved = np.nan, np.zeros(rows.instances)
     if len(compared) > 1:
-        rows = rows.with_difficulty(_difficulty(own, [one.systems for one in compared]))
+        rows = rows.with_difficulty(_difficulty(own, [comparison.systems for comparison in compared]))
         own = _Fit.of(rows, RIDGE, 0.0)
         final, common, moved = _shrunk(own)
-    return [_estimate(own, final, common, moved, place) for place in range(len(compared))]
+    return [_estimate(own, final, common, moved, number) for number in range(len(compared))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,10 +255,15 @@ class _Rows:
 
     @classmethod
     def of(cls, compared: Sequence[_Columns]) -> "_Rows":
-        number = np.repeat(np.arange(len(compared)), [len(one.wins) for one in compared])
-        codes, instance = np.unique(np.concatenate([one.instance for one in compared]), return_inverse=True)
+        number = np.repeat(np.arange(len(compared)), [len(comparison.wins) for comparison in compared])
+        codes, instance = np.unique(
+            np.concatenate([comparison.instance for comparison in compared]), return_inverse=True
+        )
         cells, cell = np.unique(number * len(codes) + instance, return_inverse=True)
-        tanh, wins = (np.concatenate(parts) for parts in zip(*((one.tanh, one.wins) for one in compared), strict=True))
+        tanh, wins = (
+            np.concatenate(parts)
+            for parts in zip(*((comparison.tanh, comparison.wins) for comparison in compared), strict=True)
+        )
         columns = np.stack([np.ones(len(wins)), tanh])
         return cls(columns, wins, number, cell, *np.divmod(cells, len(codes)), len(codes))
 
@@ -272,11 +280,11 @@ class _Rows:
         """Score (n_cells, parameters) and curvature (n_cells, parameters, parameters) of the likelihood in each cell."""
         share = expit(self.odds(beta))
         gap, weight, n = self.wins - share, share * (1 - share), len(self.cell_compared)
-        score = np.stack([_sums(self.cell, gap * one, n) for one in self.columns], axis=-1)
+        score = np.stack([_sums(self.cell, gap * column, n) for column in self.columns], axis=-1)
         curvature = np.empty((n, len(self.columns), len(self.columns)))
-        for i, one in enumerate(self.columns):
-            for j, other in enumerate(self.columns[: i + 1]):
-                curvature[:, i, j] = curvature[:, j, i] = _sums(self.cell, weight * one * other, n)
+        for i, column in enumerate(self.columns):
+            for j, earlier in enumerate(self.columns[: i + 1]):
+                curvature[:, i, j] = curvature[:, j, i] = _sums(self.cell, weight * column * earlier, n)
         return score, curvature
 
     def total(self, of_cells: FloatArray) -> FloatArray:
@@ -360,18 +368,22 @@ def _difficulty(fit: _Fit, systems: Sequence[tuple[str, str]]) -> FloatArray:
     for instances in np.array_split(np.arange(rows.instances), 1 + rows.instances * n * n // BLOCK):
         first, last = np.searchsorted(rows.cell_instance[order], [instances[0], instances[-1] + 1])
         cells = order[first:last]
-        at, left, right = rows.cell_instance[cells] - instances[0], a[cells], b[cells]
+        at, first_system, second_system = rows.cell_instance[cells] - instances[0], a[cells], b[cells]
         precision = np.zeros((len(instances), n, n))
         precision[:, range(n), range(n)] = ABILITY**-2
         scores = np.zeros((len(instances), n))
-        for one, other, sign in ((left, right, -1), (right, left, 1)):
-            np.add.at(precision, (at, one, one), weight[cells])
-            np.add.at(precision, (at, one, other), -weight[cells])
-            np.add.at(scores, (at, one), sign * gap[cells])
+        for system, opponent, sign in ((first_system, second_system, -1), (second_system, first_system, 1)):
+            np.add.at(precision, (at, system, system), weight[cells])
+            np.add.at(precision, (at, system, opponent), -weight[cells])
+            np.add.at(scores, (at, system), sign * gap[cells])
         variance = np.linalg.inv(precision)
         ability = (variance @ scores[:, :, np.newaxis])[:, :, 0]
-        spread = variance[at, left, left] + variance[at, right, right] - 2 * variance[at, left, right]
-        between = ability[at, right] - ability[at, left]
+        spread = (
+            variance[at, first_system, first_system]
+            + variance[at, second_system, second_system]
+            - 2 * variance[at, first_system, second_system]
+        )
+        between = ability[at, second_system] - ability[at, first_system]
         difficulty[cells] = (between - gap[cells] * spread) / (1 - weight[cells] * spread)
     return difficulty
 
@@ -387,27 +399,27 @@ def _shrunk(own: _Fit) -> tuple[_Fit, float, FloatArray]:
         centres.append((weight, float(weight @ effects)))
         fits.append(_Fit.of(rows, ridge, centres[-1][1], start))
         start = fits[-1].beta
-    losses = np.stack([one.held_out_losses() for one in fits])
+    losses = np.stack([fit.held_out_losses() for fit in fits])
     total, error = losses.sum(axis=1), losses.std(axis=1) * rows.instances**0.5
-    least = total.argmin()
-    chosen = int(np.flatnonzero(total <= total[least] + error[least]).max())
-    weight, common = centres[chosen]
+    best = total.argmin()
+    selected = int(np.flatnonzero(total <= total[best] + error[best]).max())
+    weight, common = centres[selected]
     moved = weight[rows.cell_compared] * own.steps[:, LENGTH]
-    return fits[chosen], common, _sums(rows.cell_instance, moved, rows.instances)
+    return fits[selected], common, _sums(rows.cell_instance, moved, rows.instances)
 
 
-def _estimate(own: _Fit, final: _Fit, common: float, common_moved: FloatArray, place: int) -> _Estimates:
+def _estimate(own: _Fit, final: _Fit, common: float, common_moved: FloatArray, number: int) -> _Estimates:
     """Estimates of a comparison with the jackknife's standard errors, over all instances that its rate depends on."""
-    rows, beta = final.rows, final.beta[place]
-    cells = slice(*np.searchsorted(rows.cell_compared, [place, place + 1]))
-    verdicts = slice(*np.searchsorted(rows.compared, [place, place + 1]))
+    rows, beta = final.rows, final.beta[number]
+    cells = slice(*np.searchsorted(rows.cell_compared, [number, number + 1]))
+    verdicts = slice(*np.searchsorted(rows.compared, [number, number + 1]))
     instance, wins = rows.cell_instance[cells], rows.wins[verdicts]
     cell, n = rows.cell[verdicts] - cells.start, len(instance)
     equal = rows.columns[:, verdicts].copy()
     equal[LENGTH] = 0
     shares = expit(beta @ equal)
     rate = float(shares.mean())
-    steps = np.outer(common_moved, np.linalg.inv(final.curvature[place])[LENGTH] * final.ridge)
+    steps = np.outer(common_moved, np.linalg.inv(final.curvature[number])[LENGTH] * final.ridge)
     steps[instance] += final.steps[cells]
     odds, plain = np.full(len(steps), _log_odds(rate)), np.full(len(steps), wins.mean())
     odds[instance], plain[instance] = _log_odds(_mean_without(shares, cell, n)), _mean_without(wins, cell, n)
@@ -418,7 +430,7 @@ def _estimate(own: _Fit, final: _Fit, common: float, common_moved: FloatArray, p
         effect_error = change_error = np.nan
     return _Estimates(
         win_rate=rate,
-        length_effect=float(own.beta[place, LENGTH]),
+        length_effect=float(own.beta[number, LENGTH]),
         difficulty_effect=float(beta[LENGTH + 1]) if len(beta) > LENGTH + 1 else np.nan,
         ridge=float(final.ridge),
         common_effect=common,
@@ -432,8 +444,8 @@ def _sums(codes: IntArray, values: FloatArray, n: int) -> FloatArray:
 
 def _mean_without(values: FloatArray, cell: IntArray, n: int) -> FloatArray:
     """(n,) mean of the values outside each cell; NaN where a cell has them all."""
-    rest = len(values) - np.bincount(cell, minlength=n)
-    mean: FloatArray = (values.sum() - _sums(cell, values, n)) / np.where(rest, rest, np.nan)
+    degrees = len(values) - np.bincount(cell, minlength=n)
+    mean: FloatArray = (values.sum() - _sums(cell, values, n)) / np.where(degrees, degrees, np.nan)
     return mean
 
 

@@ -49,7 +49,7 @@ def _ascending(p_values: npt.ArrayLike) -> tuple[FloatArray, npt.NDArray[np.intp
     if raw.ndim != 1:
         raise ShapeError(f"need one p-value for each test, got shape {raw.shape}")
     tested = np.flatnonzero(~np.isnan(raw))
-    known = raw[tested]
-    if ((known < 0) | (known > 1)).any():
-        raise UnknownValue(f"p-values lie in [0, 1], got {known[(known < 0) | (known > 1)][:5].tolist()}")
-    return raw, tested, np.argsort(known, kind="stable")
+    tested_p = raw[tested]
+    if ((tested_p < 0) | (tested_p > 1)).any():
+        raise UnknownValue(f"p-values lie in [0, 1], got {tested_p[(tested_p < 0) | (tested_p > 1)][:5].tolist()}")
+    return raw, tested, np.argsort(tested_p, kind="stable")

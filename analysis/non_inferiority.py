@@ -126,19 +126,19 @@ def non_inferiority_by_bin(
         raise UnknownValue(f"bins are -1 to {n_bins - 1}, got {index.min()} to {index.max()}")
     bin_of_vote = index[shares.unit]
     groups = _groups(group, codes)
-    found: list[NonInferiority] = []
+    tests: list[NonInferiority] = []
     stopped = False
-    for place in reversed(range(n_bins)):
-        one = _test(shares.at(bin_of_vote == place), codes, groups, margin=margin, level=level, two_way=two_way)
-        if stopped and one.n_votes:
-            one = replace(one, passes=None, refusal=Refusal("sequence"))
-        stopped = stopped or (one.n_votes > 0 and not one.passes)
-        found.append(one)
-    return tuple(reversed(found))
+    for number in reversed(range(n_bins)):
+        test = _test(shares.at(bin_of_vote == number), codes, groups, margin=margin, level=level, two_way=two_way)
+        if stopped and test.n_votes:
+            test = replace(test, passes=None, refusal=Refusal("sequence"))
+        stopped = stopped or (test.n_votes > 0 and not test.passes)
+        tests.append(test)
+    return tuple(reversed(tests))
 
 
 def instances_to_pass(
-    found: NonInferiority, *, margin: float, power: float = POWER, level: float | None = None, skewness: float = 0.0
+    tests: NonInferiority, *, margin: float, power: float = POWER, level: float | None = None, skewness: float = 0.0
 ) -> int | None:
     """How many instances it takes to pass, were the difference and the spread between instances as they were found.
 
@@ -153,20 +153,20 @@ def instances_to_pass(
     source  : Julious 2004, Sample sizes for clinical trials with normal data, Statistics in Medicine 23, §4, by Student's t;
               `jackknife.mean_bounds` without spread
     """
-    room, spread = found.difference + margin, found.standard_error * math.sqrt(found.n_instances)
+    room, spread = tests.difference + margin, tests.standard_error * math.sqrt(tests.n_instances)
     if not room > 0 or math.isnan(spread):
         return None
-    upper = (1 + (level or found.level)) / 2
+    upper = (1 + (level or tests.level)) / 2
     if spread == 0:
         # The share of all instances that may differ is room / (difference + 1).
-        n = 0.0 if margin >= 1 else math.log(1 - upper) / math.log(1 - room / (found.difference + 1))
+        n = 0.0 if margin >= 1 else math.log(1 - upper) / math.log(1 - room / (tests.difference + 1))
         return max(MIN_CLUSTERS, math.floor(n) + 1) if n < MOST_INSTANCES else None
-    wanted = NormalDist().inv_cdf(power)
-    least = ((NormalDist().inv_cdf(upper) + wanted) * spread / room) ** 2
-    if least > MOST_INSTANCES:
+    power_quantile = NormalDist().inv_cdf(power)
+    needed = ((NormalDist().inv_cdf(upper) + power_quantile) * spread / room) ** 2
+    if needed > MOST_INSTANCES:
         return None
-    n = max(MIN_CLUSTERS, math.ceil(least))
-    while student_quantile(upper, n - 1) + wanted > _steadied(room / spread, skewness, n):
+    n = max(MIN_CLUSTERS, math.ceil(needed))
+    while student_quantile(upper, n - 1) + power_quantile > _steadied(room / spread, skewness, n):
         n += 1
     return n
 
@@ -226,11 +226,11 @@ def _test(
     expected = shares_elsewhere(votes.verdict, instance, groups[votes.unit])
     by_chance = float(ratio(mean_rows(expected).sum(axis=0)))
     # A vote enters chance twice, as one that meets others and as one that is met.
-    above = ratio_spread(mean_rows(votes.person - 2 * expected + by_chance), instance, clusters)
-    bounds, above_chance = (mean_interval(one, floor=-1, level=level) for one in (gap, above))
+    beyond_chance = ratio_spread(mean_rows(votes.person - 2 * expected + by_chance), instance, clusters)
+    bounds, above_chance = (mean_interval(test, floor=-1, level=level) for test in (gap, beyond_chance))
     refusal = too_few("instances", gap.instances, MIN_CLUSTERS)
     if two_way and (refusal := refusal or too_few("people", n_people, MIN_CLUSTERS)):
-        bounds, above_chance = (replace(one, low=np.nan, high=np.nan) for one in (bounds, above_chance))
+        bounds, above_chance = (replace(test, low=np.nan, high=np.nan) for test in (bounds, above_chance))
     if refusal is None and not above_chance.low > 0 and bounds.high >= -margin:
         refusal = Refusal("chance")
     return NonInferiority(
@@ -245,7 +245,7 @@ def _test(
         judge_agreement=float(votes.equal.mean()) if len(instance) else np.nan,
         people_agreement=float(votes.person.mean()) if len(instance) else np.nan,
         people_by_chance=by_chance,
-        people_above_chance=above.value,
+        people_above_chance=beyond_chance.value,
         above_chance=above_chance,
         n_votes=len(instance),
         n_instances=gap.instances,

@@ -108,14 +108,14 @@ def swiss_rounds(n: int, rounds: int | None = None) -> Rounds:
     points = np.zeros((n, n))
     met = np.eye(n, dtype=bool)
     for _ in range(max(n - 1, 0).bit_length() if rounds is None else rounds):
-        waiting = np.argsort(-points.sum(axis=1), kind="stable").tolist()
+        unpaired = np.argsort(-points.sum(axis=1), kind="stable").tolist()
         pairs = []
-        while waiting:
-            i = waiting.pop(0)
-            j = next((other for other in waiting if not met[i, other]), None)
+        while unpaired:
+            i = unpaired.pop(0)
+            j = next((opponent for opponent in unpaired if not met[i, opponent]), None)
             if j is None:
                 continue
-            waiting.remove(j)
+            unpaired.remove(j)
             met[i, j] = met[j, i] = True
             pairs.append((i, j))
         if pairs:
@@ -137,15 +137,15 @@ def merge_rounds(n: int, merge: Callable[[Sequence[int], Sequence[int]], Merge])
             (start, stop): merge(ascending[start, (start + stop) // 2], ascending[(start + stop) // 2, stop])
             for start, stop in _several(level)
         }
-        waiting = {place: next(one) for place, one in merging.items()}
+        waiting = {ranges: next(merge_of_ranges) for ranges, merge_of_ranges in merging.items()}
         while waiting:
             answers = yield list(waiting.values())
-            asked, waiting = list(waiting), {}
-            for place, answer in zip(asked, answers, strict=True):
+            answered_ranges, waiting = list(waiting), {}
+            for ranges, answer in zip(answered_ranges, answers, strict=True):
                 try:
-                    waiting[place] = merging[place].send(answer)
+                    waiting[ranges] = merging[ranges].send(answer)
                 except StopIteration as done:
-                    ascending[place] = done.value
+                    ascending[ranges] = done.value
     return ascending[0, n][::-1]
 
 
@@ -175,16 +175,16 @@ def merge_greedy(left: Sequence[int], right: Sequence[int]) -> Merge:
 
 def merge_beam(left: Sequence[int], right: Sequence[int], *, beam_size: int, prob_gap: float) -> Merge:
     """Merge two lists, the worst first, by the partial merges that are likeliest (see `pairs_beam`)."""
-    known: dict[tuple[int, int], float] = {}
+    probabilities: dict[tuple[int, int], float] = {}
     beam = [_Partial(0, 0, 0.0, 0, ())]
     for step in range(len(left) + len(right)):
         longer: list[_Partial] = []
         for partial in beam:
             heads = partial.left, partial.right
             if heads[0] < len(left) and heads[1] < len(right):
-                if heads not in known:
-                    known[heads] = yield left[heads[0]], right[heads[1]]
-                both = _compared(partial, left, right, known[heads], prob_gap)
+                if heads not in probabilities:
+                    probabilities[heads] = yield left[heads[0]], right[heads[1]]
+                both = _compared(partial, left, right, probabilities[heads], prob_gap)
                 longer += both if step else reversed(both)
             else:
                 longer.append(_forced(partial, left, right))
@@ -196,24 +196,24 @@ def _compared(
     partial: _Partial, left: Sequence[int], right: Sequence[int], probability: float, prob_gap: float
 ) -> list[_Partial]:
     """Follow one side or both; the left list's head is worse with the probability that the right one is better."""
-    found = []
+    partials = []
     if not probability > 0.5 + prob_gap:
         mean = _mean(partial, 1 - probability)
-        taken = (*partial.taken, left[partial.left])
-        found.append(_Partial(partial.left + 1, partial.right, mean, partial.compared + 1, taken))
+        items = (*partial.taken, left[partial.left])
+        partials.append(_Partial(partial.left + 1, partial.right, mean, partial.compared + 1, items))
     if not 1 - probability > 0.5 + prob_gap:
         mean = _mean(partial, probability)
-        taken = (*partial.taken, right[partial.right])
-        found.append(_Partial(partial.left, partial.right + 1, mean, partial.compared + 1, taken))
-    return found
+        items = (*partial.taken, right[partial.right])
+        partials.append(_Partial(partial.left, partial.right + 1, mean, partial.compared + 1, items))
+    return partials
 
 
 def _forced(partial: _Partial, left: Sequence[int], right: Sequence[int]) -> _Partial:
     """Take the rest of the list that is left."""
-    rest = (*left[partial.left :], *right[partial.right :])
-    taken = (*partial.taken, *rest[:1])
+    tail = (*left[partial.left :], *right[partial.right :])
+    items = (*partial.taken, *tail[:1])
     from_left = partial.left < len(left)
-    return _Partial(partial.left + from_left, partial.right + (not from_left), partial.mean, partial.compared, taken)
+    return _Partial(partial.left + from_left, partial.right + (not from_left), partial.mean, partial.compared, items)
 
 
 def _mean(partial: _Partial, probability: float) -> float:
@@ -241,8 +241,8 @@ def _checked(compare: Compare, n: int, *, calibrate: bool) -> Compare:
         raise UnknownValue(f"cannot rank {n} items")
 
     def better(i: int, j: int) -> float:
-        found = _probability(compare(i, j))
-        return (found + 1 - _probability(compare(j, i))) / 2 if calibrate else found
+        probability = _probability(compare(i, j))
+        return (probability + 1 - _probability(compare(j, i))) / 2 if calibrate else probability
 
     return better
 
@@ -255,9 +255,9 @@ def _by_strength(points: FloatArray) -> list[int]:
 
 def _answered(merging: Merge, better: Compare) -> list[int]:
     try:
-        asked = next(merging)
+        question = next(merging)
         while True:
-            asked = merging.send(better(*asked))
+            question = merging.send(better(*question))
     except StopIteration as done:
         merged: list[int] = done.value
         return merged

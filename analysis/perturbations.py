@@ -57,8 +57,8 @@ def pad(text: str, rng: Rng) -> str | None:
 
 def as_list(text: str, rng: Rng) -> str | None:
     """Make each sentence a line of a list; sentences and their order stay."""
-    found = [text[start:end] for start, end in sentence_spans(text)]
-    return "\n".join(f"- {one}" for one in found) if found else None
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    return "\n".join(f"- {sentence}" for sentence in sentences) if sentences else None
 
 
 def in_bold(text: str, rng: Rng) -> str | None:
@@ -105,22 +105,22 @@ def truncate(text: str, rng: Rng) -> str | None:
     """Cut the text off after about half of it, before a word where there is one; the rest is missing."""
     half = len(text) // 2
     cut = max((gap.start() for gap in re.finditer(r"\s+", text) if gap.start() <= half), default=half)
-    kept = text[:cut].rstrip() or text[:half].rstrip()
-    return kept or None
+    beginning = text[:cut].rstrip() or text[:half].rstrip()
+    return beginning or None
 
 
 def shuffle_sentences(text: str, rng: Rng) -> str | None:
     """Put the sentences into another order, drawn; each stays as it is, and so do the spaces between them."""
     spans = sentence_spans(text)
-    found = [text[start:end] for start, end in spans]
-    if len(set(found)) < 2:
+    sentences = [text[start:end] for start, end in spans]
+    if len(set(sentences)) < 2:
         return None
-    order = rng.permutation(len(found))
-    while [found[place] for place in order] == found:
-        order = rng.permutation(len(found))
+    order = rng.permutation(len(sentences))
+    while [sentences[index] for index in order] == sentences:
+        order = rng.permutation(len(sentences))
     parts, last = [], 0
-    for place, (start, end) in zip(order, spans, strict=True):
-        parts += [text[last:start], found[place]]
+    for index, (start, end) in zip(order, spans, strict=True):
+        parts += [text[last:start], sentences[index]]
         last = end
     return "".join([*parts, text[last:]])
 
@@ -144,9 +144,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     spans, start = [], 0
     for end in [*(boundary.end() for boundary in _BOUNDARY.finditer(text)), len(text)]:
         piece = text[start:end]
-        if said := piece.strip():
-            begin = start + piece.index(said)
-            spans.append((begin, begin + len(said)))
+        if sentence := piece.strip():
+            begin = start + piece.index(sentence)
+            spans.append((begin, begin + len(sentence)))
         start = end
     return spans
 

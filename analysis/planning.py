@@ -146,8 +146,8 @@ def expected_width(
     """
     if instances < MIN_INSTANCES or (population is not None and instances > population):
         raise NotEnough(f"an interval over {instances} instances of {population or 'many'} is not possible")
-    taken = 0.0 if population is None else instances / population
-    variance = components.of_instance_mean(pairs, raters) - taken * components.instance
+    sampled = 0.0 if population is None else instances / population
+    variance = components.of_instance_mean(pairs, raters) - sampled * components.instance
     return 2 * _z(level) * math.sqrt(max(0.0, variance) / instances)
 
 
@@ -201,7 +201,7 @@ def designs(
     raises     : UnknownValue for a number of pairs or raters below 1
     """
     numbers, prices = list(raters), rates or Prices()
-    return [_design(found, pairs, r, aim, prices) for pairs, found in components.items() for r in numbers]
+    return [_design(parts, pairs, r, aim, prices) for pairs, parts in components.items() for r in numbers]
 
 
 def cheapest(found: Iterable[Design], *, here: bool = False) -> Design | None:

@@ -168,8 +168,8 @@ class _Rated:
         if n < 2 or np.isnan(coefficient):
             return np.nan
         reach = coefficient / len(unrated) if coefficient else 0.0
-        rest = self.y - reach * (n + len(unrated)) * self.f
-        influence = self.weight / self.weight.sum() * (rest - self.mean(rest)) + reach * self.f
+        residual = self.y - reach * (n + len(unrated)) * self.f
+        influence = self.weight / self.weight.sum() * (residual - self.mean(residual)) + reach * self.f
         variance = n * influence.var(ddof=1)
         if reach:
             variance += len(unrated) * (reach * unrated).var(ddof=1)

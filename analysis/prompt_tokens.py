@@ -48,9 +48,9 @@ def cut_prompts(tokens: FloatArray, expected: FloatArray) -> BoolArray:
     if not len(tokens):
         return np.zeros(0, dtype=bool)
     # Repeated prompts are one: they have equal counts by themselves.
-    distinct, place = np.unique(np.stack([tokens, np.maximum(expected, 1)]), axis=1, return_inverse=True)
-    found: BoolArray = (_too_few(*distinct) | _piled_up(*distinct))[place.reshape(-1)]
-    return found
+    distinct, row = np.unique(np.stack([tokens, np.maximum(expected, 1)]), axis=1, return_inverse=True)
+    is_cut: BoolArray = (_too_few(*distinct) | _piled_up(*distinct))[row.reshape(-1)]
+    return is_cut
 
 
 def _too_few(tokens: FloatArray, expected: FloatArray) -> BoolArray:

@@ -28,10 +28,10 @@ def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     raises  : ShapeError if the lengths differ; UnknownValue for infinite values
     source  : Spearman 1904; Kendall 1948, Rank Correlation Methods, §3.8, for ties
     """
-    left, right = _known(x, y)
-    if len(left) < 2:
+    x_values, y_values = _known(x, y)
+    if len(x_values) < 2:
         return float("nan")
-    return float(_of_resamples(left, right, np.ones((1, len(left)), dtype=np.int64))[0])
+    return float(_of_resamples(x_values, y_values, np.ones((1, len(x_values)), dtype=np.int64))[0])
 
 
 def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -42,10 +42,10 @@ def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     raises  : ShapeError if the lengths differ; UnknownValue for infinite values
     source  : Kendall 1948, Rank Correlation Methods, §3.4
     """
-    left, right = _known(x, y)
-    one, other = (np.sign(values[:, np.newaxis] - values) for values in (left, right))
-    room = np.sqrt((one**2).sum() * (other**2).sum())
-    return float((one * other).sum() / room) if room else float("nan")
+    x_values, y_values = _known(x, y)
+    x_signs, y_signs = (np.sign(values[:, np.newaxis] - values) for values in (x_values, y_values))
+    room = np.sqrt((x_signs**2).sum() * (y_signs**2).sum())
+    return float((x_signs * y_signs).sum() / room) if room else float("nan")
 
 
 def rank_correlation(
@@ -58,32 +58,32 @@ def rank_correlation(
     """
     if not 0 < level < 1 or rounds < 1:
         raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
-    left, right = _known(x, y)
-    n, missing = len(left), np.size(x) - len(left)
+    x_values, y_values = _known(x, y)
+    n, missing = len(x_values), np.size(x) - len(x_values)
     if n < 2:
         return Correlation(float("nan"), Interval(np.nan, np.nan, level, rounds, undefined=rounds), n, missing)
     values = np.empty(rounds)
     step = max(1, BLOCK_CELLS // n)
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        values[start : start + size] = _of_resamples(left, right, draw_counts(n, size, rng))
-    return Correlation(spearman(left, right), interval_of(values, level), n, missing)
+        values[start : start + size] = _of_resamples(x_values, y_values, draw_counts(n, size, rng))
+    return Correlation(spearman(x_values, y_values), interval_of(values, level), n, missing)
 
 
 def _known(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if left.ndim != 1 or left.shape != right.shape:
-        raise ShapeError(f"need two columns of one length, got {left.shape} and {right.shape}")
-    if np.isinf(left).any() or np.isinf(right).any():
+    x_values, y_values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if x_values.ndim != 1 or x_values.shape != y_values.shape:
+        raise ShapeError(f"need two columns of one length, got {x_values.shape} and {y_values.shape}")
+    if np.isinf(x_values).any() or np.isinf(y_values).any():
         raise UnknownValue("cannot correlate infinite values")
-    known = ~np.isnan(left) & ~np.isnan(right)
-    return left[known], right[known]
+    defined = ~np.isnan(x_values) & ~np.isnan(y_values)
+    return x_values[defined], y_values[defined]
 
 
-def _of_resamples(left: FloatArray, right: FloatArray, times: IntArray) -> FloatArray:
+def _of_resamples(x_values: FloatArray, y_values: FloatArray, times: IntArray) -> FloatArray:
     """Correlation of repeated rows: times is (rounds, n), how often each occurs; NaN where a side is constant."""
     middle = (times.sum(axis=1, keepdims=True) + 1) / 2  # the mean of mid-ranks
-    ranks_x, ranks_y = (_mid_ranks(column, times) - middle for column in (left, right))
+    ranks_x, ranks_y = (_mid_ranks(column, times) - middle for column in (x_values, y_values))
     together = (times * ranks_x * ranks_y).sum(axis=1)
     spread = (times * ranks_x**2).sum(axis=1) * (times * ranks_y**2).sum(axis=1)
     undefined = np.full(len(times), np.nan)
@@ -95,7 +95,7 @@ def _mid_ranks(column: FloatArray, times: IntArray) -> FloatArray:
     values, code = np.unique(column, return_inverse=True)
     order = np.argsort(code, kind="stable")
     starts = np.searchsorted(code[order], np.arange(len(values)))
-    held = np.add.reduceat(times[:, order], starts, axis=1)
-    below = np.cumsum(held, axis=1) - held
-    ranks: FloatArray = (below + (held + 1) / 2)[:, code]
+    at_rank = np.add.reduceat(times[:, order], starts, axis=1)
+    below_rank = np.cumsum(at_rank, axis=1) - at_rank
+    ranks: FloatArray = (below_rank + (at_rank + 1) / 2)[:, code]
     return ranks

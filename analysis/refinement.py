@@ -94,10 +94,10 @@ def augment(levels: Sequence[Sequence[int]], *, component: npt.ArrayLike | None 
     codes = None if component is None else code_array("component", component)
     pairs = [
         (better, worse)
-        for place, level in enumerate(levels)
+        for index, level in enumerate(levels)
         for better in level
-        for rest in levels[place + 1 :]
-        for worse in rest
+        for lower in levels[index + 1 :]
+        for worse in lower
         if codes is None or codes[better] == codes[worse]
     ]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -108,10 +108,10 @@ def connected_items(winners: npt.ArrayLike, losers: npt.ArrayLike, *, n_items: i
     won, lost = _preferences(winners, losers, n_items)
     lowest = np.arange(n_items)
     while True:
-        here = np.minimum(lowest[won], lowest[lost])
+        lower_end = np.minimum(lowest[won], lowest[lost])
         after = lowest.copy()
         for column in (won, lost):
-            np.minimum.at(after, column, here)
+            np.minimum.at(after, column, lower_end)
         after = after[after]
         if (after == lowest).all():
             return lowest
@@ -149,13 +149,13 @@ def repair(
         scores = _bradley_terry(won, lost, equal, component)
     levels = _levels(scores, component, EQUAL_RATINGS[method])
     pairs = _implied(levels, component)
-    given = np.concatenate([np.stack([won, lost], axis=1), equal])
+    stated = np.concatenate([np.stack([won, lost], axis=1), equal])
     return Repaired(
         scores=scores,
         component=component,
         pairs=pairs,
         outcome=np.sign(levels[lost] - levels[won]),
-        added=~np.isin(_keys(pairs, n_items), _keys(given, n_items)),
+        added=~np.isin(_keys(pairs, n_items), _keys(stated, n_items)),
         tolerance=EQUAL_RATINGS[method],
     )
 
@@ -188,10 +188,10 @@ def _levels(scores: FloatArray, component: IntArray, tolerance: float) -> IntArr
     """(n_items,) level of each item within its component, 0 the best, as `ranking_levels` finds them."""
     order = np.lexsort((-scores, component))
     levels: IntArray = np.zeros(len(scores), dtype=np.int64)
-    here, level, best = -1, 0, np.inf
+    lower_end, level, best = -1, 0, np.inf
     for item, group, score in zip(order.tolist(), component[order].tolist(), scores[order].tolist(), strict=True):
-        if group != here:
-            here, level, best = group, 0, score
+        if group != lower_end:
+            lower_end, level, best = group, 0, score
         elif best - score > tolerance:
             level, best = level + 1, score
         levels[item] = level
@@ -203,14 +203,14 @@ def _implied(levels: IntArray, component: IntArray) -> IntArray:
     order = np.lexsort((levels, component))
     sizes = np.unique(component, return_counts=True)[1]
     starts = np.cumsum(sizes) - sizes
-    found = [np.zeros((0, 2), dtype=np.int64)]
+    pairs_by_size = [np.zeros((0, 2), dtype=np.int64)]
     for size in np.unique(sizes[sizes > 1]).tolist():
         items = order[starts[sizes == size][:, np.newaxis] + np.arange(size)]
         first, second = np.triu_indices(size, 1)
         better, worse = items[:, first], items[:, second]
-        kept = levels[better] < levels[worse]
-        found.append(np.stack([better[kept], worse[kept]], axis=1))
-    return np.concatenate(found)
+        strict = levels[better] < levels[worse]
+        pairs_by_size.append(np.stack([better[strict], worse[strict]], axis=1))
+    return np.concatenate(pairs_by_size)
 
 
 def _elo(won: IntArray, lost: IntArray, equal: IntArray, n_items: int, rng: np.random.Generator) -> FloatArray:
@@ -229,20 +229,20 @@ def _bradley_terry(won: IntArray, lost: IntArray, equal: IntArray, component: In
     order = np.argsort(component, kind="stable")
     sizes = np.unique(component, return_counts=True)[1]
     starts = np.cumsum(sizes) - sizes
-    size_of, place = np.zeros_like(component), np.zeros_like(component)
+    size_of, index = np.zeros_like(component), np.zeros_like(component)
     size_of[order] = np.repeat(sizes, sizes)
-    place[order] = np.arange(len(order)) - np.repeat(starts, sizes)
+    index[order] = np.arange(len(order)) - np.repeat(starts, sizes)
     row = np.searchsorted(np.unique(component), component)
     inside = equal[component[equal[:, 0]] == component[equal[:, 1]]]  # a tie alone connects nothing
     scores = np.full(len(component), np.nan)
     for size in np.unique(sizes[sizes > 1]).tolist():
         rows = np.cumsum(sizes == size) - 1
         wins, ties = np.zeros((2, int((sizes == size).sum()), size, size))
-        here = size_of[won] == size
-        np.add.at(wins, (rows[row[won[here]]], place[won[here]], place[lost[here]]), 1)
-        one, other = inside[size_of[inside[:, 0]] == size].T
-        np.add.at(ties, (rows[row[one]], place[one], place[other]), 1)
+        lower_end = size_of[won] == size
+        np.add.at(wins, (rows[row[won[lower_end]]], index[won[lower_end]], index[lost[lower_end]]), 1)
+        first, second = inside[size_of[inside[:, 0]] == size].T
+        np.add.at(ties, (rows[row[first]], index[first], index[second]), 1)
         fitted = fit_win_matrices(WinMatrix(wins, ties + np.swapaxes(ties, -1, -2))).strengths
         items = size_of == size
-        scores[items] = fitted[rows[row[items]], place[items]]
+        scores[items] = fitted[rows[row[items]], index[items]]
     return scores

@@ -134,7 +134,7 @@ def alternative_annotator_test(
         advantage=float(np.mean([test.judge_wins for test in tests if test.tested])) if len(tested) else np.nan,
         people=tests,
         epsilons=grid,
-        winning_rates=np.array([np.nan if refusal else _winning_rate(wins.at(tested), one) for one in grid]),
+        winning_rates=np.array([np.nan if refusal else _winning_rate(wins.at(tested), value) for value in grid]),
         without_judge=shares.without_judge,
         refusal=refusal,
     )
@@ -159,9 +159,10 @@ def _wins(shares: VoteShares, codes: IntArray) -> _Wins:
     cells, cell = np.unique(dense[votes.unit] * width + votes.who, return_inverse=True)
     # Sums stand for means: judge and person are compared on the same pairs.
     gap = np.bincount(cell, votes.judge - votes.person, len(cells))
-    who = cells % width
+    person = cells % width
     counted = (
-        np.bincount(who[chosen], minlength=width) for chosen in (gap > -np.inf, gap >= -ROUNDING, gap <= ROUNDING)
+        np.bincount(person[condition], minlength=width)
+        for condition in (gap > -np.inf, gap >= -ROUNDING, gap <= ROUNDING)
     )
     return _Wins(*counted)
 
@@ -169,9 +170,9 @@ def _wins(shares: VoteShares, codes: IntArray) -> _Wins:
 def _winning_rate(wins: _Wins, epsilon: float) -> float:
     t = _t_values(wins, epsilon)
     # No adjusted value is below m / k · (1 + … + 1 / m) ≥ 1 + … + 1 / m times the raw one, nor above m times that.
-    least = (1 / np.arange(1, len(t) + 1)).sum()
-    never = NormalDist().inv_cdf(1 - FALSE_DISCOVERIES / least)  # Student's tail is above the normal one
-    always = student_quantile(1 - FALSE_DISCOVERIES / least / len(t), max(wins.n.min() - 1, 1))
+    harmonic = (1 / np.arange(1, len(t) + 1)).sum()
+    never = NormalDist().inv_cdf(1 - FALSE_DISCOVERIES / harmonic)  # Student's tail is above the normal one
+    always = student_quantile(1 - FALSE_DISCOVERIES / harmonic / len(t), max(wins.n.min() - 1, 1))
     p_values = np.where(t > always, 0.0, 1.0)
     between = (t >= never) & (t <= always)
     p_values[between] = _tails(t[between], wins.n[between] - 1)
@@ -196,4 +197,4 @@ def _t_values(wins: _Wins, epsilon: float) -> FloatArray:
 def _tails(t: FloatArray, df: IntArray) -> FloatArray:
     # Many people have the same numbers of instances and of wins.
     cases, case = np.unique(np.stack([t, df]), axis=1, return_inverse=True)
-    return np.array([student_tail(*one) for one in cases.T.tolist()])[case.ravel()]
+    return np.array([student_tail(*value) for value in cases.T.tolist()])[case.ravel()]

@@ -63,8 +63,8 @@ class Decisions:
 
     def of(self, rows: npt.ArrayLike) -> "Decisions":
         """Return the decisions of these rows: a mask or indices."""
-        chosen = np.asarray(rows)
-        return Decisions(self.before[chosen], self.after[chosen], self.gold[chosen], self.implied[chosen])
+        index = np.asarray(rows)
+        return Decisions(self.before[index], self.after[index], self.gold[index], self.implied[index])
 
     @property
     def complete(self) -> BoolArray:
@@ -103,31 +103,31 @@ def score(vote: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray:
     return np.where(np.isnan(votes) | np.isnan(right), np.nan, scores)
 
 
-def score_before_sums(found: Decisions) -> FloatArray:
+def score_before_sums(decisions: Decisions) -> FloatArray:
     """Score of the first vote, and whether the decision is scored.
 
     returns : (n, 2)
     """
-    return _sums(score(found.before, found.gold), found.scored)
+    return _sums(score(decisions.before, decisions.gold), decisions.scored)
 
 
-def score_after_sums(found: Decisions) -> FloatArray:
+def score_after_sums(decisions: Decisions) -> FloatArray:
     """Score of the second vote, and whether the decision is scored.
 
     returns : (n, 2)
     """
-    return _sums(score(found.after, found.gold), found.scored)
+    return _sums(score(decisions.after, decisions.gold), decisions.scored)
 
 
-def score_change_sums(found: Decisions) -> FloatArray:
+def score_change_sums(decisions: Decisions) -> FloatArray:
     """Score of the second vote less that of the first, and whether the decision is scored.
 
     returns : (n, 2); numerators from -2 to 2
     """
-    return _sums(score(found.after, found.gold) - score(found.before, found.gold), found.scored)
+    return _sums(score(decisions.after, decisions.gold) - score(decisions.before, decisions.gold), decisions.scored)
 
 
-def change_sums(found: Decisions, kind: str) -> FloatArray:
+def change_sums(decisions: Decisions, kind: str) -> FloatArray:
     """Decisions whose score went this way, and scored decisions; the kinds (with `unchanged`) add up to all.
 
     A tie that is right is `right`, not `tie`: with a tie for gold, A → tie is `wrong_to_right`.
@@ -138,15 +138,15 @@ def change_sums(found: Decisions, kind: str) -> FloatArray:
     source  : Predicting Text Preference Via Structured Comparative Reasoning, §6.5
     """
     if kind == UNCHANGED:
-        return _sums(~found.changed, found.scored)
+        return _sums(~decisions.changed, decisions.scored)
     if kind not in CHANGES:
         raise UnknownValue(f"changes are {', '.join((*CHANGES, UNCHANGED))}, got {kind!r}")
     before, after = CHANGES[kind]
-    went = (score(found.before, found.gold) == before) & (score(found.after, found.gold) == after)
-    return _sums(found.changed & went, found.scored)
+    went = (score(decisions.before, decisions.gold) == before) & (score(decisions.after, decisions.gold) == after)
+    return _sums(decisions.changed & went, decisions.scored)
 
 
-def move_sums(found: Decisions, kind: str) -> FloatArray:
+def move_sums(decisions: Decisions, kind: str) -> FloatArray:
     """Decisions whose vote went this way, and all decisions; needs no gold, and the kinds add up to all.
 
     kind    : `kept`, `reversed` (A to B or back), `to_tie` or `from_tie`
@@ -156,47 +156,53 @@ def move_sums(found: Decisions, kind: str) -> FloatArray:
     if kind not in MOVES:
         raise UnknownValue(f"moves are {', '.join(MOVES)}, got {kind!r}")
     went = {
-        "kept": ~found.changed,
-        "reversed": found.before * found.after == -1,
-        "to_tie": found.changed & (found.after == 0),
-        "from_tie": found.changed & (found.before == 0),
+        "kept": ~decisions.changed,
+        "reversed": decisions.before * decisions.after == -1,
+        "to_tie": decisions.changed & (decisions.after == 0),
+        "from_tie": decisions.changed & (decisions.before == 0),
     }[kind]
-    return _sums(went, found.complete)
+    return _sums(went, decisions.complete)
 
 
-def revised_sums(found: Decisions) -> FloatArray:
+def revised_sums(decisions: Decisions) -> FloatArray:
     """Changed votes, and decisions.
 
     returns : (n, 2) of 0 and 1
     """
-    return _sums(found.changed, found.complete)
+    return _sums(decisions.changed, decisions.complete)
 
 
-def towards_sums(found: Decisions) -> FloatArray:
+def towards_sums(decisions: Decisions) -> FloatArray:
     """Changed votes that moved towards the table's verdict, and changed votes with a table whose verdict is known.
 
     Votes lie on a line, A – tie – B: from A to tie is nearer to B. From A to B is neither nearer to a tie nor farther.
 
     returns : (n, 2) of 0 and 1
     """
-    return _sums(_distance(found, found.after) < _distance(found, found.before), _changed_beside_verdict(found))
+    return _sums(
+        _distance(decisions, decisions.after) < _distance(decisions, decisions.before),
+        _changed_beside_verdict(decisions),
+    )
 
 
-def away_sums(found: Decisions) -> FloatArray:
+def away_sums(decisions: Decisions) -> FloatArray:
     """Changed votes that moved away from the table's verdict, and changed votes with a table whose verdict is known.
 
     returns : (n, 2) of 0 and 1
     """
-    return _sums(_distance(found, found.after) > _distance(found, found.before), _changed_beside_verdict(found))
+    return _sums(
+        _distance(decisions, decisions.after) > _distance(decisions, decisions.before),
+        _changed_beside_verdict(decisions),
+    )
 
 
-def reached_sums(found: Decisions) -> FloatArray:
+def reached_sums(decisions: Decisions) -> FloatArray:
     """Second votes equal to the table's verdict, and decisions whose first vote was another one.
 
     returns : (n, 2) of 0 and 1
     """
-    open_to = found.complete & ~np.isnan(found.implied) & (found.before != found.implied)
-    return _sums(found.after == found.implied, open_to)
+    open_to = decisions.complete & ~np.isnan(decisions.implied) & (decisions.before != decisions.implied)
+    return _sums(decisions.after == decisions.implied, open_to)
 
 
 SCORES: dict[str, Sums] = {
@@ -234,13 +240,13 @@ def agreement_with_others(
     """
     votes, pairs, raters = _columns(vote, pair, rater)
     firsts, first_pairs, first_raters = _columns(first, first_pair, first_rater)
-    known = ~np.isnan(firsts)
-    firsts, first_pairs, first_raters = firsts[known], first_pairs[known], first_raters[known]
+    present = ~np.isnan(firsts)
+    firsts, first_pairs, first_raters = firsts[present], first_pairs[present], first_raters[present]
     _, of_pair = np.unique(np.concatenate([pairs, first_pairs]), return_inverse=True)
     _, of_rater = np.unique(np.concatenate([raters, first_raters]), return_inverse=True)
     own = of_pair * (int(of_rater.max(initial=0)) + 1) + of_rater
-    others = _equal_and_all(votes, of_pair, firsts) - _equal_and_all(votes, own, firsts)
-    return np.where(np.isnan(votes), np.nan, ratio(others))
+    sums_of_others = _equal_and_all(votes, of_pair, firsts) - _equal_and_all(votes, own, firsts)
+    return np.where(np.isnan(votes), np.nan, ratio(sums_of_others))
 
 
 def joint_sums(
@@ -253,13 +259,13 @@ def joint_sums(
     returns                    : (n_clusters, ..., 2, 2): arm, control; each numerator and denominator
     raises                     : ShapeError for sums of different measures; else as `cluster_sums`
     """
-    treated, control = (np.asarray(one, dtype=np.float64) for one in (rows, control_rows))
+    treated, control = (np.asarray(column, dtype=np.float64) for column in (rows, control_rows))
     if treated.shape[1:] != control.shape[1:] or treated.shape[-1:] != (2,):
         raise ShapeError(f"need sums of the same measures of both, got {treated.shape} and {control.shape}")
     both = np.zeros((len(treated) + len(control), *treated.shape[1:-1], 2, 2))
     both[: len(treated), ..., 0, :] = treated
     both[len(treated) :, ..., 1, :] = control
-    codes = [code_array("clusters", one) for one in (clusters, control_clusters)]
+    codes = [code_array("clusters", column) for column in (clusters, control_clusters)]
     return cluster_sums(both, np.concatenate(codes))
 
 
@@ -270,23 +276,23 @@ def difference(sums: FloatArray) -> FloatArray:
     returns : (...,); NaN where either has nothing
     """
     shares = ratio(sums)
-    found: FloatArray = (shares[..., 0] - shares[..., 1])[()]
-    return found
+    decisions: FloatArray = (shares[..., 0] - shares[..., 1])[()]
+    return decisions
 
 
-def _distance(found: Decisions, vote: FloatArray) -> FloatArray:
-    return np.abs(vote - found.implied)
+def _distance(decisions: Decisions, vote: FloatArray) -> FloatArray:
+    return np.abs(vote - decisions.implied)
 
 
-def _changed_beside_verdict(found: Decisions) -> BoolArray:
+def _changed_beside_verdict(decisions: Decisions) -> BoolArray:
     """(n,) whether the vote changed beside a table whose verdict is known."""
-    return found.changed & ~np.isnan(found.implied)
+    return decisions.changed & ~np.isnan(decisions.implied)
 
 
 def _sums(numerator: npt.ArrayLike, counted: BoolArray) -> FloatArray:
     """(n, 2) float rows; what isn't counted isn't in the numerator either."""
-    above = np.asarray(numerator, dtype=np.float64)
-    return np.stack([np.where(counted, above, 0.0), counted.astype(np.float64)], axis=1)
+    counts = np.asarray(numerator, dtype=np.float64)
+    return np.stack([np.where(counted, counts, 0.0), counted.astype(np.float64)], axis=1)
 
 
 def _columns(vote: npt.ArrayLike, pair: npt.ArrayLike, rater: npt.ArrayLike) -> tuple[FloatArray, IntArray, IntArray]:

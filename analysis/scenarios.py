@@ -63,9 +63,9 @@ def scenarios(
     high = (own_a >= thresholds.own).astype(np.int64) + (own_b >= thresholds.own)
     low_cross = between < thresholds.cross
     by_own = np.array([Scenario.SCATTERED, Scenario.ONE_STEADY, Scenario.APART])[high]
-    found = np.where(low_cross, by_own, np.where(high == 2, Scenario.ALIKE, Scenario.OTHER))
+    scenario = np.where(low_cross, by_own, np.where(high == 2, Scenario.ALIKE, Scenario.OTHER))
     missing = np.isnan(own_a) | np.isnan(own_b) | np.isnan(between)
-    return np.where(missing, Scenario.MISSING, found).astype(np.int64)
+    return np.where(missing, Scenario.MISSING, scenario).astype(np.int64)
 
 
 def _columns(*values: npt.ArrayLike) -> list[FloatArray]:

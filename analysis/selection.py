@@ -62,9 +62,9 @@ def choose_stratified(
         short = {f"[{edges[k]:g}, {edges[k + 1]:g}]": int(counts[k]) for k in np.flatnonzero(counts < per_bin)}
         raise NotEnough(f"asked for {per_bin} from each bin; too few in {short}")
     members = [np.flatnonzero(index == k) for k in range(len(counts))]
-    chosen = [np.sort(rng.choice(items, per_bin, replace=False)) for items in members]
+    drawn = [np.sort(rng.choice(items, per_bin, replace=False)) for items in members]
     probabilities = np.repeat(per_bin / np.maximum(counts, 1), per_bin)
-    return Sample(np.concatenate(chosen).astype(np.int64), probabilities)
+    return Sample(np.concatenate(drawn).astype(np.int64), probabilities)
 
 
 def inclusion_probabilities(values: npt.ArrayLike, n: int) -> FloatArray:
@@ -125,6 +125,6 @@ def _column(values: npt.ArrayLike) -> FloatArray:
     return column
 
 
-def _refuse_too_many(n: int, available: int, what: str) -> None:
+def _refuse_too_many(n: int, available: int, noun: str) -> None:
     if not 0 <= n <= available:
-        raise NotEnough(f"cannot choose {n} of {available} {what}")
+        raise NotEnough(f"cannot choose {n} of {available} {noun}")

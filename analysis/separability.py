@@ -76,8 +76,8 @@ def separability(self_a: npt.ArrayLike, self_b: npt.ArrayLike, cross: npt.ArrayL
             "need (n, k_a, k_a), (n, k_b, k_b) and (n, k_a, k_b) with k >= 2, or three arrays of means, "
             f"got {own_a.shape}, {own_b.shape}, {between.shape}"
         )
-    within = np.maximum(_self_alignment(own_a), _self_alignment(own_b))
-    value: FloatArray = within - between.mean(axis=(-2, -1))
+    self_alignment = np.maximum(_self_alignment(own_a), _self_alignment(own_b))
+    value: FloatArray = self_alignment - between.mean(axis=(-2, -1))
     return value
 
 
@@ -113,20 +113,20 @@ def normalise(
     source                : Ghosh et al. 2024, Compare without Despair, note 4
     """
     parts = [np.asarray(part, dtype=np.float64) for part in (self_a, self_b, cross)]
-    known = np.concatenate([part[~np.isnan(part)] for part in parts])
-    if np.isinf(known).any():
-        raise AnalysisError(f"{np.isinf(known).sum()} of {known.size} alignments are infinite")
-    if not known.size and (low is None or high is None):
+    values = np.concatenate([part[~np.isnan(part)] for part in parts])
+    if np.isinf(values).any():
+        raise AnalysisError(f"{np.isinf(values).sum()} of {values.size} alignments are infinite")
+    if not values.size and (low is None or high is None):
         raise AnalysisError("the normalisation group holds no alignment and not both constants are given")
-    least = float(known.min()) if low is None else float(low)
-    most = float(known.max()) if high is None else float(high)
-    given = low is not None and high is not None
-    if most == least if given else not has_spread(least, most):
-        raise ConstantGroup(f"every alignment of the normalisation group is {least}: min-max is undefined")
-    if not least < most:
-        raise AnalysisError(f"the low constant {least} is not below the high one {most}")
-    own_a, own_b, between = ((part - least) / (most - least) for part in parts)
-    return Normalised(own_a, own_b, between, least, most)
+    lowest = float(values.min()) if low is None else float(low)
+    highest = float(values.max()) if high is None else float(high)
+    is_given = low is not None and high is not None
+    if highest == lowest if is_given else not has_spread(lowest, highest):
+        raise ConstantGroup(f"every alignment of the normalisation group is {lowest}: min-max is undefined")
+    if not lowest < highest:
+        raise AnalysisError(f"the low constant {lowest} is not below the high one {highest}")
+    own_a, own_b, between = ((part - lowest) / (highest - lowest) for part in parts)
+    return Normalised(own_a, own_b, between, lowest, highest)
 
 
 def has_spread(low: float, high: float) -> bool:

@@ -57,21 +57,22 @@ def subsampled(
         raise AnalysisError(f"the scale must be above 0, got {scale}")
     if draws < 1 or min(samples or 2, 2) < 2 or (cross_pairs is not None and cross_pairs < 1):
         raise AnalysisError(f"cannot draw {draws} times {samples} samples and {cross_pairs} cross pairs")
-    found = np.full((len(similarities), draws), np.nan)
-    for place, (matrix, count) in enumerate(zip(similarities, k_a, strict=True)):
+    draws_of_matchups = np.full((len(similarities), draws), np.nan)
+    for number, (matrix, count) in enumerate(zip(similarities, k_a, strict=True)):
         sizes = (count, len(matrix) - count)
-        taken = sizes if samples is None else (samples, samples)
-        if min(sizes) < 2 or taken[0] > sizes[0] or taken[1] > sizes[1]:
+        sample_sizes = sizes if samples is None else (samples, samples)
+        if min(sizes) < 2 or sample_sizes[0] > sizes[0] or sample_sizes[1] > sizes[1]:
             continue
-        if cross_pairs is not None and cross_pairs > taken[0] * taken[1]:
+        if cross_pairs is not None and cross_pairs > sample_sizes[0] * sample_sizes[1]:
             continue
-        chosen = np.concatenate(
-            [_sample(sizes[0], taken[0], draws, rng), count + _sample(sizes[1], taken[1], draws, rng)], axis=1
+        drawn_texts = np.concatenate(
+            [_sample(sizes[0], sample_sizes[0], draws, rng), count + _sample(sizes[1], sample_sizes[1], draws, rng)],
+            axis=1,
         )
-        stack = matrix[chosen[:, :, np.newaxis], chosen[:, np.newaxis, :]]
-        means = alignments(stack, taken[0], cross_pairs=cross_pairs, rng=rng)
-        found[place] = separability(means.self_a, means.self_b, means.cross) / scale
-    return found
+        stack = matrix[drawn_texts[:, :, np.newaxis], drawn_texts[:, np.newaxis, :]]
+        means = alignments(stack, sample_sizes[0], cross_pairs=cross_pairs, rng=rng)
+        draws_of_matchups[number] = separability(means.self_a, means.self_b, means.cross) / scale
+    return draws_of_matchups
 
 
 def stability(
@@ -86,24 +87,24 @@ def stability(
               the generations behind `full`, so they are nearer to it than new generations would be
     raises  : ShapeError if the shapes do not fit; NotEnough without a draw
     """
-    drawn, all_of_them = np.asarray(parts, dtype=np.float64), np.asarray(full, dtype=np.float64)
-    if drawn.ndim != 2 or all_of_them.shape != drawn.shape[:1]:
-        raise ShapeError(f"need (n, draws) and (n,), got {drawn.shape} and {all_of_them.shape}")
+    drawn, all_generations = np.asarray(parts, dtype=np.float64), np.asarray(full, dtype=np.float64)
+    if drawn.ndim != 2 or all_generations.shape != drawn.shape[:1]:
+        raise ShapeError(f"need (n, draws) and (n,), got {drawn.shape} and {all_generations.shape}")
     if not drawn.shape[1]:
         raise NotEnough("no draw to compare")
-    known = ~np.isnan(drawn).any(axis=1) & ~np.isnan(all_of_them)
-    drawn, all_of_them = drawn[known], all_of_them[known]
-    n, missing = int(known.sum()), int((~known).sum())
-    changes = np.abs(drawn - all_of_them[:, np.newaxis]).mean(axis=1)
+    defined = ~np.isnan(drawn).any(axis=1) & ~np.isnan(all_generations)
+    drawn, all_generations = drawn[defined], all_generations[defined]
+    n, missing = int(defined.sum()), int((~defined).sum())
+    changes = np.abs(drawn - all_generations[:, np.newaxis]).mean(axis=1)
     sums = mean_sums(changes, np.arange(n))
     interval = cluster_interval(sums, ratio, rng=rng, rounds=rounds, level=level)
-    correlations = np.array([spearman(column, all_of_them) for column in drawn.T])
+    correlations = np.array([spearman(column, all_generations) for column in drawn.T])
     value = float(correlations.mean()) if n > 1 else float("nan")
     spread = interval_of(correlations, level)
     return Stability(float(ratio(sums.sum(axis=0))), interval, value, spread, n, missing)
 
 
-def _sample(sizes: int, taken: int, draws: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _sample(sizes: int, sample_sizes: int, draws: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """(draws, taken) indices, each row without replacement."""
     order = rng.permuted(np.broadcast_to(np.arange(sizes), (draws, sizes)), axis=1)
-    return np.sort(order[:, :taken], axis=1)
+    return np.sort(order[:, :sample_sizes], axis=1)

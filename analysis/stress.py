@@ -22,9 +22,9 @@ def turn_sums(before: npt.ArrayLike, after: npt.ArrayLike) -> dict[str, FloatArr
         raise ShapeError(f"need two arrays of one length, got {first.shape}, {second.shape}")
     both = ~(np.isnan(first) | np.isnan(second))
     turned = both & (first != second)
-    found = {"turned": turned, "towards": turned & (second == 1), "away": turned & (second == -1)}
-    found["to_tie"] = turned & (second == 0)
-    return {name: np.column_stack([found[name], both]).astype(np.float64) for name in TURNS}
+    changes = {"turned": turned, "towards": turned & (second == 1), "away": turned & (second == -1)}
+    changes["to_tie"] = turned & (second == 0)
+    return {name: np.column_stack([changes[name], both]).astype(np.float64) for name in TURNS}
 
 
 def unanimity(unit: IntArray, verdict: npt.ArrayLike, n_units: int) -> FloatArray:
@@ -34,9 +34,9 @@ def unanimity(unit: IntArray, verdict: npt.ArrayLike, n_units: int) -> FloatArra
     returns       : (n_units,) 1 all alike, 0 not, NaN fewer than two votes
     """
     values = np.asarray(verdict, dtype=np.float64)
-    given = ~np.isnan(values)
-    least, most = np.full(n_units, np.inf), np.full(n_units, -np.inf)
-    np.minimum.at(least, unit[given], values[given])
-    np.maximum.at(most, unit[given], values[given])
-    votes = np.bincount(unit[given], minlength=n_units)
-    return np.where(votes < 2, np.nan, least == most)
+    answered = ~np.isnan(values)
+    lowest, highest = np.full(n_units, np.inf), np.full(n_units, -np.inf)
+    np.minimum.at(lowest, unit[answered], values[answered])
+    np.maximum.at(highest, unit[answered], values[answered])
+    votes = np.bincount(unit[answered], minlength=n_units)
+    return np.where(votes < 2, np.nan, lowest == highest)

@@ -116,17 +116,17 @@ def check_table(
     if not 0 <= threshold <= 1:
         raise UnknownValue(f"the threshold is {threshold}, not within 0 and 1")
     texts = {"only_a": frozenset(words(text_a)), "only_b": frozenset(words(text_b))}
-    given = frozenset(words(source))
+    source_words = frozenset(words(source))
     copies = _copies(rows)
     checked = tuple(
-        {cell: _check_cell(row, cell, texts, given, (number, cell) in copies) for cell in CELLS}
+        {cell: _check_cell(row, cell, texts, source_words, (number, cell) in copies) for cell in CELLS}
         for number, row in enumerate(rows)
     )
     return TableCheckResult(checked, _summary(rows, checked, text_a, text_b, threshold))
 
 
 def _check_cell(
-    row: Row, cell: Cell, texts: Mapping[str, frozenset[str]], given: frozenset[str], copied: bool
+    row: Row, cell: Cell, texts: Mapping[str, frozenset[str]], source_words: frozenset[str], copied: bool
 ) -> CellCheck:
     text = row[cell]
     if is_blank(text):
@@ -134,15 +134,15 @@ def _check_cell(
     own = content_words(text)
     in_a, in_b = (_share(own, texts[side]) for side in ("only_a", "only_b"))
     only = cell != "both"
-    support, other = {"only_a": (in_a, in_b), "only_b": (in_b, in_a), "both": (min(in_a, in_b), None)}[cell]
+    support, contrast = {"only_a": (in_a, in_b), "only_b": (in_b, in_a), "both": (min(in_a, in_b), None)}[cell]
     return CellCheck(
         missing=False,
         words=length_in_words(text),
         support=support,
-        other=other,
+        other=contrast,
         overlap=_share(own, content_words(row["both"])) if only and not is_blank(row["both"]) else None,
-        from_source=_share(own, given - texts["only_a"] - texts["only_b"]) if given else None,
-        wrong_side=other is not None and other > support,
+        from_source=_share(own, source_words - texts["only_a"] - texts["only_b"]) if source_words else None,
+        wrong_side=contrast is not None and contrast > support,
         copied=copied,
         names_side=SIDE.search(text) is not None,
     )
@@ -158,16 +158,16 @@ def _copies(rows: Sequence[Row]) -> set[tuple[int, Cell]]:
         (number, cell): words(row[cell]) for number, row in enumerate(rows) for cell in CELLS if not is_blank(row[cell])
     }
     times = Counter(text.values())
-    return {place for place, one in text.items() if times[one] > 1}
+    return {start for start, phrase in text.items() if times[phrase] > 1}
 
 
 def _summary(
     rows: Sequence[Row], checked: Sequence[Mapping[Cell, CellCheck]], text_a: str, text_b: str, threshold: float
 ) -> Summary:
     every = [row[cell] for row in checked for cell in CELLS]
-    present = [one for one in every if not one.missing]
-    support = [one.support for one in present if one.support is not None]
-    overlap = [one.overlap for one in present if one.overlap is not None]
+    present = [check for check in every if not check.missing]
+    support = [check.support for check in present if check.support is not None]
+    overlap = [check.overlap for check in present if check.overlap is not None]
     mentioned = frozenset[str]().union(
         *(content_words(row[cell]) for row in rows for cell in CELLS if not is_blank(row[cell]))
     )
@@ -183,18 +183,18 @@ def _summary(
         coverage=_covered(a | b, mentioned),
         coverage_a=_covered(a, mentioned),
         coverage_b=_covered(b, mentioned),
-        wrong_side=sum(one.wrong_side for one in present),
-        copied=sum(one.copied for one in present),
-        names_side=sum(one.names_side for one in present),
-        long=sum(one.long for one in present),
-        odd=sum(one.odd for one in present),
+        wrong_side=sum(check.wrong_side for check in present),
+        copied=sum(check.copied for check in present),
+        names_side=sum(check.names_side for check in present),
+        long=sum(check.long for check in present),
+        odd=sum(check.odd for check in present),
     )
 
 
 def _mean(values: Iterable[float]) -> float | None:
     # Exactly rounded, so that the result does not depend on the order of the rows.
-    found = sorted(values)
-    return fmean(found) if found else None
+    ordered = sorted(values)
+    return fmean(ordered) if ordered else None
 
 
 def _covered(text: frozenset[str], mentioned: frozenset[str]) -> float | None:
@@ -224,6 +224,6 @@ class ScoredCells:
 def summarize_scores(rows: Sequence[Mapping[Cell, float | None]], *, threshold: float) -> ScoredCells:
     """Summarize the scores of a table's cells."""
     every = [row[cell] for row in rows for cell in CELLS]
-    known = [value for value in every if value is not None]
-    supported = _mean(value >= threshold for value in known)
-    return ScoredCells(tuple(rows), len(every), len(known), supported, _mean(known))
+    numbers = [value for value in every if value is not None]
+    supported = _mean(value >= threshold for value in numbers)
+    return ScoredCells(tuple(rows), len(every), len(numbers), supported, _mean(numbers))

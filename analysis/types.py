@@ -27,9 +27,9 @@ def verdict_array(values: npt.ArrayLike) -> FloatArray:
     raises : UnknownValue for any other value
     """
     verdicts = np.asarray(values, dtype=np.float64)
-    known = np.isnan(verdicts) | (np.abs(verdicts) == 1) | (verdicts == 0)
-    if not known.all():
-        raise UnknownValue(f"verdicts are -1, 0, 1 or NaN, got {np.unique(verdicts[~known])[:5].tolist()}")
+    is_valid = np.isnan(verdicts) | (np.abs(verdicts) == 1) | (verdicts == 0)
+    if not is_valid.all():
+        raise UnknownValue(f"verdicts are -1, 0, 1 or NaN, got {np.unique(verdicts[~is_valid])[:5].tolist()}")
     return verdicts
 
 

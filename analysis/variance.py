@@ -81,10 +81,10 @@ def verdict_variance(win_rate: float, tie_share: float = 0.0) -> float:
     """
     if not (0 <= win_rate <= 1 and 0 <= tie_share <= 1):
         raise UnknownValue(f"a win rate and a share of ties lie between 0 and 1, got {win_rate} and {tie_share}")
-    most = 2 * min(win_rate, 1 - win_rate)
-    if tie_share > most + TOLERANCE:
+    bound = 2 * min(win_rate, 1 - win_rate)
+    if tie_share > bound + TOLERANCE:
         raise UnknownValue(
-            f"with a win rate of {win_rate:g} at most {most:g} of the verdicts are ties, got {tie_share:g}"
+            f"with a win rate of {win_rate:g} at most {bound:g} of the verdicts are ties, got {tie_share:g}"
         )
     return max(0.0, win_rate * (1 - win_rate) - tie_share / 4)
 
@@ -99,8 +99,8 @@ def assumed_components(total: float, *, instance: float, pair: float = 0.0, rate
     shares = (instance, pair, rater)
     if not (min(shares) >= 0 and sum(shares) <= 1 + TOLERANCE):
         raise UnknownValue(f"shares of the variance are not negative and at most 1 together, got {shares}")
-    left = max(0.0, 1 - sum(shares))
-    return Components(total * instance, total * pair, total * rater, total * left)
+    remaining = max(0.0, 1 - sum(shares))
+    return Components(total * instance, total * pair, total * rater, total * remaining)
 
 
 def crossed_components(
@@ -122,15 +122,15 @@ def crossed_components(
                             variance components", Technometrics 10; Searle, Casella and McCulloch 1992, Variance
                             Components, chapter 4, for truncation at 0
     """
-    known, (item, place, who) = _columns(values, instance=instance, pair=pair, rater=rater)
-    on_pair, by_rater = _joint(item, place), _joint(item, who)
-    if len(np.unique(_joint(on_pair, who))) < len(known):
+    centred, (item, page_pair, person) = _columns(values, instance=instance, pair=pair, rater=rater)
+    on_pair, by_rater = _joint(item, page_pair), _joint(item, person)
+    if len(np.unique(_joint(on_pair, person))) < len(centred):
         raise DuplicateRating("a rater has two values on one pair of an instance")
-    everything, within = _differences(known, np.zeros_like(item)), _differences(known, item)
-    raters, pairs = _differences(known, on_pair), _differences(known, by_rater)
+    everything, in_item = _differences(centred, np.zeros_like(item)), _differences(centred, item)
+    raters, pairs = _differences(centred, on_pair), _differences(centred, by_rater)
     return _crossed(
-        apart=_moment(everything - within) or 0.0,
-        both=_moment(within - raters - pairs),
+        between=_moment(everything - in_item) or 0.0,
+        both=_moment(in_item - raters - pairs),
         raters=_moment(raters),
         pairs=_moment(pairs),
     )
@@ -161,17 +161,19 @@ def consistency_components(sets: RatingSets, n_pairs: int, *, rng: np.random.Gen
         raise UnknownValue(f"a rating set holds one pair or more, got {n_pairs}")
     sizes = np.bincount(sets.present, minlength=n_pairs + 1)
     size = n_pairs + int(np.argmax(sizes[n_pairs:]))
-    kept = sets.present >= size
-    instance = sets.instance[kept]
+    large_enough = sets.present >= size
+    instance = sets.instance[large_enough]
     n_instances = len(np.unique(instance))
     if n_instances < 2:
         raise NotEnough(f"fewer than two instances have a rating set of {n_pairs} ratings or more")
     # Present ratings first, in the order of the pairs: within a HIT the same place is the same pair for every rater.
-    order = np.argsort(np.isnan(sets.ratings[kept]), axis=1, kind="stable")
-    ratings = np.take_along_axis(sets.ratings[kept], order, axis=1)
-    consistencies = [consistency(ratings[:, places]) for places in _subsets(size, n_pairs, rng)]
-    between, within = np.mean([_between_and_within(values, instance) for values in consistencies], axis=0)
-    return SetComponents(_nested(between, within), float(np.mean(consistencies)), int(kept.sum()), n_instances)
+    order = np.argsort(np.isnan(sets.ratings[large_enough]), axis=1, kind="stable")
+    ratings = np.take_along_axis(sets.ratings[large_enough], order, axis=1)
+    consistencies = [consistency(ratings[:, columns]) for columns in _subsets(size, n_pairs, rng)]
+    between, within_instance = np.mean([_between_and_within(values, instance) for values in consistencies], axis=0)
+    return SetComponents(
+        _nested(between, within_instance), float(np.mean(consistencies)), int(large_enough.sum()), n_instances
+    )
 
 
 def _subsets(size: int, n: int, rng: np.random.Generator) -> Iterator[list[int]]:
@@ -185,19 +187,19 @@ def _subsets(size: int, n: int, rng: np.random.Generator) -> Iterator[list[int]]
 def _columns(values: npt.ArrayLike, **codes: npt.ArrayLike) -> tuple[FloatArray, list[IntArray]]:
     """Present values, centred, which makes sums of squares more exact, and dense codes."""
     column = np.asarray(values, dtype=np.float64)
-    given = [code_array(name, code) for name, code in codes.items()]
-    if column.ndim != 1 or any(code.shape != column.shape for code in given):
-        raise ShapeError(f"need columns of one length, got {[column.shape, *(code.shape for code in given)]}")
-    known = ~np.isnan(column)
-    dense = [np.unique(code[known], return_inverse=True)[1].astype(np.int64) for code in given]
+    code_columns = [code_array(name, code) for name, code in codes.items()]
+    if column.ndim != 1 or any(code.shape != column.shape for code in code_columns):
+        raise ShapeError(f"need columns of one length, got {[column.shape, *(code.shape for code in code_columns)]}")
+    present = ~np.isnan(column)
+    dense = [np.unique(code[present], return_inverse=True)[1].astype(np.int64) for code in code_columns]
     if not dense[0].size or dense[0].max() < 1:
         raise NotEnough("variance between instances needs values of two instances or more")
-    return column[known] - column[known].mean(), dense
+    return column[present] - column[present].mean(), dense
 
 
-def _joint(one: IntArray, other: IntArray) -> IntArray:
+def _joint(first: IntArray, second: IntArray) -> IntArray:
     """One code for each combination of two dense codes."""
-    joint: IntArray = np.unique(one * (other.max() + 1) + other, return_inverse=True)[1].astype(np.int64)
+    joint: IntArray = np.unique(first * (second.max() + 1) + second, return_inverse=True)[1].astype(np.int64)
     return joint
 
 
@@ -215,24 +217,24 @@ def _moment(sum_and_count: FloatArray) -> float | None:
 
 def _between_and_within(values: FloatArray, instance: IntArray) -> tuple[float, float]:
     """Moments of two instances and of two raters on one instance, the latter NaN if there are no two raters."""
-    known, (item,) = _columns(values, instance=instance)
-    everything, within = _differences(known, np.zeros_like(item)), _differences(known, item)
-    of_raters = _moment(within)
-    return _moment(everything - within) or 0.0, np.nan if of_raters is None else of_raters
+    centred, (item,) = _columns(values, instance=instance)
+    everything, within_instance = _differences(centred, np.zeros_like(item)), _differences(centred, item)
+    of_raters = _moment(within_instance)
+    return _moment(everything - within_instance) or 0.0, np.nan if of_raters is None else of_raters
 
 
-def _nested(between: float, within: float) -> Components:
-    if np.isnan(within):
+def _nested(between: float, within_instance: float) -> Components:
+    if np.isnan(within_instance):
         return _truncated({"instance": between}, merged=(("instance", "rater"),))
-    return _truncated({"instance": between - within, "rater": within})
+    return _truncated({"instance": between - within_instance, "rater": within_instance})
 
 
-def _crossed(apart: float, both: float | None, raters: float | None, pairs: float | None) -> Components:
+def _crossed(between: float, both: float | None, raters: float | None, pairs: float | None) -> Components:
     """Solve the moments for the components; those that can't be identified go where the fewest of N and R divide them."""
     if both is not None and raters is not None and pairs is not None:
         return _truncated(
             {
-                "instance": apart - both,
+                "instance": between - both,
                 "pair": both - raters,
                 "rater": both - pairs,
                 "residual": raters + pairs - both,
@@ -241,25 +243,25 @@ def _crossed(apart: float, both: float | None, raters: float | None, pairs: floa
     if raters is not None:  # no rater has two pairs of an instance: N = 1
         if both is None:
             return _truncated(
-                {"instance": apart - raters, "rater": raters}, merged=(("instance", "pair"), ("rater", "residual"))
+                {"instance": between - raters, "rater": raters}, merged=(("instance", "pair"), ("rater", "residual"))
             )
         return _truncated(
-            {"instance": apart - both, "pair": both - raters, "rater": raters}, merged=(("rater", "residual"),)
+            {"instance": between - both, "pair": both - raters, "rater": raters}, merged=(("rater", "residual"),)
         )
     if pairs is not None:  # no pair has two raters
         if both is None:
             return _truncated(
-                {"instance": apart - pairs, "pair": pairs}, merged=(("instance", "rater"), ("pair", "residual"))
+                {"instance": between - pairs, "pair": pairs}, merged=(("instance", "rater"), ("pair", "residual"))
             )
         return _truncated(
-            {"instance": apart - both, "rater": both - pairs, "pair": pairs}, merged=(("pair", "residual"),)
+            {"instance": between - both, "rater": both - pairs, "pair": pairs}, merged=(("pair", "residual"),)
         )
-    return _truncated({"instance": apart}, merged=(("instance", "pair", "rater", "residual"),))
+    return _truncated({"instance": between}, merged=(("instance", "pair", "rater", "residual"),))
 
 
-def _truncated(found: dict[str, float], merged: tuple[tuple[str, ...], ...] = ()) -> Components:
+def _truncated(estimates: dict[str, float], merged: tuple[tuple[str, ...], ...] = ()) -> Components:
     names = ("instance", "pair", "rater", "residual")
-    below = tuple(name for name in names if found.get(name, 0.0) < -TOLERANCE)
-    values = {name: found.get(name, 0.0) for name in names}
-    kept = {name: float(value) if value > TOLERANCE else 0.0 for name, value in values.items()}
-    return Components(**kept, truncated=below, merged=merged)
+    negative = tuple(name for name in names if estimates.get(name, 0.0) < -TOLERANCE)
+    values = {name: estimates.get(name, 0.0) for name in names}
+    components = {name: float(value) if value > TOLERANCE else 0.0 for name, value in values.items()}
+    return Components(**components, truncated=negative, merged=merged)

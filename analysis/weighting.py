@@ -59,11 +59,11 @@ def set_probabilities(outcomes: Outcomes, probabilities: npt.ArrayLike) -> Float
     if chances.shape != (len(outcomes),):
         raise ShapeError(f"need one chance for each of {len(outcomes)} verdicts, got shape {chances.shape}")
     (instance, *_), row = groups_of_rows(outcomes.instance, outcomes.a, outcomes.b, outcomes.rater)
-    least, most = np.full(len(instance), np.inf), np.full(len(instance), -np.inf)
+    lowest, highest = np.full(len(instance), np.inf), np.full(len(instance), -np.inf)
     unknown = np.isnan(chances)
-    np.minimum.at(least, row, np.where(unknown, -np.inf, chances))  # no set with an unknown one has equal bounds
-    np.maximum.at(most, row, np.where(unknown, np.inf, chances))
-    return np.where(least == most, least, np.nan)
+    np.minimum.at(lowest, row, np.where(unknown, -np.inf, chances))  # no set with an unknown one has equal bounds
+    np.maximum.at(highest, row, np.where(unknown, np.inf, chances))
+    return np.where(lowest == highest, lowest, np.nan)
 
 
 def _chances(probabilities: npt.ArrayLike) -> FloatArray:

@@ -43,11 +43,11 @@ def selection_by_bin(values: npt.ArrayLike, chosen: npt.ArrayLike, bins: int) ->
     is_chosen = np.zeros(len(scores), dtype=bool)
     is_chosen[positions] = True
     undefined = np.isnan(scores)
-    known = scores[~undefined]
+    defined = scores[~undefined]
     edges = np.empty(0)
     in_bin = np.full(len(scores), -1)
-    if known.size:
-        edges = equal_width_edges(scores, 1 if known.min() == known.max() else bins)
+    if defined.size:
+        edges = equal_width_edges(scores, 1 if defined.min() == defined.max() else bins)
         in_bin = assign(scores, edges)
     n_bins = max(len(edges) - 1, 0)
     return SelectionByBin(
@@ -111,9 +111,9 @@ def workload(
     """
     if min(hits, pairs_per_hit, raters_per_hit) < 0 or not 0 <= check_share < 1 or fee_percent < 0:
         raise UnknownValue(f"{hits} HITs, {raters_per_hit} raters, {check_share} checks, fee of {fee_percent} %")
-    for most in (most_hits_per_rater, most_in_study):
-        if most is not None and most < 1:
-            raise UnknownValue(f"at most {most} HITs a rater")
+    for limit in (most_hits_per_rater, most_in_study):
+        if limit is not None and limit < 1:
+            raise UnknownValue(f"at most {limit} HITs a rater")
     rated = hits * raters_per_hit
     checks = round(rated / (1 - check_share)) - rated
     pay = None if pay_per_hit is None else pay_per_hit * (rated + checks)
@@ -136,13 +136,13 @@ def workload(
 
 def combined(works: Sequence[Workload], *, most_in_study: int | None = None) -> Workload:
     """Add the works of several batches, in all of which a rater may take HITs; `most_in_study` as for `workload`."""
-    assignments = sum(one.assignments for one in works)
-    most = math.ceil(assignments / most_in_study) if most_in_study else 0
-    hours, pay, fee = ([getattr(one, name) for one in works] for name in ("hours", "pay", "fee"))
+    assignments = sum(work.assignments for work in works)
+    raters_needed = math.ceil(assignments / most_in_study) if most_in_study else 0
+    hours, pay, fee = ([getattr(work, name) for work in works] for name in ("hours", "pay", "fee"))
     return Workload(
-        **{name: sum(getattr(one, name) for one in works) for name in ("hits", "pairs", "ratings", "checks")},
+        **{name: sum(getattr(work, name) for work in works) for name in ("hits", "pairs", "ratings", "checks")},
         assignments=assignments,
-        raters=max([most, *(one.raters for one in works)]),
+        raters=max([raters_needed, *(work.raters for work in works)]),
         hours=None if None in hours else sum(hours),
         pay=None if None in pay else sum(pay, Decimal(0)),
         fee=None if None in fee else sum(fee, Decimal(0)),

@@ -23,19 +23,19 @@ def gelu(x: Floats) -> None:
     room = [np.empty(min(BLOCK, x.size), np.float32) for _ in range(3)]
     for start in range(0, x.size, BLOCK):
         part = x[start : start + BLOCK]
-        size, above, tail = (buffer[: part.size] for buffer in room)
+        size, factor_sum, tail = (buffer[: part.size] for buffer in room)
         np.abs(part, out=size)
-        np.multiply(size, _AT, out=above)
-        above += np.float32(1)
-        np.reciprocal(above, out=above)
-        np.multiply(above, _BY[0], out=tail)
+        np.multiply(size, _AT, out=factor_sum)
+        factor_sum += np.float32(1)
+        np.reciprocal(factor_sum, out=factor_sum)
+        np.multiply(factor_sum, _BY[0], out=tail)
         for factor in _BY[1:]:
             tail += factor
-            tail *= above
-        np.multiply(size, size, out=above)
-        above *= np.float32(-0.5)
-        np.exp(above, out=above)
-        tail *= above  # the share beyond |x|
+            tail *= factor_sum
+        np.multiply(size, size, out=factor_sum)
+        factor_sum *= np.float32(-0.5)
+        np.exp(factor_sum, out=factor_sum)
+        tail *= factor_sum  # the share beyond |x|
         tail *= size
         np.maximum(part, np.float32(0), out=part)
         part -= tail

@@ -92,16 +92,16 @@ def weights_of(settings: Mapping[str, Any], tensors: Tensors) -> Weights:
     )
     if width % heads:
         raise ShapeError(f"a width of {width} can't be divided among {heads} heads")
-    found = _TensorReader(family, tensors, width)
+    reader = _TensorReader(family, tensors, width)
     return Weights(
-        words=found.array("embeddings.word_embeddings.weight", (None, width)),
-        positions=_positions(family, settings, found),
-        norm=found.norm("embeddings.LayerNorm"),
-        layers=tuple(_layer(family, found, number, heads) for number in range(count)),
+        words=reader.array("embeddings.word_embeddings.weight", (None, width)),
+        positions=_positions(family, settings, reader),
+        norm=reader.norm("embeddings.LayerNorm"),
+        layers=tuple(_layer(family, reader, number, heads) for number in range(count)),
         heads=heads,
         eps=float(settings.get("layer_norm_eps", _DEFAULT_EPS)),
         activation=activation,
-        relative=found.array(family.relative, (None, heads)) if family.relative else None,
+        relative=reader.array(family.relative, (None, heads)) if family.relative else None,
     )
 
 
@@ -131,8 +131,8 @@ class _TensorReader:
         if len(array.shape) != len(shape) or any(
             want not in (None, have) for want, have in zip(shape, array.shape, strict=True)
         ):
-            wanted = " × ".join("any" if want is None else str(want) for want in shape)
-            raise ShapeError(f"the weights {self.prefix + name} are {array.shape}; needed {wanted}")
+            expected = " × ".join("any" if want is None else str(want) for want in shape)
+            raise ShapeError(f"the weights {self.prefix + name} are {array.shape}; needed {expected}")
         return np.ascontiguousarray(array, dtype=np.float32)
 
     def linear(self, name: str, into: int | None = None, out: int | None = None) -> Linear:
@@ -145,29 +145,29 @@ class _TensorReader:
         return Norm(self.array(f"{name}.{weight}", (self.width,)), self.array(f"{name}.{bias}", (self.width,)))
 
 
-def _positions(family: Family, settings: Mapping[str, Any], found: _TensorReader) -> Floats:
-    positions = found.array("embeddings.position_embeddings.weight", (None, found.width))
+def _positions(family: Family, settings: Mapping[str, Any], reader: _TensorReader) -> Floats:
+    positions = reader.array("embeddings.position_embeddings.weight", (None, reader.width))
     if family.after_padding:
         padding = settings.get("pad_token_id")
         positions = positions[(_PADDING if padding is None else int(padding)) + 1 :]
-    if found.has("embeddings.token_type_embeddings.weight"):
-        positions = positions + found.array("embeddings.token_type_embeddings.weight", (None, found.width))[0]
+    if reader.has("embeddings.token_type_embeddings.weight"):
+        positions = positions + reader.array("embeddings.token_type_embeddings.weight", (None, reader.width))[0]
     return positions
 
 
-def _layer(family: Family, found: _TensorReader, number: int, heads: int) -> Layer:
+def _layer(family: Family, reader: _TensorReader, number: int, heads: int) -> Layer:
     names = {part: LAYER.format(number) + name for part, name in family.parts.items()}
-    width = found.width
-    query, key, value = (found.linear(names[part], width, width) for part in ("query", "key", "value"))
+    width = reader.width
+    query, key, value = (reader.linear(names[part], width, width) for part in ("query", "key", "value"))
     scale = np.float32(1 / np.sqrt(width // heads))
     return Layer(
         qkv=Linear(
             np.concatenate([query.weight * scale, key.weight, value.weight]),
             np.concatenate([query.bias * scale, key.bias, value.bias]),
         ),
-        attention_output=found.linear(names["attention_output"], width, width),
-        attention_norm=found.norm(names["attention_norm"]),
-        feed_forward_in=(feed_forward_in := found.linear(names["feed_forward_in"], width)),
-        feed_forward_out=found.linear(names["feed_forward_out"], len(feed_forward_in.weight), width),
-        norm=found.norm(names["norm"]),
+        attention_output=reader.linear(names["attention_output"], width, width),
+        attention_norm=reader.norm(names["attention_norm"]),
+        feed_forward_in=(feed_forward_in := reader.linear(names["feed_forward_in"], width)),
+        feed_forward_out=reader.linear(names["feed_forward_out"], len(feed_forward_in.weight), width),
+        norm=reader.norm(names["norm"]),
     )

@@ -78,24 +78,24 @@ def token_vectors(weights: Weights, texts: Sequence[Sequence[int]], layers: int 
     source  : Vaswani et al. 2017, Attention is all you need, §3; Devlin et al. 2019, BERT, §3
     """
     _check(weights, texts)
-    found: list[Floats] = [np.zeros((0, weights.words.shape[1]), np.float32)] * len(texts)
+    vectors: list[Floats] = [np.zeros((0, weights.words.shape[1]), np.float32)] * len(texts)
     count = len(weights.layers) if layers is None else layers
 
-    def run(places: Sequence[int]) -> None:
-        rows = _forward(weights, [texts[place] for place in places], count)
-        for place, row in zip(places, rows, strict=True):
+    def run(rows_of_batch: Sequence[int]) -> None:
+        rows = _forward(weights, [texts[index] for index in rows_of_batch], count)
+        for index, row in zip(rows_of_batch, rows, strict=True):
             # A copy: a view would keep the padding of the whole batch in memory.
-            found[place] = row[: len(texts[place])].copy()
+            vectors[index] = row[: len(texts[index])].copy()
 
     with ThreadPoolExecutor(PARALLEL_BATCHES) as pool:
         for _ in pool.map(run, batches([len(text) for text in texts])):
             pass
-    return found
+    return vectors
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Yield indices of texts to batch together: of similar length, so that little is padded, the longest first."""
-    order = sorted((place for place, length in enumerate(lengths) if length), key=lambda place: -lengths[place])
+    order = sorted((index for index, length in enumerate(lengths) if length), key=lambda index: -lengths[index])
     start = 0
     while start < len(order):
         size = max(1, BATCH // lengths[order[start]])
@@ -181,8 +181,8 @@ def _buckets(max_tokens: int, count: int) -> IDs:
     far = np.maximum(np.abs(distance), 1)
     scaled = np.log(far / exact, dtype=np.float32) / np.log(_MAX_DISTANCE / exact) * (half - exact)
     feed_forward_in = np.minimum(exact + scaled.astype(np.int64), half - 1)
-    within: IDs = np.where(np.abs(distance) < exact, np.abs(distance), feed_forward_in)
-    return within + np.where(distance > 0, half, 0)
+    near: IDs = np.where(np.abs(distance) < exact, np.abs(distance), feed_forward_in)
+    return near + np.where(distance > 0, half, 0)
 
 
 def _linear(x: Floats, linear: Linear) -> Floats:

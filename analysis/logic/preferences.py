@@ -95,5 +95,5 @@ def _ties(p: npt.ArrayLike, ties: npt.ArrayLike | None) -> BoolArray:
 
 
 def _given(values: FloatArray, tied: BoolArray) -> BoolArray:
-    given: BoolArray = ~np.isnan(values) | tied
-    return given
+    answered: BoolArray = ~np.isnan(values) | tied
+    return answered

@@ -69,7 +69,7 @@ def transitivity_curve(
             columns.append(counts[:, k] / comb(n, k))
         else:
             subsets = _all_subsets(n, k) if k in exact else _sample(n, k, min(SAMPLED_SUBSETS, max_subsets), draws)
-            columns.append(np.array([_acyclic(one, subsets).mean() for one in stack]))
+            columns.append(np.array([_acyclic(graph, subsets).mean() for graph in stack]))
     return np.stack(columns, axis=-1).reshape(*edges.shape[:-2], len(sizes))
 
 
@@ -107,7 +107,9 @@ def complete_set_sums(
         if k in by_bits:
             sums[:, column] = np.stack([acyclic[:, k], complete[:, k]], axis=1)
         elif k <= n:
-            sums[:, column] = [_complete_sums(*one, k, max_subsets, draws) for one in zip(stack, linked, strict=True)]
+            sums[:, column] = [
+                _complete_sums(*graphs, k, max_subsets, draws) for graphs in zip(stack, linked, strict=True)
+            ]
     return sums.reshape(*edges.shape[:-2], len(sizes), 2)
 
 
@@ -131,7 +133,7 @@ def acyclic_counts(prefers: npt.ArrayLike, largest: int, *, linked: npt.ArrayLik
         raise UnknownValue(f"exact for at most {MAX_EXACT_ITEMS} items, got {edges.shape[-1]}")
     missing = np.zeros_like(edges) if linked is None else ~np.asarray(linked, dtype=bool)
     starts = range(0, len(edges), BITS)
-    blocks = [_counts_of_block(edges[one : one + BITS], missing[one : one + BITS], largest) for one in starts]
+    blocks = [_counts_of_block(edges[start : start + BITS], missing[start : start + BITS], largest) for start in starts]
     return np.concatenate([np.zeros((0, largest + 1), dtype=np.int64), *blocks])
 
 
@@ -144,12 +146,12 @@ def cyclic_triples(prefers: npt.ArrayLike) -> IntArray:
     edges = _edges(prefers)
     if edges.ndim != 2:
         raise ShapeError(f"need (n, n) preferences, got shape {edges.shape}")
-    found = [
+    triples_by_item = [
         np.stack([np.full(len(j), i), j, k], axis=1)
         for i in range(len(edges))
         for j, k in [np.nonzero(edges[i][:, np.newaxis] & edges & edges[:, i])]
     ]
-    triples: IntArray = np.concatenate([np.zeros((0, 3), dtype=np.int64), *found])
+    triples: IntArray = np.concatenate([np.zeros((0, 3), dtype=np.int64), *triples_by_item])
     return triples[(triples[:, 0] < triples[:, 1]) & (triples[:, 0] < triples[:, 2])]
 
 
@@ -187,8 +189,8 @@ def _complete_sets(linked: BoolArray, k: int, max_subsets: int, draws: np.random
     size = min(SAMPLED_SUBSETS, max_subsets)
     sets = np.argwhere(np.triu(linked, 1))
     while 0 < len(sets) <= MAX_PARTIAL_SETS and sets.shape[1] < k:  # each by a later item that is linked with all
-        later = np.arange(len(linked)) > sets[:, -1:]
-        row, item = np.nonzero(linked[sets].all(axis=1) & later)
+        follows = np.arange(len(linked)) > sets[:, -1:]
+        row, item = np.nonzero(linked[sets].all(axis=1) & follows)
         sets = np.column_stack([sets[row], item])
     if not len(sets):
         return np.zeros((0, k), dtype=np.int64)
@@ -238,9 +240,9 @@ def _preferred_by_none(edges: Words) -> Words:
     """(n, 2^n) of each item and each set: the instances in which no item of the set is preferred to this one."""
     n = len(edges)
     none: Words = np.full((n, 1 << n), ~np.uint64(0))
-    for other in range(n):
-        half = 1 << other
-        none[:, half : 2 * half] = none[:, :half] & ~edges[other][:, np.newaxis]
+    for j in range(n):
+        half = 1 << j
+        none[:, half : 2 * half] = none[:, :half] & ~edges[j][:, np.newaxis]
     return none
 
 
@@ -260,11 +262,11 @@ def _acyclic(edges: BoolArray, subsets: IntArray) -> BoolArray:
     bit = np.left_shift(np.int64(1), np.arange(k))
     among = edges[subsets[:, :, np.newaxis], subsets[:, np.newaxis, :]]
     preferred_by = (among * bit[:, np.newaxis]).sum(axis=1)
-    left: IntArray = np.full(len(subsets), bit.sum())
-    before = np.zeros_like(left)
-    while (left != before).any():  # takes away what none of the rest is preferred to
-        before, left = left, ((preferred_by & left[:, np.newaxis] != 0) * bit).sum(axis=1) & left
-    done: BoolArray = left == 0
+    remaining: IntArray = np.full(len(subsets), bit.sum())
+    before = np.zeros_like(remaining)
+    while (remaining != before).any():  # takes away what none of the rest is preferred to
+        before, remaining = remaining, ((preferred_by & remaining[:, np.newaxis] != 0) * bit).sum(axis=1) & remaining
+    done: BoolArray = remaining == 0
     return done
 
 
@@ -277,9 +279,9 @@ def _sample(n: int, k: int, size: int, rng: np.random.Generator) -> IntArray:
     if comb(n, k) <= 2 * size:
         everything = _all_subsets(n, k)
         return everything[np.sort(rng.permutation(len(everything))[:size])]
-    found: dict[tuple[int, ...], None] = {}
+    subsets: dict[tuple[int, ...], None] = {}
 
-    while len(found) < size:
+    while len(subsets) < size:
         drawn = np.sort(np.argsort(rng.random((size, n)), axis=1)[:, :k], axis=1)
-        found |= dict.fromkeys(map(tuple, drawn.tolist()))
-    return np.array(list(found)[:size], dtype=np.int64)
+        subsets |= dict.fromkeys(map(tuple, drawn.tolist()))
+    return np.array(list(subsets)[:size], dtype=np.int64)

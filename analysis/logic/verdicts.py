@@ -40,11 +40,11 @@ def order_sums(a_first: npt.ArrayLike, b_first: npt.ArrayLike) -> FloatArray:
     raises           : UnknownValue, ShapeError
     source           : Zheng et al. 2023, Judging LLM-as-a-Judge, §3.3 (consistent, biased toward first, toward second)
     """
-    one, other = _columns(a_first, b_first)
-    both = ~np.isnan(one) & ~np.isnan(other)
-    same = both & (one == other)
-    opposite = both & (one * other == -1)
-    first = opposite & (one == -1)
+    with_a_first, with_b_first = _columns(a_first, b_first)
+    both = ~np.isnan(with_a_first) & ~np.isnan(with_b_first)
+    same = both & (with_a_first == with_b_first)
+    opposite = both & (with_a_first * with_b_first == -1)
+    first = opposite & (with_a_first == -1)
     kinds = [same, first, opposite & ~first, both & ~same & ~opposite]
     return np.stack(kinds, axis=1).astype(np.float64)
 
@@ -75,9 +75,9 @@ def self_agreement_sums(answers: npt.ArrayLike) -> FloatArray:
     if units.ndim != 2:
         raise ShapeError(f"need (n_units, n_repeats) answers, got shape {units.shape}")
     counts = np.stack([(units == value).sum(axis=1) for value in (-1, 0, 1)], axis=1)
-    given = counts.sum(axis=1)
-    most = counts.max(axis=1, initial=0)
-    return np.where(given[:, np.newaxis] > 1, np.stack([most, given], axis=1), 0).astype(np.float64)
+    answered = counts.sum(axis=1)
+    most_frequent = counts.max(axis=1, initial=0)
+    return np.where(answered[:, np.newaxis] > 1, np.stack([most_frequent, answered], axis=1), 0).astype(np.float64)
 
 
 def negation_sums(plain: npt.ArrayLike, negated: npt.ArrayLike) -> FloatArray:
@@ -90,9 +90,9 @@ def negation_sums(plain: npt.ArrayLike, negated: npt.ArrayLike) -> FloatArray:
     raises         : UnknownValue, ShapeError
     source         : Liu et al. 2024, Aligning with Logic, §2.3 (negation invariance)
     """
-    one, other = _columns(plain, negated)
-    both = ~np.isnan(one) & ~np.isnan(other)
-    return np.stack([both & (one == other), both], axis=1).astype(np.float64)
+    plain_verdict, negated_verdict = _columns(plain, negated)
+    both = ~np.isnan(plain_verdict) & ~np.isnan(negated_verdict)
+    return np.stack([both & (plain_verdict == negated_verdict), both], axis=1).astype(np.float64)
 
 
 def averaged_verdict(p_first: npt.ArrayLike, p_second: npt.ArrayLike) -> FloatArray:
@@ -103,18 +103,18 @@ def averaged_verdict(p_first: npt.ArrayLike, p_second: npt.ArrayLike) -> FloatAr
     raises            : ShapeError; UnknownValue for what is no probability
     source            : Liu et al. 2024, Aligning with Logic, §5 (calibration)
     """
-    one, other = np.asarray(p_first, dtype=np.float64), np.asarray(p_second, dtype=np.float64)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise ShapeError(f"need two columns of one length, got {one.shape} and {other.shape}")
-    for values in (one, other):
+    first_order, second_order = np.asarray(p_first, dtype=np.float64), np.asarray(p_second, dtype=np.float64)
+    if first_order.ndim != 1 or first_order.shape != second_order.shape:
+        raise ShapeError(f"need two columns of one length, got {first_order.shape} and {second_order.shape}")
+    for values in (first_order, second_order):
         if not (np.isnan(values) | ((values >= 0) & (values <= 1))).all():
             raise UnknownValue("probabilities are from 0 to 1")
     # The sum, not the mean: whether it is above 1 is decided without a rounding of its own.
-    return np.sign(one + other - 1)
+    return np.sign(first_order + second_order - 1)
 
 
 def _columns(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    one, other = verdict_array(x), verdict_array(y)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise ShapeError(f"need two columns of one length, got {one.shape} and {other.shape}")
-    return one, other
+    first, second = verdict_array(x), verdict_array(y)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ShapeError(f"need two columns of one length, got {first.shape} and {second.shape}")
+    return first, second

@@ -56,26 +56,26 @@ def check_comparisons(
     raises  : ShapeError if the columns are not 1-D and of one length; UnknownValue for a code out of range or not an
               integer, a system against itself, another score or a bad weight
     """
-    one, other, score = code_array("a", a), code_array("b", b), np.asarray(score_a, dtype=np.float64)
+    first, second, score = code_array("a", a), code_array("b", b), np.asarray(score_a, dtype=np.float64)
     weight = np.ones(score.shape) if weights is None else np.asarray(weights, dtype=np.float64)
-    if score.ndim != 1 or not one.shape == other.shape == score.shape == weight.shape:
-        shapes = [column.shape for column in (one, other, score, weight)]
+    if score.ndim != 1 or not first.shape == second.shape == score.shape == weight.shape:
+        shapes = [column.shape for column in (first, second, score, weight)]
         raise ShapeError(f"a, b, score_a and weights must be 1-D and of one length, got {shapes}")
-    for codes in (one, other):
+    for codes in (first, second):
         if codes.size and (codes.min() < 0 or codes.max() >= n_systems):
             raise UnknownValue(
                 f"codes of {n_systems} systems are 0 to {n_systems - 1}, got {codes.min()}, {codes.max()}"
             )
-    if (one == other).any():
-        raise UnknownValue(f"system {one[one == other][0]} is set against itself")
-    known = ~np.isnan(score)
-    if (strange := known & (score != 0) & (score != 0.5) & (score != 1)).any():
+    if (first == second).any():
+        raise UnknownValue(f"system {first[first == second][0]} is set against itself")
+    defined = ~np.isnan(score)
+    if (strange := defined & (score != 0) & (score != 0.5) & (score != 1)).any():
         raise UnknownValue(f"scores are {SCORES} or NaN, got {np.unique(score[strange])[:5].tolist()}")
     if not (np.isfinite(weight) & (weight >= 0)).all():
         raise UnknownValue("weights must be finite and not negative; leave out comparisons that have none")
-    if known.all():
-        return Comparisons(one, other, score, weight, known)
-    return Comparisons(one[known], other[known], score[known], weight[known], known)
+    if defined.all():
+        return Comparisons(first, second, score, weight, defined)
+    return Comparisons(first[defined], second[defined], score[defined], weight[defined], defined)
 
 
 def win_matrix(
@@ -158,8 +158,8 @@ def resampled_win_matrices(
     codes = np.arange(len(rows.known)) if clusters is None else code_array("clusters", clusters)
     if codes.shape != rows.known.shape:
         raise ShapeError(f"need one cluster code per comparison, got {codes.shape} for {rows.known.shape}")
-    kept = codes[rows.known] if clusters is None else codes
-    units, index = np.unique(kept, return_inverse=True)
+    of_known = codes[rows.known] if clusters is None else codes
+    units, index = np.unique(of_known, return_inverse=True)
     of_row = index if clusters is None else index[rows.known]
     return _matrices(_drawn_sums(cells, of_row, rows.weight, len(units), 2 * n_systems**2, rounds, rng), n_systems)
 
@@ -178,9 +178,9 @@ def _drawn_sums(
     if not len(cells):
         return sums
     # Rows of one cluster and cell always come together, so that a round only sees their sum; cell by cell in order.
-    keys, place = np.unique(cells * n_clusters + clusters, return_inverse=True)
+    keys, of_row = np.unique(cells * n_clusters + clusters, return_inverse=True)
     of_cell, of_cluster = np.divmod(keys, n_clusters)
-    value = np.bincount(place, weights=weight)
+    value = np.bincount(of_row, weights=weight)
     filled, begin = np.unique(of_cell, return_index=True)
     drawn = np.empty(len(keys))
     step = max(1, BLOCK_CELLS // n_clusters)
@@ -193,9 +193,9 @@ def _drawn_sums(
 
 def _cells(rows: Comparisons, n_systems: int) -> IntArray:
     """Place of each comparison in n² cells of winner and loser, followed by n² cells of ties."""
-    one, other = np.indices((n_systems, n_systems))
-    won, lost = one * n_systems + other, other * n_systems + one
-    of_kind = np.stack([lost, n_systems**2 + np.where(one < other, won, lost), won])
+    row, column = np.indices((n_systems, n_systems))
+    won, lost = row * n_systems + column, column * n_systems + row
+    of_kind = np.stack([lost, n_systems**2 + np.where(row < column, won, lost), won])
     kind = (2 * rows.score_a).astype(np.int64)
     cells: IntArray = of_kind.ravel()[(kind * n_systems + rows.a) * n_systems + rows.b]
     return cells

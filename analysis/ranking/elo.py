@@ -47,11 +47,11 @@ def elo(
     gain = half * (2 * rows.score_a - 1)
     ratings = [0.0] * n_systems
     tanh = math.tanh
-    for one, other, won, most in zip(rows.a.tolist(), rows.b.tolist(), gain.tolist(), half.tolist(), strict=True):
-        mine, theirs = ratings[one], ratings[other]
-        change = won - most * tanh(mine - theirs)
-        ratings[one] = mine + change
-        ratings[other] = theirs - change
+    for first, second, won, limit in zip(rows.a.tolist(), rows.b.tolist(), gain.tolist(), half.tolist(), strict=True):
+        mine, theirs = ratings[first], ratings[second]
+        change = won - limit * tanh(mine - theirs)
+        ratings[first] = mine + change
+        ratings[second] = theirs - change
     return initial + 2 * POINTS * np.array(ratings, dtype=np.float64)
 
 
@@ -85,9 +85,9 @@ def sampled_elo(
     of_row = codes if clusters is None else code_array("clusters", clusters)
     if not codes.shape == of_row.shape == rows.known.shape:
         raise ShapeError(f"need a matchup and a cluster per comparison, got {codes.shape} and {of_row.shape}")
-    known = np.flatnonzero(rows.known)
-    drawn = sampled_rows(codes[known], rng=rng, rounds=rounds, clusters=None if clusters is None else of_row[known])
-    drawn = np.append(known, len(codes))[drawn]
+    defined = np.flatnonzero(rows.known)
+    drawn = sampled_rows(codes[defined], rng=rng, rounds=rounds, clusters=None if clusters is None else of_row[defined])
+    drawn = np.append(defined, len(codes))[drawn]
     ratings: FloatArray = elo_of_rows(
         a, b, score_a, drawn, n_systems=n_systems, k=k, initial=initial, weights=[weights]
     )[0]
@@ -114,25 +114,25 @@ def elo_of_rows(
     raises  : as `elo`
     """
     _check_settings(k, initial)
-    checked = [check_comparisons(a, b, score_a, n_systems, one) for one in weights]
-    known = checked[0].known
+    checked = [check_comparisons(a, b, score_a, n_systems, first) for first in weights]
+    defined = checked[0].known
     # The row after the last changes nothing, nor does a missing score.
-    one, other = np.zeros((2, len(known) + 1), dtype=np.int64)
-    one[:-1][known], other[:-1][known] = checked[0].a, checked[0].b
-    half, gain = np.zeros((2, len(checked), len(known) + 1))
-    half[:, :-1][:, known] = [of.weight * (k / POINTS / 4) for of in checked]
-    gain[:, :-1][:, known] = half[:, :-1][:, known] * (2 * checked[0].score_a - 1)
+    first, second = np.zeros((2, len(defined) + 1), dtype=np.int64)
+    first[:-1][defined], second[:-1][defined] = checked[0].a, checked[0].b
+    half, gain = np.zeros((2, len(checked), len(defined) + 1))
+    half[:, :-1][:, defined] = [of.weight * (k / POINTS / 4) for of in checked]
+    gain[:, :-1][:, defined] = half[:, :-1][:, defined] * (2 * checked[0].score_a - 1)
     columns = len(checked) * len(rows)
     ratings = np.zeros(columns * n_systems)
     start = np.arange(columns) * n_systems
     step = max(1, STEP_CELLS // max(1, columns))
     for begin in range(0, rows.shape[1], step):
         block = np.ascontiguousarray(rows[:, begin : begin + step].T)  # each step's in one place
-        systems = (np.tile(of[block], len(checked)) + start for of in (one, other))
+        systems = (np.tile(of[block], len(checked)) + start for of in (first, second))
         factors = (np.concatenate([of[block] for of in kind], axis=1) for kind in (gain, half))
-        for mine, theirs, won, most in zip(*systems, *factors, strict=True):  # as in `elo`, one step of every round
+        for mine, theirs, won, limit in zip(*systems, *factors, strict=True):  # as in `elo`, one step of every round
             ahead, behind = ratings[mine], ratings[theirs]
-            change = won - most * np.tanh(ahead - behind)
+            change = won - limit * np.tanh(ahead - behind)
             ratings[mine] = ahead + change
             ratings[theirs] = behind - change
     return initial + 2 * POINTS * ratings.reshape(len(checked), len(rows), n_systems)
@@ -163,8 +163,8 @@ def sampled_rows(
         drawn = np.broadcast_to(np.arange(len(table)), (len(block), len(table)))
         if clusters is not None:
             drawn = rng.integers(len(table), size=drawn.shape)
-        taken = rng.permuted(table[drawn].reshape(block.shape), axis=1)
-        block[:] = order[begin[taken] + (rng.random(block.shape) * count[taken]).astype(np.int64)]
+        permuted = rng.permuted(table[drawn].reshape(block.shape), axis=1)
+        block[:] = order[begin[permuted] + (rng.random(block.shape) * count[permuted]).astype(np.int64)]
     return rows
 
 
@@ -176,8 +176,8 @@ def _matchups_of_instances(own: IntArray | None, n_matchups: int) -> IntArray:
     sizes = np.bincount(instance)
     table = np.full((len(sizes), sizes.max()), n_matchups)
     by_instance = np.argsort(instance, kind="stable")
-    place = np.arange(n_matchups) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    table[instance[by_instance], place] = by_instance
+    rank = np.arange(n_matchups) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    table[instance[by_instance], rank] = by_instance
     return table
 
 

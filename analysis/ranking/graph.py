@@ -33,7 +33,7 @@ def preference_cycles(matrix: WinMatrix) -> tuple[tuple[int, ...], ...]:
     path = reachable(beats)
     together = path & path.T
     sets = {tuple(np.flatnonzero(row).tolist()) for row in together}
-    return tuple(sorted(one for one in sets if len(one) > 1))
+    return tuple(sorted(component for component in sets if len(component) > 1))
 
 
 def reachable(edges: BoolArray) -> BoolArray:

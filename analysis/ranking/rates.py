@@ -95,11 +95,11 @@ def _rates(outcomes: Outcomes, systems: npt.ArrayLike | None, points: Callable[[
     codes = met if systems is None else np.unique(code_array("systems", systems))
     if strangers := np.setdiff1d(met, codes).tolist():
         raise UnknownValue(f"systems {strangers} of the outcomes are not among {codes.tolist()}")
-    known = ~np.isnan(outcomes.verdict)
+    decided = ~np.isnan(outcomes.verdict)
     # Every verdict is one result for each side: +1 is a win of B and, with the sign turned, a loss of A.
-    side = np.searchsorted(codes, met)[side[np.tile(known, 2)]]
-    result = np.concatenate([-outcomes.verdict[known], outcomes.verdict[known]])
-    weight = np.tile(outcomes.weight[known], 2)
+    side = np.searchsorted(codes, met)[side[np.tile(decided, 2)]]
+    result = np.concatenate([-outcomes.verdict[decided], outcomes.verdict[decided]])
+    weight = np.tile(outcomes.weight[decided], 2)
     won = np.bincount(side, weights=weight * points(result), minlength=len(codes))
     played = np.bincount(side, weights=weight, minlength=len(codes))
     return Rates(codes, ratio(np.stack([won, played], axis=1)), np.bincount(side, minlength=len(codes)))

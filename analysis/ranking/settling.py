@@ -54,31 +54,33 @@ def next_place(value: npt.ArrayLike, tests: Differences, level: float, *, chance
     if settled == len(score):
         return NextPlace(None, -1, (), 1.0)
     system = int(np.flatnonzero(rank == rank[rank > settled].min())[0])
-    others = [one for one in np.flatnonzero(rank > settled).tolist() if one != system and not better[system, one]]
-    rows = _rows(tests, system, others)
-    if np.isnan(tests.p_value[rows]).any() or len(np.flatnonzero(rows)) < len(others):
-        return NextPlace(settled + 1, system, tuple(others), math.nan)
-    return NextPlace(settled + 1, system, tuple(others), _least_factor(tests, rows, level, chance))
+    open_systems = [
+        code for code in np.flatnonzero(rank > settled).tolist() if code != system and not better[system, code]
+    ]
+    rows = _rows(tests, system, open_systems)
+    if np.isnan(tests.p_value[rows]).any() or len(np.flatnonzero(rows)) < len(open_systems):
+        return NextPlace(settled + 1, system, tuple(open_systems), math.nan)
+    return NextPlace(settled + 1, system, tuple(open_systems), _least_factor(tests, rows, level, chance))
 
 
-def _rows(tests: Differences, system: int, others: list[int]) -> BoolArray:
-    found: BoolArray = ((tests.first == system) & np.isin(tests.second, others)) | (
-        (tests.second == system) & np.isin(tests.first, others)
+def _rows(tests: Differences, system: int, opponents: list[int]) -> BoolArray:
+    between: BoolArray = ((tests.first == system) & np.isin(tests.second, opponents)) | (
+        (tests.second == system) & np.isin(tests.first, opponents)
     )
-    return found
+    return between
 
 
 def _least_factor(tests: Differences, rows: BoolArray, level: float, chance: float) -> float:
     """Search by halving: more comparisons make every difference surer."""
-    least, most = 1.0, 2.0
-    while not _settles(tests, rows, level, chance, most):
-        least, most = most, 2 * most
-        if least >= MOST:
+    low, high = 1.0, 2.0
+    while not _settles(tests, rows, level, chance, high):
+        low, high = high, 2 * high
+        if low >= MOST:
             return math.inf
-    while most / least > 1.005:
-        middle = math.sqrt(least * most)
-        least, most = (least, middle) if _settles(tests, rows, level, chance, middle) else (middle, most)
-    return most
+    while high / low > 1.005:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _settles(tests, rows, level, chance, middle) else (middle, high)
+    return high
 
 
 def _settles(tests: Differences, rows: BoolArray, level: float, chance: float, factor: float) -> bool:

@@ -34,9 +34,9 @@ class LeftOut:
     def held(self) -> BoolArray:
         """(n,) whether no instance alone connects a system's component."""
         component = self.fit.component
-        apart = component[self.together != np.where(component == UNMET, self.together, component)]
-        held: BoolArray = (component != UNMET) & ~np.isin(component, apart)
-        return held
+        separated = component[self.together != np.where(component == UNMET, self.together, component)]
+        met: BoolArray = (component != UNMET) & ~np.isin(component, separated)
+        return met
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +70,12 @@ class Differences:
 
     def better(self, n_systems: int, level: float) -> BoolArray:
         """(n, n) whether the row's system is surely better than the column's: adjusted p-value below 1 - level."""
-        found = np.zeros((n_systems, n_systems), dtype=bool)
+        table = np.zeros((n_systems, n_systems), dtype=bool)
         sure = self.adjusted < 1 - level  # NaN is not
         up, down = sure & (self.value > 0), sure & (self.value < 0)
-        found[self.first[up], self.second[up]] = True
-        found[self.second[down], self.first[down]] = True
-        return found
+        table[self.first[up], self.second[up]] = True
+        table[self.second[down], self.first[down]] = True
+        return table
 
 
 def left_out_strengths(
@@ -103,22 +103,22 @@ def left_out_strengths(
     codes = code_array("clusters", clusters)
     groups: IntArray = np.unique(codes, return_inverse=True)[1] % GROUPS
     parts = grouped_win_matrices(a, b, score_a, groups, n_systems=n_systems, weights=weights)
-    whole = WinMatrix(parts.won.sum(axis=0), parts.tied.sum(axis=0))
-    left = WinMatrix(_rest(whole.won, parts.won), _rest(whole.tied, parts.tied))
-    fit, others = fit_win_matrices(whole, ties=ties), fit_win_matrices(left, ties=ties)
-    together = _always_together(np.vstack([fit.component, others.component]))
+    all_matrix = WinMatrix(parts.won.sum(axis=0), parts.tied.sum(axis=0))
+    left_out_matrix = WinMatrix(_rest(all_matrix.won, parts.won), _rest(all_matrix.tied, parts.tied))
+    fit, left_out_fits = fit_win_matrices(all_matrix, ties=ties), fit_win_matrices(left_out_matrix, ties=ties)
+    together = _always_together(np.vstack([fit.component, left_out_fits.component]))
     same = (together[:, np.newaxis] == together) & (fit.component != UNMET)
-    strengths = np.vstack([fit.strengths, others.strengths])
+    strengths = np.vstack([fit.strengths, left_out_fits.strengths])
     strengths[np.isnan(strengths)] = 0  # without comparisons, and so alone in `together`
     centred = strengths - strengths @ same / np.maximum(same.sum(axis=0), 1)
     return LeftOut(fit, centred[1:] - centred[0], together)
 
 
-def _rest(whole: FloatArray, part: FloatArray) -> FloatArray:
+def _rest(total: FloatArray, part: FloatArray) -> FloatArray:
     """The number of comparisons without a part of them; a rest that rounding makes is 0."""
-    rest = whole - part
-    left: FloatArray = np.where(rest > ROUNDING * whole, rest, 0.0)
-    return left
+    difference = total - part
+    remaining: FloatArray = np.where(difference > ROUNDING * total, difference, 0.0)
+    return remaining
 
 
 def _always_together(component: IntArray) -> IntArray:
@@ -154,8 +154,8 @@ def jackknife_covariance(moved: npt.ArrayLike) -> FloatArray:
     if len(rows) < 2:
         return np.full((rows.shape[1], rows.shape[1]), np.nan)
     gap = rows - rows.mean(axis=0)
-    found: FloatArray = (len(rows) - 1) / len(rows) * (gap.T @ gap)
-    return found
+    variance: FloatArray = (len(rows) - 1) / len(rows) * (gap.T @ gap)
+    return variance
 
 
 def differences(
@@ -201,10 +201,10 @@ def ranks(value: npt.ArrayLike, better: BoolArray, component: npt.ArrayLike) -> 
     returns : rank, lowest and highest number of the range; equal values share the better rank
     """
     score, group = np.asarray(value, dtype=np.float64), code_array("component", component)
-    known = ~np.isnan(score)
-    same = (group[:, np.newaxis] == group) & known & known[:, np.newaxis]
+    defined = ~np.isnan(score)
+    same = (group[:, np.newaxis] == group) & defined & defined[:, np.newaxis]
     ahead = same & (score > score[:, np.newaxis] + ROUNDING * (1 + np.abs(score)))
-    rank = np.where(known, 1 + ahead.sum(axis=1), 0)
-    low = np.where(known, 1 + (better & same).sum(axis=0), 0)
-    high = np.where(known, same.sum(axis=1) - (better & same).sum(axis=1), 0)
+    rank = np.where(defined, 1 + ahead.sum(axis=1), 0)
+    low = np.where(defined, 1 + (better & same).sum(axis=0), 0)
+    high = np.where(defined, same.sum(axis=1) - (better & same).sum(axis=1), 0)
     return rank, low, high

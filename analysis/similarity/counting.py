@@ -57,15 +57,15 @@ def overlaps(sequences: Sequences, unique: Distinct, max_n: int = 1) -> Iterator
     texts = len(sequences.lengths)
     owner = np.repeat(np.arange(texts), sequences.lengths)
     starts = np.cumsum(sequences.lengths) - sequences.lengths
-    place = np.arange(len(owner)) - starts[owner]  # of the n-gram's last unit within its text
+    position = np.arange(len(owner)) - starts[owner]  # of the n-gram's last unit within its text
     grams = units = sequences.units
     kinds = int(units.max(initial=0)) + 1
     for n in range(1, max_n + 1):
         if n > 1:
-            whole = place >= n - 1
-            owner, place, units = owner[whole], place[whole], units[whole]
+            complete = position >= n - 1
+            owner, position, units = owner[complete], position[complete], units[complete]
             # An n-gram is the (n−1)-gram that ends one unit earlier, and its last unit.
-            grams = grams[np.flatnonzero(whole) - 1] * kinds + units
+            grams = grams[np.flatnonzero(complete) - 1] * kinds + units
         grams, item, shared = _items(grams, owner, texts)
         common = _common(item[item >= 0], owner[item >= 0], shared, texts, unique)
         # A text has all that it has in common with itself, also what no other text has.
@@ -106,9 +106,9 @@ def _common(item: IntArray, owner: IntArray, items: int, texts: int, unique: Dis
     common = np.zeros((len(unique.rows_a), len(unique.rows_b)))
     step = max(1, BLOCK // max(1, texts))
     for start in range(0, items, step):
-        within = (item >= start) & (item < start + step)
+        in_block = (item >= start) & (item < start + step)
         has = np.zeros((texts, min(step, items - start)), dtype=np.float32)  # sums of ones up to 2**24 are exact
-        has[owner[within], item[within] - start] = 1
-        left = has[unique.rows_a]
-        common += left @ (left if same else has[unique.rows_b]).T
+        has[owner[in_block], item[in_block] - start] = 1
+        first_counts = has[unique.rows_a]
+        common += first_counts @ (first_counts if same else has[unique.rows_b]).T
     return common

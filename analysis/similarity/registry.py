@@ -122,8 +122,8 @@ def with_model(
 @cache
 def _installed() -> Mapping[str, EntryPoint]:
     """Entry points of installed packages by name, not yet loaded; they cannot replace built-in names."""
-    taken = {*SIMILARITIES, *NEEDS}
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS) if entry.name not in taken}
+    names = {*SIMILARITIES, *NEEDS}
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS) if entry.name not in names}
 
 
 def _load(entry: EntryPoint) -> Similarity:
@@ -138,8 +138,8 @@ def _load(entry: EntryPoint) -> Similarity:
     def checked(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
         values = np.asarray(own(texts_a, texts_b), dtype=np.float64)
         if values.shape != (len(texts_a), len(texts_b)):
-            wanted = (len(texts_a), len(texts_b))
-            raise ShapeError(f"the similarity {entry.name} gave an array {values.shape}; needed {wanted}")
+            expected = (len(texts_a), len(texts_b))
+            raise ShapeError(f"the similarity {entry.name} gave an array {values.shape}; needed {expected}")
         if not np.isfinite(values).all():
             text = texts_a[int(np.argwhere(~np.isfinite(values))[0][0])]
             raise NotFinite(f"the similarity {entry.name} gave NaN or infinity for the text {text[:60]!r}", text=text)

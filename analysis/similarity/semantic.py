@@ -49,13 +49,13 @@ def pairwise_cosine(texts_a: Sequence[str], texts_b: Sequence[str], encoder: Enc
     written = [row for row, text in enumerate(unique.texts) if text.strip()]
     values = np.eye(len(unique.texts))
     if written:
-        shown = [unique.texts[row] for row in written]
-        vectors = np.asarray(encoder.encode(shown), dtype=np.float64)
-        if vectors.ndim != 2 or len(vectors) != len(shown):
+        written_texts = [unique.texts[row] for row in written]
+        vectors = np.asarray(encoder.encode(written_texts), dtype=np.float64)
+        if vectors.ndim != 2 or len(vectors) != len(written_texts):
             raise ShapeError(
-                f"the encoder gave an array {vectors.shape} for {len(shown)} texts; needed one vector each"
+                f"the encoder gave an array {vectors.shape} for {len(written_texts)} texts; needed one vector each"
             )
-        _check_finite([vectors[row : row + 1] for row in range(len(shown))], shown)
+        _check_finite([vectors[row : row + 1] for row in range(len(written_texts))], written_texts)
         directions, has_one = _directions(vectors)
         # Rounding can take the cosine of a vector with itself past 1.
         cosines = np.clip(directions @ directions.T, -1.0, 1.0)
@@ -85,12 +85,12 @@ def pairwise_bertscore(
     source         : Zhang et al. 2020, BERTScore, §3; with match_specials bert-score 0.3.13 without idf and baseline
     """
     unique = distinct(texts_a, texts_b)
-    found = _token_vectors(unique.texts, tokens, match_specials)
+    vectors_of_tokens = _token_vectors(unique.texts, tokens, match_specials)
     values = np.eye(len(unique.texts))
-    if found.rows:
-        best = _mean_best_match(found)
+    if vectors_of_tokens.rows:
+        best = _mean_best_match(vectors_of_tokens)
         both = best + best.T
-        values[np.ix_(found.rows, found.rows)] = np.divide(
+        values[np.ix_(vectors_of_tokens.rows, vectors_of_tokens.rows)] = np.divide(
             2 * best * best.T, both, out=np.zeros(both.shape), where=both != 0
         )
         np.fill_diagonal(values, 1.0)  # every token is its own best match, whatever rounding made of it
@@ -106,11 +106,11 @@ def pairwise_entities(texts_a: Sequence[str], texts_b: Sequence[str], extractor:
     source  : Ghosh et al. 2024, Compare without Despair, appendix E, note 13
     """
     unique = distinct(texts_a, texts_b)
-    shown = [text for text in unique.texts if text.strip()]
-    found = extractor(shown) if shown else []
-    if len(found) != len(shown):
-        raise ShapeError(f"the extractor gave {len(found)} sets of entities for {len(shown)} texts")
-    sets = iter(found)
+    written_texts = [text for text in unique.texts if text.strip()]
+    vectors_of_tokens = extractor(written_texts) if written_texts else []
+    if len(vectors_of_tokens) != len(written_texts):
+        raise ShapeError(f"the extractor gave {len(vectors_of_tokens)} sets of entities for {len(written_texts)} texts")
+    sets = iter(vectors_of_tokens)
     named = [frozenset(next(sets)) if text.strip() else frozenset[str]() for text in unique.texts]
     shares = jaccard(named, unique)
     empty = np.array([not text.strip() for text in unique.texts], dtype=bool)
@@ -129,34 +129,34 @@ class _TokenVectors(NamedTuple):
 
 def _token_vectors(texts: Sequence[str], tokens: TokenEncoder, match_specials: bool) -> _TokenVectors:
     written = [row for row, text in enumerate(texts) if text.strip()]
-    shown = [texts[row] for row in written]
-    arrays = [np.asarray(array) for array in tokens.encode_tokens(shown)] if shown else []
-    if len(arrays) != len(shown):
-        raise ShapeError(f"the token encoder gave {len(arrays)} arrays for {len(shown)} texts")
-    for array, text in zip(arrays, shown, strict=True):
+    written_texts = [texts[row] for row in written]
+    arrays = [np.asarray(array) for array in tokens.encode_tokens(written_texts)] if written_texts else []
+    if len(arrays) != len(written_texts):
+        raise ShapeError(f"the token encoder gave {len(arrays)} arrays for {len(written_texts)} texts")
+    for array, text in zip(arrays, written_texts, strict=True):
         if array.ndim != 2 or (len(array) and array.shape[1] != arrays[0].shape[1]):
             raise ShapeError(
                 f"the token encoder gave an array {array.shape} for the text {_start(text)}; needed (t, d)"
             )
     first, last = getattr(tokens, "specials", (0, 0))
-    kept = [place for place, array in enumerate(arrays) if len(array) > first + last]
-    arrays, shown = [arrays[place] for place in kept], [shown[place] for place in kept]
+    long_enough = [index for index, array in enumerate(arrays) if len(array) > first + last]
+    arrays, written_texts = [arrays[index] for index in long_enough], [written_texts[index] for index in long_enough]
     if not match_specials:
         arrays = [array[first : len(array) - last] for array in arrays]
         first = last = 0
-    _check_finite(arrays, shown)
+    _check_finite(arrays, written_texts)
     lengths = np.array([len(array) for array in arrays], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     counted = np.ones(starts[-1], dtype=bool)
     for start, stop in pairwise(starts):
         counted[start : start + first] = counted[stop - last : stop] = False
     vectors = _directions(np.concatenate(arrays))[0] if arrays else np.zeros((0, 0))
-    return _TokenVectors([written[place] for place in kept], vectors, starts, counted)
+    return _TokenVectors([written[index] for index in long_enough], vectors, starts, counted)
 
 
-def _mean_best_match(found: _TokenVectors) -> FloatArray:
+def _mean_best_match(vectors_of_tokens: _TokenVectors) -> FloatArray:
     """Mean over the tokens of text i of the greatest cosine with a token of text j, (texts, texts)."""
-    vectors, starts = found.vectors, found.starts
+    vectors, starts = vectors_of_tokens.vectors, vectors_of_tokens.starts
     best = np.empty((len(starts) - 1, len(vectors)), dtype=vectors.dtype)
     for low, high in _blocks(starts):
         block = vectors[starts[low] : starts[high]]
@@ -164,8 +164,8 @@ def _mean_best_match(found: _TokenVectors) -> FloatArray:
         cosines = (vectors if len(block) == len(vectors) else block) @ vectors.T
         for text in range(low, high):
             cosines[starts[text] - starts[low] : starts[text + 1] - starts[low]].max(axis=0, out=best[text])
-    weighted = np.where(found.counted, best, 0).astype(np.float64)
-    averaged = np.add.reduceat(found.counted.astype(np.float64), starts[:-1])
+    weighted = np.where(vectors_of_tokens.counted, best, 0).astype(np.float64)
+    averaged = np.add.reduceat(vectors_of_tokens.counted.astype(np.float64), starts[:-1])
     means: FloatArray = (np.add.reduceat(weighted, starts[:-1], axis=1) / averaged).T
     return means
 

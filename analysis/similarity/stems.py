@@ -131,12 +131,14 @@ def _without_suffixes(word: str) -> str:
     return _replaced(word, _STEP_4.get(word[-2:-1], ()), 2)
 
 
-def _replaced(word: str, rules: tuple[tuple[str, str], ...], least: int, counted: dict[str, int] | None = None) -> str:
+def _replaced(
+    word: str, rules: tuple[tuple[str, str], ...], shortest: int, counted: dict[str, int] | None = None
+) -> str:
     for suffix, replacement in rules:
         if word.endswith(suffix):
             base = word[: -len(suffix)]
             measured = word[: len(base) + counted.get(suffix, 0)] if counted else base
-            return base + replacement if _measure(measured) >= least else word
+            return base + replacement if _measure(measured) >= shortest else word
     return word
 
 
