@@ -1,1 +1,1 @@
-"""Measures as pure functions: arrays in, arrays or frozen dataclasses out; no database, no files."""
+"""Measures as pure functions: arrays in, arrays or frozen dataclasses out."""

@@ -58,7 +58,7 @@ class AgainstGold:
 
     @property
     def right(self) -> BoolArray:
-        """(n_pairs, 2) whether the verdict equals the gold; never where either is missing."""
+        """(n_pairs, 2) whether the verdict equals the gold. False where either is missing."""
         equal: BoolArray = self.verdict == self.gold[:, np.newaxis]
         return equal
 
@@ -72,7 +72,7 @@ Sums = Callable[[AgainstGold], FloatArray]
 
 
 def share(sums: npt.ArrayLike) -> float:
-    """Return the measure whose sums these are: all numerators over all denominators; NaN if there is nothing.
+    """Return all numerators over all denominators. NaN if there is nothing.
 
     sums : (n_rows, 2)
     """
@@ -122,7 +122,7 @@ def agreeing_accuracy_sums(pairs: AgainstGold) -> FloatArray:
 
 
 def positional_agreement_sums(pairs: AgainstGold) -> FloatArray:
-    """Pairs with the same verdict in both orders, and pairs with a verdict in both; a tie agrees with a tie only.
+    """Pairs with the same verdict in both orders, and pairs with a verdict in both. A tie agrees with a tie only.
 
     Needs no gold. One verdict and one missing is no disagreement: the pair is left out.
 
@@ -133,7 +133,7 @@ def positional_agreement_sums(pairs: AgainstGold) -> FloatArray:
 
 
 def first_position_sums(pairs: AgainstGold) -> FloatArray:
-    """Verdicts for the text shown first, and verdicts for either text; ties are left out. Needs no gold.
+    """Verdicts for the text shown first, and verdicts for either text. Ties are left out. Needs no gold.
 
     returns : (n_pairs, 2) of 0, 1 and 2
     """
@@ -179,13 +179,13 @@ def sound_when_wrong_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: np
 
 
 def _agreeing(pairs: AgainstGold) -> BoolArray:
-    """(n_pairs,) whether both orders gave one verdict; NaN equals nothing."""
+    """(n_pairs,) whether both orders gave one verdict. NaN equals nothing."""
     agreeing: BoolArray = pairs.verdict[:, A_FIRST] == pairs.verdict[:, B_FIRST]
     return agreeing
 
 
 def _sums(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
-    """(n, 2) float rows; what isn't in the denominator isn't in the numerator either."""
+    """(n, 2) float rows. What isn't in the denominator isn't in the numerator either."""
     counts, totals = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     return np.stack([np.where(totals > 0, counts, 0.0), totals], axis=1)
 

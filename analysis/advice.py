@@ -85,7 +85,7 @@ class Curves(NamedTuple):
     converged: BoolArray
 
     def at(self, delta: npt.ArrayLike) -> FloatArray:
-        """(rounds, n) fitted mean consistency at each separability; NaN where there is no fit."""
+        """(rounds, n) fitted mean consistency at each separability. NaN where there is no fit."""
         x = np.asarray(delta, dtype=np.float64)[np.newaxis, :]
         smooth = expit(
             self.intercept[:, np.newaxis] + np.where(np.isfinite(self.slope), self.slope, 0)[:, np.newaxis] * x
@@ -96,7 +96,7 @@ class Curves(NamedTuple):
         return fitted
 
     def crossing(self, level: float = 0.5) -> FloatArray:
-        """(rounds,) separability at which the mean consistency rises through a level; NaN where it doesn't rise."""
+        """(rounds,) separability at which the mean consistency rises through a level. NaN where it doesn't rise."""
         crossings = np.where(self.slope == np.inf, self.step, np.nan)
         rising = np.isfinite(self.slope) & (self.slope > 0)
         crossings[rising] = (np.log(level / (1 - level)) - self.intercept[rising]) / self.slope[rising]
@@ -232,7 +232,7 @@ def cut_statistic(totals: FloatArray) -> FloatArray:
 
 
 class Savings(NamedTuple):
-    """What a cut saves of planned ratings; matchups without a separability are rated either way."""
+    """Planned ratings that a cut saves. Matchups without a separability are rated either way."""
 
     below: int
     known: int

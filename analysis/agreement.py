@@ -45,7 +45,7 @@ def agreement_sums_of_counts(counts: FloatArray) -> FloatArray:
 
 
 def raw_agreement(ratings: npt.ArrayLike) -> float:
-    """Share of agreeing rater pairs among all rater pairs, pooled over units; a tie agrees with a tie only.
+    """Share of agreeing rater pairs among all rater pairs, pooled over units. A tie agrees with a tie only.
 
     ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing
     returns : in [0, 1]; NaN if no unit has two ratings
@@ -55,7 +55,7 @@ def raw_agreement(ratings: npt.ArrayLike) -> float:
 
 
 def coincidences(ratings: npt.ArrayLike) -> FloatArray:
-    """What each unit adds to Krippendorff's coincidence matrix.
+    """Each unit's part of Krippendorff's coincidence matrix.
 
         o(v, w) = Σ_u n_u(v) (n_u(w) - [v = w]) / (m_u - 1)
 
@@ -90,7 +90,7 @@ def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> 
 
 
 def krippendorff_alpha(ratings: npt.ArrayLike, level: Level = "ordinal") -> float:
-    """Krippendorff's alpha: 1 for perfect agreement, 0 for chance agreement; raters may be missing.
+    """Krippendorff's alpha: 1 for perfect agreement, 0 for chance agreement. Raters may be missing.
 
     ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing; a unit with one rating plays no part
     returns : at most 1; NaN if all pairable ratings are alike or there are none
@@ -117,7 +117,7 @@ def degrees(verdict: npt.ArrayLike, strength: npt.ArrayLike) -> FloatArray:
 
 
 def degree_coincidences(ratings: npt.ArrayLike) -> FloatArray:
-    """What each unit adds to Krippendorff's coincidence matrix over the five degrees.
+    """Each unit's part of Krippendorff's coincidence matrix over the five degrees.
 
     ratings : (n_units, n_raters) of -2, -1, 0, 1, 2, NaN for missing
     returns : (n_units, 5, 5) over -2 to 2; a unit with m >= 2 ratings sums to m, any other is all 0
@@ -146,7 +146,7 @@ def degree_alpha_from_coincidences(matrix: npt.ArrayLike) -> FloatArray:
 
 
 def degree_alpha(ratings: npt.ArrayLike) -> float:
-    """Ordinal Krippendorff's alpha of verdicts with their strengths; see `krippendorff_alpha`.
+    """Ordinal Krippendorff's alpha of verdicts with their strengths, as `krippendorff_alpha`.
 
     ratings : (n_units, n_raters) of -2, -1, 0, 1, 2, NaN for missing; a unit with one rating plays no part
     returns : at most 1; NaN if all pairable ratings are alike or there are none
@@ -157,7 +157,7 @@ def degree_alpha(ratings: npt.ArrayLike) -> float:
 
 
 def confusions(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
-    """What each unit adds to the confusion matrix of two raters.
+    """Each unit's part of the confusion matrix of two raters.
 
     x, y    : (n_units,) of -1, 0, +1, NaN for missing
     returns : (n_units, 3, 3), rows x, columns y over -1, 0, +1; all 0 where either is missing
@@ -212,7 +212,7 @@ def majority(people: npt.ArrayLike) -> FloatArray:
 
 
 def vote_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
-    """Votes equal to the judge's verdict, and votes, per unit, for `ratio`; 0 and 0 without a verdict.
+    """Votes equal to the judge's verdict, and votes, per unit, for `ratio`. 0 and 0 without a verdict.
 
     judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
     returns : (n_units, 2)
@@ -222,7 +222,7 @@ def vote_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
 
 
 def vote_sums_of_counts(verdict: FloatArray, counts: FloatArray) -> FloatArray:
-    """`vote_sums` where people's votes are counted, (n_units, 3) over -1, 0, +1."""
+    """`vote_sums` of counted votes of people: (n_units, 3) over -1, 0, +1."""
     judged = np.flatnonzero(~np.isnan(verdict))
     sums = np.zeros((len(verdict), 2))
     sums[judged, 0] = counts[judged, verdict[judged].astype(np.int64) + 1]
@@ -231,7 +231,7 @@ def vote_sums_of_counts(verdict: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def votes_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement:
-    """Share of people's votes that equal the judge's verdict on the same pair; a tie equals a tie only.
+    """Share of people's votes that equal the judge's verdict on the same pair. A tie equals a tie only.
 
     judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
     returns : `Agreement` over votes; `left_out` counts votes on units where the judge has no verdict
@@ -243,7 +243,7 @@ def votes_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement:
 
 
 def majority_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
-    """Whether the judge gives the people's majority, and whether both exist, per unit, for `ratio`.
+    """Judge's verdicts equal to people's majority, and units with both, for `ratio`.
 
     judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
     returns : (n_units, 2) of 0 and 1
@@ -284,7 +284,7 @@ def coincidences_of_counts(counts: FloatArray) -> FloatArray:
 
 
 def majority_of_counts(counts: FloatArray) -> FloatArray:
-    """`majority` of units whose votes are counted, (n_units, 3) over -1, 0, +1."""
+    """`majority` of units with counted votes: (n_units, 3) over -1, 0, +1."""
     majority = np.maximum(np.maximum(counts[:, 0], counts[:, 1]), counts[:, 2])
     a, tie, b = (column == majority for column in counts.T)
     alone = (a ^ tie ^ b) & ~(a & tie & b) & (majority > 0)
@@ -316,7 +316,7 @@ def _alpha(observed: FloatArray, distance: FloatArray) -> FloatArray:
 
 
 def _distances(margin: FloatArray, level: Level) -> FloatArray:
-    """Squared differences between the three values, (3, 3) or, for ordinal, (..., 3, 3)."""
+    """Squared differences between the three values: (3, 3), and (..., 3, 3) for ordinal."""
     if level == "nominal":
         return 1 - np.eye(3)
     if level not in ("ordinal", "interval"):

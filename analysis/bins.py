@@ -44,7 +44,7 @@ def stepped_edges(values: npt.ArrayLike, step: float) -> FloatArray:
 
 
 def equal_count_edges(values: npt.ArrayLike, n: int) -> FloatArray:
-    """Edges of n bins with as equal counts as ties allow; every edge is one of the values.
+    """Edges of n bins with as equal counts as ties allow. Every edge is one of the values.
 
     values  : any shape; NaN is ignored
     returns : (n + 1,) ascending, bin k starts at the value of rank k * n_values // n; edges coincide where

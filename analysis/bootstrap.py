@@ -21,7 +21,7 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Interval:
-    """A bootstrap interval; `undefined` rounds had no value and are no part of it; NaN bounds mean none."""
+    """A bootstrap interval of the rounds with a value. NaN bounds mean that there is none."""
 
     low: float
     high: float
@@ -55,7 +55,7 @@ def cluster_sums(values_per_row: npt.ArrayLike, cluster_codes: npt.ArrayLike) ->
 
 
 def mean_sums(values: npt.ArrayLike, cluster_codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:
-    """Sums whose `ratio` is the mean of the values; NaN values are left out of both.
+    """Sums for `ratio`, which gives the mean of the values. NaN is left out of both.
 
     values  : (n_rows,); weight : (n_rows,), ones when left out
     returns : (n_clusters, 2) of weighted sum and total weight
@@ -160,7 +160,7 @@ def median_interval(
     rounds: int = 1000,
     level: float = 0.95,
 ) -> Interval:
-    """Percentile bootstrap interval of the median of values, resampling clusters; NaN values are left out.
+    """Percentile bootstrap interval of the median of values, resampling clusters. NaN values are left out.
 
     values   : (n,); clusters : (n,) codes
     returns  : `Interval`; bounds are NaN for fewer than two clusters
@@ -182,7 +182,7 @@ def median_difference_interval(
     rounds: int = 1000,
     level: float = 0.95,
 ) -> Interval:
-    """Percentile bootstrap interval of a median less that of a control; a round draws a cluster for both or neither.
+    """Percentile bootstrap interval of a median less that of a control. A round draws a cluster for both or neither.
 
     values, control_values     : (n,) and (m,); NaN values are left out
     clusters, control_clusters : (n,) and (m,) codes, of the same clusters
@@ -198,7 +198,7 @@ def median_difference_interval(
 
 
 def interval_of(values: FloatArray, level: float) -> Interval:
-    """Percentile interval of the values of all rounds; those that are not finite are undefined rounds."""
+    """Percentile interval of the values of all rounds. Rounds without a finite value are undefined."""
     defined = values[np.isfinite(values)]
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]) if defined.size else (np.nan, np.nan)
     return Interval(float(low), float(high), level, len(values), undefined=len(values) - defined.size)
@@ -260,7 +260,7 @@ def _resampled_medians(
 
 
 def _medians(ordered: FloatArray, times: IntArray) -> FloatArray:
-    """Medians of ascending values, repeated: times is (rounds, n), how often each occurs; NaN where none does."""
+    """Medians of ascending values, each repeated `times` (rounds, n). NaN where none occurs."""
     if not ordered.size:
         return np.full(len(times), np.nan)
     cumulative = np.cumsum(times, axis=1)

@@ -1,4 +1,4 @@
-"""What a rater says where the majority of people says something else: a judge's verdicts, and people's own votes."""
+"""Confusion matrices of a rater and the majority of people, for judges and for people."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ def majority_confusion(judge: npt.ArrayLike, people: npt.ArrayLike) -> Confusion
 
 
 def majority_confusion_of_counts(judge: npt.ArrayLike, counts: FloatArray) -> Confusion:
-    """`majority_confusion` where people's votes are counted, (n_units, 3) over -1, 0, +1."""
+    """`majority_confusion` of counted votes of people: (n_units, 3) over -1, 0, +1."""
     verdict, majority = verdict_array(judge), majority_of_counts(counts)
     table = confusions(majority, verdict).sum(axis=0).astype(np.int64)
     judged, voted = ~np.isnan(verdict), counts.any(axis=1)
@@ -56,7 +56,7 @@ def others_confusion(people: npt.ArrayLike) -> Confusion:
 
 
 def others_confusion_of_counts(counts: FloatArray) -> Confusion:
-    """`others_confusion` where the votes are counted, (n_units, 3) over -1, 0, +1."""
+    """`others_confusion` of counted votes: (n_units, 3) over -1, 0, +1."""
     columns, kind = groups_of_rows(*counts.astype(np.int64).T)  # few: many units have the same counts
     kinds, times = np.stack(columns, axis=1).astype(np.float64), np.bincount(kind, minlength=len(columns[0]))
     alone = kinds.sum(axis=1) < 2

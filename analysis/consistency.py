@@ -15,7 +15,7 @@ TOLERANCE = 1e-9  # values of k/n nearer than this are one; those of sets up to 
 
 
 def consistency(ratings: npt.ArrayLike) -> FloatArray:
-    """How steadily a rater prefers one system over the pairs of one matchup.
+    """Rating consistency: how steadily a rater prefers one system over the pairs of a matchup.
 
     ratings : (..., n_pairs) of -1, 0, +1, or NaN for a missing rating; one rating set per leading index
     returns : (...,) in [0, 1], a scalar for one set: 0 if the set holds both -1 and +1, else the share of
@@ -44,7 +44,7 @@ def consistency_and_strength(ratings: npt.ArrayLike) -> tuple[FloatArray, FloatA
 
 
 def incomplete(ratings: npt.ArrayLike) -> BoolArray:
-    """Whether a rating set lacks a rating.
+    """Return whether a rating set lacks a rating.
 
     ratings : (..., n_pairs); of sets padded to a common length use `RatingSets.incomplete` instead
     returns : (...,) bool
@@ -54,7 +54,7 @@ def incomplete(ratings: npt.ArrayLike) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class RatingSets:
-    """One row per rater and matchup, ordered by instance, a, b, rater.
+    """Rating sets by instance, a, b and rater: a row per rater and matchup.
 
     ratings            : (n_sets, max_pairs), column j is pair j of the matchup; NaN where there is no rating
     instance, a, b, rater : (n_sets,) integer codes
@@ -83,7 +83,7 @@ class RatingSets:
 
 
 def rating_sets(outcomes: Outcomes) -> RatingSets:
-    """Group verdicts into rating sets; weights play no part. A pair asked about without an answer is a NaN row.
+    """Group verdicts into rating sets. Weights play no part. A pair asked about without an answer is a NaN row.
 
     raises : DuplicateRating if a rater has two rows for one pair of a matchup
     """
@@ -102,7 +102,7 @@ def rating_sets(outcomes: Outcomes) -> RatingSets:
 
 
 class MatchupMeans(NamedTuple):
-    """Means over raters, one row per matchup, ordered by instance, a, b; `n` counts raters with a value."""
+    """Means over raters by instance, a and b: a row per matchup. `n` counts raters with a value."""
 
     instance: IntArray
     a: IntArray
@@ -146,7 +146,7 @@ def possible_strengths(n_pairs: int | Iterable[int]) -> FloatArray:
 
 
 def distribution(values: npt.ArrayLike, possible: npt.ArrayLike) -> dict[float, int]:
-    """How often each possible value occurs, ascending, with 0 for those that never do; NaN is not counted.
+    """Return the number of times of each possible value, ascending. NaN is not counted.
 
     raises : UnknownValue if a value is further than 1e-9 from every possible one
     """

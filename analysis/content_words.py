@@ -1,4 +1,4 @@
-"""The content words of a short text as a set, in any script; English words are stemmed."""
+"""The content words of a short text as a set, in any script. English words are stemmed."""
 
 import re
 import unicodedata
@@ -60,7 +60,7 @@ def words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def content_words(text: str) -> frozenset[str]:
-    """Return the distinct words of a text without English function words; all of them where nothing else is left."""
+    """Return the distinct words of a text without English function words, or all if there are no others."""
     every = frozenset(words(text))
     return every - _stemmed_function_words() or every
 
@@ -75,7 +75,7 @@ def length_in_words(text: str) -> int:
 
 
 def is_blank(text: str) -> bool:
-    """Tell whether a text is empty, punctuation, or stands for an empty cell: “–”, “n/a”, “none”."""
+    """Tell whether a text is empty, is punctuation or means an empty cell (“–”, “n/a” or “none”)."""
     # No entry of BLANK_TEXTS is longer.
     beginning = " ".join(piece.group() for piece in islice(_pieces().finditer(_folded(text)), MAX_BLANK_WORDS + 1))
     return not beginning or beginning in BLANK_TEXTS

@@ -16,7 +16,7 @@ SHARED = 1e-9  # posteriors that differ by less share the first place
 
 @dataclass(frozen=True, eq=False)
 class DawidSkene:
-    """Result of `dawid_skene`; classes are -1 (A), 0 (tie), +1 (B), in this order on every axis of length 3.
+    """Result of `dawid_skene`. Axes of length 3 are the classes -1 (A), 0 (tie) and +1 (B).
 
     verdict    : (n_units,) the likeliest class; NaN without a vote, or where the first place is shared
     posterior  : (n_units, 3) probabilities of the classes; NaN without a vote
@@ -91,7 +91,7 @@ def dawid_skene(
 
 
 class _Votes:
-    """Votes in rows, n of them; units are those with a vote, renumbered.
+    """Votes in n rows. Units with a vote are renumbered.
 
     Each round runs over all votes, hundreds of times, so that what every round needs is made once.
     """
@@ -127,7 +127,7 @@ class _Votes:
         return prevalence, counts / counts.sum(axis=2, keepdims=True)
 
     def expect(self, prevalence: FloatArray, confusion: FloatArray) -> FloatArray:
-        """How likely each class is on each unit; in logarithms, since a product over many raters underflows."""
+        """Return the probability of each class on each unit, by logarithms: products of many raters underflow."""
         with np.errstate(divide="ignore"):  # a class that no unit has stays impossible
             logs = np.log(prevalence)[self.group]
         chances = np.log(confusion).ravel()[self.cell]

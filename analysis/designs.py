@@ -51,7 +51,7 @@ def balanced_design(
 
 
 def neighbour_design(available: npt.ArrayLike, pairs: npt.ArrayLike, order: npt.ArrayLike) -> BoolArray:
-    """Let neighbours of a ranking meet: on every other instance the 1st and the 2nd, the 3rd and the 4th, …, else the 2nd and the 3rd, ….
+    """Pair neighbours of a ranking: ranks 1–2, 3–4, … on every other instance, and 2–3, 4–5, … on the rest.
 
     A round of the Swiss system on many instances at once: no system stands twice on an instance, and every two neighbours meet on
     half of the instances.
@@ -92,7 +92,7 @@ def checked_pairs(available: npt.ArrayLike, pairs: npt.ArrayLike) -> tuple[BoolA
 
 
 def settled_places(rank_low: npt.ArrayLike, rank_high: npt.ArrayLike) -> int:
-    """How many places of a ranking, from the first on, are settled: the range of ranks of one system holds that place alone.
+    """Return the number of settled places from the first on: one system's range of ranks is that place alone.
 
     rank_low, rank_high : (n_systems,) ranges of ranks; 0 for a system without a rank
     """

@@ -59,7 +59,7 @@ def count_groups(codes: IntArray) -> int:
 
 
 def _present(codes: IntArray, low: int, close: int) -> BoolArray | None:
-    """Return for each value from `low` on whether it is among the codes; None where they lie too far apart."""
+    """Return for each value from `low` on whether it is among the codes. None if they lie too far apart."""
     span = int(codes.max()) - low
     if span > max(close * len(codes), FEW):
         return None
@@ -69,7 +69,7 @@ def _present(codes: IntArray, low: int, close: int) -> BoolArray | None:
 
 
 def joint_codes(*columns: IntArray) -> IntArray:
-    """Return one code for each row of several columns of integers; they ascend as the rows do, first column first."""
+    """Return one code for each row of several columns of integers. They ascend as the rows do, first column first."""
     lows, spans = _ranges(columns)
     if math.prod(spans) > LARGEST:
         columns = tuple(groups(column)[1] for column in columns)

@@ -12,7 +12,7 @@ from analysis.types import IntArray, code_array
 
 @dataclass(frozen=True)
 class Round:
-    """How many candidates are tried in a round, and on how many instances in all, those of earlier rounds included."""
+    """Candidates of a round, and instances that they have been tried on after it."""
 
     candidates: int
     instances: int

@@ -75,7 +75,7 @@ def ratio_spread(rows: npt.ArrayLike, instance: npt.ArrayLike, rater: npt.ArrayL
 
 
 def mean_interval(spread: Spread, *, floor: float = 0.0, ceiling: float = 1.0, level: float = 0.95) -> Bounds:
-    """Interval of a mean or a difference in a range: `mean_bounds`; none for equal clusters where the range is open.
+    """`mean_bounds` of a mean or a difference in a range. None for equal clusters if the range is open.
 
     floor, ceiling : the range; may be infinite
     returns        : `Bounds`, NaN below five clusters

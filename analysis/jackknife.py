@@ -22,7 +22,7 @@ STEPS = 100_000  # of the continued fraction, which takes some ten for common ar
 
 @dataclass(frozen=True)
 class Bounds:
-    """An interval at a level; NaN where there is none. `clusters` is the number of clusters that it rests on."""
+    """An interval at a level, from a number of clusters. NaN where there is none."""
 
     low: float
     high: float
@@ -104,7 +104,7 @@ def _near_beta_quantile(share: float, a: float, b: float) -> float:
 
 
 def clopper_pearson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
-    """Exact interval of a binomial share; count and n need not be whole.
+    """Exact interval of a binomial share. Count and n need not be whole.
 
     raises : AnalysisError unless 0 <= count <= n and n > 0
     source : Clopper and Pearson 1934, The use of confidence or fiducial limits, by quantiles of the beta distribution
@@ -129,7 +129,7 @@ def mean_bounds(
     level: float = 0.95,
     effective: float | None = None,
 ) -> Bounds:
-    """Interval of a bounded mean by Student's t on its standard error, cut at its range; near its ends as of a share.
+    """Interval of a bounded mean by Student's t, cut at its range. Near an end it is that of a share.
 
     Degrees of freedom are effective - 1. Near an end of the range a mean of few clusters is skewed, and its standard error
     too small where none of them has a rare value. With x the place in the range from 0 to 1, a variable of two values that

@@ -107,7 +107,7 @@ def jury_verdicts(units: JuryUnits, rule: str) -> FloatArray:
 
 
 def majority_verdicts(votes: npt.ArrayLike) -> FloatArray:
-    """Return the verdict with the most votes on each unit; a shared first place is a tie.
+    """Return the verdict with the most votes on each unit. A shared first place is a tie.
 
     votes   : (n_units, n_members) of -1, 0, +1; NaN abstains
     returns : (n_units,); NaN where all abstain
@@ -117,7 +117,7 @@ def majority_verdicts(votes: npt.ArrayLike) -> FloatArray:
 
 
 def weighted_verdicts(votes: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
-    """Return the verdict with the largest sum of weights, of those that some member gives; a shared first place is a tie.
+    """Return the verdict with the largest sum of weights. A shared first place is a tie.
 
     votes   : (n_units, n_members) of -1, 0, +1; NaN abstains
     weights : the same shape; may be negative; NaN: the member abstains
@@ -207,7 +207,7 @@ def _likeliest(units: JuryUnits) -> FloatArray:
 
 
 def _first_place(scores: FloatArray) -> FloatArray:
-    """(n, 3) scores, -inf for what no member gives → the verdict of the highest; a tie where it is shared; NaN without any."""
+    """Return the verdict of the highest score. A tie if it is shared, NaN without any."""
     best = scores.max(axis=1, initial=-np.inf)
     decided = np.isfinite(best)
     shared = (scores >= np.where(decided, best - SHARED, 0.0)[:, np.newaxis]).sum(axis=1) > 1

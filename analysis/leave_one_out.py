@@ -103,7 +103,7 @@ def vote_shares(judge: npt.ArrayLike, people: npt.ArrayLike | Votes) -> VoteShar
 def shares_by_instance(
     judge: npt.ArrayLike, people: npt.ArrayLike | Votes, instance: npt.ArrayLike
 ) -> tuple[VoteShares, IntArray]:
-    """`vote_shares`, and the instance of each unit as codes; raises ShapeError unless there is one for each."""
+    """Return `vote_shares` and the instance of each unit as codes, or raise ShapeError."""
     votes, codes = votes_of(people), code_array("instance", instance)
     if codes.shape != (votes.n_units,):
         raise ShapeError(f"need one instance for each of {votes.n_units} units, got shape {codes.shape}")
@@ -148,7 +148,7 @@ def leave_one_out_sums(people: npt.ArrayLike | Votes) -> FloatArray:
 
 
 def leave_one_out_agreement(people: npt.ArrayLike | Votes) -> Agreement:
-    """Mean over votes of the share of the other people who gave the same; a tie agrees with a tie only.
+    """Mean over votes of the share of the other people who gave the same. A tie agrees with a tie only.
 
     Unlike `agreement.raw_agreement`, where a unit of m votes counts m (m - 1) / 2 times, it counts m times here, as it does
     in a judge's agreement with people (`agreement.votes_agreement`): so the two stand side by side.

@@ -44,7 +44,7 @@ class LengthVerdicts:
 
 @dataclass(frozen=True)
 class LengthAdjustedRate:
-    """Result of `length_adjusted_win_rates`; NaN without a verdict, or if lengths differ by one and the same throughout.
+    """Result of `length_adjusted_win_rates`. NaN without a verdict, or if all lengths differ by the same.
 
     win_rate, low, high : of B at equal lengths; no interval if refused, or if all verdicts are alike
     plain               : win rate of B on the same verdicts, as it is
@@ -93,7 +93,7 @@ def length_adjusted_win_rate(
 
 
 def length_adjusted_win_rates(compared: Sequence[LengthVerdicts], *, level: float = 0.95) -> list[LengthAdjustedRate]:
-    """Win rates of B if both texts were equally long, by logistic regression; a tie is half a win.
+    """Win rates of B if both texts were equally long, by logistic regression. A tie is half a win.
 
         P(B wins) = 1 / (1 + exp(-(θ + γ tanh(d / s) + β x))),   win rate at equal lengths = mean of 1 / (1 + exp(-(θ + β x)))
 
@@ -129,7 +129,7 @@ def length_adjusted_win_rates(compared: Sequence[LengthVerdicts], *, level: floa
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """Known verdicts of a comparison; wins are of B. The scale is NaN where the effect of length is unknowable."""
+    """Verdicts of a comparison, as wins of B. The scale is NaN if the effect of length is unknowable."""
 
     wins: FloatArray
     difference: FloatArray
@@ -225,7 +225,7 @@ def _rate(columns: _Columns, estimates: _Estimates, together: bool, level: float
 
 
 def _estimates(compared: Sequence[_Columns]) -> list[_Estimates]:
-    """Fit comparisons that have verdicts; together, where there are several."""
+    """Fit comparisons with verdicts, all of them together."""
     rows = _Rows.of(compared)
     own = final = _Fit.of(rows, RIDGE, 0.0)
     common, moved = np.nan, np.zeros(rows.instances)
@@ -272,7 +272,7 @@ class _Rows:
         return replace(self, columns=np.vstack([self.columns, of_cell[self.cell]]))
 
     def odds(self, beta: FloatArray) -> FloatArray:
-        """(n,) log-odds of a win of B; beta : (n_compared, parameters)."""
+        """(n,) log-odds of a win of B, from beta of (n_compared, parameters)."""
         odds: FloatArray = (self.columns * beta.T[:, self.compared]).sum(axis=0)
         return odds
 
@@ -318,7 +318,7 @@ class _Fit:
 
     @classmethod
     def of(cls, rows: _Rows, ridge: float, centre: float, start: FloatArray | None = None) -> "_Fit":
-        """Maximise by Newton's method, with halved steps where one overshoots; ridge and centre : of the effect of length."""
+        """Maximise by Newton's method with halved steps. Ridge and centre are those of the effect of length."""
         middle, penalty = np.zeros(len(rows.columns)), np.full(len(rows.columns), RIDGE)
         middle[LENGTH], penalty[LENGTH] = centre, ridge
         beta = np.zeros((rows.compared[-1] + 1, len(middle))) if start is None else start.copy()
@@ -389,7 +389,7 @@ def _difficulty(fit: _Fit, systems: Sequence[tuple[str, str]]) -> FloatArray:
 
 
 def _shrunk(own: _Fit) -> tuple[_Fit, float, FloatArray]:
-    """Choose the ridge around a common effect of length; (n_instances,) is what leaving out an instance moves that by."""
+    """Choose the ridge around a common effect of length. Return also how much each instance moves that effect."""
     rows, effects = own.rows, own.beta[:, LENGTH]
     information = np.maximum(1 / np.linalg.inv(own.curvature)[:, LENGTH, LENGTH] - own.ridge, 0)
     fits, centres, start = [], [], own.beta
@@ -443,7 +443,7 @@ def _sums(codes: IntArray, values: FloatArray, n: int) -> FloatArray:
 
 
 def _mean_without(values: FloatArray, cell: IntArray, n: int) -> FloatArray:
-    """(n,) mean of the values outside each cell; NaN where a cell has them all."""
+    """(n,) mean of the values outside each cell. NaN where a cell has them all."""
     degrees = len(values) - np.bincount(cell, minlength=n)
     mean: FloatArray = (values.sum() - _sums(cell, values, n)) / np.where(degrees, degrees, np.nan)
     return mean

@@ -30,7 +30,7 @@ def separation(x: FloatArray, won: FloatArray, lost: FloatArray) -> tuple[FloatA
 
 
 def newton(x: FloatArray, won: FloatArray, sets: FloatArray, start: FloatArray) -> tuple[FloatArray, BoolArray, int]:
-    """Maximise every row's quasi-likelihood; returns parameters (rounds, 2), whether each converged, and iterations."""
+    """Maximise every row's quasi-likelihood: return parameters, convergence and iterations."""
     theta = start.copy()
     likelihood = _likelihood(theta, x, won, sets)
     done = np.zeros(len(theta), dtype=bool)
@@ -82,7 +82,7 @@ def _likelihood(theta: FloatArray, x: FloatArray, won: FloatArray, sets: FloatAr
 
 
 def derivatives(theta: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gradient (rounds, 2), and the negative second derivatives (rounds, 3): of the intercept, of both, of the slope."""
+    """Gradient (rounds, 2), and negative second derivatives (rounds, 3) of intercept, both and slope."""
     p = expit(theta[:, :1] + theta[:, 1:] * x)
     residual, weight = won - sets * p, sets * p * (1 - p)
     gradient = np.stack([residual.sum(axis=1), residual @ x], axis=1)

@@ -1,4 +1,4 @@
-"""Whether a judge agrees with people as well as they do with one another, but for a margin; overall and by separability."""
+"""Test that a judge agrees with people nearly as well as people agree with one another."""
 
 import math
 from dataclasses import dataclass, replace
@@ -140,7 +140,7 @@ def non_inferiority_by_bin(
 def instances_to_pass(
     tests: NonInferiority, *, margin: float, power: float = POWER, level: float | None = None, skewness: float = 0.0
 ) -> int | None:
-    """How many instances it takes to pass, were the difference and the spread between instances as they were found.
+    """Number of instances that it takes to pass, with the difference and the spread of a test.
 
     The least n with (t_{n-1} + z_power) s / √n at most difference + margin, where s² / n is the variance of the difference
     over n instances. Without any spread, as many as bring the limit of equal clusters above -margin.
@@ -204,7 +204,7 @@ def _skewness(sums: FloatArray) -> float:
 
 
 def _groups(group: npt.ArrayLike | None, codes: IntArray) -> IntArray:
-    """Return the group of each unit; one for all when left out."""
+    """Return the group of each unit: by default one for all."""
     groups = np.zeros_like(codes) if group is None else code_array("group", group)
     if groups.shape != codes.shape:
         raise ShapeError(f"need one group for each of {len(codes)} units, got shape {groups.shape}")
@@ -214,7 +214,7 @@ def _groups(group: npt.ArrayLike | None, codes: IntArray) -> IntArray:
 def _test(
     shares: VoteShares, codes: IntArray, groups: IntArray, *, margin: float, level: float, two_way: bool
 ) -> NonInferiority:
-    """Test some votes; `codes` and `groups` have the instance and the group of every unit."""
+    """Test some votes. `codes` and `groups` hold the instance and the group of every unit."""
     if not margin >= 0:
         raise UnknownValue(f"a margin is not negative, got {margin}")
     votes = shares.at(shares.counted)

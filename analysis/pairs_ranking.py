@@ -68,7 +68,7 @@ def pairs_beam(compare: Compare, n: int, *, beam_size: int, prob_gap: float, cal
 
 
 def all_pairs(compare: Compare, n: int, *, calibrate: bool = False) -> list[int]:
-    """Rank n items by the Bradley-Terry strengths of all n (n - 1) / 2 comparisons; each probability is a part of a win.
+    """Rank n items by Bradley-Terry strengths of all n (n - 1) / 2 comparisons. A probability is a part of a win.
 
     compare, calibrate : as for `pairs_greedy`; the lower item is shown first
     returns            : the items, the best first; equal strengths keep the order of the items
@@ -195,7 +195,7 @@ def merge_beam(left: Sequence[int], right: Sequence[int], *, beam_size: int, pro
 def _compared(
     partial: _Partial, left: Sequence[int], right: Sequence[int], probability: float, prob_gap: float
 ) -> list[_Partial]:
-    """Follow one side or both; the left list's head is worse with the probability that the right one is better."""
+    """Follow one side or both. The left list's head is worse with the probability that the right one is better."""
     partials = []
     if not probability > 0.5 + prob_gap:
         mean = _mean(partial, 1 - probability)

@@ -44,7 +44,7 @@ _BOUNDARY = re.compile(
 
 
 def pad(text: str, rng: Rng) -> str | None:
-    """Add sentences without content until the text is half as long again; the text itself stays as it is, in front."""
+    """Add sentences without content after the text, until it is half as long again."""
     if not text.strip():
         return None
     added: list[str] = []
@@ -56,13 +56,13 @@ def pad(text: str, rng: Rng) -> str | None:
 
 
 def as_list(text: str, rng: Rng) -> str | None:
-    """Make each sentence a line of a list; sentences and their order stay."""
+    """Make each sentence a line of a list. Sentences and their order stay."""
     sentences = [text[start:end] for start, end in sentence_spans(text)]
     return "\n".join(f"- {sentence}" for sentence in sentences) if sentences else None
 
 
 def in_bold(text: str, rng: Rng) -> str | None:
-    """Put the first words of each sentence in bold; nothing but asterisks is added, and nothing is removed."""
+    """Put the first words of each sentence in bold, by asterisks alone."""
     parts, last = [], 0
     for start, end in sentence_spans(text):
         words = list(re.finditer(r"\S+", text[start:end]))[:BOLD_WORDS]
@@ -73,7 +73,7 @@ def in_bold(text: str, rng: Rng) -> str | None:
 
 
 def repeat_sentence(text: str, rng: Rng) -> str | None:
-    """Say one sentence, drawn, once more at the end; the text itself stays as it is, in front."""
+    """Repeat one drawn sentence after the text."""
     spans = sentence_spans(text)
     if not spans:
         return None
@@ -82,17 +82,17 @@ def repeat_sentence(text: str, rng: Rng) -> str | None:
 
 
 def claim_authority(text: str, rng: Rng) -> str | None:
-    """Add, at the end, that experts or studies approve of the text; the text itself stays as it is."""
+    """Add after the text that experts or studies approve of it."""
     return _with_drawn(text, AUTHORITY, rng)
 
 
 def inject_instruction(text: str, rng: Rng) -> str | None:
-    """Add, at the end, an instruction to the judge to choose the text; the text itself stays as it is."""
+    """Add after the text an instruction to the judge to choose it."""
     return _with_drawn(text, INSTRUCTIONS, rng)
 
 
 def name_model(text: str, rng: Rng) -> str | None:
-    """Say, in front, that a famous model wrote the text; the text itself stays as it is."""
+    """Say before the text that a famous model wrote it."""
     return f"Written by {NAMES[rng.integers(len(NAMES))]}:\n{text}" if text.strip() else None
 
 
@@ -102,7 +102,7 @@ def empty(text: str, rng: Rng) -> str | None:
 
 
 def truncate(text: str, rng: Rng) -> str | None:
-    """Cut the text off after about half of it, before a word where there is one; the rest is missing."""
+    """Cut the text off after about half of it, before a word where there is one."""
     half = len(text) // 2
     cut = max((gap.start() for gap in re.finditer(r"\s+", text) if gap.start() <= half), default=half)
     beginning = text[:cut].rstrip() or text[:half].rstrip()
@@ -110,7 +110,7 @@ def truncate(text: str, rng: Rng) -> str | None:
 
 
 def shuffle_sentences(text: str, rng: Rng) -> str | None:
-    """Put the sentences into another order, drawn; each stays as it is, and so do the spaces between them."""
+    """Put the sentences into another, drawn order. The spaces between them stay."""
     spans = sentence_spans(text)
     sentences = [text[start:end] for start, end in spans]
     if len(set(sentences)) < 2:

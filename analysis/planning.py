@@ -1,4 +1,4 @@
-"""How many instances, pairs and raters an interval of a given width takes, and what they cost.
+"""Instances, pairs and raters for an interval of a given width, and their cost.
 
 Instances are the sampling unit: a width falls with the square root of their number, and pairs and raters only lower
 what each instance leaves uncertain (`analysis.variance`).
@@ -20,7 +20,7 @@ ROUNDING = 1e-9  # relative; so much above a whole number is that number
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices of work; an unknown price is None, and so is what follows from it.
+    """Prices of work. An unknown price is None, and so is each sum with it.
 
     A HIT of N pairs takes the share `source_share` of the known HIT's minutes and pay for its source text, and the rest
     in proportion to its pairs.
@@ -92,13 +92,13 @@ class Aim:
 
     @property
     def population(self) -> int | None:
-        """Instances of the finite population; None without one."""
+        """Instances of the finite population. None without one."""
         return self.available if self.finite else None
 
 
 @dataclass(frozen=True)
 class Design:
-    """A number of instances with N pairs and R raters each, and what they take; None where unknown.
+    """A number of instances with N pairs and R raters each, and their work and cost. None if unknown.
 
     instances          : the least number whose interval is expected to be no wider than wanted; None (and so all that
                          follows from it) if a finite population has too few
@@ -137,7 +137,7 @@ def expected_width(
     level: float = 0.95,
     population: int | None = None,
 ) -> float:
-    """Width of the normal interval of a mean over instances; the percentile bootstrap's comes near it.
+    """Width of the normal interval of a mean over instances. The percentile bootstrap's is about the same.
 
     population : instances that there are at all; None for a sample of very many
     returns    : 2 z sqrt(v / n), with v the variance of one instance's mean, less n / population of its instance part
@@ -205,7 +205,7 @@ def designs(
 
 
 def cheapest(found: Iterable[Design], *, here: bool = False) -> Design | None:
-    """Return the design of least cost (of least work where cost is not known); of equal ones that of fewest instances.
+    """Return the design of least cost, or of least work if the cost is unknown. Of equal ones, that of fewest instances.
 
     here : only of those for which there are enough instances
     """

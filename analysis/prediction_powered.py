@@ -20,7 +20,7 @@ ROUNDING = 1e-9  # a standard error below this is 0
 
 @dataclass(frozen=True)
 class PlainRate:
-    """People's mean over the same instances alone; NaN bounds below five instances."""
+    """People's mean over the same instances alone. Bounds are NaN below five instances."""
 
     estimate: float
     low: float
@@ -30,7 +30,7 @@ class PlainRate:
 
 @dataclass(frozen=True)
 class PredictionPoweredRate:
-    """Result of `prediction_powered_win_rate`; numbers are NaN if refused, except the plain ones.
+    """Result of `prediction_powered_win_rate`. If refused, all but the plain numbers are NaN.
 
     estimate, low, high : win rate and its interval, cut at 0 and 1
     coefficient         : λ, from 0 (the judge plays no part) to 1
@@ -56,7 +56,7 @@ class PredictionPoweredRate:
 
 
 def win_shares(verdict: npt.ArrayLike, instance: npt.ArrayLike, n_instances: int) -> FloatArray:
-    """Share of its verdicts that B wins on each instance; a tie is half a win.
+    """Share of its verdicts that B wins on each instance. A tie is half a win.
 
     verdict  : (n,) of -1, 0, +1, NaN for missing; instance : (n,) codes from 0 to n_instances - 1
     returns  : (n_instances,) in [0, 1]; NaN where there is no verdict
@@ -145,7 +145,7 @@ class _Rated:
         return float(self.weight @ values / self.weight.sum()) if len(values) else np.nan
 
     def coefficient(self, unrated: FloatArray) -> float:
-        """λ; 0 where the judge's means do not vary, or fewer than two instances are judged only."""
+        """λ. It is 0 if the judge's means do not vary, or fewer than two instances are judged only."""
         everything = np.concatenate([self.f, unrated])
         if len(unrated) < 2 or np.ptp(everything) == 0:
             return 0.0
@@ -163,7 +163,7 @@ class _Rated:
         return self.mean(self.y) - coefficient * float(gap)
 
     def error(self, coefficient: float, unrated: FloatArray) -> float:
-        """Standard error, from each instance's influence on the estimate; NaN for fewer than two rated instances."""
+        """Standard error from each instance's influence on the estimate. NaN for fewer than two rated instances."""
         n = len(self.y)
         if n < 2 or np.isnan(coefficient):
             return np.nan
@@ -186,7 +186,7 @@ def _means(name: str, values: npt.ArrayLike) -> FloatArray:
 
 
 def _inverse_chances(probabilities: npt.ArrayLike, people: FloatArray) -> FloatArray:
-    """1/π of each instance, 1 where people did not rate; of equal chances exactly equal weights."""
+    """1/π of each instance, or 1 without ratings of people. Equal chances give exactly equal weights."""
     chances = np.asarray(probabilities, dtype=np.float64)
     if chances.shape != people.shape:
         raise ShapeError(f"need one chance for each of {len(people)} instances, got shape {chances.shape}")

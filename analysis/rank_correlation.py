@@ -12,7 +12,7 @@ from analysis.types import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Correlation:
-    """A rank correlation with its interval; `n` rows count in it, `missing` lack a value on one side."""
+    """A rank correlation of `n` rows with its interval. `missing` rows lack a value on one side."""
 
     value: float
     interval: Interval
@@ -81,7 +81,7 @@ def _known(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def _of_resamples(x_values: FloatArray, y_values: FloatArray, times: IntArray) -> FloatArray:
-    """Correlation of repeated rows: times is (rounds, n), how often each occurs; NaN where a side is constant."""
+    """Correlation of rows, each repeated `times` (rounds, n). NaN where a side is constant."""
     middle = (times.sum(axis=1, keepdims=True) + 1) / 2  # the mean of mid-ranks
     ranks_x, ranks_y = (_mid_ranks(column, times) - middle for column in (x_values, y_values))
     together = (times * ranks_x * ranks_y).sum(axis=1)

@@ -60,7 +60,7 @@ def win_loss_rate(
 
 
 def ranking_levels(scores: npt.ArrayLike, *, tolerance: float = EQUAL) -> list[list[int]]:
-    """Items by score, the best first; those within `tolerance` of the best of their level share it.
+    """Levels of items by score, the best first. Items within `tolerance` of the best of a level share it.
 
     scores  : (n_items,); an item whose score is NaN is in no level
     returns : levels of ascending item codes
@@ -104,7 +104,7 @@ def augment(levels: Sequence[Sequence[int]], *, component: npt.ArrayLike | None 
 
 
 def connected_items(winners: npt.ArrayLike, losers: npt.ArrayLike, *, n_items: int) -> IntArray:
-    """The lowest item that preferences connect with each one, directly or through others; an item without any is alone."""
+    """Return for each item the lowest item that preferences connect it with, directly or through others."""
     won, lost = _preferences(winners, losers, n_items)
     lowest = np.arange(n_items)
     while True:
@@ -225,7 +225,7 @@ def _elo(won: IntArray, lost: IntArray, equal: IntArray, n_items: int, rng: np.r
 
 
 def _bradley_terry(won: IntArray, lost: IntArray, equal: IntArray, component: IntArray) -> FloatArray:
-    """(n_items,) log-odds within each component; components of one size are fitted together."""
+    """(n_items,) log-odds within each component. Components of one size are fitted together."""
     order = np.argsort(component, kind="stable")
     sizes = np.unique(component, return_counts=True)[1]
     starts = np.cumsum(sizes) - sizes

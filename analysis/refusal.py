@@ -15,7 +15,7 @@ REFUSALS = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why there is no answer; `found` and `needed` count people or instances."""
+    """Reason for no answer. `found` and `needed` count people or instances."""
 
     what: Literal["people", "tested", "instances", "selection", "chance", "sequence"]
     found: int = 0
@@ -26,5 +26,5 @@ class Refusal:
 
 
 def too_few(what: Literal["people", "tested", "instances"], found: int, needed: int) -> Refusal | None:
-    """Refuse below the number needed; None if there are enough."""
+    """Return a refusal below the number needed, else None."""
     return None if found >= needed else Refusal(what, found, needed)

@@ -45,12 +45,12 @@ class PersonTest:
 
     @property
     def tested(self) -> bool:
-        """Whether the person has enough instances."""
+        """Return whether the person has enough instances."""
         return not np.isnan(self.p_value)
 
     @property
     def rejected(self) -> bool:
-        """Whether the judge does better than the person less ε, beyond chance."""
+        """Return whether the judge does better than the person less ε, beyond chance."""
         return self.adjusted <= FALSE_DISCOVERIES
 
 

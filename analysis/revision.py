@@ -128,7 +128,7 @@ def score_change_sums(decisions: Decisions) -> FloatArray:
 
 
 def change_sums(decisions: Decisions, kind: str) -> FloatArray:
-    """Decisions whose score went this way, and scored decisions; the kinds (with `unchanged`) add up to all.
+    """Decisions with this change of score, and scored decisions. The kinds (with `unchanged`) add up to all.
 
     A tie that is right is `right`, not `tie`: with a tie for gold, A → tie is `wrong_to_right`.
 
@@ -147,7 +147,7 @@ def change_sums(decisions: Decisions, kind: str) -> FloatArray:
 
 
 def move_sums(decisions: Decisions, kind: str) -> FloatArray:
-    """Decisions whose vote went this way, and all decisions; needs no gold, and the kinds add up to all.
+    """Decisions with this change of vote, and all decisions. Needs no gold, and the kinds add up to all.
 
     kind    : `kept`, `reversed` (A to B or back), `to_tie` or `from_tie`
     returns : (n, 2) of 0 and 1
@@ -290,7 +290,7 @@ def _changed_beside_verdict(decisions: Decisions) -> BoolArray:
 
 
 def _sums(numerator: npt.ArrayLike, counted: BoolArray) -> FloatArray:
-    """(n, 2) float rows; what isn't counted isn't in the numerator either."""
+    """(n, 2) float rows. What isn't counted isn't in the numerator either."""
     counts = np.asarray(numerator, dtype=np.float64)
     return np.stack([np.where(counted, counts, 0.0), counted.astype(np.float64)], axis=1)
 

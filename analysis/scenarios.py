@@ -11,7 +11,7 @@ from analysis.types import FloatArray, IntArray
 
 
 class Scenario(IntEnum):
-    """Numbered as in figure 2 of Compare without Despair; what fits none is OTHER, what lacks an alignment MISSING."""
+    """Scenarios as numbered in figure 2 of Compare without Despair, OTHER for none, MISSING without an alignment."""
 
     MISSING = -1
     OTHER = 0
@@ -32,7 +32,7 @@ HALF = Thresholds(0.5, 0.5)
 
 
 def median_thresholds(self_a: npt.ArrayLike, self_b: npt.ArrayLike, cross: npt.ArrayLike) -> Thresholds:
-    """Medians: of the self-alignments of both systems together, and of the cross-alignments; NaN is ignored.
+    """Medians of both systems' self-alignments together, and of the cross-alignments. NaN is ignored.
 
     raises : NotEnough without a self- or without a cross-alignment
     """

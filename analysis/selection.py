@@ -31,7 +31,7 @@ def choose_random(n_items: int, n: int, rng: np.random.Generator) -> IntArray:
 
 
 def choose_top(values: npt.ArrayLike, n: int) -> IntArray:
-    """Positions of the n greatest values, greatest first; of equal values the earlier comes first.
+    """Positions of the n greatest values, greatest first. Of equal values the earlier comes first.
 
     values  : (n_items,); NaN is never chosen
     returns : (n,)

@@ -13,7 +13,7 @@ ROUNDING = 1e-6  # of the largest alignment: a smaller spread is that of roundin
 
 
 class Alignments(NamedTuple):
-    """Mean similarities, one per matchup (scalars for a single one); self is NaN for a single generation."""
+    """Mean similarities, one per matchup (scalars for a single one). Self is NaN for a single generation."""
 
     self_a: FloatArray
     self_b: FloatArray

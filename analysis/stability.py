@@ -1,4 +1,4 @@
-"""How much separability changes when it is estimated from fewer generations, or from fewer cross pairs."""
+"""Stability of separability when it is estimated from fewer generations or cross pairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Cheap checks of one comparison table against its two texts; they are shown, and decide nothing.
+"""Cheap checks of one comparison table against its two texts. They are shown, and decide nothing.
 
 A cell is checked by its content words (`analysis.content_words`). A blank cell is missing:
 it is neither supported nor unsupported, and no share counts it.
@@ -34,7 +34,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 @dataclass(frozen=True)
 class CellCheck:
-    """The checks of one cell; `None` where it is missing, or where there is nothing to compare it with.
+    """The checks of one cell. `None` if it is missing or there is nothing to compare it with.
 
     support     : share of its content words that occur in its text, |W(cell) ∩ words of the text| / |W(cell)|; for `both`
                   the lesser of the two
@@ -63,13 +63,13 @@ class CellCheck:
 
     @property
     def odd(self) -> bool:
-        """Whether a person should look at the cell."""
+        """Return whether a person should look at the cell."""
         return self.wrong_side or self.copied or self.names_side or self.long
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The checks of a whole table; `None` where all cells, or all texts, are blank.
+    """The checks of a whole table. `None` if all cells, or all texts, are blank.
 
     n               : cells that are not blank, of `cells`
     supported       : share of these with a support of the threshold or more
@@ -202,13 +202,13 @@ def _covered(text: frozenset[str], mentioned: frozenset[str]) -> float | None:
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text at the ends of sentences and lines; what has no word in it is left out."""
+    """Split a text at the ends of sentences and lines. Parts without a word are left out."""
     return [piece.strip() for piece in SENTENCE_END.split(text) if words(piece)]
 
 
 @dataclass(frozen=True)
 class ScoredCells:
-    """A model's scores of a table's cells; `None` where missing.
+    """A model's scores of a table's cells. `None` if missing.
 
     n         : cells with a score, of `cells`
     supported : share of these with a score of the threshold or more; `support` is their mean

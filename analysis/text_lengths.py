@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Lengths:
-    """Lengths of some texts, as `analysis.content_words.length_in_words` counts them; `None` without texts.
+    """Lengths of some texts by `analysis.content_words.length_in_words`. `None` without texts.
 
     counts : words of each text, 0 of an empty one
     source : the average lengths of data sets in Predicting Text Preference Via Structured Comparative Reasoning, table 6

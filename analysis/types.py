@@ -14,7 +14,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class Verdict(IntEnum):
-    """Which system is preferred, in study order, never in screen order; a missing one is NaN in arrays."""
+    """The preferred system, in study order, never in screen order. In arrays a missing verdict is NaN."""
 
     A = -1
     TIE = 0
@@ -34,7 +34,7 @@ def verdict_array(values: npt.ArrayLike) -> FloatArray:
 
 
 def code_array(name: str, values: npt.ArrayLike) -> IntArray:
-    """Integer codes as int64; an empty input of any type is taken.
+    """Return integer codes as int64. An empty input of any type is taken.
 
     raises : UnknownValue if the values are not integers
     """

@@ -90,7 +90,7 @@ def verdict_variance(win_rate: float, tie_share: float = 0.0) -> float:
 
 
 def assumed_components(total: float, *, instance: float, pair: float = 0.0, rater: float = 0.0) -> Components:
-    """Split a variance by stated shares (intra-class correlations); what they leave is the residual's.
+    """Split a variance by stated shares (intra-class correlations). The rest is the residual's.
 
     total                 : variance of one value
     instance, pair, rater : shares of it, in [0, 1] and not more than 1 together
@@ -230,7 +230,7 @@ def _nested(between: float, within_instance: float) -> Components:
 
 
 def _crossed(between: float, both: float | None, raters: float | None, pairs: float | None) -> Components:
-    """Solve the moments for the components; those that can't be identified go where the fewest of N and R divide them."""
+    """Solve the moments for the components. Unidentified ones go where the fewest of N and R divide them."""
     if both is not None and raters is not None and pairs is not None:
         return _truncated(
             {

@@ -9,7 +9,7 @@ from analysis.types import FloatArray, Outcomes
 
 
 def inverse_probability_weighted(sums: npt.ArrayLike, probabilities: npt.ArrayLike) -> FloatArray:
-    """Divide sums by inclusion probabilities; `bootstrap.ratio` of their total is then the ratio estimator.
+    """Divide sums by inclusion probabilities. `bootstrap.ratio` of their total is then the ratio estimator.
 
     sums          : (n, ...)  additive values, as numerator y and denominator n on the last axis
     probabilities : (n,)      chance π of having been chosen, above 0 and at most 1, without a unit

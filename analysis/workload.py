@@ -1,4 +1,4 @@
-"""What a selection of instances amounts to: its distribution over a scale, and the ratings, time and pay it takes."""
+"""Distribution of a selection of instances over a scale, and its ratings, time and pay."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ CENT = Decimal("0.01")
 
 
 class SelectionByBin(NamedTuple):
-    """Counts of selected and other items by bin; undefined values are in no bin."""
+    """Counts of selected and other items by bin. Undefined values are in no bin."""
 
     edges: FloatArray
     chosen: IntArray
@@ -135,7 +135,10 @@ def workload(
 
 
 def combined(works: Sequence[Workload], *, most_in_study: int | None = None) -> Workload:
-    """Add the works of several batches, in all of which a rater may take HITs; `most_in_study` as for `workload`."""
+    """Add the works of several batches, in all of which a rater may take HITs.
+
+    most_in_study : as for `workload`
+    """
     assignments = sum(work.assignments for work in works)
     raters_needed = math.ceil(assignments / most_in_study) if most_in_study else 0
     hours, pay, fee = ([getattr(work, name) for work in works] for name in ("hours", "pay", "fee"))

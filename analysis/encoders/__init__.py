@@ -1,4 +1,4 @@
-"""Transformer encoders: token ids in, one vector per token out; the caller supplies the weights."""
+"""Transformer encoders: token ids in, one vector per token out. The caller supplies the weights."""
 
 from analysis.encoders.families import FAMILIES, weights_of
 from analysis.encoders.pooling import POOLINGS, pooled

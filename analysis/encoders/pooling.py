@@ -20,7 +20,7 @@ POOLINGS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
 
 
 def pooled(vectors: Sequence[Floats], how: Sequence[str] = ("mean",), *, unit: bool = True) -> Floats:
-    """One vector for each text; special tokens count, as they do in training.
+    """One vector for each text. Special tokens count, as they do in training.
 
     vectors : of each text (tokens, width)
     how     : names of `POOLINGS`; the vectors of several are put end to end

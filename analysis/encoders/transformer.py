@@ -21,7 +21,7 @@ _MAX_DISTANCE = 128  # of relative positions; greater ones count as this
 
 
 class Linear(NamedTuple):
-    """x ↦ x·weightᵀ + bias; weight is (out, in)."""
+    """x ↦ x·weightᵀ + bias, with a weight of shape (out, in)."""
 
     weight: Floats
     bias: Floats

@@ -13,7 +13,7 @@ from analysis.types import BoolArray, FloatArray
 
 
 def preference_graph(p: npt.ArrayLike, *, ties: npt.ArrayLike | None = None, both_orders: bool = False) -> BoolArray:
-    """Which item is preferred to which, from one presentation of each pair.
+    """Graph of preferences between items, from one presentation of each pair.
 
     p           : (..., n, n) in [0, 1], NaN for a pair that was not judged
     ties        : (..., n, n) where the verdict was a tie, whatever p says there: no edge

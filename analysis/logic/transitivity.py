@@ -80,7 +80,7 @@ def complete_set_sums(
     max_subsets: int = MAX_SUBSETS,
     rng: np.random.Generator | None = None,
 ) -> FloatArray:
-    """Complete sets without a cycle, and complete sets looked at; sums for `ratio`.
+    """Complete sets without a cycle, and complete sets, for `ratio`.
 
     prefers     : (..., n, n) bool as for `transitivity`, without an edge both ways. A set is complete if each two of its items
                   have an edge: a pair that was not compared has none, and neither has a tie
@@ -138,7 +138,7 @@ def acyclic_counts(prefers: npt.ArrayLike, largest: int, *, linked: npt.ArrayLik
 
 
 def cyclic_triples(prefers: npt.ArrayLike) -> IntArray:
-    """The sets of three items whose preferences form a cycle, as (m, 3) of i, j, k with i preferred to j, j to k and k to i.
+    """(m, 3) triples of items with a cycle: i is preferred to j, j to k and k to i.
 
     prefers : (n, n) bool; returns each cycle once, its lowest item first, in ascending order
     raises  : ShapeError for another shape

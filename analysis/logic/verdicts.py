@@ -81,7 +81,7 @@ def self_agreement_sums(answers: npt.ArrayLike) -> FloatArray:
 
 
 def negation_sums(plain: npt.ArrayLike, negated: npt.ArrayLike) -> FloatArray:
-    """Whether the negated question was answered as the plain one implies, and whether both were, for `ratio`.
+    """Negated questions answered as the plain ones imply, and questions answered both ways, for `ratio`.
 
     plain, negated : (n_units,) the *preferred* system by the plain and by the negated question of one presentation;
                      -1, 0, +1, NaN. To call B the worse text is to prefer A, so the opposite answer is the same verdict

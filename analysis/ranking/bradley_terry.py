@@ -42,7 +42,7 @@ class Fits:
 
 @dataclass(frozen=True, eq=False)
 class BradleyTerry:
-    """Strengths of systems; see `Fits` for the columns, here of shape (n_systems,).
+    """Strengths of systems: the columns of `Fits`, here of shape (n_systems,).
 
     connected : whether comparisons connect all systems, so that all strengths compare
     tie       : Davidson's ν, None for ties="half"
@@ -141,7 +141,7 @@ def _check(matrix: WinMatrix) -> None:
 
 
 def _separated(stack: WinMatrix, component: IntArray) -> BoolArray:
-    """Where wins, with ties as halves, don't lead from each system of a component to each other one and back."""
+    """Return the components in which wins do not lead from each system to each other one."""
     same = component[:, :, np.newaxis] == component[:, np.newaxis, :]
     met = component != UNMET
     alone = (~reachable(stack.points > 0) & same).any(axis=2)
@@ -173,7 +173,7 @@ def _only_ties(stack: WinMatrix) -> BoolArray:
 
 
 def _start_of_ties(stack: WinMatrix) -> FloatArray:
-    """(rounds,) ln ν at equal strengths; minus infinity without ties, and 0 with nothing else, where it is free."""
+    """(rounds,) ln ν at equal strengths. Minus infinity without ties, and 0 with ties alone."""
     tied, won = stack.tied.sum(axis=(1, 2)) / 2, stack.won.sum(axis=(1, 2))
     start = np.where(tied > 0, 0.0, -np.inf)
     both = (tied > 0) & (won > 0)
@@ -216,7 +216,7 @@ def _maximise(
 
 
 class _Model:
-    """Davidson's likelihood of a stack; ln ν of minus infinity makes it Bradley and Terry's with ties as halves.
+    """Davidson's likelihood of a stack. With ln ν of minus infinity it is Bradley and Terry's.
 
     Both are concave in the strengths θ and η = ln ν.
     """

@@ -14,7 +14,7 @@ SCORES = (0.0, 0.5, 1.0)  # of A: a loss, a tie, a win
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """Checked columns without the comparisons whose score is missing; `known` is where these were."""
+    """Checked columns of the comparisons with a score. `known` marks these among all."""
 
     a: IntArray
     b: IntArray
@@ -25,7 +25,7 @@ class Comparisons:
 
 @dataclass(frozen=True, eq=False)
 class WinMatrix:
-    """Weighted wins and ties of each system against each other one; leading axes may be rounds.
+    """Weighted wins and ties of each system against each other one. Leading axes may be rounds.
 
     won  : (..., n, n) wins of the row's system over the column's
     tied : (..., n, n) ties of the two, symmetric

@@ -1,4 +1,4 @@
-"""Which systems their comparisons connect, and which of them beat each other in a circle."""
+"""Components of connected systems, and circles of systems that beat each other."""
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def preference_cycles(matrix: WinMatrix) -> tuple[tuple[int, ...], ...]:
 
 
 def reachable(edges: BoolArray) -> BoolArray:
-    """(..., n, n) whether a path leads from the row's node to the column's; every node reaches itself."""
+    """(..., n, n) whether a path leads from the row's node to the column's. Every node reaches itself."""
     n = edges.shape[-1]
     path: BoolArray = edges | np.eye(n, dtype=bool)
     for _ in range(n.bit_length()):  # paths of twice the length each time

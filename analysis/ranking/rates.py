@@ -15,7 +15,7 @@ from analysis.types import FloatArray, IntArray, Outcomes, code_array
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """One score per system, ascending by code; `n` comparisons each, and NaN for a system without any."""
+    """One score per system by code, from `n` comparisons. NaN for a system without any."""
 
     system: IntArray
     value: FloatArray
@@ -23,7 +23,7 @@ class Rates:
 
 
 def win_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> Rates:
-    """Share of its comparisons that a system wins; a tie is half a win; missing verdicts do not count.
+    """Share of its comparisons that a system wins. A tie is half a win, and missing verdicts do not count.
 
     systems : codes to report, those in the outcomes when left out; a code without a comparison gets NaN
     returns : `Rates` with values in [0, 1], each comparison counted with its weight in `value`, as one in `n`
@@ -56,7 +56,7 @@ def matrix_win_loss_rates(matrix: WinMatrix) -> FloatArray:
 
 
 def win_loss_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> Rates:
-    """(wins - losses) / comparisons of each system; a tie is a comparison and neither of the two.
+    """(wins - losses) / comparisons of each system. A tie is a comparison and neither of the two.
 
     systems : as for `win_rate`
     returns : `Rates` with values in [-1, 1]
@@ -67,7 +67,7 @@ def win_loss_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> R
 
 
 def win_sums(outcomes: Outcomes, system: int) -> FloatArray:
-    """What each row adds to one system's win rate, for `cluster_sums` and `ratio`.
+    """Each row's part of one system's win rate, for `cluster_sums` and `ratio`.
 
     returns : (n_rows, 2) of weighted wins (a tie is half of one) and weight; 0 and 0 where it plays no part
     """
@@ -75,7 +75,7 @@ def win_sums(outcomes: Outcomes, system: int) -> FloatArray:
 
 
 def win_loss_sums(outcomes: Outcomes, system: int) -> FloatArray:
-    """What each row adds to one system's win-loss rate, for `cluster_sums` and `ratio`.
+    """Each row's part of one system's win-loss rate, for `cluster_sums` and `ratio`.
 
     returns : (n_rows, 2) of weighted wins minus losses and weight; 0 and 0 where it plays no part
     """

@@ -1,4 +1,4 @@
-"""How many more comparisons would settle the next place of a ranking."""
+"""Number of comparisons that would settle the next place of a ranking."""
 
 import math
 from dataclasses import dataclass, replace

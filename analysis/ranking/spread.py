@@ -1,4 +1,4 @@
-"""How surely systems are ranked: scores that move together when instances are left out, their differences, ranks."""
+"""Uncertainty of a ranking: differences of scores by a jackknife over instances, and ranges of ranks."""
 
 from dataclasses import dataclass
 
@@ -58,11 +58,11 @@ class Differences:
 
     @property
     def tested(self) -> int:
-        """How many pairs were tested: the family of Holm's method."""
+        """Number of tested pairs: the family of Holm's method."""
         return int((~np.isnan(self.p_value)).sum())
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Limits of each difference by Student's t, not adjusted; NaN where a pair was not tested."""
+        """Limits of each difference by Student's t, not adjusted. NaN for a pair without a test."""
         reach = np.full(len(self.value), np.nan)
         for row in np.flatnonzero(~np.isnan(self.p_value)):
             reach[row] = student_quantile((1 + level) / 2, int(self.df[row])) * self.error[row]
@@ -115,7 +115,7 @@ def left_out_strengths(
 
 
 def _rest(total: FloatArray, part: FloatArray) -> FloatArray:
-    """The number of comparisons without a part of them; a rest that rounding makes is 0."""
+    """The number of comparisons without a part of them. A rest from rounding is 0."""
     difference = total - part
     remaining: FloatArray = np.where(difference > ROUNDING * total, difference, 0.0)
     return remaining
@@ -132,7 +132,7 @@ def _always_together(component: IntArray) -> IntArray:
 
 
 def left_out_ratios(sums: npt.ArrayLike) -> FloatArray:
-    """How far each system's rate moves when an instance is left out.
+    """Change of each system's rate when an instance is left out.
 
     sums    : (n_clusters, n_systems, 2) of numerator and denominator
     returns : (n_clusters, n_systems); NaN for a system whose rate rests on one cluster, or none

@@ -64,7 +64,7 @@ def tokens(text: str) -> list[str]:
 
 
 def _bleu(log_precisions: FloatArray, matched: np.ndarray, shorter: IntArray, longer: IntArray) -> FloatArray:
-    """Geometric mean of the precisions times the brevity penalty; 0 without a match."""
+    """Geometric mean of the precisions times the brevity penalty. 0 without a match."""
     orders = np.clip(shorter, 1, ORDER)
     brevity = 1 - longer / np.maximum(shorter, 1)
     value: FloatArray = np.where(matched, np.exp(brevity + log_precisions / orders), 0.0)

@@ -25,7 +25,7 @@ def pairwise_chargrams(texts_a: Sequence[str], texts_b: Sequence[str], n: int = 
 
 
 def grams(text: str, n: int) -> frozenset[str]:
-    """The distinct n-grams of a text; of a shorter text that text, of an empty one none."""
+    """The distinct n-grams of a text. A shorter text is one n-gram, and an empty one has none."""
     line = " ".join(plain(text).split())
     return frozenset(line[start : start + n] for start in range(max(1, len(line) - n + 1)) if line)
 

@@ -19,7 +19,7 @@ class Distinct(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether both lists are one and the same, so that all of it is symmetric."""
+        """Return whether both lists are the same, so that the result is symmetric."""
         return np.array_equal(self.rows_a, self.rows_b)
 
 
@@ -50,7 +50,7 @@ def encode_units(texts: Iterable[Sequence[Hashable] | frozenset[Hashable]]) -> S
 
 
 def overlaps(sequences: Sequences, unique: Distinct, max_n: int = 1) -> Iterator[FloatArray]:
-    """How many n-grams two texts have in common, for n from 1 to `most`; a repeated one counts as often as both have it.
+    """Number of common n-grams of two texts, for n from 1 to `most`. A repeated one counts as often as both have it.
 
     returns : an array (len(rows_a), len(rows_b)) of whole numbers for every n in turn
     """

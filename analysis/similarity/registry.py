@@ -30,7 +30,7 @@ ENTRY_POINTS = "tandem.similarities"  # the group under which an installed packa
 
 
 def length_adjusted(similarity: Similarity) -> Similarity:
-    """The similarity times the length penalty of each pair of texts; for one that is never negative.
+    """A similarity that is never negative, times the length penalty of each pair of texts.
 
     source : Ghosh et al. 2024, Compare without Despair, §2.2 and note 5
     """
@@ -69,7 +69,7 @@ def names() -> tuple[str, ...]:
 
 
 def needs(name: str) -> str:
-    """The kind of model that a similarity needs: "encoder", "tokens" or "extractor"; "" for none.
+    """The kind of model that a similarity needs: "encoder", "tokens", "extractor" or, for none, "".
 
     raises : UnknownValue naming the known ones
     """
@@ -97,7 +97,7 @@ def with_model(
     tokens: TokenEncoder | None = None,
     extractor: Extractor | None = None,
 ) -> Similarity:
-    """The similarity of that name over a model; one that needs none is that of `get`.
+    """The similarity of that name over a model. Without need of a model it is that of `get`.
 
     raises : UnknownValue naming the known ones; NeedsModel if the model that it needs is not among those given
     """
@@ -121,7 +121,7 @@ def with_model(
 
 @cache
 def _installed() -> Mapping[str, EntryPoint]:
-    """Entry points of installed packages by name, not yet loaded; they cannot replace built-in names."""
+    """Entry points of installed packages by name, not yet loaded. They cannot replace built-in names."""
     names = {*SIMILARITIES, *NEEDS}
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS) if entry.name not in names}
 

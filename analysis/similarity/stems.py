@@ -154,17 +154,17 @@ def _without_final_e_or_l(word: str) -> str:
 
 
 def _ends_short(word: str, shape: str) -> bool:
-    """Whether it ends in consonant, vowel, consonant other than w, x and y, or is a vowel and a consonant."""
+    """Return whether it ends in consonant, vowel and consonant (not w, x or y), or is a vowel and a consonant."""
     return (shape.endswith("cvc") and word[-1] not in "wxy") or shape == "vc"
 
 
 def _measure(word: str) -> int:
-    """How often a consonant follows a vowel."""
+    """Return the number of times that a consonant follows a vowel."""
     return _shape(word).count("vc")
 
 
 def _shape(word: str) -> str:
-    """The word with v for its vowels and c for the rest; y is a vowel after a consonant."""
+    """The word with v for its vowels and c for the rest. After a consonant, y is a vowel."""
     shape = word.translate(_SHAPES)
     if "y" not in shape:
         return shape
