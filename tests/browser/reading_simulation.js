@@ -198,10 +198,9 @@ class Session {
 }
 
 /** Rate a random HIT in a random window; return the misattributed share of the time and what the page marked. */
-function simulate(module, seed, { input, jumps, undecided, advance, widths = [320, 3840] }) {
+function simulate(module, seed, { input, jumps, undecided, advance }) {
   const random = randomNumbers(seed);
-  const [narrowest, widest] = widths; // pixels
-  const [width, height] = [narrowest * (widest / narrowest) ** random(), 480 + 1680 * random()].map(Math.round);
+  const [width, height] = [320 * 12 ** random(), 480 + 1680 * random()].map(Math.round);
   const page = new Page(random, { width, height });
   for (const pair of page.pairs) pair.done = random() < 0.1; // a HIT taken up again
   if (page.pairs.every(({ done }) => done)) page.pairs[0].done = false;

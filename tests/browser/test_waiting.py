@@ -17,7 +17,7 @@ from tests.factories import make_batch, make_study
 
 OpenAs = Callable[..., Page]
 WIDE, PHONE = {"viewport": {"width": 1280, "height": 720}}, {"viewport": {"width": 360, "height": 640}}
-SCREENS = [pytest.param(WIDE, id="leading on"), pytest.param({**PHONE, "one_pair": True}, id="one pair")]
+ONE_PAIR = {**PHONE, "one_pair": True}
 ALL = {0: "left", 1: "none", 2: "right"}
 COOKIES = ("sessionid", "csrftoken")
 
@@ -54,7 +54,9 @@ def without(context: BrowserContext, *names: str) -> list:  # type: ignore[type-
     return cookies
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize(
+    "screen", [pytest.param(WIDE, id="leading on", marks=pytest.mark.weekly), pytest.param(ONE_PAIR, id="one pair")]
+)
 def test_the_bar_says_what_the_rater_has_to_do(
     open_as: OpenAs, transactional_db: None, screen: dict[str, object]
 ) -> None:
@@ -176,8 +178,7 @@ def test_a_closed_hit_says_why_and_not_that_it_was_continued_elsewhere(open_as: 
         expect(told).to_have_text("Your work in this study has ended; nothing was changed. Thank you.")
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("script", ["htmx", "rate"])
+@pytest.mark.parametrize(("script", "screen"), [("htmx", ONE_PAIR), ("rate", WIDE)], ids=["htmx", "rate"])
 def test_without_one_script_a_hit_is_rated_by_its_forms(
     open_as: OpenAs, chromium: Browser, transactional_db: None, screen: dict[str, object], script: str
 ) -> None:
