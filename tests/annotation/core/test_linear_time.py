@@ -33,6 +33,12 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(READERS))
+# "both" reads by both of these.
+PARTS = ("Markdown", "formulas as typed")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.weekly if name in PARTS else ()) for name in sorted(READERS)]
+)
 def test_reader_takes_linear_time(name: str) -> None:
     assert slow_texts(READERS[name], ("",), (ValueError,)) == []

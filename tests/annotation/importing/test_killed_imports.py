@@ -171,10 +171,16 @@ def kill(process: "subprocess.Popen[str]") -> None:
     ("command", "file", "table", "what", "rows"),
     [
         ("import_ratings", "ratings.csv", "Rating", "ratings", INSTANCES * PAIRS * RATERS),
-        ("import_study", "further.jsonl", "Generation", "instances", INSTANCES),
         ("import_judgments", "judgments.csv", "Judgment", "judgments", INSTANCES * PAIRS * RATERS),
-        ("import_battles", "battles.jsonl", "Rating", "ratings", INSTANCES * PAIRS * RATERS),
-        ("import_tables", "tables.jsonl", "ComparisonTable", "tables", INSTANCES * PAIRS * RATERS),
+        # Their ways apart from processes are in test_staging.py.
+        pytest.param("import_study", "further.jsonl", "Generation", "instances", INSTANCES, marks=pytest.mark.weekly),
+        *(
+            pytest.param(command, file, table, what, INSTANCES * PAIRS * RATERS, marks=pytest.mark.weekly)
+            for command, file, table, what in (
+                ("import_battles", "battles.jsonl", "Rating", "ratings"),
+                ("import_tables", "tables.jsonl", "ComparisonTable", "tables"),
+            )
+        ),
     ],
 )
 def test_an_import_lets_others_write_shows_nothing_and_leaves_nothing_when_it_is_killed(
@@ -201,7 +207,13 @@ def test_an_import_lets_others_write_shows_nothing_and_leaves_nothing_when_it_is
     assert counts(made)["annotation_study"] == before["annotation_study"]
 
 
-@pytest.mark.parametrize("after", [LOOK_AFTER, ""], ids=["by the worker", "by the next import"])
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(LOOK_AFTER, id="by the worker"),
+        pytest.param("", id="by the next import", marks=pytest.mark.weekly),
+    ],
+)
 def test_an_import_that_is_killed_while_its_rows_move_is_completed(installation: Installation, after: str) -> None:
     made = installation
     asked = [(command, str(made.folder / f"{name}.csv"), "--study", "tea") for command, name in

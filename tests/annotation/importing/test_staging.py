@@ -238,6 +238,18 @@ WAYS: dict[str, list[Callable[[], object]]] = {
 }
 
 
+# One way for each kind of file that has content to add to.
+EACH_KIND = (
+    "other people on the same HITs",
+    "another system on the same instances",
+    "more judgments by the same judge",
+    "votes on known and new prompts and systems",
+    "battles on known and new questions and systems",
+    "later results of MTurk",
+    "comparison tables",
+)
+
+
 def run(steps: list[Callable[[], object]]) -> dict[str, list[str]]:
     study = make_study()
     ask_more(study, "fluency")
@@ -272,7 +284,10 @@ def test_staged_rows_end_up_as_those_stored_in_one_transaction(way: str, monkeyp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", [way for way in WAYS if "again" not in way])
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, marks=() if way in EACH_KIND else pytest.mark.weekly) for way in WAYS if "again" not in way],
+)
 def test_nobody_sees_a_part_of_an_import(way: str, apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
     *before, last = WAYS[way]
     study = make_study()
