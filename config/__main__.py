@@ -1,5 +1,6 @@
 """Django's command line for Tandem: the command `tandem`, `python -m config` and `manage.py`."""
 
+import gc
 import os
 import sys
 from contextlib import nullcontext
@@ -24,9 +25,12 @@ def main() -> None:
     name = sys.argv[1] if sys.argv[1:] else ""
     if name in ("worker", "serve", "demo"):
         env.use_one_thread()  # before NumPy is loaded
+    gc.disable()  # what is loaded stays: a collection would go through all of it, and free nothing
     django.setup()
     from annotation.members.audit import audited_command  # needs the settings
 
+    gc.freeze()
+    gc.enable()
     with audited_command(name) if name in AUDITED else nullcontext():
         execute_from_command_line(sys.argv)
 

@@ -1,17 +1,20 @@
 """Static files as the server sends them: collected, named after their content, compressed, kept by browsers for ever."""
 
 import gzip
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.staticfiles.finders import get_finder
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
 from django.test import Client, override_settings
 
 from config import settings
+from reporting.management.commands.serve import static_files_are_current
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]  # closing an answer looks after connections
 SCRIPTS = sorted((settings.BASE_DIR / "static" / "js").glob("*.js"))
@@ -55,6 +58,20 @@ def test_modules_import_each_other_under_hashed_names() -> None:
     _, body = ask("js/rate.js")
     assert f'from "./{staticfiles_storage.url("js/outbox.js").rsplit("/")[-1]}"' in body.decode()
     assert re.search(r"outbox\.[0-9a-f]{12}\.js", body.decode())
+
+
+def test_files_are_collected_anew_only_where_one_has_come_since(tmp_path: Path) -> None:
+    added = tmp_path / "added"
+    added.mkdir()
+    with override_settings(STATIC_ROOT=tmp_path / "none"):
+        assert not static_files_are_current()
+    with override_settings(STATICFILES_DIRS=[*settings.STATICFILES_DIRS, added]):
+        get_finder.cache_clear()
+        assert static_files_are_current()
+        (added / "late.css").write_text("p {}")
+        os.utime(added / "late.css", (0, 0))  # as an installation may keep it
+        assert not static_files_are_current()
+    get_finder.cache_clear()
 
 
 def test_every_file_that_a_page_loads_is_there() -> None:

@@ -1,5 +1,6 @@
 """Bring the database up to date and serve it: what `make run` runs when everything is installed."""
 
+import gc
 import os
 import socket
 import sys
@@ -9,9 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import NoReturn
 
 from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
 from django.core.management import CommandError, call_command
 from django.core.management.base import BaseCommand
 from django.db import OperationalError, connections
@@ -65,9 +68,23 @@ def prepare() -> None:
                 call_command("migrate", interactive=False, verbosity=0)
     with suppress(CommandError):  # other users may have accounts
         call_command("first_admin", if_terminal=True)
-    call_command("collectstatic", interactive=False, verbosity=0)
+    if not static_files_are_current():
+        call_command("collectstatic", interactive=False, verbosity=0)
+    gc.disable()  # as in config.__main__
     import_module(settings.ROOT_URLCONF)
+    gc.freeze()
+    gc.enable()
     connections.close_all()
+
+
+def static_files_are_current() -> bool:
+    """Tell whether the static files were collected since the last of them came here, by an edit or an installation."""
+    manifest = Path(settings.STATIC_ROOT, "staticfiles.json")  # which is written last
+    if not manifest.exists():
+        return False
+    collected = manifest.stat().st_mtime
+    files = (Path(storage.path(name)) for finder in get_finders() for name, storage in finder.list([]))
+    return all(file.stat().st_ctime < collected for file in files)  # an installation may keep old times of change
 
 
 def listen(port: str) -> socket.socket:

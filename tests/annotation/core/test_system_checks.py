@@ -168,6 +168,7 @@ def test_server_and_worker_refuse(production: Any, unheard: None, command: tuple
 def test_serve_migrates_nothing_in_production(production: Any, unheard: None, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[Any] = []
     monkeypatch.setattr(serve, "call_command", lambda name, **options: called.append(name))
+    monkeypatch.setattr(serve, "static_files_are_current", lambda: False)
     monkeypatch.setattr(serve, "connections", SimpleNamespace(close_all=lambda: called.append("close_all")))
     monkeypatch.setattr(serve, "run_together", lambda programs, **options: called.append(list(programs)))
     with pytest.raises(SystemExit):
