@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.db import connection
-from django.test import override_settings
+from django.test import Client, override_settings
 from django.utils import translation
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
@@ -28,6 +28,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from annotation.models import Study
 from reporting.core.renderer import RENDERER
 from tests import migrated
+from tests.factories import make_user, signed_in
 from tests.flush import quick_flush
 from tests.rows import undone_at_the_end
 from tools.find_chromium import find_chromium
@@ -279,6 +280,18 @@ def stored(request: pytest.FixtureRequest, module_rows: None) -> Any:
 def study(stored: Study) -> Study:
     """Give the study that `store` of the module has made, as it is in this test."""
     return Study.objects.get(pk=stored.pk)
+
+
+@pytest.fixture
+def researcher(study: Study) -> Client:
+    """A browser of someone who reads the study."""
+    return signed_in(make_user("researcher", "researcher", study=study))
+
+
+@pytest.fixture
+def manager(study: Study) -> Client:
+    """A browser of someone who administers the study."""
+    return signed_in(make_user("manager", "study-admin", study=study))
 
 
 def import_tests(config: pytest.Config) -> None:

@@ -11,8 +11,8 @@ UNITS = (
     *("</think>", "<|x|>", "<|channel|>", "[THINK]", "[[A]]", "![](", "<!--", "&", '{"a":', "> ", "A is better. "),
     *("Preferred: A\n", "Human: x\n"),
 )  # fmt: skip
-SHORT, LONG = 12_000, 24_000  # characters
-QUICK = 0.1  # seconds for the long text, below which growth can't be told from noise, and does not matter
+SHORT, LONG = 6_000, 12_000  # characters
+QUICK = 0.05  # seconds for the long text, below which growth can't be told from noise, and does not matter
 MOST_GROWTH = 3.0  # of a text of twice the length: linear time gives 2, quadratic time 4
 TRIES = 4
 

@@ -20,11 +20,6 @@ def store() -> Study:
     return make_study(instances=6, k=3, pay_per_hit="0.50", currency="EUR", minutes_per_hit=5, pairs_per_hit=2)
 
 
-@pytest.fixture
-def manager(study: Study) -> Client:
-    return signed_in(make_user("manager", "study-admin", study=study))
-
-
 def fields(**changes: Any) -> dict[str, Any]:
     return {"name": "b", "configuration": "0", "pairs": "2", "raters": "3", "how": "all", "seed": "7", **changes}
 

@@ -10,7 +10,7 @@ from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, Event, Message, Rating, Study
 from annotation.monitoring.annotator_summary import summary_of
 from annotation.monitoring.batch_annotators import raters_of
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.factories import claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -28,15 +28,6 @@ def rater(study: Study) -> Annotator:
     return rater
 
 
-def client_of(study: Study, role: str, name: str = "") -> Client:
-    return signed_in(make_user(name or role, role, study=study))
-
-
-@pytest.fixture
-def manager(study: Study) -> Client:
-    return client_of(study, "study-admin")
-
-
 def at(rater: Annotator, more: str = "") -> str:
     return f"/studies/study/raters/{rater.pk}/{more}"
 
@@ -49,23 +40,24 @@ def decide(client: Client, rater: Annotator, action: str, assignment: Assignment
     return response.text
 
 
-def test_choices_on_translated_pages_are_counted_for_the_researcher(study: Study, rater: Annotator) -> None:
+def test_choices_on_translated_pages_are_counted_for_the_researcher(
+    researcher: Client, study: Study, rater: Annotator
+) -> None:
     latest = Rating.objects.latest("pk")
     Rating.objects.filter(pk=latest.pk).update(translated=True)
     assert summary_of(rater).translated == 1
     [row] = raters_of(study.batches.get(), timezone.now())
     assert (row.votes.translated, row.as_json()["translated"]) == (1, 1)
-    reader = client_of(study, "researcher")
     for page in (at(rater), f"/studies/study/batches/{study.batches.get().pk}/"):
-        assert "translated" in reader.get(page).text
+        assert "translated" in researcher.get(page).text
 
 
-def test_the_page_shows_a_raters_work_and_no_name(study: Study, rater: Annotator) -> None:
+def test_the_page_shows_a_raters_work_and_no_name(researcher: Client, study: Study, rater: Annotator) -> None:
     user = rater.user
     assert user is not None
     user.username, user.last_name = "jane.doe", "Doe"
     user.save()
-    page = client_of(study, "researcher").get(at(rater)).text
+    page = researcher.get(at(rater)).text
 
     assert rater.code in page
     assert "jane" not in page
@@ -87,7 +79,7 @@ def test_excluding_and_including_is_done_and_told(rater: Annotator, manager: Cli
     page = decide(manager, rater, "include", reason="Was tired.")
     assert "1 HIT counts again." in page
     assert "Was tired." in page
-    assert set(Event.objects.filter(annotator=rater).values_list("by__username", flat=True)) == {"study-admin"}
+    assert set(Event.objects.filter(annotator=rater).values_list("by__username", flat=True)) == {"manager"}
 
 
 def test_a_hit_is_chosen_rejected_and_accepted_again(rater: Annotator, manager: Client) -> None:

@@ -13,7 +13,7 @@ from annotation.batches.services import set_batch_status
 from annotation.models import Batch, Message, Study
 from annotation.monitoring import batch_views
 from annotation.quality.exclusion import exclude_annotator
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.factories import claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HTMX = {"HX-Request": "true"}
@@ -26,20 +26,6 @@ def store() -> Study:
 @pytest.fixture
 def batch(study: Study) -> Batch:
     return make_batch(study, raters=2)
-
-
-def client_of(study: Study, role: str) -> Client:
-    return signed_in(make_user(role, role, study=study))
-
-
-@pytest.fixture
-def manager(study: Study) -> Client:
-    return client_of(study, "study-admin")
-
-
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    return client_of(study, "researcher")
 
 
 def at(batch: Batch, part: str = "") -> str:

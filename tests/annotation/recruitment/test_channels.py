@@ -34,11 +34,6 @@ def store() -> Study:
     return study
 
 
-@pytest.fixture
-def manager(study: Study) -> Client:
-    return signed_in(make_user("manager", "study-admin", study=study))
-
-
 def opened(study: Study, kind: str = "accounts", **settings: Any) -> Channel:
     return make_channel(study=study, kind=kind, name=f"The {kind} one", options=settings, is_open=True)
 

@@ -21,7 +21,7 @@ from annotation.separability.queue import DEATH_RULE, start_separability
 from annotation.separability.services import compute_separability
 from annotation.separability.tasks import compute_separability_of, separability_state
 from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
-from tests.factories import make_user, signed_in
+from tests.factories import make_user
 from tests.fakes import dead_process
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -33,12 +33,6 @@ ROUGE = SeparabilityRequest("rouge1", group="0,1")
 def store() -> Study:
     """Six instances of two systems."""
     return study_of(*drawn_texts(6))
-
-
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    """Sign a researcher of the study in."""
-    return signed_in(make_user("rea", "researcher", study=study))
 
 
 def task_of() -> DBTaskResult:
@@ -213,7 +207,7 @@ def test_the_page_takes_all_settings_and_shows_how_far_it_is(study: Study, resea
     job = SeparabilityJob.objects.get()
     assert SeparabilityRequest.from_json(job.asked) == SeparabilityRequest("rouge1", "0,1", "", 3, 4, 5)
     assert job.asked_by is not None
-    assert job.asked_by.username == "rea"
+    assert job.asked_by.username == "researcher"
     headers = {"HX-Request": "true", "HX-Target": "separability"}
     assert "waiting" in researcher.get("/studies/study/", headers=headers).text
     SeparabilityJob.objects.update(done=3, total=6)

@@ -22,11 +22,6 @@ def store() -> Study:
     return make_study(instances=0)
 
 
-@pytest.fixture
-def manager(study: Study) -> Client:
-    return signed_in(make_user("manager", "study-admin", study=study))
-
-
 def steps(client: Client) -> dict[str, Any]:
     return {step.key: step for step in client.get("/studies/study/").context["steps"]}
 

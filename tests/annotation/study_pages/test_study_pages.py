@@ -42,16 +42,6 @@ def store() -> Study:
     return make_study(instances=2)
 
 
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    return signed_in(make_user("researcher", "researcher", study=study))
-
-
-@pytest.fixture
-def manager(study: Study) -> Client:
-    return signed_in(make_user("manager", "study-admin", study=study))
-
-
 def upload(name: str, data: bytes, kind: str, **fields: str) -> dict[str, Any]:
     return {"kind": kind, "file": SimpleUploadedFile(name, data), **fields}
 

@@ -13,7 +13,6 @@ from annotation.models import ResearchGroup, Study
 from judging.models import Judge, PromptFile
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.prompt_text import LONGEST, LONGEST_FILE, split_prompt
-from tests.factories import signed_in
 from tests.judging.builders import make_judge, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -29,11 +28,6 @@ PAGE = "/studies/tea/prompts/"
 @pytest.fixture
 def study() -> Study:
     return make_study()
-
-
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    return signed_in(make_user("rea", "researcher", study))
 
 
 def add(name: str = "mine", text: str = WORDING, group: ResearchGroup | None = None) -> PromptFile:

@@ -332,14 +332,6 @@ def test_later_submission_whose_time_ran_out_gets_the_code_for_that(channel: Cha
 # What the channel's page shows
 
 
-@pytest.fixture
-def manager(study: Study) -> Client:
-    browser = Client()
-    user = make_user("manager", "study-admin", study=study)
-    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
-    return browser
-
-
 def rows_of(channel: Channel) -> dict[str, list[str]]:
     """Read the page: submission → HITs done, HITs counted, and why the others aren't."""
     browser = Client()

@@ -35,11 +35,6 @@ def channel(study: Study, prolific: ProlificServer, settings: Any) -> Channel:
     return make_prolific(study, prolific, study_id="", code_completed="", code_timed_out="", most_hits=2)
 
 
-@pytest.fixture
-def manager(study: Study) -> Client:
-    return signed_in(make_user("manager", "study-admin", study=study))
-
-
 def press(browser: Client, channel: Channel, **data: str) -> str:
     address = f"/studies/{channel.study.slug}/channels/{channel.key}/"
     return browser.post(address, TEXTS | data, follow=True).content.decode()

@@ -277,14 +277,6 @@ def test_setting_that_cannot_be_taken_is_named(study: Study, options: dict[str, 
 # The page
 
 
-@pytest.fixture
-def manager(study: Study) -> Client:
-    browser = Client()
-    user = make_user("manager", "study-admin", study=study)
-    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
-    return browser
-
-
 def address(channel: Channel) -> str:
     return f"/studies/{channel.study.slug}/channels/{channel.key}/"
 
