@@ -104,9 +104,9 @@ class Sweep:
 
 
 @pytest.fixture(scope="module")
-def sweep(module_rows: None, django_db_blocker: Any) -> Sweep:
+def sweep(module_rows: None) -> Sweep:
     """Request everything once; the stranger holds every role there is, in another group."""
-    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         # A session that is all in its cookie needs no row to be read at each request, and none comes to it by another.
         patch.setattr(settings, "SESSION_ENGINE", "django.contrib.sessions.backends.signed_cookies")
         whole, other = build_whole_study("mine"), build_whole_study(THEIRS)

@@ -21,10 +21,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 THEIRS = "zanzibar"
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> tuple[Whole, Whole]:
-    with django_db_blocker.unblock():
-        return build_whole_study("ours"), build_whole_study(THEIRS)
+def store() -> tuple[Whole, Whole]:
+    return build_whole_study("ours"), build_whole_study(THEIRS)
 
 
 @pytest.fixture

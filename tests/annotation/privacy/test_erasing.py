@@ -49,10 +49,9 @@ def store_ada(study: Study) -> Annotator:
 
 
 @pytest.fixture(scope="module")
-def stored_ada(stored_study: int, django_db_blocker: Any) -> int:
+def stored_ada(stored_study: int) -> int:
     """Make that rater for all tests of this module; return her row's number."""
-    with django_db_blocker.unblock():
-        return store_ada(Study.objects.get(pk=stored_study)).pk
+    return store_ada(Study.objects.get(pk=stored_study)).pk
 
 
 @pytest.fixture

@@ -24,15 +24,13 @@ pytestmark = pytest.mark.django_db
 BACKEND = "annotation.members.signed_in.AccountBackend"
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> tuple[int, int]:
+def store() -> tuple[int, int]:
     """Make a study and a rater who has done a HIT; return the numbers of their rows."""
-    with django_db_blocker.unblock():
-        study = make_study(pay_per_hit="0.50", currency="EUR", question="Which one reads better?")
-        make_batch(study, raters=2)
-        annotator = make_annotator(study, "ada")
-        rate(claim(annotator), ["left", "none"])
-        return study.pk, annotator.pk
+    study = make_study(pay_per_hit="0.50", currency="EUR", question="Which one reads better?")
+    make_batch(study, raters=2)
+    annotator = make_annotator(study, "ada")
+    rate(claim(annotator), ["left", "none"])
+    return study.pk, annotator.pk
 
 
 @pytest.fixture

@@ -8,16 +8,14 @@ from annotation.models import Study
 from tests.factories import make_batch, make_study
 
 
+def small() -> Study:
+    """Store a study of two instances, with a batch for one rater."""
+    study = make_study(instances=2, k=2)
+    make_batch(study, raters=1)
+    return study
+
+
 @pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store a study of two instances, with a batch for one rater; return its number."""
-    with django_db_blocker.unblock():
-        study = make_study(instances=2, k=2)
-        make_batch(study, raters=1)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    """Return that study as it is in this test."""
-    return Study.objects.get(pk=stored)
+def stored(request: pytest.FixtureRequest, module_rows: None) -> Any:
+    """Store what `store` of a module makes, or the small study."""
+    return getattr(request.module, "store", small)()

@@ -16,26 +16,19 @@ from tests.factories import json_lines, make_annotator, make_batch, make_study, 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
+def store() -> Study:
     """One HIT of three pairs, each with a table of the same words."""
     row = {"aspect": "ASPECT", "only_a": "ONLY-A", "both": "BOTH", "only_b": "ONLY-B"}
     names = {"instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "variant": "c8"}
     tables = [{"table_id": f"t{k}", **names, "pair_index": k, "rows": [row]} for k in range(3)]
-    with django_db_blocker.unblock():
-        study = make_study("two", instances=1, k=3, protocol="two-stage", arms=["table:c8"], reason_min_length=10)
-        import_tables(data=json_lines(tables), name="tables", slug="two")
-        make_batch(study, pairs=3)
-        return study.pk
+    study = make_study("two", instances=1, k=3, protocol="two-stage", arms=["table:c8"], reason_min_length=10)
+    import_tables(data=json_lines(tables), name="tables", slug="two")
+    make_batch(study, pairs=3)
+    return study
 
 
-@pytest.fixture
-def two_stages(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
-
-
-def test_nothing_of_a_table_is_sent_before_the_first_votes_are_closed(two_stages: Study) -> None:
-    client, address, _ = at_hit(two_stages)
+def test_nothing_of_a_table_is_sent_before_the_first_votes_are_closed(study: Study) -> None:
+    client, address, _ = at_hit(study)
     keys = list(Forms(client.get(address).text).pairs)
     received = [client.get(address).text, client.get(f"{address}?change={keys[0]}").text]
     received.append(send(client, address, "second", pair_key=keys[0], choice="left").text)
@@ -49,8 +42,8 @@ def test_nothing_of_a_table_is_sent_before_the_first_votes_are_closed(two_stages
     assert "ASPECT" in client.get(address).text
 
 
-def test_locking_early_says_which_pairs_are_open(two_stages: Study) -> None:
-    client, address, assignment = at_hit(two_stages)
+def test_locking_early_says_which_pairs_are_open(study: Study) -> None:
+    client, address, assignment = at_hit(study)
     client.post(f"{address}vote/", {"pair_key": next(iter(Forms(client.get(address).text).pairs)), "choice": "none"})
 
     early = client.post(f"{address}lock/")
@@ -69,8 +62,8 @@ def test_a_hit_of_one_stage_has_nothing_to_lock() -> None:
     assert Rating.objects.filter(stage="revised").count() == 0
 
 
-def test_the_second_stage_refuses_what_is_out_of_turn(two_stages: Study) -> None:
-    client, address, _ = at_hit(two_stages)
+def test_the_second_stage_refuses_what_is_out_of_turn(study: Study) -> None:
+    client, address, _ = at_hit(study)
     keys = list(Forms(client.get(address).text).pairs)
     too_early = send(client, address, "second", pair_key=keys[0], choice="left")
     assert (too_early.status_code, "<html" in too_early.text) == (409, False)
@@ -85,13 +78,13 @@ def test_the_second_stage_refuses_what_is_out_of_turn(two_stages: Study) -> None
     early = client.post(f"{address}submit/")
     assert (early.status_code, "pair 1, pair 2, pair 3." in " ".join(early.text.split())) == (422, True)
     assert Rating.objects.filter(stage="revised").count() == 0
-    other = signed_in(make_annotator(two_stages, "other"))
+    other = signed_in(make_annotator(study, "other"))
     for what in ("lock", "second"):
         assert other.post(f"{address}{what}/", {"pair_key": keys[0], "choice": "left"}).status_code == 404
 
 
-def test_a_refused_second_vote_keeps_what_was_written(two_stages: Study) -> None:
-    client, address, _ = at_hit(two_stages)
+def test_a_refused_second_vote_keeps_what_was_written(study: Study) -> None:
+    client, address, _ = at_hit(study)
     (key, *_) = all_rated(client, address)
     client.post(f"{address}lock/")
     client.get(address)
@@ -106,8 +99,8 @@ def test_a_refused_second_vote_keeps_what_was_written(two_stages: Study) -> None
     assert "<html" not in part.text
 
 
-def test_a_second_vote_shows_the_next_pairs_table(two_stages: Study) -> None:
-    client, address, _ = at_hit(two_stages)
+def test_a_second_vote_shows_the_next_pairs_table(study: Study) -> None:
+    client, address, _ = at_hit(study)
     keys = all_rated(client, address)
     client.post(f"{address}lock/")
     assert list(Forms(client.get(address).text).pairs) == [keys[0]]
@@ -140,9 +133,9 @@ def test_the_second_stage_takes_no_more_queries_for_more_pairs(django_assert_max
         assert send(client, address, "second", pair_key=keys[0], choice="left", reason="Because.").status_code == 200
 
 
-def test_a_page_with_another_pairs_table_says_what_one_with_its_own_does(two_stages: Study) -> None:
+def test_a_page_with_another_pairs_table_says_what_one_with_its_own_does(study: Study) -> None:
     """All tables of the study hold the same words, so the two pages are the same, byte for byte."""
-    client, address, assignment = at_hit(two_stages)
+    client, address, assignment = at_hit(study)
     all_rated(client, address)
     client.post(f"{address}lock/")
 

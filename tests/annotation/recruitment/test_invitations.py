@@ -30,18 +30,10 @@ from tests.factories import NOON, make_batch, make_study, signed_in
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store a study with a batch, once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        study = make_study("secret-name", instances=2, question="Which do you like?", contact="ann@example.org")
-        make_batch(study)
-        return study.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
+def store() -> Study:
+    study = make_study("secret-name", instances=2, question="Which do you like?", contact="ann@example.org")
+    make_batch(study)
+    return study
 
 
 def made(study: Study, count: int = 1, **settings: Any) -> list[Link]:

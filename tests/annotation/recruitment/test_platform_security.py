@@ -60,12 +60,11 @@ def _nothing_remembered() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def stored_mturk(module_rows: None, django_db_blocker: Any) -> int:
+def stored_mturk(module_rows: None) -> int:
     """Make one channel at MTurk for this module; return its row's number."""
-    with django_db_blocker.unblock():
-        study = make_study("worked", instances=3)
-        make_batch(study)
-        return make_mturk(study=study).pk
+    study = make_study("worked", instances=3)
+    make_batch(study)
+    return make_mturk(study=study).pk
 
 
 @pytest.fixture

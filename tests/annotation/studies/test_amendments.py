@@ -22,20 +22,12 @@ from tests.factories import NOON, claim, make_annotator, make_batch, make_study,
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
-    """Make a study in which a HIT was given out, without a vote yet; return its row's number."""
-    with django_db_blocker.unblock():
-        study = make_study(instances=2)
-        make_batch(study)
-        claim(make_annotator(study))
-        return study.pk
-
-
-@pytest.fixture
-def begun(stored_study: int) -> Study:
-    """Return that study as it is in this test."""
-    return Study.objects.get(pk=stored_study)
+def store() -> Study:
+    """Make a study in which a HIT was given out, without a vote yet."""
+    study = make_study(instances=2)
+    make_batch(study)
+    claim(make_annotator(study))
+    return study
 
 
 def amendments() -> list[Event]:
@@ -72,21 +64,21 @@ def test_rating_begins_with_the_first_hit_that_is_given_out() -> None:
     assert rating_has_begun(study)
 
 
-def test_imported_ratings_do_not_bind_a_study(begun: Study) -> None:
-    begun.batches.update(origin=Batch.Origin.IMPORTED)
-    assert not rating_has_begun(begun)
-    assert save_settings(study=begun, question="Which is clearer?").question == "Which is clearer?"
+def test_imported_ratings_do_not_bind_a_study(study: Study) -> None:
+    study.batches.update(origin=Batch.Origin.IMPORTED)
+    assert not rating_has_begun(study)
+    assert save_settings(study=study, question="Which is clearer?").question == "Which is clearer?"
     assert amendments() == []
 
 
 # The service
 
 
-def test_a_change_under_way_is_kept_with_its_reason_before_and_after(begun: Study) -> None:
+def test_a_change_under_way_is_kept_with_its_reason_before_and_after(study: Study) -> None:
     user = User.objects.create_user("manager")
 
     save_settings(
-        study=begun, by=user, at=NOON, reason=" Raters asked what “better” means. ", title="New title",
+        study=study, by=user, at=NOON, reason=" Raters asked what “better” means. ", title="New title",
         question="Which is clearer?", pay_per_hit=Decimal("1.50"), currency="EUR", language="",
     )  # fmt: skip
 
@@ -101,18 +93,18 @@ def test_a_change_under_way_is_kept_with_its_reason_before_and_after(begun: Stud
 
 
 @pytest.mark.parametrize("reason", ["", " \n"])
-def test_a_change_without_a_reason_is_refused_and_nothing_is_stored(begun: Study, reason: str) -> None:
+def test_a_change_without_a_reason_is_refused_and_nothing_is_stored(study: Study, reason: str) -> None:
     with pytest.raises(AmendmentNeeded, match="contact, guidelines: rating has begun") as refusal:
-        save_settings(study=begun, reason=reason, title="Other", guidelines="Look twice.", contact="me")
+        save_settings(study=study, reason=reason, title="Other", guidelines="Look twice.", contact="me")
 
     assert refusal.value.fields == ["contact", "guidelines"]
-    begun.refresh_from_db()
-    assert (begun.title, begun.guidelines) == ("study", "")
+    study.refresh_from_db()
+    assert (study.title, study.guidelines) == ("study", "")
     assert amendments() == []
 
 
-def test_the_title_and_what_stays_the_same_need_no_reason(begun: Study) -> None:
-    saved = save_settings(study=begun, title="Other", question="Which one is better?\r\n", ties_allowed=True)
+def test_the_title_and_what_stays_the_same_need_no_reason(study: Study) -> None:
+    saved = save_settings(study=study, title="Other", question="Which one is better?\r\n", ties_allowed=True)
 
     assert saved.title == "Other"
     assert amendments() == []
@@ -125,15 +117,15 @@ def test_before_rating_nothing_needs_a_reason_or_is_logged() -> None:
     assert amendments() == []
 
 
-def test_a_reason_opens_nothing_that_votes_have_fixed(begun: Study) -> None:
-    rate(begun.annotators.get().assignments.get(), submit=False)
+def test_a_reason_opens_nothing_that_votes_have_fixed(study: Study) -> None:
+    rate(study.annotators.get().assignments.get(), submit=False)
     with pytest.raises(SettingFixed, match="ties allowed: votes have been given"):
-        save_settings(study=begun, ties_allowed=False, reason="We want choices.")
+        save_settings(study=study, ties_allowed=False, reason="We want choices.")
     assert amendments() == []
 
 
-def test_an_amended_consent_text_is_a_new_version(begun: Study) -> None:
-    saved = save_settings(study=begun, consent_text="Another.", reason="The ethics board asked for it.")
+def test_an_amended_consent_text_is_a_new_version(study: Study) -> None:
+    saved = save_settings(study=study, consent_text="Another.", reason="The ethics board asked for it.")
     assert saved.consent_version == 2
     assert amendments()[0].changes["consent_text"][1] == "Another."
 
@@ -166,9 +158,9 @@ def test_the_page_asks_for_a_reason_only_once_rating_has_begun() -> None:
     assert len(amendments()) == 1
 
 
-def test_the_log_shows_an_amendment_to_readers_and_escapes_it(begun: Study) -> None:
-    client = signed_in(make_user("reader", "researcher", study=begun))
-    save_settings(study=begun, guidelines="<script>x</script>" + "long " * 30, contact="me", reason="<b>why</b>")
+def test_the_log_shows_an_amendment_to_readers_and_escapes_it(study: Study) -> None:
+    client = signed_in(make_user("reader", "researcher", study=study))
+    save_settings(study=study, guidelines="<script>x</script>" + "long " * 30, contact="me", reason="<b>why</b>")
 
     page = client.get("/studies/study/log/").text
 
@@ -179,26 +171,26 @@ def test_the_log_shows_an_amendment_to_readers_and_escapes_it(begun: Study) -> N
     assert client.post("/studies/study/log/").status_code == 405
     stranger = signed_in(make_user("stranger", "study-admin", study=make_study("other", instances=0)))
     assert stranger.get("/studies/study/log/").status_code == 404
-    assert signed_in(make_user("a", "annotator", study=begun)).get("/studies/study/log/").status_code == 404
+    assert signed_in(make_user("a", "annotator", study=study)).get("/studies/study/log/").status_code == 404
 
 
 @pytest.mark.slow
-def test_the_log_takes_a_fixed_number_of_queries(begun: Study, django_assert_max_num_queries: Any) -> None:
-    client = signed_in(make_user("reader", "researcher", study=begun))
-    rater = begun.annotators.get()
-    about: dict[str, Any] = {"batch": begun.batches.get(), "annotator": rater, "assignment": rater.assignments.get()}
-    log(study=begun, kind="released", by=User.objects.create_user("u0"), **about)
+def test_the_log_takes_a_fixed_number_of_queries(study: Study, django_assert_max_num_queries: Any) -> None:
+    client = signed_in(make_user("reader", "researcher", study=study))
+    rater = study.annotators.get()
+    about: dict[str, Any] = {"batch": study.batches.get(), "annotator": rater, "assignment": rater.assignments.get()}
+    log(study=study, kind="released", by=User.objects.create_user("u0"), **about)
     client.get("/studies/study/log/")
     with django_assert_max_num_queries(15) as few:
         client.get("/studies/study/log/")
     for number in range(1, 51):
-        log(study=begun, kind="released", by=User.objects.create_user(f"u{number}"), **about)
+        log(study=study, kind="released", by=User.objects.create_user(f"u{number}"), **about)
     with django_assert_max_num_queries(len(few)):
         page = client.get("/studies/study/log/")
     assert "Page 1 of 2" in page.text
 
 
-def test_a_reason_from_a_shell(begun: Study, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reason_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CommandError, match="contact: rating has begun"):
         call_command("configure_study", "study", "contact=me")
 
@@ -224,15 +216,15 @@ def test_a_reason_from_a_shell(begun: Study, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.slow
-def test_results_list_what_changed_how_they_came_about(begun: Study) -> None:
-    batch, rater = begun.batches.get(), begun.annotators.get()
-    save_settings(study=begun, at=NOON, question="Which is clearer?", guidelines="word " * 100, reason="Too\x1bvague.")
-    log(study=begun, kind="extended", batch=batch, at=NOON, changes={"raters_per_hit": [2, 3], "hits": 4})
-    log(study=begun, kind="excluded", annotator=rater, at=NOON, reason="Clicked through.")
-    log(study=begun, kind="rejected", assignment=rater.assignments.get(), at=NOON)
-    log(study=begun, kind="paused", batch=batch, at=NOON)
+def test_results_list_what_changed_how_they_came_about(study: Study) -> None:
+    batch, rater = study.batches.get(), study.annotators.get()
+    save_settings(study=study, at=NOON, question="Which is clearer?", guidelines="word " * 100, reason="Too\x1bvague.")
+    log(study=study, kind="extended", batch=batch, at=NOON, changes={"raters_per_hit": [2, 3], "hits": 4})
+    log(study=study, kind="excluded", annotator=rater, at=NOON, reason="Clicked through.")
+    log(study=study, kind="rejected", assignment=rater.assignments.get(), at=NOON)
+    log(study=study, kind="paused", batch=batch, at=NOON)
 
-    listed = findings(begun)["amendments"]
+    listed = findings(study)["amendments"]
 
     assert [(one["kind"], one["at"], one["reason"]) for one in listed] == [
         ("amendment", "2024-05-01T12:00:00+00:00", "Too\x1bvague."),
@@ -245,9 +237,9 @@ def test_results_list_what_changed_how_they_came_about(begun: Study) -> None:
     assert told[1] == "batch batch; hits: 4; raters_per_hit: 2 → 3"
     assert told[2] == f"rater {rater.code}"
     assert told[3].startswith(f"rater {rater.code}; HIT ")
-    text = as_text(findings(begun))
+    text = as_text(findings(study))
     assert "\x1b" not in text
-    page = signed_in(make_user("reader", "researcher", study=begun)).get("/studies/study/findings/").text
+    page = signed_in(make_user("reader", "researcher", study=study)).get("/studies/study/findings/").text
     assert "Rater excluded" in page
 
 
@@ -260,22 +252,22 @@ def test_a_study_without_amendments_says_nothing_of_them() -> None:
     assert "Changed after rating had begun" not in page
 
 
-def test_nothing_about_who_has_withdrawn_is_shown(begun: Study) -> None:
-    rater: Annotator = begun.annotators.get()
-    log(study=begun, kind="excluded", annotator=rater, reason="By rater.")
-    log(study=begun, kind="rejected", assignment=rater.assignments.get(), reason="By assignment.")
-    assert len(shown_with_results(begun)) == 2
+def test_nothing_about_who_has_withdrawn_is_shown(study: Study) -> None:
+    rater: Annotator = study.annotators.get()
+    log(study=study, kind="excluded", annotator=rater, reason="By rater.")
+    log(study=study, kind="rejected", assignment=rater.assignments.get(), reason="By assignment.")
+    assert len(shown_with_results(study)) == 2
 
     withdraw(annotator=rater, at=NOON)
 
-    assert shown_with_results(begun) == []
-    page = signed_in(make_user("reader", "researcher", study=begun)).get("/studies/study/log/").text
+    assert shown_with_results(study) == []
+    page = signed_in(make_user("reader", "researcher", study=study)).get("/studies/study/log/").text
     assert "By rater." not in page
     assert "By assignment." not in page
     assert Event.objects.filter(kind__in=["excluded", "rejected"]).count() == 2
 
 
-def test_results_name_no_person(begun: Study) -> None:
+def test_results_name_no_person(study: Study) -> None:
     user = User.objects.create_user("jane.doe@example.org")
-    save_settings(study=begun, by=user, contact="me", reason="Asked for.")
-    assert "jane.doe" not in json.dumps(findings(begun))
+    save_settings(study=study, by=user, contact="me", reason="Asked for.")
+    assert "jane.doe" not in json.dumps(findings(study))

@@ -54,10 +54,9 @@ def with_votes(study: Study) -> Study:
 
 
 @pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
+def stored_study(module_rows: None) -> int:
     """Make one study for this module; return its row's number."""
-    with django_db_blocker.unblock():
-        return make_study("stored", instances=1, dataset="stored").pk
+    return make_study("stored", instances=1, dataset="stored").pk
 
 
 @pytest.fixture

@@ -65,22 +65,14 @@ class Writer(ScriptedClient):
         return await super().complete(body)
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store the study once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        found = make_study(instances=0)
-        rows = [json.dumps({"instance_id": f"s{n}", "source": f"What was said in talk {n}."}) for n in range(4)]
-        import_study(
-            data="\n".join(rows).encode(), name="sources.jsonl", slug=found.slug, dataset="talk", sources_only=True
-        )
-        found.systems.all().delete()
-        return found.pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
+def store() -> Study:
+    found = make_study(instances=0)
+    rows = [json.dumps({"instance_id": f"s{n}", "source": f"What was said in talk {n}."}) for n in range(4)]
+    import_study(
+        data="\n".join(rows).encode(), name="sources.jsonl", slug=found.slug, dataset="talk", sources_only=True
+    )
+    found.systems.all().delete()
+    return found
 
 
 @pytest.fixture

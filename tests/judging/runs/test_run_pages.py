@@ -39,21 +39,18 @@ class Picky(ScriptedClient):
         return await super().complete(body)
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store a study with its researcher and a run once for all tests; return the run's number."""
-    with django_db_blocker.unblock():
-        study = make_study()
-        make_user("rea", "researcher", study)
-        # Parameters may have any name, also of what templates look up.
-        judge = make_judge(endpoint=make_endpoint(f"https://{PUBLIC}/v1"), params={"items": "x", "keys": 1})
-        judge_with(Picky(), study, judge, in_flight=1)
-        return JudgeRun.objects.get().pk
+def store() -> JudgeRun:
+    study = make_study()
+    make_user("rea", "researcher", study)
+    # Parameters may have any name, also of what templates look up.
+    judge = make_judge(endpoint=make_endpoint(f"https://{PUBLIC}/v1"), params={"items": "x", "keys": 1})
+    judge_with(Picky(), study, judge, in_flight=1)
+    return JudgeRun.objects.get()
 
 
 @pytest.fixture
-def run(stored: int) -> JudgeRun:
-    return JudgeRun.objects.get(pk=stored)
+def run(stored: JudgeRun) -> JudgeRun:
+    return JudgeRun.objects.get(pk=stored.pk)
 
 
 @pytest.fixture

@@ -79,16 +79,8 @@ def search(tuning: JudgeTuning, client: ScriptedClient | None = None, stop: Stop
     return Search(tuning, stop or StopFlag(), make_client=lambda _endpoint: RetryingClient(chosen, sleep=no_sleep))
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> int:
-    """Store the study once for all tests; return its number."""
-    with django_db_blocker.unblock():
-        return make_voted_study().pk
-
-
-@pytest.fixture
-def study(stored: int) -> Study:
-    return Study.objects.get(pk=stored)
+def store() -> Study:
+    return make_voted_study()
 
 
 @pytest.fixture

@@ -53,10 +53,8 @@ def build_everything(slug: str) -> Built:
     return built
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> Built:
-    with django_db_blocker.unblock():
-        return build_everything("mine")
+def store() -> Built:
+    return build_everything("mine")
 
 
 @pytest.fixture

@@ -26,10 +26,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 OPEN = {"api:docs", "api:schema"}  # which hold nothing of any study
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> Whole:
-    with django_db_blocker.unblock():
-        return build_whole_study("mine")
+def store() -> Whole:
+    return build_whole_study("mine")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Findings on studies small enough to be worked out by hand."""
 
 import json
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -28,18 +27,11 @@ from tests.reporting.builders import (
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> Built:
-    with django_db_blocker.unblock():
-        built = build_configuration(build_study("stored"), instances=4, pairs=2)
-        separate(built, [(0.5, 0.5, 0.5)] * 4, [0.0, 0.25, 0.5, 1.0])
-        return built
-
-
-@pytest.fixture
-def built(stored: Built) -> Built:
+def store() -> Built:
     """Four instances of two pairs; δ is 0, 0.25, 0.5 and 1."""
-    return deepcopy(stored)
+    built = build_configuration(build_study("stored"), instances=4, pairs=2)
+    separate(built, [(0.5, 0.5, 0.5)] * 4, [0.0, 0.25, 0.5, 1.0])
+    return built
 
 
 def only(study: Study, **filters: Any) -> dict[str, Any]:

@@ -20,10 +20,9 @@ def golden(name: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def published(module_rows: None, django_db_blocker: Any) -> int:
+def published(module_rows: None) -> int:
     """Store both published configurations in one study, with their separability; return its row's number."""
-    with django_db_blocker.unblock():
-        return store_published().pk
+    return store_published().pk
 
 
 @pytest.fixture
@@ -32,10 +31,9 @@ def study(published: int, db: None) -> Study:
 
 
 @pytest.fixture(scope="module")
-def found(published: int, django_db_blocker: Any) -> dict[str, Any]:
+def found(published: int) -> dict[str, Any]:
     """Return the findings of that study; Elo's intervals, which alone are drawn, are no golden numbers."""
-    with django_db_blocker.unblock():
-        return findings(Study.objects.get(pk=published), rounds=50)
+    return findings(Study.objects.get(pk=published), rounds=50)
 
 
 def store_published() -> Study:

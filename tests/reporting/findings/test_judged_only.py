@@ -17,9 +17,8 @@ JUDGE = [-1] * 32 + [1] * 8 + [-1] * 4 + [1] * 16 + [-1] * 187 + [1] * 153
 
 
 @pytest.fixture(scope="module")
-def built(module_rows: None, django_db_blocker: Any) -> Built:
-    with django_db_blocker.unblock():
-        return rated_in_part()
+def built(module_rows: None) -> Built:
+    return rated_in_part()
 
 
 def rated_in_part() -> Built:

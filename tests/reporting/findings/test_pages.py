@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from copy import deepcopy
 from typing import Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
@@ -32,28 +31,20 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> Built:
-    with django_db_blocker.unblock():
-        built = build_configuration(build_study("shown"), instances=2, pairs=2, systems=(HOSTILE, "=cmd()"))
-        separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
-        rate(built, 0, "ann", [-1, 0])
-        rate(built, 1, "bob", [1, 1])
-        judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
-        return built
-
-
-@pytest.fixture
-def built(stored: Built) -> Built:
+def store() -> Built:
     """Two instances with a hostile system name, people, a judge and separability."""
-    return deepcopy(stored)
+    built = build_configuration(build_study("shown"), instances=2, pairs=2, systems=(HOSTILE, "=cmd()"))
+    separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
+    rate(built, 0, "ann", [-1, 0])
+    rate(built, 1, "bob", [1, 1])
+    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
+    return built
 
 
 @pytest.fixture(scope="module")
-def shown(stored: Built, django_db_blocker: Any) -> Any:
+def shown(stored: Built) -> Any:
     """Return the answer with that study's findings page; its findings are kept for tests that change nothing of it."""
-    with django_db_blocker.unblock():
-        return signed_in(study=stored.study, name="first-reader").get("/studies/shown/findings/")
+    return signed_in(study=stored.study, name="first-reader").get("/studies/shown/findings/")
 
 
 def signed_in(role: str = "researcher", study: Study | None = None, name: str = "reader") -> Client:

@@ -33,15 +33,13 @@ FILTERS = Filters()
 PAGE = "/studies/kept/findings/"
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> tuple[Built, User]:
-    with django_db_blocker.unblock():
-        built = build_configuration(build_study("kept"), instances=2, pairs=2)
-        separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
-        rate(built, 0, "ann", [-1, 0])
-        rate(built, 1, "bob", [1, 1], kind="imported")
-        judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
-        return built, make_user("reader", "researcher", study=built.study)
+def store() -> tuple[Built, User]:
+    built = build_configuration(build_study("kept"), instances=2, pairs=2)
+    separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
+    rate(built, 0, "ann", [-1, 0])
+    rate(built, 1, "bob", [1, 1], kind="imported")
+    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
+    return built, make_user("reader", "researcher", study=built.study)
 
 
 @pytest.fixture

@@ -21,19 +21,18 @@ ADDRESS, BOARD = "/studies/tried/leaderboard", "/studies/board/leaderboard"
 
 
 @pytest.fixture(scope="module")
-def board(module_rows: None, django_db_blocker: Any) -> None:
+def board(module_rows: None) -> None:
     """Thirty instances of each of two data sets with a vote on each pair of three systems, by Bradley and Terry's model."""
-    with django_db_blocker.unblock():
-        study, rng = build_study("board"), np.random.default_rng(2)
-        for dataset in ("news", "chats"):
-            for a, b in combinations(STRENGTHS, 2):
-                built = build_configuration(
-                    study, instances=30, pairs=1, dataset=dataset, systems=(a, b), prefix=f"{dataset}-{len(a)}{len(b)}"
-                )
-                p = 1 / (1 + np.exp(STRENGTHS[b] - STRENGTHS[a]))
-                for place in range(30):
-                    rate(built, place, "ann", [-1 if rng.random() < p else 1])
-        judge(built, "direct", [(place, 0, "ab", -1) for place in range(30)])
+    study, rng = build_study("board"), np.random.default_rng(2)
+    for dataset in ("news", "chats"):
+        for a, b in combinations(STRENGTHS, 2):
+            built = build_configuration(
+                study, instances=30, pairs=1, dataset=dataset, systems=(a, b), prefix=f"{dataset}-{len(a)}{len(b)}"
+            )
+            p = 1 / (1 + np.exp(STRENGTHS[b] - STRENGTHS[a]))
+            for place in range(30):
+                rate(built, place, "ann", [-1 if rng.random() < p else 1])
+    judge(built, "direct", [(place, 0, "ab", -1) for place in range(30)])
 
 
 @pytest.fixture

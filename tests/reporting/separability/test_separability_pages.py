@@ -2,7 +2,6 @@
 
 import json
 import re
-from copy import deepcopy
 from typing import Any
 from xml.etree import ElementTree
 
@@ -38,29 +37,21 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 DRAWN = "chrf, 2 generations, seed 1"
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> Built:
+def store() -> Built:
     """Twelve instances of separability 0.05 to 0.6; from 0.35 on people are steady, below it they are torn."""
     values = [round(0.05 * place, 2) for place in range(1, 13)]
-    with django_db_blocker.unblock():
-        made = build_configuration(build_study(), instances=12, pairs=2)
-        spread(made, values)
-        for place, value in enumerate(values):
-            for code in ("ann", "bob"):
-                rate(made, place, code, STEADY if value > 0.32 else TORN)
+    made = build_configuration(build_study(), instances=12, pairs=2)
+    spread(made, values)
+    for place, value in enumerate(values):
+        for code in ("ann", "bob"):
+            rate(made, place, code, STEADY if value > 0.32 else TORN)
     return made
 
 
-@pytest.fixture
-def built(stored: Built) -> Built:
-    return deepcopy(stored)
-
-
 @pytest.fixture(scope="module")
-def document(stored: Built, django_db_blocker: Any) -> dict[str, Any]:
+def document(stored: Built) -> dict[str, Any]:
     """What is found of the stored study by default."""
-    with django_db_blocker.unblock():
-        return dict(distinguishable(stored.study))
+    return dict(distinguishable(stored.study))
 
 
 def test_distribution_and_scenarios_by_hand(document: dict[str, Any]) -> None:

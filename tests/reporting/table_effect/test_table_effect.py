@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any
 from xml.etree import ElementTree
 
@@ -95,18 +94,11 @@ def gold(built: Built, *better: str | None) -> None:
         Instance.objects.filter(pk=matchup.instance_id).update(gold=told)
 
 
-@pytest.fixture(scope="module")
-def stored(module_rows: None, django_db_blocker: Any) -> Built:
-    with django_db_blocker.unblock():
-        made = build_configuration(two_stage(), instances=4, pairs=1)
-        gold(made, "a", "b", "tie", None)
-        return made
-
-
-@pytest.fixture
-def built(stored: Built) -> Built:
+def store() -> Built:
     """Four instances of one pair each; A is better, B is better, neither is, unknown."""
-    return deepcopy(stored)
+    made = build_configuration(two_stage(), instances=4, pairs=1)
+    gold(made, "a", "b", "tie", None)
+    return made
 
 
 @pytest.fixture

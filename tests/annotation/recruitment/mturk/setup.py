@@ -126,10 +126,9 @@ def do_work(server: MturkServer, channel: Channel, hit_id: str, worker: str) -> 
 
 
 @pytest.fixture(scope="module")
-def stored_channel(module_rows: None, django_db_blocker: Any) -> int:
+def stored_channel(module_rows: None) -> int:
     """Make one channel for a module without tests that commit; return its row's number."""
-    with django_db_blocker.unblock():
-        return make_mturk().pk
+    return make_mturk().pk
 
 
 def at_stand_in(stored_channel: int, mturk: MturkServer) -> Channel:
@@ -155,10 +154,9 @@ class StoredWork:
 
 
 @pytest.fixture(scope="module")
-def stored_work(stored_channel: int, django_db_blocker: Any) -> StoredWork:
+def stored_work(stored_channel: int) -> StoredWork:
     """Have an assignment of the module's channel offered, done and submitted."""
     with (
-        django_db_blocker.unblock(),
         pytest.MonkeyPatch.context() as patch,
         stand_in(patch) as server,
         override_settings(PLATFORM_ALLOWLIST=allowed(server)),

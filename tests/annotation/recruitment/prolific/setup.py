@@ -62,10 +62,9 @@ def study() -> Study:
 
 
 @pytest.fixture(scope="module")
-def stored_study(module_rows: None, django_db_blocker: Any) -> int:
+def stored_study(module_rows: None) -> int:
     """Make one study for a module without tests that commit; return its row's number."""
-    with django_db_blocker.unblock():
-        return store_study().pk
+    return store_study().pk
 
 
 @pytest.fixture(name="study")
@@ -80,10 +79,9 @@ def channel(study: Study, prolific: ProlificServer) -> Channel:
 
 
 @pytest.fixture(scope="module")
-def stored_channel(stored_study: int, django_db_blocker: Any) -> int:
+def stored_channel(stored_study: int) -> int:
     """Make one channel of that study; return its row's number."""
-    with django_db_blocker.unblock():
-        return make_prolific(Study.objects.get(pk=stored_study)).pk
+    return make_prolific(Study.objects.get(pk=stored_study)).pk
 
 
 @pytest.fixture(name="channel")

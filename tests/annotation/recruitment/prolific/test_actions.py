@@ -53,9 +53,9 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture(scope="module")
-def stored_submission(stored_channel: int, django_db_blocker: Any) -> int:
+def stored_submission(stored_channel: int) -> int:
     """Have a participant come to the module's channel; return their submission's row's number."""
-    with django_db_blocker.unblock(), ProlificServer() as server, override_settings(**settings_for(server)):
+    with ProlificServer() as server, override_settings(**settings_for(server)):
         come(set_to(server, stored_channel))
         return Submission.objects.get().pk
 

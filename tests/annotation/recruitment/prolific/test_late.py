@@ -90,9 +90,9 @@ def with_cookies(cookies: SimpleCookie) -> Client:
 
 
 @pytest.fixture(scope="module")
-def stored_work(stored_channel: int, django_db_blocker: Any) -> tuple[SimpleCookie, int]:
+def stored_work(stored_channel: int) -> tuple[SimpleCookie, int]:
     """Have a participant come to the module's channel and claim a HIT; return their cookies and the claim's number."""
-    with django_db_blocker.unblock(), ProlificServer() as server, override_settings(**settings_for(server)):
+    with ProlificServer() as server, override_settings(**settings_for(server)):
         channel = set_to(server, stored_channel)
         return arrive(channel).cookies, claim(rater(channel), timezone.now()).pk
 

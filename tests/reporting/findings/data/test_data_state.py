@@ -87,21 +87,19 @@ def _rating() -> int:
 
 
 @pytest.fixture(scope="module")
-def built(module_rows: None, django_db_blocker: Any) -> Built:
+def built(module_rows: None) -> Built:
     """A study with everything that findings read; tests change rows, not these objects."""
-    with django_db_blocker.unblock():
-        built = build_configuration(build_study("state"), instances=2, pairs=2)
-        separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
-        rate(built, 0, "ann", [-1, 0])
-        rate(built, 1, "bob", [1, 1])
-        judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
+    built = build_configuration(build_study("state"), instances=2, pairs=2)
+    separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
+    rate(built, 0, "ann", [-1, 0])
+    rate(built, 1, "bob", [1, 1])
+    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
     return built
 
 
 @pytest.fixture(scope="module")
-def before(built: Built, django_db_blocker: Any) -> State:
-    with django_db_blocker.unblock():
-        return state_of(built.study)
+def before(built: Built) -> State:
+    return state_of(built.study)
 
 
 @pytest.mark.any_engine

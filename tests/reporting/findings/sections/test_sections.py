@@ -23,23 +23,22 @@ HOSTILE = "<b>eve</b>"
 
 
 @pytest.fixture(scope="module")
-def page(module_rows: None, django_db_blocker: Any) -> str:
+def page(module_rows: None) -> str:
     """The page of both published configurations with two judges."""
-    with django_db_blocker.unblock():
-        study = build_study("shown")
-        for key in ("gpt35_vicuna_cnndm", "vicuna_mistral_samsum"):
-            built = build_golden(study, key)
-            known = json.loads((GOLDEN / "alignments_rouge1.json").read_text(encoding="utf-8"))[key]
-            columns = zip(known["self_A"], known["self_B"], known["cross_paper"], strict=True)
-            separate(built, list(columns), known["norm_sep_paper"])
-            judge(built, "left", [(place, pair, "ab", -1) for place in range(50) for pair in range(2)])
-            judge(built, "right", [(place, pair, "ab", 1 if pair else 0) for place in range(50) for pair in range(2)])
-        Judge.objects.filter(name="left").update(family="gpt")
-        System.objects.filter(name="gpt-3.5-turbo-instruct").update(family="GPT")
-        client = Client()
-        reader = build_user("reader", "researcher", study)
-        client.force_login(reader, "annotation.members.signed_in.AccountBackend")
-        return client.get("/studies/shown/findings/").content.decode()
+    study = build_study("shown")
+    for key in ("gpt35_vicuna_cnndm", "vicuna_mistral_samsum"):
+        built = build_golden(study, key)
+        known = json.loads((GOLDEN / "alignments_rouge1.json").read_text(encoding="utf-8"))[key]
+        columns = zip(known["self_A"], known["self_B"], known["cross_paper"], strict=True)
+        separate(built, list(columns), known["norm_sep_paper"])
+        judge(built, "left", [(place, pair, "ab", -1) for place in range(50) for pair in range(2)])
+        judge(built, "right", [(place, pair, "ab", 1 if pair else 0) for place in range(50) for pair in range(2)])
+    Judge.objects.filter(name="left").update(family="gpt")
+    System.objects.filter(name="gpt-3.5-turbo-instruct").update(family="GPT")
+    client = Client()
+    reader = build_user("reader", "researcher", study)
+    client.force_login(reader, "annotation.members.signed_in.AccountBackend")
+    return client.get("/studies/shown/findings/").content.decode()
 
 
 def rows_of(page: str, name: str) -> list[list[str]]:
