@@ -14,6 +14,7 @@ from tests.standin.process import running
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "papers" / "structured_comparison.py"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_engine, pytest.mark.slow]
+ROWS = [6, 3, 4, 6, 12]  # of each table
 CALLS = {  # of a verdict, by the paper's rules: a tournament of 8 takes 7 comparisons, all pairs both ways 56
     1: {"direct": 1, "direct, with aspects": 1, "chain of thought": 1, "self-consistency": 8, "SC²": 16},
     2: {"random": 9, "tournament": 16, "exact": 65},
@@ -21,28 +22,29 @@ CALLS = {  # of a verdict, by the paper's rules: a tournament of 8 takes 7 compa
 }
 
 
-def test_it_prints_a_row_for_each_way_of_judging(settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("tables", [3, pytest.param(5, marks=pytest.mark.weekly)])
+def test_it_prints_a_row_for_each_way_of_judging(
+    settings: Any, capsys: pytest.CaptureFixture[str], tables: int
+) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-    golds = {"i1": "alpha", "i2": "beta", "i3": "alpha"}
-    rows = [
-        InstanceRow(1, name, "news", f"Source of {name}.", {"alpha": [f"{name} one."], "beta": [f"{name} two."]}, gold={"better": better})
-        for name, better in golds.items()
-    ]  # fmt: skip
-    add_instances(make_study("side", instances=0), rows)
+    texts = {"alpha": ["Text one."], "beta": ["Text two."]}
+    add_instances(
+        make_study("side", instances=0), [InstanceRow(1, "i1", "news", "A source.", texts, gold={"better": "alpha"})]
+    )
     main = runpy.run_path(str(SCRIPT))["main"]
     with running() as standin:
         make_endpoint(standin.base_url, name="here")
-        main(["side", "--endpoint", "here", "--rounds", "2"])
+        main(["side", "--endpoint", "here", "--rounds", "2", "--table", *map(str, range(1, tables + 1))])
         asked = standin.stats()
         told = capsys.readouterr().out
         main(["side", "--endpoint", "here", "--rounds", "2", "--table", "2"])
         assert standin.stats() == asked  # the same again asks nothing
 
-    tables = told.split("Table ")[1:]
-    assert [len(table.splitlines()) - 1 for table in tables] == [6, 3, 4, 6, 12]
-    found = [dict(line.split("\t", 1) for line in table.splitlines()[1:]) for table in tables]
+    printed = told.split("Table ")[1:]
+    assert [len(table.splitlines()) - 1 for table in printed] == ROWS[:tables]
+    found = [dict(line.split("\t", 1) for line in table.splitlines()[1:]) for table in printed]
     for table, rows_of_it in CALLS.items():
         for label, calls in rows_of_it.items():
             assert found[table - 1][label].split("\t")[1] == f"{calls:.3f} ± 0.000", label
-    assert Judge.objects.count() == Judgment.objects.values("run__judge").distinct().count() == 2 * 31
+    assert Judge.objects.count() == Judgment.objects.values("run__judge").distinct().count() == 2 * sum(ROWS[:tables])
     assert set(Judgment.objects.values_list("status", flat=True)) == {"parsed"}
