@@ -1,7 +1,6 @@
 """Writing a study as a bundle."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from annotation.core.database.snapshot import one_snapshot
 from annotation.core.files.parquet import INTEGER, PARQUET, is_available, write_parquet
 from annotation.core.version import VERSION
 from annotation.models import Study
-from annotation.studies.log import shown_with_results
 from judging.methods.prompts import files_named
 from judging.models import Judge, Judgment
 from reporting.bundle.layout import (
@@ -31,10 +29,9 @@ from reporting.bundle.layout import (
 from reporting.bundle.numbers import all_numbers, filters_of_numbers
 from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES
-from reporting.bundle.rows import NUMBERED, READABLE
+from reporting.bundle.rows import NUMBERED, READABLE, description_of
 from reporting.bundle.stored import StoredStudy
-from reporting.bundle.verifying import check_numbers
-from reporting.exports.content_rows import IDENTITY
+from reporting.bundle.verifying import compare_elsewhere
 from reporting.exports.files import types_of
 from reporting.exports.folders import Folder, new_folder
 
@@ -56,7 +53,7 @@ def export_bundle(
                 progress(done, total)
             manifest = _manifest(study, made, contents)
         made.write_json(MANIFEST, manifest)
-        check_numbers(Bundle(made.path, manifest))
+        compare_elsewhere(made.path)
         progress(total, total)
     return manifest
 
@@ -73,7 +70,7 @@ def _files(study: Study, made: Folder, contents: Contents) -> Iterator[None]:
         yield
     for name, text in _prompts(study):
         made.write_text(f"{PROMPTS}/{name}", text)
-    made.write_json(STUDY, _study(study))
+    made.write_json(STUDY, description_of(study))
     made.write_json(NUMBERS, all_numbers(StoredStudy(study, contents)))
     yield
 
@@ -84,17 +81,6 @@ def _write_parquet(made: Folder, name: str) -> None:
     if first := next(rows, None):
         types = {column: INTEGER if column in NUMBERED else kind for column, kind in types_of(list(first)).items()}
         made.write_file(f"{name}{PARQUET}", lambda path: write_parquet(path, chain([first], rows), types))
-
-
-def _study(study: Study) -> dict[str, Any]:
-    settings = {field.name: field.value_from_object(study) for field in study._meta.fields}
-    return {
-        "study": study.slug,
-        "settings": {name: value for name, value in settings.items() if name not in IDENTITY},
-        "questions": [asdict(question) for question in study.questions],
-        "systems": [{"name": one.name, "family": one.family} for one in study.systems.order_by("position")],
-        "amendments": shown_with_results(study),
-    }
 
 
 def _manifest(study: Study, made: Folder, contents: Contents) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from annotation.core.errors import AnnotationError
 
 KIND = "tandem-bundle"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MANIFEST, STUDY, NUMBERS = "manifest.json", "study.json", "numbers.json"
 RECORDS, PROMPTS = "records", "prompts"
 

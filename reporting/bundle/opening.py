@@ -1,19 +1,16 @@
-"""Reading a bundle's files: its manifest, its hashes, its rows. No models."""
+"""Reading a bundle's files: its manifest, its hashes, its rows."""
 
 import gzip
 import json
 import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from analysis.types import FloatArray
 from annotation.core.files.json_values import read_value
 from annotation.core.version import VERSION
 from reporting.bundle.layout import (
@@ -69,20 +66,9 @@ class Bundle:
         return found
 
     @property
-    def format_version(self) -> int:
-        """The version of its format."""
-        version: int = self.manifest["format_version"]
-        return version
-
-    @property
     def contents(self) -> Contents:
         """What left the server beside the numbers."""
         return Contents(**{choice: self.manifest["contents"].get(choice) is True for choice in CHOICES})
-
-    @property
-    def states_pages(self) -> bool:
-        """Whether the numbers are those of further pages too; a bundle of format 1 states the findings only."""
-        return self.format_version > 1
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a file.
@@ -90,7 +76,7 @@ class Bundle:
         Raises: BadBundle naming the line that is no JSON object.
         """
         file = row_file(name)
-        for number, line in enumerate(self._lines(file), start=1):
+        for number, line in enumerate(self.lines(name), start=1):
             try:
                 row = read_value(line.decode())
             except ValueError as error:
@@ -99,8 +85,9 @@ class Bundle:
                 raise BadBundle(f"{file}: line {number} is no JSON object")
             yield row
 
-    def _lines(self, file: str) -> Iterator[bytes]:
-        number = 0
+    def lines(self, name: str) -> Iterator[bytes]:
+        """Yield the lines of a file of rows."""
+        file, number = row_file(name), 0
         try:
             with gzip.open(self._path(file), "rb") as lines:
                 while line := lines.readline(LONGEST_LINE + 1):
@@ -113,28 +100,6 @@ class Bundle:
         if number != self.manifest["files"][file].get("rows"):
             raise BadBundle(f"{file} has {number} rows, not as many as {MANIFEST} says")
 
-    def numbers_in(self, name: str, *columns: str, **codes: Callable[[Any], float]) -> FloatArray:
-        """Return columns of a file as (len(columns) + len(codes), n), `null` as NaN.
-
-        codes : columns whose values are turned into numbers by functions
-        """
-        number = 0
-
-        def values() -> Iterator[float]:
-            nonlocal number
-            for row in self.rows(name):
-                number += 1
-                for column in columns:
-                    yield np.nan if (value := row[column]) is None else float(value)
-                for column, code in codes.items():
-                    yield code(row[column])
-
-        try:
-            found = np.fromiter(values(), dtype=np.float64)
-        except (KeyError, TypeError, ValueError) as error:
-            raise BadBundle(f"{row_file(name)}: row {number}: {error!r}") from None
-        return found.reshape(-1, len(columns) + len(codes)).T.copy()
-
     def check_files(self, progress: Progress = silent) -> None:
         """Compare every file with the manifest: its bytes, and how many rows it has.
 
@@ -145,7 +110,7 @@ class Bundle:
             if sha256_of(self._path(name)) != said.get("sha256"):
                 raise BadBundle(f"{name} has been changed: its SHA-256 is not that of {MANIFEST}")
             if "rows" in said:
-                deque(self._lines(name), maxlen=0)  # which counts them
+                deque(self.lines(name.removesuffix(row_file(""))), maxlen=0)  # which counts them
             progress(done, len(listed))
         there = {
             path.relative_to(self.folder).as_posix()
@@ -205,12 +170,10 @@ def open_bundle(folder: Path) -> Bundle:
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(manifest.get("files"), dict):
         raise BadBundle(f"{MANIFEST} is not that of a bundle")
     version = manifest.get("format_version")
-    if not isinstance(version, int) or version < 1:
-        raise BadBundle(f"{MANIFEST} says no format version")
-    if version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         raise BadBundle(
             f"the bundle has format {version}, written by Tandem {manifest.get('software_version')}; this version of Tandem "
-            f"reads up to format {FORMAT_VERSION}"
+            f"reads format {FORMAT_VERSION}"
         )
     if not all(isinstance(said, dict) for said in manifest["files"].values()):
         raise BadBundle(f"{MANIFEST} says no hashes")

@@ -68,7 +68,6 @@ class DatabaseTable:
     texts, completions, reasons : fields that are empty in a bundle without these
     only_with : the whole table is left out of a bundle without this
     computed  : columns by expressions, in place of fields
-    since     : the format of bundles that has the table; none of it is in older ones
     same    : of tables that studies share: the fields by which a row is found again
     """
 
@@ -81,7 +80,6 @@ class DatabaseTable:
     reasons: tuple[str, ...] = ()
     only_with: str = ""
     computed: Mapping[str, Any] = field(default_factory=dict)
-    since: int = 1
     same: tuple[str, ...] = ()
 
     @property
@@ -213,7 +211,7 @@ TABLES = (
         same=("cache_key",),
     ),
     _of(Judgment, "run__study", completions=("rationale", "failure"), left=("worker",)),
-    _of(RationaleMark, "judgment__run__study", completions=("note",), reasons=("note",), left=("marker",), since=2),
+    _of(RationaleMark, "judgment__run__study", completions=("note",), reasons=("note",), left=("marker",)),
     _of(Links, "judgment__run__study"),
     _of(TableMaking, "judgment__run__study", only_with="completions"),
     _of(GenerationRun, "study", left=("by",), texts=("left_out",)),

@@ -1,14 +1,23 @@
 """The readable rows of a bundle: texts, pairs, people's and judges' verdicts, tables, separability, raters."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from django.db.models.functions import Length
 
 from annotation.models import Pair, Study
+from annotation.studies.log import shown_with_results
 from judging.outcomes.judgment_rows import RECORDS, judgment_rows
 from reporting.bundle.layout import Contents
-from reporting.exports.content_rows import SEPARABILITY_RECORDS, rater_rows, separability_rows, table_rows, text_rows
+from reporting.exports.content_rows import (
+    IDENTITY,
+    SEPARABILITY_RECORDS,
+    rater_rows,
+    separability_rows,
+    table_rows,
+    text_rows,
+)
 from reporting.exports.rows import RATING_IDS, flag_rows, history_rows, rating_columns, rating_rows, read_rows
 
 Row = Mapping[str, Any]
@@ -47,7 +56,8 @@ def _history(study: Study, contents: Contents) -> Iterator[Row]:
 
 
 def _judgments(study: Study, contents: Contents) -> Iterator[Row]:
-    return _emptied(judgment_rows(study, RECORDS), contents, completions=QUOTES)
+    for row in _emptied(judgment_rows(study, RECORDS), contents, completions=QUOTES):
+        yield row if contents.has("completions") else {**row, "completion_keys": []}
 
 
 def _flags(study: Study, contents: Contents) -> Iterator[Row]:
@@ -80,3 +90,15 @@ READABLE: dict[str, Callable[[Study, Contents], Iterator[Row]]] = {
     "judgments": _judgments,
     "separability": lambda study, _contents: separability_rows(study, SEPARABILITY_RECORDS),
 }
+
+
+def description_of(study: Study) -> dict[str, Any]:
+    """Return a study's settings, questions, systems, and the amendments that stand with its results."""
+    settings = {field.name: field.value_from_object(study) for field in study._meta.fields}
+    return {
+        "study": study.slug,
+        "settings": {name: value for name, value in settings.items() if name not in IDENTITY},
+        "questions": [asdict(question) for question in study.questions],
+        "systems": [{"name": one.name, "family": one.family} for one in study.systems.order_by("position")],
+        "amendments": shown_with_results(study),
+    }

@@ -61,10 +61,8 @@ class StoredStudy:
         found = second_votes(self.study)
         return replace(found, excluded={**found.excluded, "withdrawn": 0})
 
-    def separability(self, filters: SeparabilityFilters) -> SeparabilityData:
+    def separability(self, filters: SeparabilityFilters, rated: Sequence[ConfigurationRatings]) -> SeparabilityData:
         """Return what the page on separability is computed from."""
-        data = self.data(Filters(question=filters.question, estimates_only=True))
-        rated = [ConfigurationRatings.of(one) for one in data.configurations]
         return read_separability(self.study, filters, selected_configurations(self.study, filters), rated)
 
     def asked(self, question: int) -> Iterator[Asked]:

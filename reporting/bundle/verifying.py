@@ -1,15 +1,29 @@
-"""Computing a bundle's numbers again from its rows, and comparing them. No models."""
+"""Storing a bundle in an empty database, and comparing what is computed and written of it with what the bundle states."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import quote
 
-from reporting.bundle.layout import NUMBERS, BadBundle, Progress, silent
+from django.conf import settings
+from django.db import transaction
+
+from annotation.models import Study
+from annotation.models.members import main_group
+from annotation.studies.services import validate
+from reporting.bundle.layout import NUMBERS, STUDY, BadBundle, Progress, row_file, silent
 from reporting.bundle.numbers import Numbers, all_numbers, parts_of
 from reporting.bundle.opening import Bundle, open_bundle
-from reporting.bundle.study_data import BundledStudy
+from reporting.bundle.rows import READABLE, description_of
+from reporting.bundle.stored import StoredStudy
+from reporting.bundle.storing import settings_of, store
+from reporting.exports.folders import as_json
 
 MOST_LISTED = 20
 MISSING = object()
@@ -26,22 +40,62 @@ NAMES = {
 
 
 def verify_bundle(folder: Path, progress: Progress = silent) -> Bundle:
-    """Check a bundle's files against its manifest, and its numbers against its rows.
+    """Check a bundle's files against its manifest, and its numbers and readable rows against its records.
 
     Raises: BadBundle naming the file, or the numbers that differ.
     """
     bundle = open_bundle(folder)
     bundle.check_files(progress)
-    return replace(bundle, reworded=check_numbers(bundle))
+    return replace(bundle, reworded=compare_elsewhere(folder))
 
 
-def check_numbers(bundle: Bundle) -> int:
-    """Compute all numbers from the rows again; return how many texts are worded otherwise (see `refuse_differences`).
+def compare_elsewhere(folder: Path) -> int:
+    """Have another process do `compare_here` on an empty SQLite database of its own.
 
-    Raises: BadBundle listing those that differ.
+    Raises: BadBundle as it does.
     """
-    found = all_numbers(BundledStudy(bundle), pages=bundle.states_pages)
-    return refuse_differences(bundle.numbers, found, "from the rows")
+    with TemporaryDirectory(prefix="tandem-verifying-", dir=settings.DATA_DIR) as scratch:
+        environment = settings.PROGRAM_ENVIRONMENT(DATABASE_URL=f"sqlite:///{quote(scratch)}/bundle.sqlite3")
+        command = [sys.executable, "-m", "config", "verify_bundle", str(folder.resolve()), "--here"]
+        program = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if program.returncode:
+        reason = program.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise BadBundle(f"the numbers can't be computed from the records: {reason}")
+    result = json.loads(program.stdout)
+    if "problem" in result:
+        raise BadBundle(result["problem"])
+    return int(result["reworded"])
+
+
+def compare_here(folder: Path) -> int:
+    """Store a bundle in this database, which is empty, and compare what follows from it with numbers and readable rows.
+
+    returns : how many texts are worded otherwise (see `refuse_differences`)
+    Raises: BadBundle listing the numbers that differ, or naming the first row.
+    """
+    bundle = open_bundle(folder)
+    with transaction.atomic():
+        study = Study(slug=bundle.study["study"], group=main_group(), **settings_of(bundle))
+        validate(study)
+        study.save()
+        store(bundle, study, keep_keys=True)
+    reworded = refuse_differences(bundle.numbers, all_numbers(StoredStudy(study, bundle.contents)), "from the rows")
+    refuse_other_rows(bundle, study)
+    return reworded
+
+
+def refuse_other_rows(bundle: Bundle, study: Study) -> None:
+    """Compare the readable rows, and the description of the study, with those that are written of a stored study.
+
+    Raises: BadBundle naming the first that differs.
+    """
+    if bundle.study != json.loads(as_json(description_of(study))):
+        raise BadBundle(f"{STUDY} is not what follows from the records")
+    for name, rows in READABLE.items():
+        written = (as_json(row).encode() + b"\n" for row in rows(study, bundle.contents))
+        for number, (line, row) in enumerate(zip_longest(bundle.lines(name), written), start=1):
+            if line != row:
+                raise BadBundle(f"{row_file(name)}: row {number} is not what follows from the records")
 
 
 def refuse_differences(stated: Numbers, found: Numbers, where: str, *, other_name: bool = False) -> int:

@@ -20,15 +20,11 @@ def read_value(line: str) -> Any:
     """
     too_deep = f"nested more than {DEEPEST} levels deep"
     try:
-        value = json.loads(
-            line,
-            object_pairs_hook=_unique_keys,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-            parse_int=_whole,
-        )
+        value = _STRICT.decode(line)
     except RecursionError:
         raise ValueError(too_deep) from None
+    if line.count("{") + line.count("[") < DEEPEST:
+        return value
     level = [value]
     for _ in range(DEEPEST):
         level = [item for one in level if isinstance(one, dict | list) for item in _items(one)]
@@ -121,3 +117,8 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number of JSON")
+
+
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole
+)

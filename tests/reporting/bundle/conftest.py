@@ -1,7 +1,7 @@
 """A study with something of everything that findings depend on, and its bundle."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import (
     Annotator,
+    ArmDraw,
     Assignment,
     Batch,
     ComparisonTable,
@@ -26,8 +28,20 @@ from annotation.models import (
 )
 from annotation.questions.questions import Answer
 from annotation.studies.log import log
-from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, RationaleMark, TableMaking
+from judging.models import (
+    Completion,
+    Endpoint,
+    GenerationRun,
+    Judge,
+    JudgeRun,
+    Judgment,
+    PromptFile,
+    RationaleMark,
+    TableCheck,
+    TableMaking,
+)
 from reporting.bundle.exporting import export_bundle
+from reporting.bundle.layout import EVERYTHING, Contents
 from tests.factories import ask_more, criterion
 from tests.reporting.builders import (
     Built,
@@ -39,6 +53,7 @@ from tests.reporting.builders import (
     rate,
     separate,
 )
+from tests.whole_study import build_whole_study
 
 PEOPLE = ("ann", "bob", "cem", "dia")
 RULES = ("majority", "weighted", "dawid-skene")
@@ -446,11 +461,39 @@ def small(module_rows: None) -> Study:
     return build_small()
 
 
-@pytest.fixture(scope="module")
-def small_bundle(small: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bundles") / "small"
-    export_bundle(small, folder)
+def written(store: Callable[[], Study], folder: Path, contents: Contents = EVERYTHING) -> Path:
+    """Write the bundle of a study that is gone afterwards: the database is as empty as before."""
+    with transaction.atomic():
+        export_bundle(store(), folder, contents)
+        transaction.set_rollback(True)
     return folder
+
+
+@pytest.fixture(scope="module")
+def small_bundle(module_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(build_small, tmp_path_factory.mktemp("bundles") / "small")
+
+
+@pytest.fixture(scope="module")
+def bare_bundle(module_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(build_small, tmp_path_factory.mktemp("bundles") / "bare", Contents(texts=False, reasons=False))
+
+
+@pytest.fixture(scope="module")
+def whole_bundle(module_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of a study with a row of every kind."""
+    return written(_build_whole, tmp_path_factory.mktemp("bundles") / "acme")
+
+
+def _build_whole() -> Study:
+    study, endpoint = build_whole_study("acme").study, Endpoint.objects.earliest("pk")
+    GenerationRun.objects.create(study=study, endpoint=endpoint, name="sampled", samples=1, seed=1)
+    TableCheck.objects.create(table=study.tables.earliest("pk"), endpoint=endpoint, model="small", found={})
+    RationaleMark.objects.create(judgment=Judgment.objects.earliest("pk"), sound=True)
+    own = PromptFile.objects.create(name="own", text="Which one?", parser="letter")
+    Judge.objects.filter(runs__study=study).update(prompt_file=own)
+    ArmDraw.objects.create(study=study, number=0, instance=study.instances.earliest("pk"), arm="none")
+    return study
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A bundle's numbers follow from its rows, and nothing changed in it goes unnoticed."""
+"""A bundle's numbers and readable rows follow from its records, and nothing changed in it goes unnoticed."""
 
 import gzip
 import hashlib
@@ -7,19 +7,19 @@ import re
 import shutil
 import zipfile
 from collections.abc import Callable
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 
-from reporting.bundle.layout import BadBundle
-from reporting.bundle.numbers import OF_PAGES, PAGES, Numbers, Source, filters_of_numbers, table_effect
+from reporting.bundle.layout import BadBundle, row_file
+from reporting.bundle.numbers import PAGES
 from reporting.bundle.opening import open_bundle
-from reporting.bundle.study_data import BundledStudy
-from reporting.bundle.verifying import refuse_differences, verify_bundle
-from reporting.findings.computing import compute_estimates
+from reporting.bundle.records import TABLES
+from reporting.bundle.rows import READABLE
+from reporting.bundle.verifying import compare_here, refuse_differences, verify_bundle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -27,12 +27,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 def stated(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
     return found
-
-
-@pytest.mark.weekly
-def test_verifying_reads_no_database(small_bundle: Path, django_assert_num_queries: Any) -> None:
-    with django_assert_num_queries(0):
-        assert verify_bundle(small_bundle).reworded == 0
 
 
 def rewrite(folder: Path, name: str, change: Callable[[bytes], bytes], *, hashed: bool = True) -> None:
@@ -60,137 +54,147 @@ def in_every_row(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable
     return lambda data: in_row(change, *range(len(gzip.decompress(data).splitlines())))(data)
 
 
+REFUSED = r"differ from what follows|is not what follows|can't be stored"
+
+
 def flipped(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "rating": -1 if row["rating"] != -1 else 1}
+    """Turn the verdict of a rating or judgment."""
+    return row | {name: -1 if row[name] != -1 else 1 for name in ("rating", "verdict") if row.get(name) is not None}
 
 
-def turned(asked: str) -> Callable[[bytes], bytes]:
-    """Turn the first judgment of a judge of those that were asked so."""
-
-    def changed(data: bytes) -> bytes:
-        rows = map(json.loads, gzip.decompress(data).splitlines())
-        place = next(
-            place for place, row in enumerate(rows) if row[asked] and row["verdict"] and row["judge"] == "twice"
-        )
-        return in_row(lambda row: {**row, "verdict": -row["verdict"]}, place)(data)
-
-    return changed
+def without_last(data: bytes) -> bytes:
+    return gzip.compress(b"".join(gzip.decompress(data).splitlines(keepends=True)[:-1]))
 
 
-def estimates(source: Source) -> Numbers:
-    """Compute the findings without intervals and tests."""
-    filters = filters_of_numbers()
-    return compute_estimates(source.data(filters), filters)
+def relist(folder: Path, name: str) -> None:
+    """Let the manifest state the rows that a file has."""
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["files"][name]["rows"] = len(gzip.decompress((folder / name).read_bytes()).splitlines())
+    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "compute"),
-    [
-        pytest.param("judgments.jsonl.gz", turned("repeat"), OF_PAGES["logic"], id="repeated answer"),
-        pytest.param("judgments.jsonl.gz", turned("negated"), OF_PAGES["logic"], id="negated answer"),
-        pytest.param(
-            "separability.jsonl.gz",
-            lambda data: gzip.compress(gzip.decompress(data).replace(b'"separability":0', b'"separability":7')),
-            estimates,
-            id="alignment",
-        ),
-        pytest.param(
-            "judgments.jsonl.gz",
-            in_row(lambda row: {**row, "status": "refused", "verdict": None}),
-            estimates,
-            id="verdict",
-        ),
-        pytest.param("records/slot.jsonl.gz", in_row(lambda row: {**row, "assignment": None}), estimates, id="slot"),
-        pytest.param(
-            "records/annotator.jsonl.gz", in_every_row(lambda row: {**row, "excluded": True}), estimates, id="excluded"
-        ),
-    ],
-)
-def test_rows_that_say_something_else_change_numbers(
-    small_bundle: Path, copy: Path, name: str, change: Callable[[bytes], bytes], compute: Callable[[Source], Any]
-) -> None:
-    rewrite(copy, name, change)
-    as_written, found = (compute(BundledStudy(open_bundle(folder))) for folder in (small_bundle, copy))
-    with pytest.raises(BadBundle, match="differ from what follows from the rows"):
-        refuse_differences({"part": as_written}, {"part": found}, "from the rows")
+def verified(folder: Path) -> int:
+    """Verify a bundle in this process, as another one does it on a database of its own."""
+    open_bundle(folder).check_files()
+    with transaction.atomic():
+        try:
+            return compare_here(folder)
+        finally:
+            transaction.set_rollback(True)
+
+
+ROW_FILES = [*READABLE, *(table.name for table in TABLES)]
+# Nothing that a bundle states depends on the last row of these: they only make the study again.
+UNSTATED = {
+    f"records/{name}"
+    for name in (
+        *("armdraw", "channel", "consent", "display", "generationrun", "hitpair", "importrecord"),
+        *("qualificationresult", "rationalemark", "slot", "tablecheck", "tablemaking"),
+    )
+}
+
+
+@pytest.mark.parametrize("name", ROW_FILES)
+def test_a_missing_row_is_refused(whole_bundle: Path, tmp_path: Path, name: str) -> None:
+    file, copy = row_file(name), shutil.copytree(whole_bundle, tmp_path / "copy")
+    assert json.loads((copy / "manifest.json").read_bytes())["files"][file]["rows"], "the bundle has no such row"
+    rewrite(copy, file, without_last)
+    with pytest.raises(BadBundle, match=r"has \d+ rows, not as many as"):
+        verified(copy)
+    relist(copy, file)
+    if name in UNSTATED:
+        assert verified(copy) == 0
+    else:
+        with pytest.raises(BadBundle):
+            verified(copy)
+
+
+VERDICTS = ("ratings", "history", "judgments", "records/rating", "records/votechange", "records/judgment")
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_a_flipped_verdict_is_refused(whole_bundle: Path, tmp_path: Path, name: str) -> None:
+    copy = shutil.copytree(whole_bundle, tmp_path / "copy")
+    rewrite(copy, row_file(name), in_row(flipped))
+    with pytest.raises(BadBundle, match=REFUSED):
+        verified(copy)
+
+
+OTHER_TEXTS = {"first-system": ["x", "y", "z"]}
 
 
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        pytest.param("pairs.jsonl.gz", in_row(lambda row: {**row, "length_a": 5000}), id="length"),
-        pytest.param(
-            "instances.jsonl.gz",
-            in_row(lambda row: {**row, "generations": {**row["generations"], "first-system": ["x", "y", "z"]}}),
-            id="text",
+        pytest.param("pairs", lambda row: row | {"length_a": row["length_a"] + 1}, id="length"),
+        pytest.param("instances", lambda row: row | {"generations": row["generations"] | OTHER_TEXTS}, id="text"),
+        pytest.param("instances", lambda row: row | {"metadata": {"tags": ["other"]}}, id="tags"),
+        pytest.param("pairs", lambda row: row | {"id": row["id"] + 1}, id="key of a pair"),
+        pytest.param("separability", lambda row: row | {"self_a": 1 - row["self_a"]}, id="alignment"),
+        pytest.param("records/alignment", lambda row: row | {"self_a": 1 - row["self_a"]}, id="recorded alignment"),
+        pytest.param("judgments", lambda row: row | {"status": "refused", "verdict": None}, id="status"),
+        pytest.param("records/slot", lambda row: row | {"assignment": None}, id="slot"),
+        pytest.param("records/annotator", lambda row: row | {"excluded": True}, id="excluded"),
+        pytest.param("records/judgment", lambda row: row | {"repeat": row["repeat"] + 7}, id="repeat"),
+        pytest.param("records/judgment", lambda row: row | {"cached": 9}, id="cached"),
+        pytest.param("records/rationalemark", lambda row: row | {"sound": not row["sound"]}, id="mark"),
+        pytest.param("records/judge", lambda row: row | {"task": f"task {row['id']}"}, id="task"),
+        pytest.param("records/tablemaking", lambda row: row | {"table": None}, id="table made"),
+        pytest.param("records/assignment", lambda row: row | {"arm": "table:c8"}, id="arm"),
+        pytest.param("records/rating", lambda row: row | {"reason": ""}, id="reason"),
+        pytest.param("ratings", lambda row: row | {"active_seconds": 1000.5}, id="seconds"),
+        *(
+            pytest.param(
+                "completions", lambda row, field=field: row | {field: 7 if "tokens" in field else "x"}, id=field
+            )
+            for field in ("served_model", "fingerprint", "provider", "prompt_tokens", "expected_prompt_tokens")
         ),
     ],
 )
-def test_lengths_are_those_of_the_texts_even_with_the_right_hash(
-    copy: Path, name: str, change: Callable[[bytes], bytes]
+def test_rows_that_say_something_else_are_refused(
+    copy: Path, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
-    rewrite(copy, name, change)
-    with pytest.raises(BadBundle, match=r"not that of its text"):
+    rewrite(copy, row_file(name), in_every_row(change))
+    with pytest.raises(BadBundle, match=REFUSED):
+        verified(copy)
+
+
+@pytest.mark.parametrize("change", ["amendments", "questions", "systems"])
+def test_a_changed_description_of_the_study_is_refused(copy: Path, change: str) -> None:
+    rewrite(copy, "study.json", lambda data: json.dumps(json.loads(data) | {change: []}).encode())
+    if change == "amendments":
+        rewrite(copy, "study.json", lambda data: json.dumps(json.loads(data) | {change: [{}]}).encode())
+    with pytest.raises(BadBundle, match=r"study\.json is not what follows"):
+        verified(copy)
+
+
+def test_a_changed_length_is_refused_where_texts_stayed_at_home(bare_bundle: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(bare_bundle, tmp_path / "copy")
+    assert verified(copy) == 0
+    rewrite(copy, "pairs.jsonl.gz", in_row(lambda row: row | {"length_b": row["length_b"] + 1}))
+    with pytest.raises(BadBundle):
+        verified(copy)
+
+
+def test_another_process_verifies_without_the_database(copy: Path, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        assert verify_bundle(copy).reworded == 0
+        rewrite(copy, "ratings.jsonl.gz", in_row(flipped))
+        with pytest.raises(CommandError, match=r"ratings\.jsonl\.gz: row 1 is not what follows from the records"):
+            call_command("verify_bundle", str(copy))
+
+
+def test_records_that_nothing_can_be_computed_from_are_refused(copy: Path) -> None:
+    rewrite(copy, "study.json", lambda data: b"[]")
+    with pytest.raises(BadBundle, match="the numbers can't be computed from the records: TypeError"):
         verify_bundle(copy)
 
 
-def test_what_only_the_accuracy_of_judges_depends_on_is_recomputed(copy: Path) -> None:
-    changes: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-        "records/rationalemark": lambda row: {**row, "sound": not row["sound"]},
-        "records/judgment": lambda row: {**row, "cached": 0},
-        "records/judge": lambda row: {**row, "task": f"task {row['id']}"},
-        "judgments": lambda row: {**row, "completion_tokens": 5},
-        "instances": lambda row: {**row, "metadata": {"tag": "other"}},
-    }
-    found = [stated(copy)["accuracy"]]
-    for name, change in changes.items():
-        rewrite(copy, f"{name}.jsonl.gz", in_every_row(change))
-        computed = OF_PAGES["accuracy"](BundledStudy(open_bundle(copy)))
-        assert computed not in found, name
-        found.append(json.loads(json.dumps(computed)))
-    with pytest.raises(BadBundle, match=r"follows from the rows:\n  accuracy\."):
-        verify_bundle(copy)
-
-
-def test_a_changed_rating_is_named_by_the_numbers_that_it_moves(copy: Path) -> None:
-    counted = next(
-        place
-        for place, line in enumerate(gzip.decompress((copy / "ratings.jsonl.gz").read_bytes()).splitlines())
-        if not json.loads(line)["excluded"] and json.loads(line)["stage"] == "first"
-    )
-    rewrite(copy, "ratings.jsonl.gz", in_row(flipped, counted))
-    with pytest.raises(CommandError, match=r"configurations\[\d\]\.raters\[0\].*stated .*, found ") as refused:
-        call_command("verify_bundle", str(copy))
+def test_a_rating_that_was_changed_in_the_records_is_named_by_the_numbers_that_it_moves(copy: Path) -> None:
+    rewrite(copy, "records/rating.jsonl.gz", in_every_row(flipped))
+    with pytest.raises(BadBundle, match=r"configurations\[\d\]\.raters\[0\].*stated .*, found ") as refused:
+        verified(copy)
     assert "more" in str(refused.value)
-
-
-def test_rows_that_say_something_else_change_what_tables_change(copy: Path, small_bundle: Path) -> None:
-    def changed_arm(file: str, which: Callable[[dict[str, Any]], object], **change: Any) -> dict[str, Any]:
-        shutil.copytree(small_bundle, copy, dirs_exist_ok=True)
-        places = [place for place, row in enumerate(open_bundle(copy).rows(file)) if which(row)]
-        rewrite(copy, f"{file}.jsonl.gz", in_row(lambda row: {**row, **change}, *places))
-        arms = {one["arm"]: one for one in table_effect(BundledStudy(open_bundle(copy)))["arms"]}
-        found: dict[str, Any] = arms.get("table:c8", {"decisions": 0})  # an arm without decisions is left out
-        return found
-
-    said = stated(small_bundle)["table_effect"]["arms"][1]
-    turned = changed_arm("judgments", lambda row: row["verdict"] == -1, verdict=1)
-    assert turned["table_verdict"] != said["table_verdict"]
-    assert changed_arm("records/tablemaking", itemgetter("table"), table=None)["table_verdict"]["known"] == 0
-    assert changed_arm("records/assignment", itemgetter("arm"), arm="table:c8")["decisions"] > said["decisions"]
-    in_ratings: dict[str, dict[str, Any]] = {
-        "moves": {"rating": 0},
-        "second_seconds": {"active_seconds": 1000.5},
-        "with_reason": {"reason": ""},
-        "decisions": {"arm": "none"},
-        "with_table": {"table": None},
-    }
-    for number, change in in_ratings.items():
-        assert changed_arm("ratings", itemgetter("table"), **change)[number] != said[number], number
-    with pytest.raises(
-        BadBundle, match=r"table_effect\.arms\[1\]\.with_table: stated"
-    ):  # of which findings say nothing
-        verify_bundle(copy)
 
 
 def link(copy: Path) -> None:
@@ -219,7 +223,8 @@ def named(copy: Path, name: str) -> None:
         ),
         pytest.param(lambda copy: (copy / "tables.jsonl.gz").unlink(), "tables.jsonl.gz is missing", id="no file"),
         pytest.param(lambda copy: (copy / "more.txt").write_text(""), "more.txt is no file of the bundle", id="more"),
-        pytest.param(lambda copy: listed(copy, format_version=3), "reads up to format 2", id="newer"),
+        pytest.param(lambda copy: listed(copy, format_version=4), "reads format 3", id="newer"),
+        pytest.param(lambda copy: listed(copy, format_version=2), "reads format 3", id="older"),
         pytest.param(lambda copy: named(copy, "../outside"), "can be no file of a bundle", id="path out"),
         pytest.param(lambda copy: named(copy, "/etc/passwd"), "can be no file of a bundle", id="absolute path"),
         pytest.param(link, "flags.jsonl.gz is a symbolic link", id="link"),
@@ -227,7 +232,7 @@ def named(copy: Path, name: str) -> None:
         pytest.param(lambda copy: listed(copy, kind="other"), "not that of a bundle", id="another thing"),
         pytest.param(
             lambda copy: rewrite(copy, "ratings.jsonl.gz", lambda data: gzip.compress(gzip.decompress(data)[:-20])),
-            "ratings.jsonl.gz: line",
+            r"ratings.jsonl.gz: row \d+ is not what follows",
             id="cut rows",
         ),
         pytest.param(
@@ -238,7 +243,7 @@ def named(copy: Path, name: str) -> None:
 def test_a_damaged_bundle_is_refused(copy: Path, damage: Callable[[Path], object], reason: str) -> None:
     damage(copy)
     with pytest.raises(BadBundle, match=reason):
-        verify_bundle(copy)
+        verified(copy)
 
 
 def test_an_archive_is_verified_as_the_page_of_files_gives_it(small_bundle: Path, tmp_path: Path, capsys: Any) -> None:
@@ -265,7 +270,7 @@ def changed(copy: Path, change: Callable[[dict[str, Any]], object]) -> None:
     rewrite(copy, "numbers.json", as_json)
 
 
-def test_numbers_by_other_code_are_compared_and_its_words_are_counted(copy: Path, capsys: Any) -> None:
+def test_numbers_by_other_code_are_compared_and_its_words_are_counted(copy: Path) -> None:
     def older(numbers: dict[str, Any]) -> None:
         numbers["answer"] = [{"rule": "older", "text": "As it was said then."}]
         del numbers["pooled"]["preferred_first"]
@@ -273,9 +278,7 @@ def test_numbers_by_other_code_are_compared_and_its_words_are_counted(copy: Path
 
     changed(copy, older)
 
-    call_command("verify_bundle", str(copy))
-
-    assert "follow from the rows; 4 texts are worded otherwise, or new, here" in capsys.readouterr().out
+    assert verified(copy) == 4
 
 
 def test_numbers_and_the_names_of_what_they_are_of_that_do_not_follow_are_refused(small_bundle: Path) -> None:
@@ -327,17 +330,7 @@ def test_every_part_of_the_numbers_is_computed_again(copy: Path) -> None:
 
     changed(copy, other)
     with pytest.raises(BadBundle) as caught:
-        verify_bundle(copy)
+        verified(copy)
     first, *told = str(caught.value).splitlines()
     assert first == f"{len(parts)} of numbers.json differ from what follows from the rows:"
     assert {re.split(r"\W", one.strip())[0] for one in told} == set(parts)
-
-
-@pytest.mark.parametrize(
-    "field", ["served_model", "fingerprint", "provider", "prompt_tokens", "expected_prompt_tokens"]
-)
-def test_who_answered_is_not_changed_unnoticed(copy: Path, field: str) -> None:
-    change = {field: 7 if field.endswith("tokens") else "another"}
-    rewrite(copy, "completions.jsonl.gz", in_every_row(lambda row: {**row, **change}))
-    with pytest.raises(BadBundle, match=r"provenance\["):
-        verify_bundle(copy)
