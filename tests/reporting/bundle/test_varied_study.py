@@ -1,7 +1,6 @@
 """A bundle of a study with something of everything states what its pages show, and makes the same study."""
 
 import json
-import shutil
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,15 @@ from annotation.studies.log import shown_with_results
 from judging.methods.task_files import task_of
 from judging.models import AspectSet, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
-from reporting.accuracy.study_accuracy import judge_accuracy
-from reporting.bundle.layout import BadBundle
 from reporting.bundle.numbers import PAGES, filters_of_numbers
-from reporting.bundle.verifying import verify_bundle
 from reporting.disagreements.choosing import asked_of, chosen, sizes
 from reporting.disagreements.reading import read_table
 from reporting.disagreements.views import KINDS, rows_of
 from reporting.exports.rows import rating_rows
 from reporting.findings.study_findings import findings, findings_under
-from reporting.logic.study_audit import kept_audit
-from reporting.separability.study_separability import distinguishable
-from reporting.separability.views import filters_of
 from reporting.table_effect.reading import table_effect
 from tests.reporting.bundle.test_importing import shown, without
-from tests.reporting.bundle.test_verifying import in_row, rewrite, stated
+from tests.reporting.bundle.test_verifying import stated
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
