@@ -16,7 +16,7 @@ from annotation.annotators.consent import withdraw
 from annotation.annotators.payments import COLUMNS, Payment, payments_of
 from annotation.models import Annotator, Study
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -43,10 +43,7 @@ def of(study: Study, code: str, *, platforms: bool = False) -> Payment:
 
 
 def client_of(study: Study, *roles: str) -> Client:
-    client = Client()
-    user = make_user("-".join(roles), *roles, study=study)
-    client.force_login(user, backend="annotation.members.signed_in.AccountBackend")
-    return client
+    return signed_in(make_user("-".join(roles), *roles, study=study))
 
 
 @pytest.mark.engine

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, Consent, Rating, Study
-from tests.factories import claim, make_annotator, make_batch, make_study
+from tests.factories import claim, make_annotator, make_batch, make_study, signed_in
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -25,9 +25,7 @@ def store() -> Study:
 def at_work(study: Study, name: str) -> tuple[Client, Assignment, str]:
     """Return a signed-in browser, its HIT, and the owner that its page names."""
     annotator = make_annotator(study, name)
-    client = Client()
-    assert annotator.user
-    client.force_login(annotator.user, backend="annotation.members.signed_in.AccountBackend")
+    client = signed_in(annotator)
     assignment = claim(annotator)
     page = client.get(reverse("annotation:hit", args=[assignment.key]))
     return client, assignment, page.context["owner"]

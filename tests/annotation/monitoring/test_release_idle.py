@@ -18,7 +18,7 @@ from annotation.models import Annotator, Assignment, Batch, Rating, Slot, Study
 from annotation.quality import exclusion
 from annotation.quality.exclusion import release_idle
 from annotation.rating.votes import save_vote, submit_assignment
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 TEN = timedelta(minutes=10)
@@ -186,10 +186,7 @@ def test_release_and_submission_at_one_moment_leave_one_place_and_no_lost_work()
 
 @pytest.fixture
 def manager(batch: Batch) -> Client:
-    browser = Client()
-    user = make_user("manager", "study-admin", study=batch.study)
-    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
-    return browser
+    return signed_in(make_user("manager", "study-admin", study=batch.study))
 
 
 def address(batch: Batch) -> str:
@@ -233,9 +230,7 @@ def test_page_refuses_a_time_that_is_none(batch: Batch, manager: Client, minutes
 
 @pytest.mark.any_engine
 def test_page_is_not_there_for_readers(batch: Batch) -> None:
-    browser = Client()
-    user = make_user("reader", "researcher", study=batch.study)
-    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
+    browser = signed_in(make_user("reader", "researcher", study=batch.study))
 
     assert browser.get(address(batch)).status_code == 404
     assert "Release all idle" not in browser.get(f"/studies/{batch.study.slug}/batches/{batch.pk}/").content.decode()

@@ -103,8 +103,7 @@ def page_of(slug: str, systems: tuple[str, str], rater: str) -> str:
     for display in Display.objects.filter(assignment=assignment):
         place = display.position - 100
         Display.objects.filter(pk=display.pk).update(position=place, a_is_left=place % 2 == 0)
-    client = Client()
-    client.force_login(annotator.user, backend="annotation.members.signed_in.AccountBackend")
+    client = signed_in(annotator)
     response = client.get(f"/rate/hit/{assignment.key}/")
     assert response.status_code == 200
     html = response.content.decode()
@@ -132,10 +131,7 @@ def test_headers_do_not_differ_between_hits() -> None:
     for slug, systems in (("short", ("a", "b")), ("long", ("a" * 150, "b" * 150))):
         study = make_study(slug, systems=systems, k=PAIRS)
         make_batch(study, pairs=PAIRS, systems=systems)
-        client = Client()
-        client.force_login(
-            grant_role(username=slug, role="annotator", study=study)[0], "annotation.members.signed_in.AccountBackend"
-        )
+        client = signed_in(grant_role(username=slug, role="annotator", study=study)[0])
         page = client.get("/rate/", follow=True)
         agreed = client.post(page.request["PATH_INFO"], {"answer": "accept"}, follow=True)
         assert agreed.status_code == 200

@@ -17,7 +17,7 @@ from annotation.models import Annotator, Assignment, Display, Rating, Slot, Stud
 from annotation.recruitment.channels import invitation_channel
 from annotation.recruitment.invitations import invite
 from annotation.studies.services import save_settings
-from tests.factories import make_annotator, make_batch, make_study, rate
+from tests.factories import make_annotator, make_batch, make_study, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -40,10 +40,7 @@ def annotator(study: Study) -> Annotator:
 
 @pytest.fixture
 def browser(annotator: Annotator) -> Client:
-    client = Client()
-    assert annotator.user is not None
-    client.force_login(annotator.user, backend="annotation.members.signed_in.AccountBackend")
-    return client
+    return signed_in(annotator)
 
 
 def rated(annotator: Annotator) -> Assignment:

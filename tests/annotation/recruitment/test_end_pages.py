@@ -18,7 +18,7 @@ from tests.annotation.recruitment.prolific.setup import OTHER_PID, OTHER_SESSION
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
 from tests.annotation.recruitment.prolific.setup import study as study
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -110,9 +110,7 @@ def test_mturks_page_shows_which_hits_count_and_names_a_second_bonus() -> None:
     channel = make_mturk()
     end_page(do_a_hit(channel))
     Assignment.objects.update(excluded=True, exclusion_reason="Too fast.")
-    manager = Client()
-    user = make_user("manager", "study-admin", study=channel.study)
-    manager.force_login(user, backend="annotation.members.signed_in.AccountBackend")
+    manager = signed_in(make_user("manager", "study-admin", study=channel.study))
 
     page = manager.get(f"/studies/{channel.study.slug}/channels/{channel.key}/").content.decode()
 
@@ -157,9 +155,7 @@ def test_channel_of_links_shows_what_counts() -> None:
         rate(claim(annotator, timezone.now()), at=timezone.now())
     Slot.objects.filter(assignment=Assignment.objects.first()).update(assignment=None)
     Slot.objects.free().delete()
-    manager = Client()
-    user = make_user("manager", "study-admin", study=study)
-    manager.force_login(user, backend="annotation.members.signed_in.AccountBackend")
+    manager = signed_in(make_user("manager", "study-admin", study=study))
 
     page = manager.get(f"/studies/{study.slug}/channels/{channel.key}/").content.decode()
 

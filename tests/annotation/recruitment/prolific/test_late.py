@@ -38,7 +38,7 @@ from tests.annotation.recruitment.prolific.setup import shared_channel as shared
 from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
 from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
 from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
-from tests.factories import claim, make_user, rate
+from tests.factories import claim, make_user, rate, signed_in
 from tests.rows import undone_at_the_end
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -334,9 +334,7 @@ def test_later_submission_whose_time_ran_out_gets_the_code_for_that(channel: Cha
 
 def rows_of(channel: Channel) -> dict[str, list[str]]:
     """Read the page: submission → HITs done, HITs counted, and why the others aren't."""
-    browser = Client()
-    user = make_user(f"reader-{User.objects.count()}", "researcher", study=channel.study)
-    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
+    browser = signed_in(make_user(f"reader-{User.objects.count()}", "researcher", study=channel.study))
     page = browser.get(f"/studies/{channel.study.slug}/channels/{channel.key}/").content.decode()
     found = {}
     for row in re.findall(r"<tr>(.*?)</tr>", page.split("<tbody>", 1)[1], re.DOTALL):

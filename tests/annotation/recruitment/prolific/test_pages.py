@@ -38,7 +38,7 @@ from tests.annotation.recruitment.prolific.setup import shared_channel as shared
 from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
 from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
 from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
-from tests.factories import claim, make_user, rate
+from tests.factories import claim, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 LATER = NOON + timedelta(hours=5)
@@ -72,10 +72,7 @@ def test_completed_participant_gets_the_code_and_the_way_back(channel: Channel) 
 
 def test_page_after_the_last_hit_shows_the_code(channel: Channel) -> None:
     join_and_rate(channel)
-    browser = Client()
-    user = rater(channel).user
-    assert user is not None
-    browser.force_login(user, backend="annotation.members.signed_in.AccountBackend")
+    browser = signed_in(rater(channel))
 
     page = browser.get("/rate/").content.decode()
 
@@ -182,9 +179,7 @@ def test_who_was_screened_out_may_still_complete(channel: Channel) -> None:
 def test_second_submission_gets_no_code_for_the_first_ones_work(channel: Channel) -> None:
     annotator = join_and_rate(channel)
     end(channel)
-    browser = Client()
-    assert annotator.user is not None
-    browser.force_login(annotator.user, backend="annotation.members.signed_in.AccountBackend")
+    browser = signed_in(annotator)
     assert come(channel, browser, session=OTHER_SESSION)[0].status_code == 302
 
     told = end(channel)
@@ -334,9 +329,7 @@ def test_page_costs_the_same_for_many_submissions(
 
 def test_reader_sees_neither_codes_nor_buttons(channel: Channel, study: Study) -> None:
     come(channel)
-    reader = Client()
-    user = make_user("reader", "researcher", study=study)
-    reader.force_login(user, backend="annotation.members.signed_in.AccountBackend")
+    reader = signed_in(make_user("reader", "researcher", study=study))
 
     page = reader.get(address(channel)).content.decode()
 

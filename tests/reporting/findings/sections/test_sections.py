@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from annotation.models import System
 from judging.models import Judge
@@ -17,6 +16,7 @@ from reporting.findings.sections.people import _kappa_note, separability_section
 from reporting.findings.sections.rankings import first_text, rankings_section
 from reporting.findings.sections.raters import SORTS, _columns
 from reporting.templatetags.numbers import cell, table_rows
+from tests.factories import signed_in
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
 
 HOSTILE = "<b>eve</b>"
@@ -35,9 +35,7 @@ def page(module_rows: None) -> str:
         judge(built, "right", [(place, pair, "ab", 1 if pair else 0) for place in range(50) for pair in range(2)])
     Judge.objects.filter(name="left").update(family="gpt")
     System.objects.filter(name="gpt-3.5-turbo-instruct").update(family="GPT")
-    client = Client()
-    reader = build_user("reader", "researcher", study)
-    client.force_login(reader, "annotation.members.signed_in.AccountBackend")
+    client = signed_in(build_user("reader", "researcher", study))
     return client.get("/studies/shown/findings/").content.decode()
 
 

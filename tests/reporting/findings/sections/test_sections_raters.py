@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from annotation.models import Annotator
+from tests.factories import signed_in
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, rate
 
 pytestmark = [pytest.mark.django_db]
@@ -26,9 +26,9 @@ def built() -> Built:
 
 
 def page_of(built: Built, query: str = "") -> str:
-    client = Client()
-    reader = User.objects.filter(username="reader").first() or build_user("reader", "researcher", built.study)
-    client.force_login(reader, backend="annotation.members.signed_in.AccountBackend")
+    client = signed_in(
+        User.objects.filter(username="reader").first() or build_user("reader", "researcher", built.study)
+    )
     response: Any = client.get(f"/studies/shown/findings/{query}")
     assert response.status_code == 200
     return str(response.content.decode())
