@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,8 @@ def _standin_process() -> Iterator[StandInProcess]:
 
 
 @pytest.fixture
-def standin(_standin_process: StandInProcess) -> StandInProcess:
-    """Give an OpenAI-compatible server that answers at once and well, until it is told otherwise."""
+def standin(_standin_process: StandInProcess, settings: Any) -> StandInProcess:
+    """Give an OpenAI-compatible server that answers at once and well, until it is told otherwise; it may be asked."""
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     _standin_process.reset()
     return _standin_process

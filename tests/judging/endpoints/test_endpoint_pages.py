@@ -1,7 +1,6 @@
 """The pages of the endpoints: who sees what, what can be set, and the test that a worker makes."""
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -110,9 +109,8 @@ def test_prices_are_changed_and_who_answers_is_not(site_admin: Client) -> None:
 
 
 def test_button_has_a_worker_test_it_and_the_page_shows_what_was_found(
-    site_admin: Client, standin: StandInProcess, settings: Any
+    site_admin: Client, standin: StandInProcess
 ) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     standin.behave(answer="random", rejects=["logprobs"])
     endpoint = make_endpoint(standin.base_url)
     button = reverse("judging:test-endpoint", args=["stand-in"])

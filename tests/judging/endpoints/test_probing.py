@@ -23,11 +23,6 @@ EVERYTHING = {"chat", "logprobs", "json_schema", "schema_lengths", "tools", "see
 OF_SCHEMAS = {"json_schema", "schema_lengths"}
 
 
-@pytest.fixture(autouse=True)
-def _allow_loopback(settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-
-
 def make_endpoint(base_url: str = "https://models.example/v1") -> Endpoint:
     """Make an endpoint without the check of its host."""
     return Endpoint.objects.create(name="stand-in", base_url=base_url, model="small")

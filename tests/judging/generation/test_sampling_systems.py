@@ -622,8 +622,7 @@ def command(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_command_over_http(standin: StandInProcess, study: Study, settings: Any, tmp_path: Path) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+def test_command_over_http(standin: StandInProcess, study: Study, tmp_path: Path) -> None:
     standin.behave(text="A short summary.")
     make_endpoint(standin.base_url, **PRICES)
     (tmp_path / "mine.txt").write_text("Sum this up:\n$source\n")
@@ -650,8 +649,7 @@ def test_command_over_http(standin: StandInProcess, study: Study, settings: Any,
     assert "4 instances have its texts; calls 8" in command("tea", "--show")
 
 
-def test_command_gets_through_an_endpoint_with_faults(standin: StandInProcess, study: Study, settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+def test_command_gets_through_an_endpoint_with_faults(standin: StandInProcess, study: Study) -> None:
     standin.behave(text="A text.", refuse=1.0)
     make_endpoint(standin.base_url)
     asked = ["tea", "--system", "small", "--endpoint", "stand-in", "--samples", "2"]

@@ -21,9 +21,8 @@ pytestmark = pytest.mark.django_db
 PRICES = {"price_prompt": Decimal("1"), "price_completion": Decimal("2")}
 
 
-def run_at(standin: StandInProcess, judge: Any, study: Any, settings: Any) -> JudgeRun:
+def run_at(judge: Any, study: Any) -> JudgeRun:
     """Let a judge rate a study at the stand-in."""
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     run = start_run(study=study, judge=judge)
     assert execute(run.pk, stop=StopFlag()).status == "done"
     return run
@@ -95,10 +94,10 @@ def test_limit_bounds_what_is_asked() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_done_or_stored_costs_nothing(standin: StandInProcess, settings: Any) -> None:
+def test_what_is_done_or_stored_costs_nothing(standin: StandInProcess) -> None:
     endpoint = make_endpoint(standin.base_url, **PRICES)
     study, judge = make_study(), make_judge("prepair", endpoint=endpoint)
-    run = run_at(standin, judge, study, settings)
+    run = run_at(judge, study)
     done = estimate(study=study, judge=judge)
     assert (done.pending, done.calls, done.cost) == (0, 0, 0)
     other = estimate(study=study, judge=make_judge("prepair", endpoint=endpoint, name="jack", seed=8))
@@ -109,10 +108,10 @@ def test_what_is_done_or_stored_costs_nothing(standin: StandInProcess, settings:
     assert (again.pending, again.calls, again.cached) == (6, 0, 18)
 
 
-def test_stored_answers_correct_the_guess(standin: StandInProcess, settings: Any) -> None:
+def test_stored_answers_correct_the_guess(standin: StandInProcess) -> None:
     endpoint = make_endpoint(standin.base_url, **PRICES)
     study = make_study()
-    run_at(standin, make_judge(endpoint=endpoint), study, settings)
+    run_at(make_judge(endpoint=endpoint), study)
     Completion.objects.update(prompt_tokens=1000, completion_tokens=33)
     found = estimate(study=study, judge=make_judge(endpoint=endpoint, name="jack", seed=8))
     assert (found.calls, found.learned_from) == (6, 6)

@@ -47,11 +47,6 @@ def of_methods(*further: Iterable[Any]) -> list[Any]:
     return [pytest.param(*case, marks=() if case[0] in KINDS else pytest.mark.weekly) for case in cases]
 
 
-@pytest.fixture(autouse=True)
-def _allow_loopback(settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-
-
 @pytest.fixture
 def judge(standin: StandInProcess, request: pytest.FixtureRequest) -> Judge:
     """Make a judge with the method of the test; its endpoint's prices tell what was spent."""

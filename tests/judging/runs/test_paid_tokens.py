@@ -21,11 +21,6 @@ REASONING = 2000
 BESIDE = ["beside", "total", "none"]
 
 
-@pytest.fixture(autouse=True)
-def _allow_loopback(settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-
-
 def make_run(standin: StandInProcess, *, currency: str = "USD", **settings: Any) -> JudgeRun:
     """Queue a run of 60 cells at an endpoint with the prices of 1 and 2 a million tokens."""
     endpoint = make_endpoint(standin.base_url, price_prompt=1, price_completion=2, currency=currency)

@@ -29,11 +29,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SWAPPED = [["small", "fp_1", "Alpha"], ["llama3-8b-instruct", "fp_2", "Beta"]]
 
 
-@pytest.fixture(autouse=True)
-def _allow_loopback(settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-
-
 def lengthened(study: Study) -> Study:
     """Give instances sources of very different lengths."""
     for place, instance in enumerate(study.instances.order_by("position")):

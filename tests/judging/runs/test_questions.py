@@ -253,9 +253,8 @@ def test_unparsed_cells_are_reopened_while_their_question_has_the_same_words(stu
 
 @pytest.mark.slow
 def test_questions_go_through_a_providers_batches(
-    study: Study, standin: StandInProcess, settings: Any, monkeypatch: pytest.MonkeyPatch
+    study: Study, standin: StandInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     monkeypatch.setattr(provider_batches, "POLL_SECONDS", 0)
     judge = make_judge(endpoint=make_endpoint(standin.base_url))
     run = start_run(study=study, judge=judge, questions=[0, 1], way="batch")
@@ -265,8 +264,7 @@ def test_questions_go_through_a_providers_batches(
 
 
 @pytest.mark.slow
-def test_tables_are_published_for_the_main_question_only(study: Study, standin: StandInProcess, settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+def test_tables_are_published_for_the_main_question_only(study: Study, standin: StandInProcess) -> None:
     judge = make_judge("sc2", endpoint=make_endpoint(standin.base_url), params={"samples": 2})
     run = start_run(study=study, judge=judge, questions=[0, 1], tables_as="c2")
     assert execute(run.pk, stop=StopFlag()).status == "done"

@@ -53,10 +53,7 @@ def content_of(answer: Any) -> str:
 
 
 @pytest.mark.django_db
-def test_calls_about_the_same_texts_find_their_beginning_in_the_cache_and_cost_less(
-    standin: StandInProcess, settings: Any
-) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+def test_calls_about_the_same_texts_find_their_beginning_in_the_cache_and_cost_less(standin: StandInProcess) -> None:
     standin.behave(prefix_cache=True)
     endpoint = make_endpoint(standin.base_url, price_prompt=1, price_completion=2, cached_discount=0.1)
     judge, study = make_judge(endpoint=endpoint, repeats=4, params={"temperature": 0.7}), make_study(instances=3, k=1)
@@ -70,8 +67,7 @@ def test_calls_about_the_same_texts_find_their_beginning_in_the_cache_and_cost_l
 
 
 @pytest.mark.django_db
-def test_pointwise_judge_says_how_to_do_without_log_probabilities(standin: StandInProcess, settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+def test_pointwise_judge_says_how_to_do_without_log_probabilities(standin: StandInProcess) -> None:
     standin.behave(rejects=["logprobs"])
     study, endpoint = make_study(instances=1, k=1), make_endpoint(standin.base_url)
     for name, params in (("weighted", {}), ("plain", {"weighted": False})):
@@ -95,8 +91,7 @@ FORMS = (
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("how", [pytest.param("first", marks=pytest.mark.weekly), "second"])
-def test_every_method_reads_what_it_says(standin: StandInProcess, settings: Any, how: str) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+def test_every_method_reads_what_it_says(standin: StandInProcess, how: str) -> None:
     standin.behave(answer=how)
     study, endpoint = make_study(instances=1, k=1), make_endpoint(standin.base_url)
     asking = [name for name in method_names() if isinstance(find_method(name), AskingMethod)]

@@ -18,11 +18,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 PRICES = {"price_prompt": Decimal("1"), "price_completion": Decimal("2")}
 
 
-@pytest.fixture(autouse=True)
-def _allow_loopback(settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-
-
 def run(study: Any, method: str = "direct", **settings: Any) -> None:
     """Let a judge rate a study."""
     assert execute(start_run(study=study, judge=make_judge(method, **settings)).pk, stop=StopFlag()).status == "done"

@@ -29,8 +29,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)
-def _endpoint(standin: StandInProcess, settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+def _endpoint(standin: StandInProcess) -> None:
     make_endpoint(standin.base_url, price_prompt=1, price_completion=2)
 
 

@@ -18,8 +18,7 @@ FORM = {"endpoint": "stand-in", "samples": "3", "scheme": "tournament", "aspects
 
 
 @pytest.fixture
-def study(standin: StandInProcess, settings: Any) -> Study:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+def study(standin: StandInProcess) -> Study:
     make_endpoint(standin.base_url)
     return make_study(instances=2, k=1)
 
