@@ -1,13 +1,37 @@
-"""The systems whose texts were sampled here, and their settings."""
+"""How the texts of a system were sampled, as far as systems that differ by their temperature are compared."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, QuerySet
 
 from annotation.models import Generation, Study
-from judging.generation.sampled_at import FIELDS, SampledAt
 from judging.models import GenerationRun
+
+
+@dataclass(frozen=True)
+class SampledAt:
+    """A system with sampled texts.
+
+    temperature : `None`: the endpoint's own
+    like        : equal for systems that differ only in temperature or seed
+    """
+
+    name: str
+    model: str
+    temperature: float | None
+    like: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Mapping[str, Any]) -> "SampledAt":
+        """Read it from the fields of a generation run."""
+        others = {name: value for name, value in run["params"].items() if name not in ("temperature", "seed")}
+        settings = (run["base_url"], run["model"], run["template"], run["system_prompt"], repr(sorted(others.items())))
+        return cls(run["name"], run["model"], run["temperature"], settings)
+
+
+FIELDS = ("name", "model", "temperature", "params", "base_url", "template", "system_prompt")  # that `of` reads
 
 
 def temperatures_of(study: Study) -> dict[str, SampledAt]:

@@ -19,7 +19,15 @@ from judging.models import Judge, Judgment
 from judging.outcomes.gold import gold_by_pair
 from judging.outcomes.judgments import verdicts_by_pair
 from judging.outcomes.people import people_by_pair, rating_batches
-from judging.outcomes.vote_tables import vote_table
+
+
+def vote_table(votes: Sequence[Sequence[int]]) -> FloatArray:
+    """Votes in columns, as wide as the most voted-on pair."""
+    table = np.full((len(votes), max(map(len, votes), default=0)), np.nan)
+    for row, found in enumerate(votes):
+        table[row, : len(found)] = found
+    return table
+
 
 PEOPLE, GOLD = "@people", "@gold"  # no judges' names: theirs are slugs
 VERDICTS = (-1, 0, 1)

@@ -1,4 +1,4 @@
-"""Judges against gold labels, by subset: accuracy in each order, position bias, calls and tokens. No models."""
+"""Judges against gold labels, by subset: accuracy in each order, position bias, calls and tokens."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -10,12 +10,26 @@ import numpy as np
 from analysis.accuracy import MEASURES, AgainstGold, sound_when_wrong_sums, wrong_when_sound_sums
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.version import VERSION
-from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
+from annotation.models import Study
+from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
 from reporting.accuracy.wordings import over_wordings
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
 from reporting.core.raters import NO_ORDER
-from reporting.core.wordings import JudgeSettings
+from reporting.core.wordings import JudgeSettings, settings_of
 from reporting.core.words import ALL_TIES
+
+
+def judge_accuracy(study: Study, *, rounds: int = 1000, seed: int = 0) -> dict[str, Any]:
+    """Compute every judge's accuracy on every subset of the pairs that have a gold label, as `accuracies`."""
+    return accuracies(study.slug, *judges_beside_gold(study), rounds=rounds, seed=seed)
+
+
+def judges_beside_gold(study: Study) -> tuple[GoldPairs, list[tuple[JudgeSettings, JudgedGold]]]:
+    """Read the pairs with gold, and what each judge said of them."""
+    gold = gold_pairs(study)
+    found = judged_gold(study, gold) if len(gold) else []
+    return gold, [(settings_of(judge), judged) for judge, judged in found]
+
 
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"

@@ -10,8 +10,8 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
+from reporting.accuracy.accuracies import judge_accuracy
 from reporting.accuracy.files import COLUMNS, WORDING_COLUMNS, csv_rows, latex, wording_rows
-from reporting.accuracy.study_accuracy import judge_accuracy
 
 CONTENT_TYPES = {
     "json": "application/json",

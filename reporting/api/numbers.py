@@ -23,7 +23,7 @@ from judging.core.constants import MOST_SEED
 from judging.models import Judge
 from judging.review.comparing import GOLD, compare
 from judging.review.comparing import PEOPLE as BESIDE_PEOPLE
-from reporting.accuracy.study_accuracy import judge_accuracy
+from reporting.accuracy.accuracies import judge_accuracy
 from reporting.api.page_forms import body_of_form, filled_for_judges
 from reporting.api.rows import COMPUTED, WORK
 from reporting.api.run_setup import EstimateSerializer
@@ -34,9 +34,9 @@ from reporting.disagreements.choosing import asked_of, chosen, sizes
 from reporting.disagreements.reading import read_table
 from reporting.disagreements.views import rows_of
 from reporting.logic.audit import KINDS, found_in
+from reporting.logic.audits import instance_rows, judges_audited, kept_audit, presentations_of
 from reporting.logic.contradictions import opened
 from reporting.logic.forms import LogicAuditForm
-from reporting.logic.study_audit import instance_rows, judges_audited, kept_audit, presentations_of
 
 MOST_ON_PAGE = 100
 QUESTION = OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out.")

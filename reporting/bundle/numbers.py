@@ -9,7 +9,7 @@ from reporting.bundle.stored import StoredStudy
 from reporting.disagreements.all_pairs import disagreements
 from reporting.findings.computing import compute_findings, compute_rankings
 from reporting.findings.data.inputs import Filters, StudyData
-from reporting.leaderboard.ranks import ranks, sliced
+from reporting.leaderboard.leaderboard import ranks, sliced
 from reporting.logic.audits import whole_audit
 from reporting.separability.arrays import ConfigurationRatings, SeparabilityFilters
 from reporting.separability.distributions import separability_numbers

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 from annotation.models import Study
 from annotation.questions.questions import Question
-from judging.outcomes.gold_arrays import GoldPairs, JudgedGold
-from reporting.accuracy.study_accuracy import judges_beside_gold
+from judging.outcomes.gold import GoldPairs, JudgedGold
+from reporting.accuracy.accuracies import judges_beside_gold
 from reporting.bundle.layout import EVERYTHING, Contents
 from reporting.core.wordings import JudgeSettings
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.data.reading import read_study
-from reporting.logic.audits import Asked
-from reporting.logic.study_audit import all_asked
+from reporting.logic.audits import Asked, all_asked
 from reporting.separability.arrays import ConfigurationRatings, SeparabilityData, SeparabilityFilters
 from reporting.separability.reading import read_separability, selected_configurations
 from reporting.table_effect.arrays import SecondVotes

@@ -1,4 +1,4 @@
-"""Judges that differ in their wording only, and how far a number of theirs depends on it. No models."""
+"""Judges that differ in their wording only, and how far a number of theirs depends on it."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from annotation.core.database.aggregates import grouped
+from judging.models import Judge
 
 T = TypeVar("T")
 Found = dict[str, Any]
@@ -55,3 +56,15 @@ def spread_over_wordings(values: Sequence[float | None]) -> Found:
         return {"n": len(known), "value": None, "why": "fewer than two wordings have it"}
     spread = float(np.std(known, ddof=1))
     return {"n": len(known), "value": float(np.mean(known)), "low": min(known), "high": max(known), "sd": spread}
+
+
+def settings_of(judge: Judge) -> JudgeSettings:
+    """Return the settings of a judge."""
+    return JudgeSettings(
+        name=judge.name,
+        method=judge.method,
+        params=judge.params,
+        endpoint=judge.endpoint.name if judge.endpoint else None,
+        model=judge.endpoint.model if judge.endpoint else "",
+        wording=str(judge.prompt_file) if judge.prompt_file else judge.task,
+    )

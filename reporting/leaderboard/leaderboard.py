@@ -1,13 +1,84 @@
-"""The leaderboard as JSON and CSV rows, from the rankings in findings that are kept."""
+"""The leaderboard's ranks, from the rankings in findings that are kept, as JSON and CSV rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from analysis.designs import settled_places
+from annotation.core.database.aggregates import grouped
 from annotation.models import Study
 from reporting.findings.data.inputs import Filters
+from reporting.findings.rankings.ranked import UNEQUAL
 from reporting.findings.snapshots import snapshot_of
-from reporting.leaderboard.ranks import ABOUT, MEASURES, Findings, ranks, sliced
+
+MEASURES = ("bradley_terry", "sep_bradley_terry", "elo", "sep_elo", "win_rate")
+MOST_SLICES = 8  # data sets side by side: each has findings of its own, of which a study keeps 20
+ABOUT = ("rank", "rank_low", "rank_high", "value", "low", "high", "level", "n", "of", "n_instances", "tie_rule", "why")
+Findings = Mapping[str, Any]
+
+
+def sliced(numbers: Findings) -> list[str]:
+    """Return the data sets whose ranks stand beside each other: where there are several and not too many."""
+    names = list(dict.fromkeys(one["dataset"] for one in numbers["configurations"]))
+    return names if 1 < len(names) <= MOST_SLICES else []
+
+
+def ranks(numbers: Findings, alone: Mapping[str, Findings | None]) -> dict[str, Any]:
+    """Return each rater's ranks over all data sets that the findings are about, and in each of them.
+
+    alone : for each data set of `sliced`, the findings on it alone, of which `rankings` and `win_matrices` are used; None
+            where they are not there yet, which makes its `raters` null
+    """
+    return {
+        "study": numbers["study"],
+        "version": numbers["version"],
+        "filters": numbers["filters"],
+        "raters": by_rater(numbers),
+        "datasets": [
+            {"dataset": name, "raters": None if one is None else by_rater(one)} for name, one in alone.items()
+        ],
+    }
+
+
+def by_rater(numbers: Findings) -> list[dict[str, Any]]:
+    """Return an entry for each rater, people first: systems in the order of the ranking, with their ranks by each measure."""
+    cycles = {one["rater"]: one["cycles"] for one in numbers["win_matrices"]}
+    return [
+        _of_rater({one["measure"]: one for one in rankings}, cycles[rater])
+        for rater, rankings in grouped((one["rater"], one) for one in numbers["rankings"]).items()
+    ]
+
+
+def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[str, Any]:
+    main = named.get("bradley_terry", named["win_rate"])
+    known = {name: _rows(named[name]) for name in MEASURES if name in named}
+    limits = [(row["rank_low"] or 0, row["rank_high"] or 0) for row in main["systems"]]
+    return {
+        "rater": main["rater"],
+        "kind": main["kind"],
+        "measure": main["measure"],
+        "first": main["first"],
+        "settled": None
+        if "groups" in main
+        else settled_places([low for low, _ in limits], [high for _, high in limits]),
+        "next_place": main.get("next_place"),
+        "systems": [
+            {"system": name, **{measure: _about(rows[name]) for measure, rows in known.items()}}
+            for name in (row["system"] for row in main["systems"])
+        ],
+        "cycles": cycles,
+    }
+
+
+def _rows(ranking: Findings) -> dict[str, Findings]:
+    """Return the rows of a ranking by system, without ranks where the order of the scores is not a ranking."""
+    without = {"rank": None} if ranking["first"].get("why") == UNEQUAL else {}
+    return {row["system"]: {**row, **without} for row in ranking["systems"]}
+
+
+def _about(row: Findings) -> dict[str, Any]:
+    return {name: row.get(name) for name in ABOUT}
+
 
 COLUMNS = ("dataset", "rater", "kind", "system", "measure", *ABOUT)
 

@@ -8,7 +8,7 @@ from django.template.defaultfilters import pluralize
 from reporting.core.words import rater_name
 from reporting.findings.sections.data_table import DataTable, Row
 from reporting.findings.sections.rankings import MEASURES, rank_text
-from reporting.leaderboard.ranks import MEASURES as LISTED
+from reporting.leaderboard.leaderboard import MEASURES as LISTED
 
 Leaderboard = Mapping[str, Any]
 MOST_NAMED = 4

@@ -12,8 +12,8 @@ from judging.models import Judge
 from judging.runs.judges import find_judge
 from reporting.core.estimates import IntervalSettings
 from reporting.logic.answers import read_judge, read_text_pairs, targets
+from reporting.logic.audits import judges_audited
 from reporting.logic.ranking import METHODS, Known, RankingAnswers, probabilities, rank_sets, reference_scores
-from reporting.logic.study_audit import judges_audited
 from reporting.logic.text_sets import Pairs, TextSet, read_text_sets
 
 SEEDS = 100

@@ -27,16 +27,17 @@ from reporting.core.questions import question_choice
 from reporting.core.raters import PEOPLE
 from reporting.logic.audit import KINDS, SIZES, found_in
 from reporting.logic.audit_text import COLUMNS, OF_INSTANCE, as_rows
-from reporting.logic.audits import OVER_WORDINGS, estimate_of
-from reporting.logic.charts import CHARTS
-from reporting.logic.contradictions import opened
-from reporting.logic.forms import LogicAuditForm
-from reporting.logic.study_audit import (
+from reporting.logic.audits import (
+    OVER_WORDINGS,
+    estimate_of,
     instance_rows,
     judges_audited,
     kept_audit,
     presentations_of,
 )
+from reporting.logic.charts import CHARTS
+from reporting.logic.contradictions import opened
+from reporting.logic.forms import LogicAuditForm
 
 A_PAGE = 10
 PAGE = "reporting/logic/logic.html"

@@ -11,7 +11,7 @@ from analysis.scenarios import HALF, Thresholds, median_thresholds, scenarios
 from analysis.types import FloatArray, IntArray
 from annotation.core.measured import Measure, find_run
 from annotation.questions.questions import MAIN, Question
-from judging.generation.sampled_at import SampledAt
+from judging.generation.sampled_systems import SampledAt
 from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import Compared, ConfigurationData

@@ -9,7 +9,7 @@ from analysis.bootstrap import mean_rows
 from analysis.rank_correlation import rank_correlation
 from analysis.separability import has_spread
 from analysis.types import FloatArray
-from judging.generation.sampled_at import SampledAt
+from judging.generation.sampled_systems import SampledAt
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, build_estimate, mean_estimate
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityFilters
 

@@ -12,7 +12,7 @@ from annotation.models import Instance, Study
 from judging.runs.juries import add_jury
 from reporting.core.raters import NO_ORDER
 from reporting.findings.study_findings import findings
-from reporting.logic.study_audit import kept_audit
+from reporting.logic.audits import kept_audit
 from tests.reporting.builders import build_configuration, build_study, judge, rate
 from tests.routes import Route, routes
 

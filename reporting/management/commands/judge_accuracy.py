@@ -9,7 +9,7 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from reporting.accuracy import files
-from reporting.accuracy.study_accuracy import judge_accuracy
+from reporting.accuracy.accuracies import judge_accuracy
 
 FORMATS = ("text", "json", "csv", "wordings", "latex")
 

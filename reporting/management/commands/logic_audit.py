@@ -22,7 +22,7 @@ from judging.management.commands.run_judge import parse_money, summary_of
 from judging.models import Judge, JudgeRun
 from judging.runs.judges import find_judge
 from reporting.logic.audit_text import COLUMNS, as_rows, as_text
-from reporting.logic.study_audit import audit_study, instance_rows, judges_audited
+from reporting.logic.audits import audit_study, instance_rows, judges_audited
 
 ONLY_WHEN_ASKING = (
     "sample",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from annotation.models import Study
-from reporting.accuracy.study_accuracy import judge_accuracy
+from reporting.accuracy.accuracies import judge_accuracy
 from tests.factories import json_lines
 from tests.howto import blocks, walk
 

@@ -17,9 +17,8 @@ from annotation.models import Pair, Study
 from annotation.studies.instance_tags import tags_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RationaleMark
 from judging.outcomes.gold import gold_pairs
-from reporting.accuracy.accuracies import MEASURE_NAMES
+from reporting.accuracy.accuracies import MEASURE_NAMES, judge_accuracy
 from reporting.accuracy.files import COLUMNS, csv_rows, latex
-from reporting.accuracy.study_accuracy import judge_accuracy
 from reporting.core.latex import latex_text
 from tests.factories import add_instances, make_study, make_user
 

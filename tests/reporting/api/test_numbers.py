@@ -10,7 +10,7 @@ from annotation.models import Message, Study
 from annotation.models.members import Role
 from judging.models import Endpoint, JudgeRun, JudgeTuning, Judgment, RationaleMark
 from judging.runs.judges import add_judge
-from reporting.logic.study_audit import audit_study
+from reporting.logic.audits import audit_study
 from tests.reporting.api.test_whole_job import Client
 from tests.whole_study import Whole, build_whole_study
 

@@ -9,7 +9,7 @@ from annotation.models import Study
 from annotation.monitoring.batch_annotators import raters_of
 from reporting.exports.rows import rating_rows
 from reporting.findings.study_findings import findings
-from reporting.logic.study_audit import audit_study
+from reporting.logic.audits import audit_study
 from tests.factories import NOON
 from tests.reporting.builders import build_configuration, build_study, rate
 

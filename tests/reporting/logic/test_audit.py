@@ -17,8 +17,8 @@ from annotation.models import Generation, Pair, Study
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.core.estimates import IntervalSettings
 from reporting.logic.audit import audit, cycles, preference_graphs
+from reporting.logic.audits import audit_study, judges_audited
 from reporting.logic.presentations import Presentations
-from reporting.logic.study_audit import audit_study, judges_audited
 from tests.reporting.builders import Built, judge, rate
 from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
 

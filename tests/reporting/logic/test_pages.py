@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Generation, Study, System
 from judging.models import Judge, JudgeRun, Judgment, PromptFile
-from reporting.logic import charts, study_audit, views
+from reporting.logic import audits, charts, views
 from tests.factories import signed_in
 from tests.reporting.builders import Built, build_user, rate
 from tests.reporting.logic.test_audit import in_order, let_judge
@@ -28,7 +28,7 @@ Audited = tuple[Study, dict[tuple[str, str], Built]]
 
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
-    study_audit._kept.clear()
+    audits._kept.clear()
 
 
 @pytest.fixture

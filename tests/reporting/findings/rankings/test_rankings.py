@@ -22,7 +22,7 @@ from reporting.findings.rankings.ranked import SHARED_FIRST, UNEQUAL
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
-from reporting.leaderboard.ranks import by_rater
+from reporting.leaderboard.leaderboard import by_rater
 from tests.reporting.builders import GOLDEN, build_configuration, build_study, rate
 
 Vote = tuple[str, int, str, float]  # instance, pair, rater's code, verdict
