@@ -33,21 +33,17 @@ from judging.tuning.services import work_on_tuning
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
 MAIL_SECONDS = 5.0
-STOPPABLE_TASKS = (
-    execute_run.module_path,
-    distil_aspects.module_path,
-    generate_texts.module_path,
-    ask_audit.module_path,
-    work_on_tuning.module_path,
-)
-DEATH_RULES = {
-    upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,
-    compute_separability_of.module_path: separability_queue.DEATH_RULE,
+STOPPABLE_TASKS = {  # that call models, with when their worker is dead
     execute_run.module_path: DeathRule(is_orphaned, attempts=None),
     distil_aspects.module_path: DeathRule(is_stale),
     generate_texts.module_path: DeathRule(generation_tasks.is_dead),
     ask_audit.module_path: DeathRule(audit_tasks.is_dead),
     work_on_tuning.module_path: DeathRule(tuning_services.is_dead),
+}
+DEATH_RULES = {
+    upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,
+    compute_separability_of.module_path: separability_queue.DEATH_RULE,
+    **STOPPABLE_TASKS,
 }
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 
