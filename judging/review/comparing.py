@@ -20,6 +20,10 @@ from judging.outcomes.gold import gold_by_pair
 from judging.outcomes.judgments import verdicts_by_pair
 from judging.outcomes.people import people_by_pair, rating_batches
 
+PEOPLE, GOLD = "@people", "@gold"  # no judges' names: theirs are slugs
+VERDICTS = (-1, 0, 1)
+DRAWN = 100  # pairs to mark, as in the analysis by The Comparative Trap
+
 
 def vote_table(votes: Sequence[Sequence[int]]) -> FloatArray:
     """Votes in columns, as wide as the most voted-on pair."""
@@ -27,11 +31,6 @@ def vote_table(votes: Sequence[Sequence[int]]) -> FloatArray:
     for row, found in enumerate(votes):
         table[row, : len(found)] = found
     return table
-
-
-PEOPLE, GOLD = "@people", "@gold"  # no judges' names: theirs are slugs
-VERDICTS = (-1, 0, 1)
-DRAWN = 100  # pairs to mark, as in the analysis by The Comparative Trap
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,6 @@ from reporting.core.raters import NO_ORDER
 from reporting.core.wordings import JudgeSettings, settings_of
 from reporting.core.words import ALL_TIES
 
-
-def judge_accuracy(study: Study, *, rounds: int = 1000, seed: int = 0) -> dict[str, Any]:
-    """Compute every judge's accuracy on every subset of the pairs that have a gold label, as `accuracies`."""
-    return accuracies(study.slug, *judges_beside_gold(study), rounds=rounds, seed=seed)
-
-
-def judges_beside_gold(study: Study) -> tuple[GoldPairs, list[tuple[JudgeSettings, JudgedGold]]]:
-    """Read the pairs with gold, and what each judge said of them."""
-    gold = gold_pairs(study)
-    found = judged_gold(study, gold) if len(gold) else []
-    return gold, [(settings_of(judge), judged) for judge, judged in found]
-
-
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
 TIE_IN_POSITION = "ties are left out"
@@ -55,6 +42,18 @@ RATIONALES = {
 }
 JURY = "jury"  # the method: its verdicts are on pairs
 MEASURE_NAMES = (*MEASURES, *COSTS, *RATIONALES)  # in the order of a row
+
+
+def judge_accuracy(study: Study, *, rounds: int = 1000, seed: int = 0) -> dict[str, Any]:
+    """Compute every judge's accuracy on every subset of the pairs that have a gold label, as `accuracies`."""
+    return accuracies(study.slug, *judges_beside_gold(study), rounds=rounds, seed=seed)
+
+
+def judges_beside_gold(study: Study) -> tuple[GoldPairs, list[tuple[JudgeSettings, JudgedGold]]]:
+    """Read the pairs with gold, and what each judge said of them."""
+    gold = gold_pairs(study)
+    found = judged_gold(study, gold) if len(gold) else []
+    return gold, [(settings_of(judge), judged) for judge, judged in found]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Bundles packed as one file, as the page of files gives them. No models."""
+"""Bundles packed as one file, as the page of files gives them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

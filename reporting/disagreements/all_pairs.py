@@ -1,4 +1,4 @@
-"""How far raters are apart on all pairs of a study, by the kinds of disagreement. No models."""
+"""How far raters are apart on all pairs of a study, by the kinds of disagreement."""
 
 from collections.abc import Collection, Sequence
 from typing import Any

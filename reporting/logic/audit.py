@@ -1,4 +1,4 @@
-"""How consistent a rater is with itself among several texts: transitivity, commutativity, negation, repeats, position. No models."""
+"""How consistent a rater is with itself among several texts: transitivity, commutativity, negation, repeats, position."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

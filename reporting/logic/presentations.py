@@ -1,4 +1,4 @@
-"""Every answer of a judge, or of people, with its order, repeat and negation, as arrays. No models."""
+"""Every answer of a judge, or of people, with its order, repeat and negation, as arrays."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the numbers on separability are computed from: alignments of configurations by similarity, and filters. No models."""
+"""What the numbers on separability are computed from: alignments of configurations by similarity, and filters."""
 
 import zlib
 from collections.abc import Mapping, Sequence

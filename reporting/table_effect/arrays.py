@@ -1,4 +1,4 @@
-"""Votes before and after a comparison table as arrays, with gold, table's verdict, arm and time. No models."""
+"""Votes before and after a comparison table as arrays, with gold, table's verdict, arm and time."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field

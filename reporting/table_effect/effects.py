@@ -1,4 +1,4 @@
-"""The effect of comparison tables: people's votes before and after one, by arm, and differences between arms. No models."""
+"""The effect of comparison tables: people's votes before and after one, by arm, and differences between arms."""
 
 from collections.abc import Mapping
 from itertools import combinations
