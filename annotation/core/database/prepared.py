@@ -175,6 +175,7 @@ def _execute(sql: str, parameters: list[Any], read: Callable[[Any], Found]) -> F
         with database.cursor() as cursor:
             cursor.execute(sql, parameters)
             return read(cursor)
+    database.close_if_health_check_failed()  # as a cursor does: this may be the first query of a request
     database.ensure_connection()
     database.validate_no_broken_transaction()
 
