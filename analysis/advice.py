@@ -5,6 +5,7 @@ needs only their number and total consistency, and a bootstrap round only how of
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -139,13 +140,23 @@ def fit(pilot: Pilot, times: npt.ArrayLike | None = None) -> Curves:
     return Curves(intercept, slope, step, level, iterations, converged)
 
 
+class NoCrossing(StrEnum):
+    """Reasons why a curve does not rise through a half."""
+
+    ONE_VALUE = "one value"
+    ALL_INCONSISTENT = "all inconsistent"
+    ALL_CONSISTENT = "all consistent"
+    NOT_RISING = "not rising"
+    BELOW_SUPPORT = "below support"
+    ABOVE_SUPPORT = "above support"
+
+
 @dataclass(frozen=True, eq=False)
 class Relation:
     """The relation of separability and consistency in a pilot.
 
     slope       : log-odds of consistency per unit of separability; infinite for a step, NaN where undefined
     crossing    : separability at which the fitted mean consistency rises through a half; NaN for the reason in `why`
-    why         : "" or one of `REASONS`
     outside_support : rounds whose crossing lies outside the support; they count as its nearer end
     band        : (2, n_grid) interval of the curve at `grid`
     """
@@ -155,7 +166,7 @@ class Relation:
     crossing: float
     crossing_interval: Interval
     outside_support: int
-    why: str
+    why: NoCrossing | None
     separated: bool
     iterations: int
     support: tuple[float, float]
@@ -164,7 +175,6 @@ class Relation:
     band: FloatArray
 
 
-REASONS = ("one value", "all inconsistent", "all consistent", "not rising", "below support", "above support")
 GRID = 41
 
 
@@ -274,16 +284,16 @@ def _resampled(
     return slopes, crossings, fitted
 
 
-def _why(pilot: Pilot, slope: float, level: float, crossing: float) -> str:
+def _why(pilot: Pilot, slope: float, level: float, crossing: float) -> NoCrossing | None:
     if level in (0, 1):
-        return "all consistent" if level else "all inconsistent"
+        return NoCrossing.ALL_CONSISTENT if level else NoCrossing.ALL_INCONSISTENT
     if pilot.delta.min() == pilot.delta.max():
-        return "one value"
+        return NoCrossing.ONE_VALUE
     if not slope > 0:
-        return "not rising"
+        return NoCrossing.NOT_RISING
     if crossing < pilot.delta.min():
-        return "below support"
-    return "above support" if crossing > pilot.delta.max() else ""
+        return NoCrossing.BELOW_SUPPORT
+    return NoCrossing.ABOVE_SUPPORT if crossing > pilot.delta.max() else None
 
 
 def _interval_with_infinite(values: FloatArray, level: float) -> Interval:

@@ -98,6 +98,16 @@ class GenerateForm(NarrowingForm):
         datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
         fields["dataset"].choices = or_all(datasets)
 
+    def clean_wording(self) -> Wording:
+        """Return the template to ask by: the researcher's own, or else a built-in one."""
+        name = self.cleaned_data.get("template")
+        try:
+            if self.cleaned_data["wording"].strip():
+                return own_template(self.cleaned_data["wording"])
+            return find_template(name) if name else default_template(self.study.task_kind)
+        except BadSettings as error:
+            raise forms.ValidationError(str(error)) from error
+
     def clean(self) -> dict[str, Any]:
         """Build the sampling settings and the selection."""
         data = super().clean() or {}
@@ -105,7 +115,7 @@ class GenerateForm(NarrowingForm):
             return data
         try:
             sampling = Sampling(
-                template=self._template(data),
+                template=data["wording"],
                 **{name: data[name] for name in ("endpoint", "samples", "temperature", "top_p", "max_tokens", "seed")},
                 system_prompt=data["system_prompt"].replace("\r\n", "\n"),
                 params=data["params"],
@@ -113,13 +123,8 @@ class GenerateForm(NarrowingForm):
             )
             sampling.check()
         except BadSettings as error:
-            self.add_error("wording" if "template" in str(error) else None, str(error))
+            self.add_error(None, str(error))
             return data
         data["sampling"] = sampling
         data["selection"] = InstanceSelection(data["dataset"], tuple(ids_of(data["instances"])), data["limit"])
         return data
-
-    def _template(self, data: dict[str, Any]) -> Wording:
-        if data["wording"].strip():
-            return own_template(data["wording"])
-        return find_template(data["template"]) if data["template"] else default_template(self.study.task_kind)

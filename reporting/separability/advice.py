@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.advice import Pilot, Relation, aggregate_sets, cut_statistic, cut_sums, fit_relation, savings
+from analysis.advice import NoCrossing, Pilot, Relation, aggregate_sets, cut_statistic, cut_sums, fit_relation, savings
 from analysis.bins import assign, equal_width_edges
 from analysis.bootstrap import Interval, cluster_sums, mean_rows
 from analysis.errors import AnalysisError
@@ -40,12 +40,12 @@ NO_RATINGS = "no rating set yet with a consistency and a separability"
 NO_SHARED_SIMILARITY = "not every configuration has its separability computed with one and the same similarity"
 MIN_RATED = 10  # rating sets, and instances, that a curve needs to be interpreted
 WHY = {
-    "one value": "all rated instances have the same separability",
-    "all inconsistent": "every rating set is inconsistent, whatever its separability",
-    "all consistent": "every rating set is fully consistent, whatever its separability",
-    "not rising": "in these ratings consistency does not rise with separability",
-    "below support": "the mean consistency is above a half at every separability that was rated",
-    "above support": "the mean consistency is below a half at every separability that was rated",
+    NoCrossing.ONE_VALUE: "all rated instances have the same separability",
+    NoCrossing.ALL_INCONSISTENT: "every rating set is inconsistent, whatever its separability",
+    NoCrossing.ALL_CONSISTENT: "every rating set is fully consistent, whatever its separability",
+    NoCrossing.NOT_RISING: "in these ratings consistency does not rise with separability",
+    NoCrossing.BELOW_SUPPORT: "the mean consistency is above a half at every separability that was rated",
+    NoCrossing.ABOVE_SUPPORT: "the mean consistency is below a half at every separability that was rated",
 }
 
 
@@ -181,17 +181,17 @@ def _reading(relation: Relation, pilot: Pilot) -> str:
     """Return the code of what the ratings show; pages have a sentence for each."""
     if min(pilot.sets.sum(), len(np.unique(pilot.instance))) < MIN_RATED:
         return "too few"
-    if relation.why in ("one value", "all inconsistent", "all consistent"):
+    if relation.why in (NoCrossing.ONE_VALUE, NoCrossing.ALL_INCONSISTENT, NoCrossing.ALL_CONSISTENT):
         return relation.why
     if relation.slope_interval.high < 0:
         return "falling"
-    if not relation.slope_interval.low > 0 or relation.why == "not rising":
+    if not relation.slope_interval.low > 0 or relation.why is NoCrossing.NOT_RISING:
         return "unsure"
     return relation.why or "threshold"
 
 
 def _slope(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> Estimate:
-    why = WHY.get(relation.why, "no finite slope")
+    why = WHY[relation.why] if relation.why else "no finite slope"
     if relation.separated:
         why = "no finite slope: one separability parts all that is consistent from all that is not"
     basis = Basis(int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, why)
@@ -208,7 +208,11 @@ def _finite(interval: Interval) -> Interval:
 
 def _threshold(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> Estimate:
     basis = Basis(
-        int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, WHY.get(relation.why, NO_RATINGS)
+        int(pilot.sets.sum()),
+        "rating sets",
+        TIE_IN_CONSISTENCY,
+        pilot.excluded,
+        WHY[relation.why] if relation.why else NO_RATINGS,
     )
     shown = build_estimate(
         relation.crossing, relation.crossing_interval, basis, settings, len(np.unique(pilot.instance))
