@@ -10,8 +10,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from analysis.intervals import Spread, mean_interval, ratio_spread, share_interval
-from analysis.jackknife import Bounds
+from analysis.intervals.analytic import Spread, mean_interval, ratio_spread, share_interval
+from analysis.intervals.jackknife import Bounds
 from analysis.types import FloatArray, IntArray
 
 Simulated = tuple[FloatArray, FloatArray, FloatArray]

@@ -7,12 +7,12 @@ from statistics import NormalDist
 import numpy as np
 from scipy.special import ndtr
 
-from analysis.agreement import alpha_from_coincidences, coincidences, confusions, kappa_from_confusions
-from analysis.bootstrap import Statistic, cluster_sums, mean_rows, ratio
-from analysis.intervals import mean_interval, ratio_spread, share_interval, statistic_error, statistic_interval
-from analysis.jackknife import Bounds, mean_bounds, student_quantile
-from analysis.non_inferiority import non_inferiority
-from analysis.prediction_powered import prediction_powered_win_rate
+from analysis.agreement.coefficients import alpha_from_coincidences, coincidences, confusions, kappa_from_confusions
+from analysis.intervals.analytic import mean_interval, ratio_spread, share_interval, statistic_error, statistic_interval
+from analysis.intervals.bootstrap import Statistic, cluster_sums, mean_rows, ratio
+from analysis.intervals.jackknife import Bounds, mean_bounds, student_quantile
+from analysis.judges.non_inferiority import non_inferiority
+from analysis.judges.prediction_powered import prediction_powered_win_rate
 from analysis.ranking import jackknife_covariance, left_out_strengths
 from analysis.types import FloatArray
 from bench._coverage_populations import Population, Simulated, chances, columns, drawn_shares, unequal

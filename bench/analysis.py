@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from analysis.consistency import consistency_and_strength, rating_sets
+from analysis.agreement.consistency import consistency_and_strength, rating_sets
 from analysis.ranking import (
     Fits,
     bradley_terry,

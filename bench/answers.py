@@ -20,7 +20,7 @@ from typing import Any
 import django
 import numpy as np
 
-from analysis.bins import assign, equal_width_edges
+from analysis.planning.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater

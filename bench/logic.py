@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from analysis.logic import preference_graph, transitivity, transitivity_curve
-from analysis.refinement import repair
+from analysis.ranking.refinement import repair
 from analysis.types import BoolArray
 
 INSTANCES, ITEMS = 100, 16

@@ -187,7 +187,7 @@ def _alphas(votes: list[dict[str, str]]) -> dict[str, float]:
     """Return alpha by the side of the screen: left below tie below right."""
     import numpy as np
 
-    from analysis.agreement import krippendorff_alpha
+    from analysis.agreement.coefficients import krippendorff_alpha
 
     place = {side: number for number, side in SIDES.items()}
     table = np.full((len(votes), max(map(len, votes))), np.nan)
@@ -205,7 +205,7 @@ def alpaca_eval(folder: Path) -> Numbers:
     """Compare win rates at equal lengths with the published ones; print both figures, and return whether each is good enough."""
     import numpy as np
 
-    from analysis.rank_correlation import spearman
+    from analysis.agreement.rank_correlation import spearman
 
     with (folder / LEADERBOARD).open(encoding="utf-8", newline="") as lines:
         published = {row[""]: row["length_controlled_winrate"] for row in csv.DictReader(lines)}

@@ -262,7 +262,7 @@ def main() -> int:
         one for path in paths for one in mutants_of(path) if not options.modules or one.module in options.modules
     ]
     if unknown := set(options.modules) - {one.module for one in everything}:
-        parser.error(f"no module to change: {', '.join(sorted(unknown))} (as analysis.agreement)")
+        parser.error(f"no module to change: {', '.join(sorted(unknown))} (as analysis.agreement.coefficients)")
     drawn = Random(options.seed).sample(everything, min(options.count, len(everything)))
     uses = {Mutant(str(path.relative_to(ROOT)), 0, 0, "").module: imported(path) for path in paths}
     tests = {

@@ -7,8 +7,8 @@ first at p of 1/2 or more. Items are never compared with themselves: the diagona
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import ratio
 from analysis.errors import ShapeError, UnknownValue
+from analysis.intervals.bootstrap import ratio
 from analysis.types import BoolArray, FloatArray
 
 

@@ -1,14 +1,14 @@
 """Verdicts of one rater on a pair of texts, under swapped order, repetition and negation.
 
 A unit is one pair of one instance. Each measure is a statistic of per-unit sums (`*_sums`) that add up, so
-`analysis.bootstrap` can resample instances without seeing a verdict again.
+`analysis.intervals.bootstrap` can resample instances without seeing a verdict again.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import ratio
 from analysis.errors import ShapeError, UnknownValue
+from analysis.intervals.bootstrap import ratio
 from analysis.types import FloatArray, verdict_array
 
 SAME, FIRST, SECOND, MIXED = range(4)  # columns of `order_sums`

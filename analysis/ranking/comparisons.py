@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import BLOCK_CELLS, draw_counts
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
+from analysis.intervals.bootstrap import BLOCK_CELLS, draw_counts
 from analysis.types import FloatArray, IntArray, code_array
 
 SCORES = (0.0, 0.5, 1.0)  # of A: a loss, a tie, a win

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import BLOCK_CELLS
 from analysis.errors import AnalysisError, ShapeError
+from analysis.intervals.bootstrap import BLOCK_CELLS
 from analysis.ranking.comparisons import check_comparisons
 from analysis.types import FloatArray, IntArray, code_array
 

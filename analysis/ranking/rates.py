@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import ratio
 from analysis.errors import UnknownValue
 from analysis.grouping import groups
+from analysis.intervals.bootstrap import ratio
 from analysis.ranking.comparisons import WinMatrix, win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes, code_array
 

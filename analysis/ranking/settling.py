@@ -7,9 +7,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from analysis.designs import settled_places
-from analysis.jackknife import student_tail
-from analysis.multiple_testing import holm
+from analysis.intervals.jackknife import student_tail
+from analysis.intervals.multiple_testing import holm
+from analysis.planning.designs import settled_places
 from analysis.ranking.spread import Differences, ranks
 from analysis.types import BoolArray
 

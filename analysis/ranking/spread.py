@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import ratio
-from analysis.jackknife import student_quantile, student_tail
-from analysis.multiple_testing import holm
+from analysis.intervals.bootstrap import ratio
+from analysis.intervals.jackknife import student_quantile, student_tail
+from analysis.intervals.multiple_testing import holm
 from analysis.ranking.bradley_terry import Fits, Ties, fit_win_matrices
 from analysis.ranking.comparisons import WinMatrix, grouped_win_matrices
 from analysis.ranking.graph import UNMET

@@ -10,12 +10,12 @@ import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from analysis.designs import balanced_design, neighbour_design
 from analysis.errors import AnalysisError
+from analysis.planning.designs import balanced_design, neighbour_design
+from analysis.planning.selection import choose_random
+from analysis.planning.workload import combined
 from analysis.ranking import bradley_terry
-from analysis.selection import choose_random
 from analysis.types import BoolArray, IntArray
-from analysis.workload import combined
 from annotation.batches.forecast import NO_FEE, BatchForecast, work_of
 from annotation.batches.sampling import (
     BatchSpec,

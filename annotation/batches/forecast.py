@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.workload import SelectionByBin, Workload, combined, selection_by_bin, workload
+from analysis.planning.workload import SelectionByBin, Workload, combined, selection_by_bin, workload
 from annotation.batches.changes import extension_spec, refuse_extension
 from annotation.batches.sampling import BatchSpec, Choice, SelectionSpec, choose_instances, separabilities_of
 from annotation.models import Batch, SeparabilityRun

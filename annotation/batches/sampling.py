@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Count, Q, QuerySet
 
 from analysis.errors import AnalysisError
-from analysis.selection import choose_importance, choose_random, choose_stratified, choose_top
+from analysis.planning.selection import choose_importance, choose_random, choose_stratified, choose_top
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun, Study

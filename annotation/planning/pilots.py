@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from analysis.consistency import rating_sets
-from analysis.planning import MIN_INSTANCES
-from analysis.types import Outcomes
-from analysis.variance import (
+from analysis.agreement.consistency import rating_sets
+from analysis.planning.sample_sizes import MIN_INSTANCES
+from analysis.planning.variance import (
     Components,
     assumed_components,
     consistency_components,
     crossed_components,
     verdict_variance,
 )
+from analysis.types import Outcomes
 from annotation.core.counting import counted
 from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.models import Annotator, Batch, Study

@@ -1,4 +1,4 @@
-"""Plans of a study: designs from `analysis.planning`, for its votes, texts and pay."""
+"""Plans of a study: designs from `analysis.planning.sample_sizes`, for its votes, texts and pay."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from django.db.models import Avg, Count
 from django.db.models.functions import Length
 
 from analysis.errors import AnalysisError
-from analysis.planning import Aim, Design, Prices, cheapest, designs
+from analysis.planning.sample_sizes import Aim, Design, Prices, cheapest, designs
 from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance, Study

@@ -11,7 +11,7 @@ import numpy as np
 from django.db.models import FilteredRelation, Q
 from django.utils import timezone
 
-from analysis.separability import Alignments, alignments
+from analysis.similarity.separability import Alignments, alignments
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError
 from annotation.models import SeparabilityRun, StagedAlignment, Study

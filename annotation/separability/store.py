@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from analysis.errors import AnalysisError, ConstantGroup
-from analysis.separability import Normalised, normalise, separability
+from analysis.similarity.separability import Normalised, normalise, separability
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError
 from annotation.core.version import VERSION

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 
-from analysis.perturbations import PERTURBATIONS
+from analysis.bias.perturbations import PERTURBATIONS
 from annotation.core.version import VERSION
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN

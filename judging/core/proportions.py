@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import Statistic, cluster_sums
-from analysis.intervals import (
+from analysis.intervals.analytic import (
     MIN_FOR_STATISTIC,
     Spread,
     mean_interval,
@@ -16,7 +15,8 @@ from analysis.intervals import (
     statistic_error,
     statistic_interval,
 )
-from analysis.jackknife import MIN_CLUSTERS, Bounds
+from analysis.intervals.bootstrap import Statistic, cluster_sums
+from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds
 
 LEVEL = 0.95
 
@@ -45,7 +45,7 @@ class Proportion:
 
 
 def proportion(sums: npt.ArrayLike, instance: npt.ArrayLike, *, left_out: int = 0) -> Proportion:
-    """Return the share of units that are 0 or 1, with the interval of `analysis.intervals.share_interval`.
+    """Return the share of units that are 0 or 1, with the interval of `analysis.intervals.analytic.share_interval`.
 
     sums : (n_units, 2) numerators and denominators; instance : (n_units,) codes
     """
@@ -54,7 +54,7 @@ def proportion(sums: npt.ArrayLike, instance: npt.ArrayLike, *, left_out: int = 
 
 
 def mean_proportion(sums: npt.ArrayLike, instance: npt.ArrayLike, *, left_out: int = 0) -> Proportion:
-    """Return the mean of units from 0 to 1, with the interval of `analysis.intervals.mean_interval`."""
+    """Return the mean of units from 0 to 1, with the interval of `analysis.intervals.analytic.mean_interval`."""
     spread = ratio_spread(sums, instance)
     return _of_spread(spread, mean_interval(spread, level=LEVEL), left_out)
 

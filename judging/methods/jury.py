@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analysis.juries import FEWEST, MAJORITY, RULES
+from analysis.judges.juries import FEWEST, MAJORITY, RULES
 from judging.core.errors import BadSettings
 from judging.methods.base import Method, Setting, register
 from judging.models import Judge

@@ -923,7 +923,7 @@ class Migration(migrations.Migration):
                 (
                     "found",
                     models.JSONField(
-                        help_text="As `analysis.table_checks` says; each cell's support and the share supported."
+                        help_text="As `analysis.judges.table_checks` says; each cell's support and the share supported."
                     ),
                 ),
                 ("made_at", models.DateTimeField(default=django.utils.timezone.now)),

@@ -39,7 +39,9 @@ class TableCheck(models.Model):
     table = models.ForeignKey(ComparisonTable, on_delete=models.CASCADE, related_name="checks")
     endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="table_checks")
     model = models.CharField(max_length=200)
-    found = models.JSONField(help_text="As `analysis.table_checks` says; each cell's support and the share supported.")
+    found = models.JSONField(
+        help_text="As `analysis.judges.table_checks` says; each cell's support and the share supported."
+    )
     made_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.prompt_tokens import cut_prompts
+from analysis.judges.prompt_tokens import cut_prompts
 from analysis.types import BoolArray, FloatArray
 
 MOST_ORIGINS = 20  # of a judge are listed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from django.db.models import Count, Q, QuerySet, Sum
 
-from analysis.accuracy import A_FIRST, B_FIRST, AgainstGold
+from analysis.judges.accuracy import A_FIRST, B_FIRST, AgainstGold
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.models import Instance, Pair, Study
 from annotation.questions.questions import MAIN
@@ -83,7 +83,7 @@ class JudgedGold:
         return errors
 
     def against_gold(self, pairs: BoolArray) -> AgainstGold:
-        """Return what the judge said of these pairs, for `analysis.accuracy`."""
+        """Return what the judge said of these pairs, for `analysis.judges.accuracy`."""
         return AgainstGold(self.verdict[pairs], self.gold.gold[pairs], self.answered[pairs])
 
 

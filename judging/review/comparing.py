@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from django.db.models import Prefetch
 
-from analysis.agreement import confusions, kappa_from_confusions, majority, vote_sums
+from analysis.agreement.coefficients import confusions, kappa_from_confusions, majority, vote_sums
 from analysis.types import FloatArray, IntArray
 from annotation.models import Annotator, Assignment, Pair, Rating, Study
 from annotation.questions.questions import MAIN

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.length import EXCESS, longer_by_excess, longer_sums
+from analysis.bias.length import EXCESS, longer_by_excess, longer_sums
 from analysis.logic import (
     FIRST,
     MIXED,

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.html import format_html
 
-from analysis.juries import DAWID_SKENE, MAJORITY, WEIGHTED
+from analysis.judges.juries import DAWID_SKENE, MAJORITY, WEIGHTED
 from annotation.batches.sampling import ids_of
 from annotation.core.short_names import ShortNameField
 from annotation.models import Batch, Study

@@ -1,4 +1,4 @@
-"""Checks of a study's comparison tables by `analysis.table_checks`, aggregated by variant."""
+"""Checks of a study's comparison tables by `analysis.judges.table_checks`, aggregated by variant."""
 
 import json
 from collections import defaultdict
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from django.db.models import Count, F, QuerySet
 
-from analysis.table_checks import CELLS, SUPPORTED, TableCheckResult, check_table
+from analysis.judges.table_checks import CELLS, SUPPORTED, TableCheckResult, check_table
 from annotation.models import ComparisonTable, Display, Flag, Pair, Study
 from judging.core.proportions import Proportion, mean_proportion, proportion
 from judging.models import TableCheck

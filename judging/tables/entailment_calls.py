@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from analysis.content_words import is_blank
-from analysis.table_checks import CELLS, SUPPORTED, Cell, sentences, summarize_scores
+from analysis.judges.table_checks import CELLS, SUPPORTED, Cell, sentences, summarize_scores
+from analysis.similarity.content_words import is_blank
 from annotation.models import ComparisonTable, Study
 from judging.calls.adhoc import AdhocRequests, estimate_procedure
 from judging.calls.dry_run import CallsEstimate

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from analysis.table_checks import CELLS, SUPPORTED, Cell, CellCheck, Summary
+from analysis.judges.table_checks import CELLS, SUPPORTED, Cell, CellCheck, Summary
 from annotation.models import ComparisonTable, Flag, Pair
 from judging.methods.sc2.record import KINDS
 from judging.models import TableCheck, TableMaking

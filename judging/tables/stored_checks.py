@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from analysis.table_checks import Cell, ScoredCells
+from analysis.judges.table_checks import Cell, ScoredCells
 from annotation.core.errors import AnnotationError
 from annotation.models import Study
 from judging.core.errors import BadSettings

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement import VALUES
-from analysis.intervals import mean_interval, ratio_spread
-from analysis.juries import vote_counts
-from analysis.leave_one_out import leave_one_out_sums
+from analysis.agreement.coefficients import VALUES
+from analysis.agreement.leave_one_out import leave_one_out_sums
+from analysis.intervals.analytic import mean_interval, ratio_spread
+from analysis.judges.juries import vote_counts
 from analysis.types import FloatArray, IntArray
 from annotation.models import Pair
 from judging.core.proportions import LEVEL, mean_proportion, proportion

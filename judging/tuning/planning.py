@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import AnalysisError
-from analysis.halving import halving_rounds, least_budget, split_instances
+from analysis.planning.halving import halving_rounds, least_budget, split_instances
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
 from judging.calls.presentations import PAIR_FIELDS, identity_of, orders_for, present

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.accuracy import MEASURES, AgainstGold, sound_when_wrong_sums, wrong_when_sound_sums
+from analysis.judges.accuracy import MEASURES, AgainstGold, sound_when_wrong_sums, wrong_when_sound_sums
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.version import VERSION
 from annotation.models import Study

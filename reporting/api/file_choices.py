@@ -7,7 +7,7 @@ from typing import Any
 from django.http import Http404
 from rest_framework import serializers
 
-from analysis.refinement import EQUAL_RATINGS
+from analysis.ranking.refinement import EQUAL_RATINGS
 from annotation.core.errors import BadFields
 from annotation.models import Rating, Study
 from annotation.studies.questions import find_question

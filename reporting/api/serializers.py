@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from analysis.table_checks import SUPPORTED
+from analysis.judges.table_checks import SUPPORTED
 from annotation.importing.formats.long_form import ANSWER_COLUMNS, answer_columns
 from annotation.models import (
     Annotator,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.stress import turn_sums, unanimity
+from analysis.bias.stress import turn_sums, unanimity
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.models import Hit, Study
 from annotation.studies.votes import read_votes

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analysis.stress import TURNS
+from analysis.bias.stress import TURNS
 from reporting.audits.stress import PARTS
 from reporting.audits.words import CHANGE_NAMES, PART_NAMES, SOUND_NAMES, TURN_NAMES
 

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from analysis.stress import TURNS
+from analysis.bias.stress import TURNS
 from judging.core.pricing import money
 from reporting.audits.stress import PARTS
 from reporting.core.text import UNDEFINED, estimate_text, printable

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import Interval, Statistic, ratio
 from analysis.grouping import count_groups
-from analysis.intervals import (
+from analysis.intervals.analytic import (
     MIN_FOR_BOOTSTRAP,
     MIN_FOR_STATISTIC,
     Spread,
@@ -19,7 +18,8 @@ from analysis.intervals import (
     statistic_error,
     statistic_interval,
 )
-from analysis.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
+from analysis.intervals.bootstrap import Interval, Statistic, ratio
+from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
 from analysis.types import FloatArray, code_array
 
 Estimate = dict[str, Any]
@@ -77,7 +77,7 @@ def share_estimate(
     *,
     rater: npt.ArrayLike | None = None,
 ) -> Estimate:
-    """Return a share of units that are 0 or 1, with the interval of `analysis.intervals.share_interval`.
+    """Return a share of units that are 0 or 1, with the interval of `analysis.intervals.analytic.share_interval`.
 
     rows  : (n, 2) numerator and denominator per unit; instance : (n,) codes
     rater : (n,) codes, for an interval over instances and raters where the settings ask for it
@@ -98,7 +98,7 @@ def mean_estimate(
     ceiling: float = 1.0,
     rater: npt.ArrayLike | None = None,
 ) -> Estimate:
-    """Return a mean or a paired difference in a range, with the interval of `analysis.intervals.mean_interval`.
+    """Return a mean or a paired difference in a range, with the interval of `analysis.intervals.analytic.mean_interval`.
 
     rows  : (n, 2) sum and weight per unit; instance, rater : as `share_estimate`
     floor, ceiling : the range of the mean; may be infinite
@@ -133,7 +133,7 @@ def bounded_estimate(
 def statistic_estimate(
     sums: FloatArray, statistic: Statistic, basis: Basis, settings: IntervalSettings, *, ceiling: float = math.inf
 ) -> Estimate:
-    """Return a statistic that is no mean (kappa, alpha) with the interval of `analysis.intervals.statistic_interval`.
+    """Return a statistic that is no mean (kappa, alpha) with the interval of `analysis.intervals.analytic.statistic_interval`.
 
     sums : (n_instances, ...) one row per instance that counts anything
     """

@@ -4,10 +4,10 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from analysis.consistency import RatingSets, consistency_and_strength, rating_sets
+from analysis.agreement.consistency import RatingSets, consistency_and_strength, rating_sets
 from analysis.errors import DuplicateRating
+from analysis.planning.weighting import set_probabilities
 from analysis.types import BoolArray, FloatArray, IntArray
-from analysis.weighting import set_probabilities
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.votes import drop_repeats
 

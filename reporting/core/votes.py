@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.agreement import degrees, majority_of_counts
+from analysis.agreement.coefficients import degrees, majority_of_counts
 from analysis.grouping import groups_of_rows
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.rated_pairs import RatedPairs, first_votes

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.agreement import VALUES
-from analysis.bootstrap import ratio
+from analysis.agreement.coefficients import VALUES
+from analysis.intervals.bootstrap import ratio
 from analysis.types import FloatArray, IntArray
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData

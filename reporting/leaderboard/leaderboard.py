@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from analysis.designs import settled_places
+from analysis.planning.designs import settled_places
 from annotation.core.database.aggregates import grouped
 from annotation.models import Study
 from reporting.findings.data.inputs import Filters

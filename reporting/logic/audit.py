@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.logic import coin_transitivity, complete_set_sums, cyclic_triples, first_sums, self_agreement_sums
-from analysis.refinement import connected_items
+from analysis.ranking.refinement import connected_items
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
 from reporting.core.raters import NO_ORDER, UNKNOWN_ORDER

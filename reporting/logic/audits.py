@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.rank_correlation import spearman
+from analysis.agreement.rank_correlation import spearman
 from annotation.core.errors import UnknownName
 from annotation.models import Instance, Study
 from judging.models import Judge

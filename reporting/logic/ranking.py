@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.pairs_ranking import (
+from analysis.agreement.rank_correlation import kendall, spearman
+from analysis.ranking.pairs_ranking import (
     Rounds,
     all_pairs_rounds,
     merge_beam,
@@ -17,7 +18,6 @@ from analysis.pairs_ranking import (
     merge_rounds,
     swiss_rounds,
 )
-from analysis.rank_correlation import kendall, spearman
 from analysis.types import FloatArray, IntArray
 from judging.core.pricing import money
 from reporting.core.charts import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.refinement import connected_items
+from analysis.ranking.refinement import connected_items
 from annotation.core.database.aggregates import grouped
 from annotation.models import Instance, Pair, Study
 from judging.audits.on_demand import Asked

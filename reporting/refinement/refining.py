@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.refinement import Method
+from analysis.ranking.refinement import Method
 from annotation.core.errors import AnnotationError
 from annotation.models import Study
 from annotation.studies.questions import find_question

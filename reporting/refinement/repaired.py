@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import ratio
+from analysis.intervals.bootstrap import ratio
 from analysis.logic import coin_transitivity, complete_set_sums
-from analysis.refinement import Method, Repaired, repair
+from analysis.ranking.refinement import Method, Repaired, repair
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.logic.audit import LEAST_SETS
 from reporting.logic.preferences import Preferences

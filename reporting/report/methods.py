@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 from django.template.defaultfilters import pluralize
 
-from analysis.intervals import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
-from analysis.jackknife import MIN_CLUSTERS
+from analysis.intervals.analytic import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
+from analysis.intervals.jackknife import MIN_CLUSTERS
 from annotation.batches.chosen import chosen_in_words
 from annotation.core.counting import counted
 from annotation.models import Annotator, Assignment, Batch, Consent, Hit, Study

@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from analysis.advice import NoCrossing, Pilot, Relation, aggregate_sets, cut_statistic, cut_sums, fit_relation, savings
-from analysis.bins import assign, equal_width_edges
-from analysis.bootstrap import Interval, cluster_sums, mean_rows
 from analysis.errors import AnalysisError
-from analysis.separability import normalise
+from analysis.intervals.bootstrap import Interval, cluster_sums, mean_rows
+from analysis.planning.advice import (
+    NoCrossing,
+    Pilot,
+    Relation,
+    aggregate_sets,
+    cut_statistic,
+    cut_sums,
+    fit_relation,
+    savings,
+)
+from analysis.planning.bins import assign, equal_width_edges
+from analysis.similarity.separability import normalise
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import (
     Basis,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.scenarios import HALF, Thresholds, median_thresholds, scenarios
+from analysis.similarity.scenarios import HALF, Thresholds, median_thresholds, scenarios
 from analysis.types import FloatArray, IntArray
 from annotation.core.measured import Measure, find_run
 from annotation.questions.questions import MAIN, Question

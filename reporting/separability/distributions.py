@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bins import assign, stepped_edges
-from analysis.bootstrap import mean_rows
-from analysis.rank_correlation import rank_correlation
-from analysis.scenarios import Scenario
+from analysis.agreement.rank_correlation import rank_correlation
+from analysis.intervals.bootstrap import mean_rows
+from analysis.planning.bins import assign, stepped_edges
+from analysis.similarity.scenarios import Scenario
 from annotation.core.version import VERSION
 from reporting.core.estimates import Basis, Estimate, build_estimate, mean_estimate
 from reporting.core.scripted import SCRIPTED

@@ -8,7 +8,7 @@ import numpy as np
 from django.core.paginator import Page, Paginator
 from django.db.models import F, Q, QuerySet
 
-from analysis.scenarios import Thresholds, scenarios
+from analysis.similarity.scenarios import Thresholds, scenarios
 from annotation.core.database.aggregates import grouped
 from annotation.models import Alignment, Generation
 from reporting.core.estimates import number
@@ -63,7 +63,7 @@ def examples(main: RunAlignments, kind: str) -> dict[str, tuple[int, str]]:
 
 
 def _in_scenario(name: str, thresholds: Thresholds) -> Q:
-    """Return the condition that `analysis.scenarios.scenarios` applies, on raw alignments."""
+    """Return the condition that `analysis.similarity.scenarios.scenarios` applies, on raw alignments."""
     high_a, high_b = Q(self_a__gte=thresholds.own), Q(self_b__gte=thresholds.own)
     low_cross = Q(cross__lt=thresholds.cross)
     known = Q(self_a__isnull=False) & Q(self_b__isnull=False)

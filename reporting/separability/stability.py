@@ -8,9 +8,9 @@ import numpy as np
 from django.conf import settings
 
 from analysis import similarity as similarities
-from analysis.bootstrap import mean_rows
-from analysis.separability import alignments, separability
-from analysis.stability import Stability, stability, subsampled
+from analysis.intervals.bootstrap import mean_rows
+from analysis.similarity.separability import alignments, separability
+from analysis.similarity.stability import Stability, stability, subsampled
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError
 from annotation.core.measured import Measure

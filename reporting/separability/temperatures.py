@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows
-from analysis.rank_correlation import rank_correlation
-from analysis.separability import has_spread
+from analysis.agreement.rank_correlation import rank_correlation
+from analysis.intervals.bootstrap import mean_rows
+from analysis.similarity.separability import has_spread
 from analysis.types import FloatArray
 from judging.generation.sampled_systems import SampledAt
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, build_estimate, mean_estimate

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.revision import Decisions, agreement_with_others
+from analysis.bias.revision import Decisions, agreement_with_others
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.arms import Arm, BadArm
 from reporting.core.estimates import IntervalSettings

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows, median_difference_interval, median_interval
-from analysis.revision import BY_CHANGE, BY_MOVE, BY_TABLE, SCORES, Decisions, difference, joint_sums, revised_sums
+from analysis.bias.revision import BY_CHANGE, BY_MOVE, BY_TABLE, SCORES, Decisions, difference, joint_sums, revised_sums
+from analysis.intervals.bootstrap import mean_rows, median_difference_interval, median_interval
 from analysis.types import FloatArray, IntArray
 from annotation.core.arms import Arm, BadArm
 from annotation.core.version import VERSION

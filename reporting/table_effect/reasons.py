@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.revision import BY_CHANGE
+from analysis.bias.revision import BY_CHANGE
 from analysis.types import IntArray
 from annotation.models import Rating
 from reporting.core.estimates import number
@@ -21,7 +21,7 @@ class Reason:
     """One person's reason for one decision, with its context.
 
     before, after, gold, table_verdict : in study order; None where missing
-    change                             : change of the score, as in `analysis.revision`; None without gold
+    change                             : change of the score, as in `analysis.bias.revision`; None without gold
     table, table_id                    : primary key and id of the shown table; None without one
     """
 

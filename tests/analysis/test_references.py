@@ -5,8 +5,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from analysis.agreement import cohen_kappa, krippendorff_alpha
-from analysis.dawid_skene import dawid_skene
+from analysis.agreement.coefficients import cohen_kappa, krippendorff_alpha
+from analysis.agreement.dawid_skene import dawid_skene
 from analysis.ranking import bradley_terry, elo, win_rates
 
 pytestmark = pytest.mark.slow  # the packages take seconds to import

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.juries import MAJORITY, RULES
+from analysis.judges.juries import MAJORITY, RULES
 from annotation.management.commands._base import TandemCommand, argument, read_file
 from judging.core.errors import BadSettings
 from judging.endpoints.services import find_endpoint

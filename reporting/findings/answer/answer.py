@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import NormalDist
 from typing import Any, cast
 
-from analysis.planning import instances_needed
-from analysis.variance import Components
+from analysis.planning.sample_sizes import instances_needed
+from analysis.planning.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.degrees import degree

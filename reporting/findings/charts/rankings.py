@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analysis.intervals import MIN_FOR_STATISTIC
+from analysis.intervals.analytic import MIN_FOR_STATISTIC
 from reporting.core.charts import MAX_NAME_LENGTH, Findings, Spec, shorten
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import SHAPES, THEMES

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows
-from analysis.consistency import distribution, possible_consistencies, possible_strengths
+from analysis.agreement.consistency import distribution, possible_consistencies, possible_strengths
 from analysis.grouping import count_groups
-from analysis.jackknife import MIN_CLUSTERS
+from analysis.intervals.bootstrap import mean_rows
+from analysis.intervals.jackknife import MIN_CLUSTERS
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.questions.questions import MUCH, SLIGHTLY
 from annotation.studies.rated_pairs import BAD, GOOD, RatedPairs

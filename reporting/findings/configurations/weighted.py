@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_sums, ratio
+from analysis.intervals.bootstrap import mean_sums, ratio
+from analysis.planning.weighting import effective_number, inverse_probability_weighted
 from analysis.types import BoolArray, FloatArray
-from analysis.weighting import effective_number, inverse_probability_weighted
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number
 from reporting.core.raters import Rater
 from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_STRENGTH

@@ -12,7 +12,7 @@ from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import JudgeRater, Rater
 from reporting.findings.data.separability_bins import Separability, SeparabilityMeasure
 
-DEFAULT_EPSILON = 0.1  # for crowd workers, see `analysis.replacement`
+DEFAULT_EPSILON = 0.1  # for crowd workers, see `analysis.judges.replacement`
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows
+from analysis.intervals.bootstrap import mean_rows
 from reporting.core.estimates import Basis, IntervalSettings, share_estimate
 from reporting.findings.data.inputs import ConfigurationData
 from reporting.findings.measures.agreement import TIE_EQUALS_TIE

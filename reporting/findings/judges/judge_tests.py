@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows
-from analysis.intervals import ratio_spread, two_sided_p_value
-from analysis.multiple_testing import holm
+from analysis.intervals.analytic import ratio_spread, two_sided_p_value
+from analysis.intervals.bootstrap import mean_rows
+from analysis.intervals.multiple_testing import holm
 from reporting.core.estimates import Basis, mean_estimate, number
 from reporting.findings.data.inputs import Filters
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement import coincidences_of_counts, kappa_from_confusions, majority_of_counts
-from analysis.bootstrap import cluster_sums, mean_rows
-from analysis.leave_one_out import VoteShares, vote_shares
+from analysis.agreement.coefficients import coincidences_of_counts, kappa_from_confusions, majority_of_counts
+from analysis.agreement.leave_one_out import VoteShares, vote_shares
+from analysis.intervals.bootstrap import cluster_sums, mean_rows
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number, share_estimate
 from reporting.core.estimates import statistic_estimate as statistic

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement import VALUES
-from analysis.juries import (
+from analysis.agreement.coefficients import VALUES
+from analysis.judges.juries import (
     JuryUnits,
     effective_members,
     error_sums,

@@ -7,10 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows
-from analysis.jackknife import Bounds
-from analysis.length_adjusted import MIN_INSTANCES, RIDGE, LengthAdjustedRate, LengthVerdicts, length_adjusted_win_rates
-from analysis.multiple_testing import holm
+from analysis.bias.length_adjusted import (
+    MIN_INSTANCES,
+    RIDGE,
+    LengthAdjustedRate,
+    LengthVerdicts,
+    length_adjusted_win_rates,
+)
+from analysis.intervals.bootstrap import mean_rows
+from analysis.intervals.jackknife import Bounds
+from analysis.intervals.multiple_testing import holm
 from analysis.types import FloatArray, IntArray
 from annotation.core.database.aggregates import grouped
 from reporting.core.estimates import Basis, IntervalSettings, estimate_with_bounds, mean_estimate, number, numbers

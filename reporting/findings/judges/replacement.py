@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from analysis.jackknife import MIN_CLUSTERS, Bounds
-from analysis.non_inferiority import NonInferiority, non_inferiority, non_inferiority_by_bin
-from analysis.prediction_powered import prediction_powered_win_rate, win_shares
-from analysis.refusal import Refusal
-from analysis.replacement import (
+from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds
+from analysis.judges.non_inferiority import NonInferiority, non_inferiority, non_inferiority_by_bin
+from analysis.judges.prediction_powered import prediction_powered_win_rate, win_shares
+from analysis.judges.replacement import (
     MIN_INSTANCES,
     MIN_PEOPLE,
     AlternativeAnnotatorTest,
     alternative_annotator_test,
 )
+from analysis.refusal import Refusal
 from analysis.types import FloatArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
 from reporting.core.raters import Rater

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows
+from analysis.intervals.bootstrap import mean_rows
 from analysis.types import FloatArray
 from reporting.core.estimates import Basis, mean_estimate
 from reporting.findings.data.inputs import ConfigurationData, Filters

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from django.template.defaultfilters import pluralize
 
-from analysis.jackknife import MIN_CLUSTERS
-from analysis.non_inferiority import NonInferiority, instances_to_pass
-from analysis.replacement import MIN_INSTANCES, MIN_PEOPLE, AlternativeAnnotatorTest
+from analysis.intervals.jackknife import MIN_CLUSTERS
+from analysis.judges.non_inferiority import NonInferiority, instances_to_pass
+from analysis.judges.replacement import MIN_INSTANCES, MIN_PEOPLE, AlternativeAnnotatorTest
 from reporting.core.estimates import number
 from reporting.core.text import fixed
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from analysis.agreement import (
+from analysis.agreement.coefficients import (
     Level,
     agreement_sums_of_counts,
     alpha_from_coincidences,

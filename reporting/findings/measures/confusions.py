@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from analysis.bootstrap import mean_sums, ratio
-from analysis.confusion import majority_confusion_of_counts, others_confusion_of_counts
+from analysis.agreement.confusion import majority_confusion_of_counts, others_confusion_of_counts
+from analysis.intervals.bootstrap import mean_sums, ratio
 from reporting.core.estimates import number
 from reporting.core.raters import Rater
 from reporting.findings.measures import MeasureInput

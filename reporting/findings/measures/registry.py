@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from analysis.bootstrap import Statistic, cluster_sums
+from analysis.intervals.bootstrap import Statistic, cluster_sums
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import (
     Basis,

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement import agreement_sums_of_counts, alpha_from_coincidences, coincidences_of_counts
-from analysis.bootstrap import cluster_sums
+from analysis.agreement.coefficients import agreement_sums_of_counts, alpha_from_coincidences, coincidences_of_counts
+from analysis.intervals.bootstrap import cluster_sums
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, IntervalSettings, share_estimate, statistic_estimate
 from reporting.findings.measures.agreement import LEVELS, NO_COMMON_VOTES, NO_VARIATION, TIE_EQUALS_TIE, TIE_IN_ALPHA

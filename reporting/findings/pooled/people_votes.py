@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.leave_one_out import Votes
+from analysis.agreement.leave_one_out import Votes
 from analysis.types import FloatArray, IntArray
 from reporting.core.votes import by_position
 from reporting.findings.data.inputs import ConfigurationData

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows, mean_sums, ratio
-from analysis.consistency import distribution, possible_strengths
+from analysis.agreement.consistency import distribution, possible_strengths
+from analysis.intervals.bootstrap import mean_rows, mean_sums, ratio
 from analysis.types import FloatArray, IntArray
 from annotation.core.database.aggregates import grouped
 from reporting.core.estimates import Basis, Estimate, distribution_keys, mean_estimate, number

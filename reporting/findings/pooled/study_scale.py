@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import AnalysisError
-from analysis.separability import normalise, separability
+from analysis.similarity.separability import normalise, separability
 from analysis.types import FloatArray
 from reporting.findings.data.inputs import StudyData
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.leave_one_out import Votes
+from analysis.agreement.leave_one_out import Votes
 from analysis.types import FloatArray, IntArray, Outcomes
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData

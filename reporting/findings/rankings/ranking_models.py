@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.intervals import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
-from analysis.jackknife import student_quantile
+from analysis.intervals.analytic import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
+from analysis.intervals.jackknife import student_quantile
 from analysis.ranking import (
     Differences,
     Fits,

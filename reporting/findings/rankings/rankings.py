@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.jackknife import MIN_CLUSTERS
+from analysis.intervals.jackknife import MIN_CLUSTERS
 from analysis.ranking import (
     WinMatrix,
     differences,

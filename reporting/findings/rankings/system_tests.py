@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.intervals import MIN_FOR_STATISTIC, Spread, ratio_spread, two_sided_p_value
+from analysis.intervals.analytic import MIN_FOR_STATISTIC, Spread, ratio_spread, two_sided_p_value
 from analysis.ranking import Differences, preference_cycles, win_loss_sums
 from analysis.ranking.elo import POINTS
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement import VALUES
-from analysis.dawid_skene import DawidSkene, dawid_skene
+from analysis.agreement.coefficients import VALUES
+from analysis.agreement.dawid_skene import DawidSkene, dawid_skene
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import number
 from reporting.findings.data.inputs import ConfigurationData
@@ -47,7 +47,7 @@ def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: PeopleVo
 
 
 def _majority(counts: IntArray) -> FloatArray:
-    """Return the verdict of most people per unit, as `analysis.agreement.majority`; NaN where the first place is shared."""
+    """Return the verdict of most people per unit, as `analysis.agreement.coefficients.majority`; NaN where the first place is shared."""
     most = counts.max(axis=1, keepdims=True)
     alone = (counts == most).sum(axis=1) == 1
     return np.where(alone, VALUES[counts.argmax(axis=1)], np.nan)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import ratio
+from analysis.intervals.bootstrap import ratio
 from analysis.ranking import WinMatrix, fit_win_matrices, rating
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.findings.pooled.people_votes import PeopleVotes

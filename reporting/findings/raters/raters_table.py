@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows
+from analysis.intervals.bootstrap import mean_rows
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number, share_estimate
 from reporting.findings.configurations.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
@@ -83,7 +83,7 @@ def _others(votes: PeopleVotes) -> FloatArray:
 
 
 def _agreement(agreeing: FloatArray, instance: IntArray, filters: Filters) -> Estimate:
-    """Return the mean share of other people who gave this person's vote, as `analysis.leave_one_out` defines it."""
+    """Return the mean share of other people who gave this person's vote, as `analysis.agreement.leave_one_out` defines it."""
     alone = int(np.isnan(agreeing).sum())
     basis = Basis(len(agreeing) - alone, "ratings beside others'", TIE_IN_AGREEMENT, alone, NOBODY_BESIDE)
     return mean_estimate(mean_rows(agreeing), instance, basis, filters.intervals)

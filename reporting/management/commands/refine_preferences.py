@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.refinement import EQUAL_RATINGS
+from analysis.ranking.refinement import EQUAL_RATINGS
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Rating
 from annotation.studies.services import find_study

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.bootstrap import cluster_interval, cluster_sums, ratio
 from analysis.errors import UnknownValue
+from analysis.intervals.bootstrap import cluster_interval, cluster_sums, ratio
 from analysis.ranking import (
     matrix_win_loss_rates,
     matrix_win_rates,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.jackknife import jackknife_variance, student_quantile, student_tail
-from analysis.multiple_testing import holm
+from analysis.intervals.jackknife import jackknife_variance, student_quantile, student_tail
+from analysis.intervals.multiple_testing import holm
 from analysis.ranking import (
     bradley_terry,
     differences,

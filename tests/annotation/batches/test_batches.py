@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from analysis.selection import inclusion_probabilities
+from analysis.planning.selection import inclusion_probabilities
 from annotation.batches.sampling import MOST_RATERS
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import InvalidSelection, UnknownName

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.table_checks import sentences
+from analysis.judges.table_checks import sentences
 from annotation.core.files.lines import read_csv, read_json
 from annotation.core.files.spreadsheet import defuse, restore
 from annotation.core.formulas import with_formulas

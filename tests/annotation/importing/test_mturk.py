@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.consistency import consistency, matchup_means, preference_strength, rating_sets
+from analysis.agreement.consistency import consistency, matchup_means, preference_strength, rating_sets
 from annotation.core.errors import BadFile, SettingFixed
 from annotation.importing.content import StoredInstances
 from annotation.importing.formats.mturk import parse_mturk

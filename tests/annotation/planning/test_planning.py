@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.planning.variance import crossed_components
 from analysis.types import Outcomes
-from analysis.variance import crossed_components
 from annotation.core.errors import InvalidSelection, Unacceptable, UnknownName
 from annotation.models import Assignment, Study
 from annotation.planning.pilots import Assumptions, PlannedMeasure, PlanSpec

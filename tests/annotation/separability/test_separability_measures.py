@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from django.db.models import Max
 from django.utils import timezone
 
-from analysis.separability import alignments
 from analysis.similarity import pairwise_rouge1
+from analysis.similarity.separability import alignments
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
 from annotation.core.measured import names_of
 from annotation.models import Alignment, Generation, Matchup, SeparabilityRun, StagedAlignment, Study

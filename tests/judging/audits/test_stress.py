@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from analysis.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS
+from analysis.bias.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS
 from annotation.core.errors import UnknownName
 from annotation.core.tasks.task_queue import requeue_tasks
 from annotation.models import Generation, Pair, Study

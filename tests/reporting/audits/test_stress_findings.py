@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.perturbations import AUTHORITY
+from analysis.bias.perturbations import AUTHORITY
 from annotation.models import Generation, Hit, Study
 from judging.audits.asking import ask
 from judging.audits.stress import StressTest, start_stress

@@ -15,7 +15,7 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.revision import Decisions
+from analysis.bias.revision import Decisions
 from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, ComparisonTable, Hit, Instance, Pair, Rating, Slot, Study
 from annotation.rating.second_stage import reveal, save_second_vote

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.intervals import mean_interval, ratio_spread, share_interval
+from analysis.intervals.analytic import mean_interval, ratio_spread, share_interval
 from reporting.core.estimates import IntervalSettings
 from reporting.core.votes import units
 from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings

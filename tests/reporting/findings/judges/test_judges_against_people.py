@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.agreement import cohen_kappa, majority_agreement, votes_agreement
-from analysis.intervals import ratio_spread
-from analysis.jackknife import student_tail
-from analysis.leave_one_out import leave_one_out_agreement
-from analysis.length_adjusted import LengthVerdicts, length_adjusted_win_rate, length_adjusted_win_rates
-from analysis.multiple_testing import holm
+from analysis.agreement.coefficients import cohen_kappa, majority_agreement, votes_agreement
+from analysis.agreement.leave_one_out import leave_one_out_agreement
+from analysis.bias.length_adjusted import LengthVerdicts, length_adjusted_win_rate, length_adjusted_win_rates
+from analysis.intervals.analytic import ratio_spread
+from analysis.intervals.jackknife import student_tail
+from analysis.intervals.multiple_testing import holm
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, bins_of
 from reporting.findings.judges.judge_tests import judge_tests

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from analysis.juries import JuryUnits, error_sums, mean_error_correlation
+from analysis.judges.juries import JuryUnits, error_sums, mean_error_correlation
 from reporting.findings.data.inputs import Filters, JuryMembers
 from reporting.findings.judges.juries import FEWER_THAN_TWO, NO_ERRORS_TOGETHER, jury_findings
 from reporting.findings.pooled.study_votes import study_votes

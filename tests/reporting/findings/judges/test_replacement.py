@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.non_inferiority import non_inferiority
-from analysis.prediction_powered import prediction_powered_win_rate
-from analysis.replacement import alternative_annotator_test
+from analysis.judges.non_inferiority import non_inferiority
+from analysis.judges.prediction_powered import prediction_powered_win_rate
+from analysis.judges.replacement import alternative_annotator_test
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import bins_of
 from reporting.findings.judges.judge_findings import judge_findings

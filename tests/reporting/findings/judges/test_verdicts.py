@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.jackknife import Bounds
-from analysis.non_inferiority import NonInferiority
+from analysis.intervals.jackknife import Bounds
+from analysis.judges.non_inferiority import NonInferiority
+from analysis.judges.replacement import AlternativeAnnotatorTest, PersonTest
 from analysis.refusal import Refusal, too_few
-from analysis.replacement import AlternativeAnnotatorTest, PersonTest
 from reporting.findings.judges.verdicts import (
     MAY_REPLACE,
     Family,

@@ -1,0 +1,1 @@
+"""Agreement between raters, of a rater with itself, and of two scores."""

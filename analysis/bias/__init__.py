@@ -1,0 +1,1 @@
+"""Effects on verdicts other than quality: length, changes of a text, and comparison tables. Uses intervals."""

@@ -1,0 +1,1 @@
+"""Confidence intervals over instances, and the distributions, tests and curves that they rest on."""

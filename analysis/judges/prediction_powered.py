@@ -1,0 +1,197 @@
+"""Win rates of people's votes on some instances and a judge's on all: prediction-powered inference.
+
+What cannot be answered carries a `Refusal`, and its numbers are NaN.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.errors import ShapeError, UnknownValue
+from analysis.intervals.bootstrap import mean_sums, ratio
+from analysis.intervals.jackknife import effective_clusters, mean_bounds
+from analysis.refusal import Refusal, too_few
+from analysis.types import FloatArray, code_array, verdict_array
+
+MIN_RATED = 20  # instances
+ROUNDING = 1e-9  # a standard error below this is 0
+
+
+@dataclass(frozen=True)
+class PlainRate:
+    """People's mean over the same instances alone. Bounds are NaN below five instances."""
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class PredictionPoweredRate:
+    """Result of `prediction_powered_win_rate`. If refused, all but the plain numbers are NaN.
+
+    estimate, low, high : win rate and its interval, cut at 0 and 1
+    coefficient         : λ, from 0 (the judge plays no part) to 1
+    effective_n         : number of rated instances that would give the plain estimate the same variance
+    saved               : effective_n - n_rated: instances that people need not rate
+    n_rated, n_judged   : instances with people's votes and a verdict; with a verdict only
+    left_out            : instances with people's votes and no verdict
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    standard_error: float
+    coefficient: float
+    effective_n: float
+    saved: float
+    plain: PlainRate
+    n_rated: int
+    n_judged: int
+    left_out: int
+    refusal: Refusal | None
+
+
+def win_shares(verdict: npt.ArrayLike, instance: npt.ArrayLike, n_instances: int) -> FloatArray:
+    """Share of its verdicts that B wins on each instance. A tie is half a win.
+
+    verdict  : (n,) of -1, 0, +1, NaN for missing; instance : (n,) codes from 0 to n_instances - 1
+    returns  : (n_instances,) in [0, 1]; NaN where there is no verdict
+    raises   : ShapeError, UnknownValue
+    """
+    codes, values = code_array("instance", instance), verdict_array(verdict)
+    if codes.size and not 0 <= codes.min() <= codes.max() < n_instances:
+        raise UnknownValue(f"instances are 0 to {n_instances - 1}, got {codes.min()} to {codes.max()}")
+    shares = np.full(n_instances, np.nan)
+    shares[np.unique(codes)] = ratio(mean_sums((1 + values) / 2, codes))
+    return shares
+
+
+def prediction_powered_win_rate(
+    people: npt.ArrayLike,
+    judge: npt.ArrayLike,
+    *,
+    probabilities: npt.ArrayLike | None = None,
+    random_draw: bool = True,
+    level: float = 0.95,
+) -> PredictionPoweredRate:
+    """Win rate over all instances, from people's votes on some of them and a judge's verdicts on all.
+
+        θ = mean over rated of (y - λ f) + λ mean over unrated of f
+        λ = Cov(y, f) / ((1 + n / N) Var(f)), cut to [0, 1];  Var(θ) = Var(y - λ f) / n + λ² Var(f) / N
+
+    with y and f the instance means of people and judge, n instances rated by people and N with the judge's verdict only. The
+    judge's errors cancel as long as the rated instances are a random draw; a judge that tells nothing has λ near 0.
+    Where instances were drawn with unequal chances, means over the rated weigh by 1/π, and the correction compares
+    them with the mean of f over all; with equal chances that is the same.
+
+    people        : (n_instances,) in [0, 1], such as of `win_shares`; NaN where no person rated
+    judge         : (n_instances,) in [0, 1]; NaN where the judge has no verdict: left out, and counted
+    probabilities : (n_instances,) chance π of having been drawn for people; all equal when left out; only those of rated
+                    instances are read
+    random_draw   : False where the instances were chosen, such as the most separable ones: there is no estimate then
+    level         : of the intervals, by Student's t (n - 1)
+    returns       : `PredictionPoweredRate`, with a `Refusal` below 20 rated instances or without a random draw
+    raises        : ShapeError; UnknownValue for a mean outside [0, 1], or a chance that is missing, 0 or less, or above 1;
+                    AnalysisError for a level outside (0, 1)
+    source        : Angelopoulos, Duchi and Zrnic 2023, PPI++: Efficient Prediction-Powered Inference, §6 (λ, with its
+                    covariance by n and its variance by n + N - 1 as in ppi-python); Särndal, Swensson and Wretman
+                    1992, Model Assisted Survey Sampling, §6.3, for unequal chances. Variances are by n - 1 here, by n there
+    """
+    y, f = _means("people", people), _means("judge", judge)
+    weight = np.ones(y.shape) if probabilities is None else _inverse_chances(probabilities, y)
+    if not y.shape == f.shape == weight.shape:
+        raise ShapeError(f"need columns of one length, got {y.shape}, {f.shape} and {weight.shape}")
+    rated, unrated = ~np.isnan(y) & ~np.isnan(f), f[np.isnan(y) & ~np.isnan(f)]
+    drawn = _Rated(y[rated], f[rated], weight[rated])
+    n, plain_error = len(drawn.y), drawn.error(0.0, unrated)
+    limits: dict[str, float] = {"floor": 0, "ceiling": 1, "level": level, "effective": effective_clusters(drawn.weight)}
+    plain = mean_bounds(drawn.mean(drawn.y), plain_error, n, **limits)
+    refusal = too_few("instances", n, MIN_RATED) if random_draw else Refusal("selection")
+    coefficient = np.nan if refusal else drawn.coefficient(unrated)
+    error = drawn.error(coefficient, unrated)
+    estimate = float(np.clip(drawn.estimate(coefficient, unrated), 0, 1))
+    bounds = mean_bounds(estimate, error, n, **limits)
+    effective = float(n) if error == plain_error else n * float(np.square(np.divide(plain_error, error or np.nan)))
+    return PredictionPoweredRate(
+        estimate=estimate,
+        low=bounds.low,
+        high=bounds.high,
+        level=level,
+        standard_error=error,
+        coefficient=coefficient,
+        effective_n=effective,
+        saved=effective - n,
+        plain=PlainRate(drawn.mean(drawn.y), plain.low, plain.high, plain_error),
+        n_rated=n,
+        n_judged=len(unrated),
+        left_out=int((~np.isnan(y)).sum()) - n,
+        refusal=refusal,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rated:
+    """Instance means of people and judge where both are there, and the weight of each instance."""
+
+    y: FloatArray
+    f: FloatArray
+    weight: FloatArray
+
+    def mean(self, values: FloatArray) -> float:
+        return float(self.weight @ values / self.weight.sum()) if len(values) else np.nan
+
+    def coefficient(self, unrated: FloatArray) -> float:
+        """λ. It is 0 if the judge's means do not vary, or fewer than two instances are judged only."""
+        everything = np.concatenate([self.f, unrated])
+        if len(unrated) < 2 or np.ptp(everything) == 0:
+            return 0.0
+        covariance = self.mean((self.y - self.mean(self.y)) * (self.f - self.mean(self.f)))
+        return float(np.clip(covariance / ((1 + len(self.y) / len(unrated)) * everything.var(ddof=1)), 0, 1))
+
+    def estimate(self, coefficient: float, unrated: FloatArray) -> float:
+        if np.isnan(coefficient):
+            return np.nan
+        if coefficient == 0:
+            return self.mean(self.y)
+        # The mean over all in place of that over the unrated: those are no fair draw where chances differ.
+        everything = np.concatenate([self.f, unrated])
+        gap = (self.mean(self.f) - everything.mean()) * len(everything) / len(unrated)
+        return self.mean(self.y) - coefficient * float(gap)
+
+    def error(self, coefficient: float, unrated: FloatArray) -> float:
+        """Standard error from each instance's influence on the estimate. NaN for fewer than two rated instances."""
+        n = len(self.y)
+        if n < 2 or np.isnan(coefficient):
+            return np.nan
+        reach = coefficient / len(unrated) if coefficient else 0.0
+        residual = self.y - reach * (n + len(unrated)) * self.f
+        influence = self.weight / self.weight.sum() * (residual - self.mean(residual)) + reach * self.f
+        variance = n * influence.var(ddof=1)
+        if reach:
+            variance += len(unrated) * (reach * unrated).var(ddof=1)
+        return float(np.sqrt(variance)) if variance > ROUNDING**2 else 0.0
+
+
+def _means(name: str, values: npt.ArrayLike) -> FloatArray:
+    column = np.asarray(values, dtype=np.float64)
+    if column.ndim != 1:
+        raise ShapeError(f"need one mean of {name} for each instance, got shape {column.shape}")
+    if ((column < 0) | (column > 1)).any():
+        raise UnknownValue(f"means of {name} lie in [0, 1], got {column[(column < 0) | (column > 1)][:5].tolist()}")
+    return column
+
+
+def _inverse_chances(probabilities: npt.ArrayLike, people: FloatArray) -> FloatArray:
+    """1/π of each instance, or 1 without ratings of people. Equal chances give exactly equal weights."""
+    chances = np.asarray(probabilities, dtype=np.float64)
+    if chances.shape != people.shape:
+        raise ShapeError(f"need one chance for each of {len(people)} instances, got shape {chances.shape}")
+    rated = ~np.isnan(people)
+    wrong = rated & ~((chances > 0) & (chances <= 1))
+    if wrong.any():
+        raise UnknownValue(f"a chance lies above 0 and is at most 1, got {chances[wrong][:5].tolist()}")
+    return np.where(rated, 1 / np.where(rated, chances, 1), 1.0)

@@ -1,0 +1,119 @@
+"""Edges of bins and the bin of each value."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.errors import NotEnough, ShapeError, UnknownValue
+from analysis.planning.bins import assign, equal_count_edges, equal_width_edges, stepped_edges
+
+NAN = np.nan
+values = st.lists(st.floats(-1, 1) | st.just(NAN), min_size=1, max_size=30).filter(lambda v: any(x == x for x in v))
+counts = st.integers(1, 7)
+
+
+def plain_assign(value, edges):
+    for k in reversed(range(len(edges) - 1)):
+        if edges[k] <= value < edges[k + 1] or (k == len(edges) - 2 and value == edges[-1]):
+            return k
+    return -1
+
+
+def test_equal_widths_by_hand():
+    # From 0.1 to 0.9 in four steps of 0.2.
+    edges = equal_width_edges([0.9, 0.1, NAN, 0.35], 4)
+    np.testing.assert_allclose(edges, [0.1, 0.3, 0.5, 0.7, 0.9])
+    assert assign([0.1, 0.35, 0.9, NAN, 0.95, 0.0], edges).tolist() == [0, 1, 3, -1, -1, -1]
+
+
+def test_equal_counts_by_hand():
+    # Ten values in four bins: starts at ranks 0, 2, 5, 7, so 2, 3, 2 and 3 values.
+    data = np.arange(10)[::-1]
+    edges = equal_count_edges(data, 4)
+    assert edges.tolist() == [0, 2, 5, 7, 9]
+    assert np.bincount(assign(data, edges)).tolist() == [2, 3, 2, 3]
+
+
+def test_published_configuration_fills_four_bins(golden):
+    separabilities = golden("alignments_rouge1")["gpt35_vicuna_cnndm"]["norm_sep_paper"]
+    edges = equal_width_edges(separabilities, 4)
+    assert (edges[0], edges[-1]) == (min(separabilities), max(separabilities))
+    np.testing.assert_array_equal(np.bincount(assign(separabilities, edges)), np.histogram(separabilities, edges)[0])
+
+
+@pytest.mark.slow
+@given(values, counts)
+def test_every_known_value_has_the_bin_that_the_plain_version_finds(data, n):
+    for edges in [equal_width_edges(data, n), equal_count_edges(data, n)]:
+        assert len(edges) == n + 1
+        assert (np.diff(edges) >= 0).all()
+        found = assign(data, edges)
+        assert found.tolist() == [plain_assign(value, edges) for value in data]
+        assert ((found == -1) == np.isnan(data)).all()
+
+
+@pytest.mark.slow
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=40, unique=True), counts)
+def test_equal_counts_differ_by_one_at_most(data, n):
+    held = np.bincount(assign(data, equal_count_edges(data, n)), minlength=n)
+    assert held.max() - held.min() <= 1
+
+
+@pytest.mark.parametrize("make", [equal_width_edges, equal_count_edges])
+def test_values_that_are_all_equal_fill_the_last_bin(make):
+    edges = make([0.4, 0.4, 0.4], 3)
+    assert edges.tolist() == [0.4] * 4
+    assert assign([0.4, 0.4, 0.3], edges).tolist() == [2, 2, -1]
+
+
+def test_edges_given_by_the_user_leave_values_outside_them_out():
+    assert assign([[-0.1, 0.2], [0.5, 1.0]], [0.0, 0.5, 1.0]).tolist() == [[-1, 0], [1, 1]]
+    assert assign(0.2, [0.0, 1.0]) == 0
+    assert assign([np.inf, -np.inf], [0.0, 1.0]).tolist() == [-1, -1]
+
+
+def test_edges_that_are_none_are_refused():
+    with pytest.raises(ShapeError):
+        assign([0.1], [0.0])
+    with pytest.raises(UnknownValue):
+        assign([0.1], [1.0, 0.0])
+    with pytest.raises(UnknownValue):
+        assign([0.1], [0.0, NAN, 1.0])
+
+
+@pytest.mark.parametrize("make", [equal_width_edges, equal_count_edges])
+def test_bins_of_nothing_are_refused(make):
+    with pytest.raises(NotEnough):
+        make([NAN], 4)
+    with pytest.raises(NotEnough):
+        make([0.1], 0)
+    with pytest.raises(UnknownValue):
+        make([0.1, np.inf], 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "edges"),
+    [
+        pytest.param([0.12, 0.31], [0.1, 0.2, 0.3, 0.4], id="around"),
+        pytest.param([0.1, 0.3], [0.1, 0.2, 0.3], id="on-the-edges"),
+        pytest.param([-0.05, np.nan, 0.05], [-0.1, 0.0, 0.1], id="below-zero"),
+        pytest.param([0.2], [0.2, 0.3], id="one-value"),
+    ],
+)
+def test_stepped_edges_are_multiples_of_the_step(values: list[float], edges: list[float]) -> None:
+    found = stepped_edges(values, 0.1)
+    assert found == pytest.approx(np.array(edges))
+    known = np.array(values)[~np.isnan(values)]
+    assert (assign(known, found) >= 0).all()
+
+
+def test_stepped_edges_refuse_what_makes_no_bins() -> None:
+    for values, step, error in (([], 0.1, NotEnough), ([0, 1e9], 1e-6, NotEnough), ([1], 0, UnknownValue)):
+        with pytest.raises(error):
+            stepped_edges(values, step)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1), st.sampled_from([0.05, 0.1, 0.3]))
+def test_every_value_has_a_stepped_bin(values: list[float], step: float) -> None:
+    assert (assign(values, stepped_edges(values, step)) >= 0).all()
