@@ -25,7 +25,7 @@ install: ## make .venv with the locked packages that running needs; EXTRAS="metr
 test: ## run the tests on SQLite and those that depend on the engine on PostgreSQL, after installing what they need
 	@exec sh tools/test.sh
 
-test-fast: ## run the quick tests on SQLite, without a browser, while working (a minute and a half)
+test-fast: ## run the quick tests on SQLite, without a browser, while working (a minute)
 	@exec sh tools/test.sh --fast
 
 test-all: ## run every test on SQLite and every database test on PostgreSQL too

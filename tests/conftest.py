@@ -307,10 +307,13 @@ def import_tests(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave modules alone in which the round on PostgreSQL finds no test: a mark or a fixture that commits is named in them."""
-    if not config.option.markexpr.startswith("engine ") or not collection_path.name.startswith("test_"):
+    """Import no module of which a round runs nothing: not all slow ones in `make test-fast`, nor, on PostgreSQL, those that name neither a mark nor a fixture that commits."""
+    named = config.option.markexpr
+    if not collection_path.name.startswith("test_") or not (named == "not slow" or named.startswith("engine ")):
         return None
     text = collection_path.read_text(encoding="utf-8")
+    if named == "not slow":
+        return True if re.search(r"^pytestmark = .*\bslow\b", text, re.M) else None
     return True if not re.search("engine|transaction|live_server", text) else None
 
 

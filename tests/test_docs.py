@@ -25,6 +25,7 @@ def anchors(page: Path) -> set[str]:
     return {heading_anchor(head) for head in heads}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
     missing = []

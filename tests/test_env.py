@@ -87,6 +87,7 @@ def test_a_line_of_env_that_cant_be_read_is_not_logged(tmp_path: Path, caplog: p
 FULL = 2  # as SQLite numbers it
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_every_connection_to_sqlite_waits_until_a_commit_is_on_the_disk(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -3,12 +3,15 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from django.apps import apps
 
 from annotation.privacy import personal_data
 from annotation.privacy.personal_data import Entry, classified
 from judging.core import personal_data as of_judging
 from reporting.core import personal_data as of_reporting
+
+pytestmark = pytest.mark.slow
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "privacy.md"
 PERSONAL = (*personal_data.PERSONAL, *of_judging.PERSONAL, *of_reporting.PERSONAL)

@@ -4,7 +4,11 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from annotation.core.version import VERSION
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADINGS = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)

@@ -6,6 +6,8 @@ import pytest
 from bench import _coverage_populations as populations
 from bench.coverage import LEAST, simulated
 
+pytestmark = pytest.mark.slow
+
 BY_NAME = {one.name: one for one in [*populations.means(), *populations.paired(), *populations.shares()]}
 NOISE = 0.02  # two standard errors of a coverage of .95 in 400 studies
 

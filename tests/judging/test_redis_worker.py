@@ -22,7 +22,7 @@ from judging.worker import requeue_and_release
 from tests.judging.builders import make_endpoint
 from tools.with_postgres import free_port
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 DEAD = f"{this_machine()}:999999999:x"  # above every process id
 
 
@@ -142,7 +142,6 @@ def test_a_task_is_delivered_when_it_is_committed_and_done_once(probed: list[int
     assert DBTaskResult.objects.get().worker_ids[0].startswith(this_machine())
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_worker")
 def test_what_redis_loses_or_does_not_take_is_done_when_it_answers(
     redis: Redis, probed: list[int], commit: Callable[[], Any]
@@ -166,7 +165,6 @@ def test_what_redis_loses_or_does_not_take_is_done_when_it_answers(
     assert (probed, statuses()) == ([first.pk, second.pk], ["SUCCESSFUL", "SUCCESSFUL"])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("redis", "_worker")
 def test_tasks_for_later_and_of_dead_workers_are_delivered_when_they_are_due(
     probed: list[int], commit: Callable[[], Any]

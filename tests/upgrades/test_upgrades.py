@@ -21,6 +21,8 @@ from tests.test_release import releases
 from tests.tools.helpers import ROOT
 from tests.upgrades.releases import RELEASES
 
+pytestmark = pytest.mark.slow
+
 some_release = pytest.mark.skipif(not RELEASES, reason="nothing is released")
 
 
@@ -36,7 +38,6 @@ def test_initial_migration_is_named_after_its_content(app: str) -> None:
 
 
 @some_release
-@pytest.mark.slow
 @pytest.mark.weekly
 @pytest.mark.django_db
 def test_rows_of_every_release_are_there_after_migrating(tmp_path: Path) -> None:

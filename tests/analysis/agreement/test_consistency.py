@@ -97,6 +97,7 @@ def test_matchup_means_of_published_study_are_met(golden, name):
     assert (steady.n == 3).all()
 
 
+@pytest.mark.slow
 @given(ratings)
 def test_default_arguments_equal_the_plain_version(rated):
     lines = rated.reshape(-1, rated.shape[-1])

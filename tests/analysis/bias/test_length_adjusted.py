@@ -162,6 +162,7 @@ def test_what_does_not_fit_is_refused():
         length_adjusted_win_rate([1], [1.0], [0], level=1)
 
 
+@pytest.mark.slow
 def test_the_change_has_the_paired_jackknife_interval():
     rng = np.random.default_rng(8)
     verdict, difference, instance = study(rng, n=200)
@@ -292,6 +293,7 @@ def test_numbers_of_four_opponents_of_one_system_stay():
     assert (found[0].ridge, round(found[0].common_effect, 6)) == RIDGE_AND_COMMON
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opponents", [pytest.param(True, id="one opponent"), pytest.param(False, id="each two")])
 def test_rates_of_several_comparisons_are_nearer_to_the_truth(opponents):
     compared = several(1, systems=6, n=1000, opponents=opponents)
@@ -306,6 +308,7 @@ def test_rates_of_several_comparisons_are_nearer_to_the_truth(opponents):
     assert all(one.difficulty_effect > 0.3 for one in together)
 
 
+@pytest.mark.slow
 def test_a_strong_ridge_is_left_where_effects_of_length_differ():
     ridges = [length_adjusted_win_rates(several(2, n=1500, deviations=one))[0].ridge for one in (0.0, 4.0)]
     assert ridges[0] == RIDGES[-1] > ridges[1]

@@ -57,6 +57,7 @@ def test_prompts_beyond_a_window_are_cut_and_no_others(
     np.testing.assert_array_equal(found, whole >= window)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 5, 60, 3000])
 @pytest.mark.parametrize(
     "kinds",

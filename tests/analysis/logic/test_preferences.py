@@ -122,6 +122,7 @@ def coin_graph(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
     return (upper & heads) | (upper & ~heads).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [7, 17])
 def test_complete_sets_are_those_of_a_slow_search(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -137,6 +138,7 @@ def test_complete_sets_are_those_of_a_slow_search(n: int) -> None:
             assert sets
 
 
+@pytest.mark.slow
 def test_a_coin_has_three_quarters_of_complete_triples_on_any_graph() -> None:
     rng = np.random.default_rng(1)
     graphs = np.stack([coin_graph(rng, 40, 0.15) for _ in range(30)])

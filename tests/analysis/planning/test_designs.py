@@ -32,6 +32,7 @@ def parts_connected(pairs, systems):
     return len(reached)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 30), st.integers(3, 7), st.integers(1, 25), st.integers(0, 5))
 def test_pairs_are_used_equally_often_and_connect_the_systems(instances, systems, per_instance, seed):
     chosen, pairs = balanced(instances, systems, per_instance, seed)

@@ -20,6 +20,7 @@ def test_rounds_by_hand():
     assert halving_rounds([1, 2, 1, 3, 2, 4, 1, 1], 2, 20, least=5) == (Round(2, 5),)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(1, 6), min_size=5, max_size=40), st.integers(2, 20), st.integers(1, 2000), st.integers(1, 5)
 )

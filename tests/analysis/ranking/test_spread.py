@@ -33,6 +33,7 @@ def drawn(n, seed=0, systems=4):
     return a, b, rng.choice([0.0, 0.5, 1.0], size=3 * n, p=[0.3, 0.2, 0.5]), np.repeat(np.arange(n), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["half", "davidson"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_left_out_strengths_are_fits_of_the_others(ties, weighted):
@@ -48,6 +49,7 @@ def test_left_out_strengths_are_fits_of_the_others(ties, weighted):
         np.testing.assert_allclose(found.moved[one], other.strengths - whole.strengths, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_many_instances_are_left_out_in_groups_with_about_the_same_spread():
     a, b, score, clusters = drawn(3 * GROUPS)
     found = left_out_strengths(a, b, score, clusters, n_systems=4)

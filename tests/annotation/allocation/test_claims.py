@@ -16,7 +16,7 @@ from annotation.models import Assignment, Batch, Rating, Slot
 from annotation.rating.votes import save_vote
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 LATER = NOON + timedelta(minutes=61)  # a lease is 60 minutes
 

@@ -34,7 +34,7 @@ from annotation.models import (
 from annotation.studies.services import save_settings
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 
 def claims_until_refused(annotator: Annotator) -> list[Assignment]:
@@ -60,7 +60,6 @@ def test_a_study_gives_one_annotator_no_more_hits_than_its_cap() -> None:
     assert len(claims_until_refused(make_annotator(study, "other"))) == 2
 
 
-@pytest.mark.slow
 def test_a_batch_gives_one_annotator_no_more_hits_than_its_cap() -> None:
     study = make_study(instances=4)
     add_instances(study, instances=2, dataset="mail")
@@ -92,7 +91,6 @@ def test_a_claim_under_the_cap_is_gone_on_with() -> None:
     assert claim(annotator, NOON + timedelta(minutes=62)).pk == begun.pk
 
 
-@pytest.mark.slow
 def test_a_channel_limits_its_people_and_their_batch() -> None:
     study = make_study(instances=3)
     add_instances(study, instances=3, dataset="mail")
@@ -113,7 +111,6 @@ def test_a_channel_limits_its_people_and_their_batch() -> None:
 # Batches, the archive
 
 
-@pytest.mark.slow
 def test_two_batches_are_given_out_side_by_side_fewest_first() -> None:
     study = make_study(instances=4)
     add_instances(study, instances=4, dataset="mail")
@@ -155,7 +152,6 @@ def test_a_draft_gives_out_nothing_and_neither_does_an_archived_study() -> None:
     assert not batch.hits.filter(assignments__isnull=False).exists()
 
 
-@pytest.mark.slow
 def test_a_claim_takes_as_many_queries_in_a_large_batch_as_in_a_small_one(django_assert_max_num_queries: Any) -> None:
     small, large = make_study("small", instances=2), make_study("large", instances=20)
     make_batch(small)
@@ -198,7 +194,6 @@ def _rows_of(plan: dict[str, Any]) -> int:
     return round(plan["Actual Loops"] * read) + sum(map(_rows_of, plan.get("Plans", ())))
 
 
-@pytest.mark.slow
 def test_finding_the_next_slot_reads_no_more_in_a_large_batch_nor_for_who_has_had_much() -> None:
     small, large = make_study("small", instances=4), make_study("large", instances=16)
     for study in (small, large):
@@ -218,7 +213,6 @@ def test_finding_the_next_slot_reads_no_more_in_a_large_batch_nor_for_who_has_ha
 
 
 @pytest.mark.any_engine
-@pytest.mark.slow
 def test_saying_why_there_is_no_hit_reads_no_more_in_a_large_batch() -> None:
     small, large = make_study("small", instances=3), make_study("large", instances=12)
     read: dict[str, list[int]] = defaultdict(list)
@@ -312,7 +306,6 @@ def give_out(study: Study, annotator: Annotator) -> int:
         count += 1
 
 
-@pytest.mark.slow
 def test_an_arm_gets_no_more_of_a_hit_than_its_share() -> None:
     study = armed(arms=2, raters=4)
 
@@ -322,7 +315,6 @@ def test_an_arm_gets_no_more_of_a_hit_than_its_share() -> None:
         assert Counter(hit.slots.values_list("assignment__arm", flat=True)) == {"none": 2, "table:c8": 2}
 
 
-@pytest.mark.slow
 def test_places_that_no_arm_has_a_share_of_are_for_any_rater() -> None:
     study = armed(arms=2, raters=3)
 
@@ -337,7 +329,6 @@ def test_a_study_may_do_without_the_balance() -> None:
     assert [give_out(study, rater_of(study, "none", f"n{n}")) for n in range(2)] == [3, 3]
 
 
-@pytest.mark.slow
 def test_a_slot_that_comes_free_is_kept_for_the_arm_that_it_lacks() -> None:
     study = armed(arms=2, raters=2, instances=1)
     leaving = rater_of(study, "none", "leaving")
@@ -376,7 +367,6 @@ def test_slots_are_kept_again_when_the_balance_is_given_up() -> None:
     assert set(Slot.objects.values_list("arm", flat=True)) == {""}
 
 
-@pytest.mark.slow
 @given(
     arms=st.integers(1, 4),
     places=st.integers(1, 12),
@@ -414,7 +404,6 @@ def test_slots_added_to_a_hit_are_kept_for_the_arms_as_well() -> None:
     assert Slot.objects.count() == 4
 
 
-@pytest.mark.slow
 def test_settings_that_change_the_arms_change_whom_slots_are_kept_for() -> None:
     study = armed(arms=2, raters=2)
 

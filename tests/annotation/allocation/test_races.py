@@ -20,7 +20,7 @@ from annotation.rating.votes import is_counted, lock_first_votes, save_vote, sub
 from annotation.studies.services import ensure_study
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine, pytest.mark.slow]
 
 THREADS = 8
 LATER = NOON + timedelta(minutes=61)
@@ -54,7 +54,6 @@ def work_through(annotator: Annotator) -> int:
         done += 1
 
 
-@pytest.mark.slow
 def test_the_last_slot_goes_to_one_of_many() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
@@ -69,7 +68,6 @@ def test_the_last_slot_goes_to_one_of_many() -> None:
     assert Assignment.objects.count() == 1
 
 
-@pytest.mark.slow
 def test_no_slot_is_held_twice_and_no_rater_gets_a_hit_twice() -> None:
     study = make_study(instances=6, k=2)
     make_batch(study, raters=4)
@@ -88,7 +86,6 @@ def test_no_slot_is_held_twice_and_no_rater_gets_a_hit_twice() -> None:
     assert Rating.objects.count() == Display.objects.count() == 48
 
 
-@pytest.mark.slow
 def test_claims_at_one_moment_spread_over_the_hits() -> None:
     study = make_study(instances=THREADS)
     make_batch(study, raters=2)
@@ -99,7 +96,6 @@ def test_claims_at_one_moment_spread_over_the_hits() -> None:
     assert len({result.hit_id for result in results}) == THREADS
 
 
-@pytest.mark.slow
 def test_many_tabs_of_one_person_get_one_hit() -> None:
     study = make_study(instances=4)
     make_batch(study)
@@ -112,7 +108,6 @@ def test_many_tabs_of_one_person_get_one_hit() -> None:
     assert Display.objects.count() == 2
 
 
-@pytest.mark.slow
 def test_a_slot_that_runs_out_goes_either_back_or_on_but_not_both() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
@@ -136,7 +131,6 @@ def test_a_slot_that_runs_out_goes_either_back_or_on_but_not_both() -> None:
     assert Assignment.objects.filter(state="claimed").count() == 1
 
 
-@pytest.mark.slow
 def test_leases_run_out_once_however_many_look() -> None:
     study = make_study(instances=2)
     make_batch(study, raters=4)
@@ -152,7 +146,6 @@ def test_leases_run_out_once_however_many_look() -> None:
     )
 
 
-@pytest.mark.slow
 def test_going_on_in_one_tab_while_voting_on_an_old_hit_in_another_ends_with_one_claim() -> None:
     study = make_study(instances=4)
     make_batch(study, raters=1)
@@ -174,7 +167,6 @@ def test_going_on_in_one_tab_while_voting_on_an_old_hit_in_another_ends_with_one
     assert Slot.objects.get(assignment__isnull=False).assignment == open_claim
 
 
-@pytest.mark.slow
 def test_submitting_twice_at_once_submits_once() -> None:
     study = make_study(instances=1)
     make_batch(study)
@@ -186,7 +178,6 @@ def test_submitting_twice_at_once_submits_once() -> None:
     assert sum(isinstance(result, AssignmentClosed) for result in results) == THREADS - 1
 
 
-@pytest.mark.slow
 def test_votes_on_one_pair_at_once_leave_one_rating() -> None:
     study = make_study(instances=1, k=1)
     make_batch(study, pairs=1)
@@ -212,7 +203,6 @@ def test_a_study_is_found_while_others_look_for_it() -> None:
     assert len(set(results)) == 1
 
 
-@pytest.mark.slow
 def test_first_votes_that_are_closed_stay_as_they_were_closed() -> None:
     study = make_study(instances=1, protocol="two-stage", arms=["none"])
     make_batch(study, raters=1)
@@ -237,7 +227,6 @@ def test_first_votes_that_are_closed_stay_as_they_were_closed() -> None:
         save_vote(assignment=assignment, pair_key=key, choice="none", at=NOON)
 
 
-@pytest.mark.slow
 def test_late_work_and_a_new_claim_never_both_have_the_slot() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
@@ -258,7 +247,6 @@ def test_late_work_and_a_new_claim_never_both_have_the_slot() -> None:
     assert [Slot.objects.get().assignment] == (winners or [late])
 
 
-@pytest.mark.slow
 def test_raters_who_arrive_together_are_split_into_arms_evenly() -> None:
     study = make_study(instances=1, protocol="two-stage", arms=["none", "again", "third", "fourth"])
     annotators = [make_annotator(study, f"r{n}") for n in range(THREADS)]
@@ -286,7 +274,6 @@ def test_who_withdraws_while_submitting_has_no_counted_work() -> None:
     assert Slot.objects.get().assignment is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("round_", range(4))
 def test_the_last_hit_is_changed_before_the_next_is_submitted_or_not_at_all(round_: int) -> None:
     study = make_study(instances=2, k=2)

@@ -18,7 +18,7 @@ from annotation.models import Annotator, Study
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

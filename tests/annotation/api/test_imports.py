@@ -13,7 +13,7 @@ from annotation.models import Study, Upload
 from annotation.models.members import Role
 from tests.factories import make_study, make_user, token_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ROW = b'{"instance_id": "%d", "dataset": "news", "source": "s", "generations": {"a": ["x"], "b": ["y"]}}'
 AT = "/api/v1/studies/study/"
 

@@ -19,7 +19,7 @@ from annotation.studies.configurations import configurations
 from tests.annotation.batches.test_batches import chosen, layout, separate
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, make_user, rate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def called(*arguments: str) -> str:
@@ -117,7 +117,6 @@ def test_a_new_batch_is_open_or_a_draft() -> None:
         make_batch(make_study(), status="closed")
 
 
-@pytest.mark.slow
 @pytest.mark.engine
 def test_a_draft_waits_for_tables_until_it_is_launched() -> None:
     study = make_study(protocol="two-stage", arms=["table:c8"])
@@ -197,7 +196,6 @@ def test_further_instances_become_hits_after_those_that_are_there() -> None:
     assert events(batch)[1:] == [("extended", "The interval is too wide.", {"raters_per_hit": [2, 3], "hits": [3, 7]})]
 
 
-@pytest.mark.slow
 def test_the_same_seed_adds_the_same_hits() -> None:
     study = make_study(instances=12, k=4)
     one, other = (make_batch(study, name=name, select="random:3", seed=4) for name in ("one", "other"))
@@ -292,7 +290,6 @@ def test_an_extension_that_cannot_be_is_refused_whole(
     assert [kind for kind, _, _ in events(batch)] == ["launched"]
 
 
-@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.engine
 def test_a_batch_grows_while_raters_claim() -> None:
@@ -380,7 +377,6 @@ def test_imported_ratings_are_no_pattern() -> None:
 # Commands
 
 
-@pytest.mark.slow
 def test_commands_make_launch_extend_copy_and_close(tmp_path: Any) -> None:
     make_study(instances=8, k=3, pairs_per_hit=3, raters_per_hit=2)
 

@@ -70,6 +70,7 @@ def test_systems_may_be_named_in_either_order() -> None:
     assert (batch.system_a.name, batch.system_b.name) == ("alpha", "beta")
 
 
+@pytest.mark.slow
 def test_random_takes_so_many_and_another_seed_takes_others() -> None:
     study = make_study(instances=30, k=1)
 
@@ -154,6 +155,7 @@ def test_a_list_of_ids_takes_those() -> None:
     assert chosen(batch) == ["news-1", "news-3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

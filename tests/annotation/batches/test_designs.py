@@ -18,7 +18,7 @@ from annotation.models import Batch, Hit, Invitation, Study
 from annotation.studies.configurations import configuration_of_dataset
 from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, make_user, rate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SYSTEMS = ("alpha", "beta", "gamma", "delta")
 
 
@@ -41,7 +41,6 @@ def met(batches: Sequence[Batch]) -> Counter[tuple[str, str]]:
     return Counter({(one.system_a.name, one.system_b.name): one.hits.count() for one in batches})
 
 
-@pytest.mark.slow
 def test_balanced_uses_each_pair_equally_often_on_so_many_of_each_instance(study: Study) -> None:
     batches = design(study, "balanced:2")
 
@@ -53,7 +52,6 @@ def test_balanced_uses_each_pair_equally_often_on_so_many_of_each_instance(study
     assert (batches[0].seed, batches[0].raters_per_hit) == (1, 2)
 
 
-@pytest.mark.slow
 def test_hits_of_all_pairs_come_in_one_mixed_order(study: Study) -> None:
     design(study, "all")
 
@@ -64,7 +62,6 @@ def test_hits_of_all_pairs_come_in_one_mixed_order(study: Study) -> None:
     assert first == list(Hit.objects.order_by("position").values_list("batch_id", flat=True)[:8])
 
 
-@pytest.mark.slow
 def test_swiss_lets_neighbours_in_peoples_ranking_meet(study: Study) -> None:
     everyone = design(study, "all", raters=1, pairs=1)
     rater, best = make_annotator(study), ("gamma", "alpha", "delta", "beta")
@@ -84,7 +81,6 @@ def test_swiss_lets_neighbours_in_peoples_ranking_meet(study: Study) -> None:
     assert met(batches) == {("alpha", "gamma"): 3, ("beta", "delta"): 3, ("alpha", "delta"): 3}
 
 
-@pytest.mark.slow
 def test_swiss_begins_at_random_by_the_seed(study: Study) -> None:
     orders = [
         tuple(design(study, "swiss", name=f"d{seed}", seed=seed)[0].selection["design"]["order"]) for seed in (1, 2, 3)
@@ -93,7 +89,6 @@ def test_swiss_begins_at_random_by_the_seed(study: Study) -> None:
     assert {tuple(sorted(one)) for one in orders} == {tuple(sorted(SYSTEMS))}
 
 
-@pytest.mark.slow
 def test_the_same_again_changes_nothing_and_another_is_refused(study: Study) -> None:
     made = design(study, "balanced:1")
 
@@ -108,7 +103,6 @@ def test_the_same_again_changes_nothing_and_another_is_refused(study: Study) -> 
     assert Batch.objects.count() == len(made)
 
 
-@pytest.mark.slow
 def test_forecast_equals_what_is_made(study: Study) -> None:
     spec = spec_of(study, select="random:4", seed=5)
     expected = design_forecast(spec, "balanced:2")
@@ -122,7 +116,6 @@ def test_forecast_equals_what_is_made(study: Study) -> None:
     assert on == set(expected.instance_ids)
 
 
-@pytest.mark.slow
 def test_instances_without_a_system_take_the_pairs_that_they_have(study: Study) -> None:
     add_instances(study, instance_rows(instances=2, systems=SYSTEMS[:2], prefix="few"))
 
@@ -155,7 +148,6 @@ def test_two_systems_have_no_design() -> None:
         design(make_study(), "all")
 
 
-@pytest.mark.slow
 def test_command_makes_a_design(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["create_batch", "study", "--name", "d", "--design", "balanced:1", "--pairs", "1", "--raters", "1"]
     call_command(*arguments, "--dataset", "news", "--seed", "3", "--draft", "--format", "json")
@@ -169,7 +161,6 @@ def test_command_makes_a_design(study: Study, capsys: pytest.CaptureFixture[str]
         call_command(*arguments, "--dataset", "other")
 
 
-@pytest.mark.slow
 def test_page_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
     client.force_login(make_user("admin", "study-admin"))
     data = {"name": "d", "configuration": "0", "design": "balanced", "per_instance": "2", "how": "all", "seed": "4"}
@@ -193,7 +184,6 @@ def test_page_of_two_systems_offers_no_design(client: Client) -> None:
     assert 'name="design"' not in client.get("/studies/study/batches/new/").content.decode()
 
 
-@pytest.mark.slow
 def test_api_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
     client.force_login(make_user("admin", "study-admin"))
     body = {"study": "study", "dataset": "news", "design": "balanced:1", "pairs": 1, "raters": 1, "seed": 2}
@@ -211,7 +201,6 @@ def test_api_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
     assert "name" in post().content.decode()
 
 
-@pytest.mark.slow
 def test_a_batch_of_a_design_is_extended_and_copied_as_any(study: Study) -> None:
     batch = design(study, "balanced:1")[0]
     extend_batch(batch=batch, reason="more", more_raters=1, select="random:1", seed=1)
@@ -234,7 +223,6 @@ def draft(study: Study, **more: Any) -> list[Batch]:
     return create_design(spec=spec_of(study, **more), design="all", name="d", status="draft")[0]
 
 
-@pytest.mark.slow
 def test_batches_of_a_design_change_together(study: Study) -> None:
     batches = draft(study)
     design(study, "balanced:1", name="other")
@@ -258,7 +246,6 @@ def test_batches_of_a_design_change_together(study: Study) -> None:
         set_design_status(study=study, name="d", status="burnt")
 
 
-@pytest.mark.slow
 def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(study: Study, client: Client) -> None:
     client.force_login(make_user("admin", "study-admin"))
     batches = draft(study, raters=2, most_hits_per_rater=4)  # each batch: 6 HITs × 2 raters, 4 a rater at most
@@ -282,7 +269,6 @@ def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(stud
     )
 
 
-@pytest.mark.slow
 def test_page_makes_links_for_the_raters_of_all_batches_of_a_design(study: Study, client: Client) -> None:
     client.force_login(make_user("admin", "study-admin"))
     study.most_hits_per_rater = 8
@@ -300,7 +286,6 @@ def test_a_limit_of_hits_is_each_batchs_in_the_forecast_too(study: Study) -> Non
     assert (work.hits, work.assignments, work.raters) == (36, 72, 4)  # 6 HITs × 2 raters / 3 in each batch
 
 
-@pytest.mark.slow
 def test_command_and_api_change_a_design(study: Study, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     client.force_login(make_user("admin", "study-admin"))
     batches = draft(study)

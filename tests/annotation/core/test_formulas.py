@@ -204,6 +204,7 @@ def test_a_long_text_of_openings_takes_no_longer_than_another(opening: str) -> N
     assert shown_text(text, math=True) == text
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="ab12\\{}^_$<>&\" '()[]frac", max_size=60))
 def test_whatever_is_typed_gives_mathml_or_the_text(latex: str) -> None:
     found = to_mathml(latex)

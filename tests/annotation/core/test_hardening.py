@@ -241,6 +241,7 @@ def test_no_page_may_use_devices_frames_or_other_sites(client: Client, address: 
     assert headers["Referrer-Policy"] == "same-origin"
 
 
+@pytest.mark.slow
 def test_ties_can_not_be_switched_off_while_votes_are_being_given() -> None:
     study = make_study()
     save_settings(study=study, ties_allowed=False)

@@ -26,6 +26,7 @@ DEEP_LISTS = "".join(" " * 2 * depth + f"- word{depth}\n" for depth in range(40)
 MANY_LINKS = "[x]: http://a/" + "b" * 9000 + "\n\n" + "[x] ![x] " * 1500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -105,6 +106,7 @@ def markdown_study(db: None) -> Study:
     return study
 
 
+@pytest.mark.slow
 def test_the_second_stage_renders_the_open_pair_only(monkeypatch: pytest.MonkeyPatch, markdown_study: Study) -> None:
     now = timezone.now()
     assignment = claim_hit(annotator=make_annotator(markdown_study, "ann"), at=now)

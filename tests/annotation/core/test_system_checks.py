@@ -131,6 +131,7 @@ def older() -> None:
     MigrationRecorder(connection).record_applied("judging", "0001_initial_of_before")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

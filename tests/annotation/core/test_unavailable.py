@@ -13,7 +13,7 @@ from annotation.core.unavailable import RETRY_SECONDS
 from annotation.models import Assignment, Rating, Study, VoteChange
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, signed_in, token_of
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine, pytest.mark.slow]
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from annotation.models.members import main_group
 from annotation.studies.presets import batch_defaults
 from tests.factories import add_instances, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 COPY = "/studies/study/copy/"
 
@@ -90,7 +90,6 @@ def test_a_copy_has_the_settings_and_nothing_else(study: Study) -> None:
     assert copied(study, slug="named", title="Second").title == "Second"
 
 
-@pytest.mark.slow
 def test_a_copy_with_instances_holds_the_same_texts_and_no_answer(study: Study) -> None:
     before = [model._base_manager.count() for model in (Batch, Hit, Annotator, Assignment, Rating)]
 
@@ -104,7 +103,6 @@ def test_a_copy_with_instances_holds_the_same_texts_and_no_answer(study: Study) 
     assert texts(again) == texts(study)
 
 
-@pytest.mark.slow
 def test_a_copy_of_many_instances_is_made_in_parts(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("annotation.importing.new_studies._CHUNK", 2)
     add_instances(study, instances=5, systems=("zeta", "alpha"), prefix="more")
@@ -129,7 +127,6 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_copied(study: Study) -> 
     assert study.instances.count() == 3
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_the_page_copies_for_every_reader_into_their_own_group(study: Study) -> None:
     own = ResearchGroup.objects.create(slug="own", name="Own")

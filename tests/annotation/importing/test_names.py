@@ -55,6 +55,7 @@ def test_addresses_are_told_from_codes() -> None:
     assert addresses(codes) == ["ann@example.org", "é@uni.at"]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("blank", BLANKS, ids=ascii)
 def test_a_rater_with_blanks_around_the_code_is_the_same_person(blank: str) -> None:
@@ -172,6 +173,7 @@ def test_short_names_that_differ_by_case_only_are_refused() -> None:
     assert ensure_study(slug="alpaca").pk == Study.objects.get().pk
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_codes_that_look_like_addresses_are_noticed_by_command_page_and_api(
     client: Client, tmp_path: Path, settings: Any, capsys: pytest.CaptureFixture[str]

@@ -105,6 +105,7 @@ def test_a_study_that_asks_for_none_refuses_strengths_and_names_the_setting() ->
     assert load(line(question="overall", strength="", tie_kind="")).added == 1
 
 
+@pytest.mark.slow
 def test_answers_contradict_each_other_by_question_only(study: Study) -> None:
     load(line(strength=2), line(question="detail", rating=1))
     again = load(line(strength=2), line(question="detail", rating=1), line(question="fluency"))

@@ -63,7 +63,7 @@ from tests.factories import (
     study_line,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 _HIT = ("batch__study__slug", "batch__name", "external_id")
 _WORK = (*(f"hit__{name}" for name in _HIT), "annotator__study__slug", "annotator__code")
@@ -266,7 +266,6 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "PART", 2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_staged_rows_end_up_as_those_stored_in_one_transaction(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with transaction_undone():
@@ -283,7 +282,6 @@ def test_staged_rows_end_up_as_those_stored_in_one_transaction(way: str, monkeyp
     assert not Study._base_manager.exclude(importer="", merging=False).exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "way",
     [pytest.param(way, marks=() if way in EACH_KIND else pytest.mark.weekly) for way in WAYS if "again" not in way],
@@ -349,7 +347,6 @@ def after_each_move(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object])
     monkeypatch.setattr(staging, "_execute", lambda sql: (execute(sql), step()))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", MOVED)
 def test_rows_that_had_not_moved_when_the_process_was_killed_are_moved_later(
     way: str, in_many_moves: None, monkeypatch: pytest.MonkeyPatch
@@ -386,7 +383,6 @@ def test_rows_that_had_not_moved_when_the_process_was_killed_are_moved_later(
     assert killed > 3
 
 
-@pytest.mark.slow
 def test_readers_wait_and_raters_vote_while_rows_move(
     in_many_moves: None, monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:

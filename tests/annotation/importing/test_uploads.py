@@ -226,6 +226,7 @@ def test_what_a_killed_web_process_was_receiving_is_removed_after_an_hour(settin
     assert list(tmp_path.glob("*.upload*")) == [new]
 
 
+@pytest.mark.slow
 def test_results_are_kept_for_a_time_and_the_page_lists_the_latest(
     study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

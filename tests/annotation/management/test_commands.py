@@ -110,6 +110,7 @@ def test_create_batch_takes_a_list_of_ids_once(write: Any) -> None:
     assert (batch.hits.count(), batch.slots.count(), batch.pairs_per_hit) == (2, 6, 2)
 
 
+@pytest.mark.slow
 def test_create_batch_for_a_qualification_and_with_hidden_checks(write: Any) -> None:
     gold = {"better": "alpha", "why": "It names the place."}
     call_command("import_study", write(json_lines([study_line("a", gold=gold), study_line("b")])), "--study", "s")
@@ -123,6 +124,7 @@ def test_create_batch_for_a_qualification_and_with_hidden_checks(write: Any) -> 
     assert (main.purpose, main.gold_rate, main.repeat_rate) == ("rating", 0.1, 0.2)
 
 
+@pytest.mark.slow
 def test_create_batch_warns_of_what_a_choice_by_separability_hides(
     capsys: pytest.CaptureFixture[str], write: Any
 ) -> None:

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def test_admin_has_groups_of_one_kind(admin_client: Client) -> None:
@@ -16,7 +16,6 @@ def test_admin_has_groups_of_one_kind(admin_client: Client) -> None:
         assert f">{name}</a>" in page
 
 
-@pytest.mark.slow
 def test_an_account_has_no_groups_of_djangos(admin_client: Client) -> None:
     page = admin_client.get(f"/admin/auth/user/{User.objects.get().pk}/change/").text
     assert 'name="username"' in page

@@ -22,7 +22,7 @@ from tests.factories import make_annotator, make_batch, make_study, make_user, s
 OURS = ("annotation", "judging", "reporting")
 TEXTS_OF_USERS = ["password", "username", "first_name", "last_name", "email"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def store() -> Study:
@@ -189,7 +189,6 @@ def test_commands_that_may_change_something_are_in_it_and_others_are_not(study: 
     assert [one["action"] for one in logged()] == ["grant", "grant", "configure_study"]
 
 
-@pytest.mark.slow
 def test_djangos_own_commands_are_in_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "ada's own long one")
     MigrationRecorder.Migration.objects.filter(app="sessions").delete()

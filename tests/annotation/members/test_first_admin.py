@@ -37,6 +37,7 @@ def link_in(said: str) -> str:
     return link.removeprefix("http://localhost:8000")
 
 
+@pytest.mark.slow
 def test_the_link_of_a_fresh_database_signs_a_site_admin_in_once() -> None:
     link = link_in(start()[0])
     browser = Client()

@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotation.models import Assignment, Consent, Rating, Study
 from tests.factories import claim, make_annotator, make_batch, make_study, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HTMX = {"HX-Request": "true"}
 ADDRESSES = ["save-vote", "save-second-vote", "lock", "submit"]
 

@@ -11,7 +11,7 @@ from annotation.monitoring.batch_annotators import glance_at, raters_of
 from annotation.monitoring.timeline import HEIGHT, WIDTH, timeline_of
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def store() -> Study:
@@ -68,7 +68,6 @@ def test_a_long_batch_is_shown_by_the_day(study: Study, batch: Batch) -> None:
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in points(found.line))
 
 
-@pytest.mark.slow
 def test_the_page_shows_the_picture_and_what_to_decide_first(study: Study, batch: Batch) -> None:
     manager: Client = signed_in(make_user("manager", "study-admin", study=study))
     rater = make_annotator(study)

@@ -12,7 +12,7 @@ from annotation.models import Study
 from tests.annotation.planning.test_planning import make_pilot
 from tests.factories import make_study, make_user, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 ADDRESS = "/studies/study/plan/"
 ASKED = {"width": "0.2", "pairs": "1, 3", "raters": "1 2", "source": "pilot"}
@@ -33,7 +33,6 @@ def test_page_opens_with_the_form_alone(reader: Client) -> None:
     assertContains(page, 'placeholder="0.50"')
 
 
-@pytest.mark.slow
 def test_address_holds_the_whole_plan(reader: Client) -> None:
     make_pilot()
     page = reader.get(ADDRESS, ASKED)
@@ -56,7 +55,6 @@ def test_only_the_width_has_to_be_given(reader: Client) -> None:
     assert found["variance"]["assumptions"]["win_rate"] == 0.5
 
 
-@pytest.mark.slow
 def test_assumptions_and_prices_are_taken_from_the_form(reader: Client) -> None:
     make_pilot()
     stated = {"source": "assumed", "win_rate": "0.6", "tie_share": "0.2", "instance": "0.5", "rater": "0.1"}
@@ -69,7 +67,6 @@ def test_assumptions_and_prices_are_taken_from_the_form(reader: Client) -> None:
     assertContains(page, "Assumed: a win rate of 0.6 and a share of ties of 0.2.")
 
 
-@pytest.mark.slow
 def test_consistency_is_planned_for_the_pilots_pairs(reader: Client) -> None:
     make_pilot(k=3)
     page = reader.get(ADDRESS, {"width": "0.2", "measure": "consistency", "source": "pilot"})
@@ -77,7 +74,6 @@ def test_consistency_is_planned_for_the_pilots_pairs(reader: Client) -> None:
     assertContains(page, "one rating set")
 
 
-@pytest.mark.slow
 def test_configuration_and_batches_are_chosen_by_name(reader: Client) -> None:
     study = make_pilot(systems=("alpha", "beta", "gamma"))
     assert reader.get(ADDRESS, ASKED).status_code == 422  # three configurations, and none was chosen
@@ -114,7 +110,6 @@ def test_what_makes_no_plan_is_said_at_the_form_which_keeps_it(
     assert "plan" not in page.context
 
 
-@pytest.mark.slow
 def test_number_of_queries_does_not_grow_with_the_study(
     reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

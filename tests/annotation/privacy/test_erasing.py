@@ -25,7 +25,7 @@ from tests.annotation.recruitment.prolific.setup import stored_study as stored_s
 from tests.annotation.recruitment.prolific.test_webhook import body_of, post
 from tests.factories import claim, make_annotator, make_batch, make_study, rate, token_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 WORDS = ("ada.lovelace", "ada@example.org", "Ada King", "my own words", "a line for Ada", "203.0.113.77")
 
 
@@ -59,7 +59,6 @@ def ada(stored_ada: int) -> Annotator:
     return Annotator.objects.get(pk=stored_ada)
 
 
-@pytest.mark.slow
 def test_nothing_that_names_a_rater_is_left_in_any_table(ada: Annotator) -> None:
     assert {text for text in WORDS if left_of(text)} == set(WORDS)
     erased = erase_rater(annotator=ada, by=None, at=NOON)
@@ -112,7 +111,6 @@ def test_who_they_are_goes_and_what_they_rated_stays(ada: Annotator, study: Stud
 # A person in several studies
 
 
-@pytest.mark.slow
 def test_an_account_that_rates_elsewhere_stays_and_leads_to_no_second_place(ada: Annotator, study: Study) -> None:
     other = make_study("other", instances=2)
     make_batch(other, raters=1)
@@ -127,7 +125,6 @@ def test_an_account_that_rates_elsewhere_stays_and_leads_to_no_second_place(ada:
     assert not User.objects.filter(username="ada.lovelace").exists()
 
 
-@pytest.mark.slow
 def test_a_person_is_deleted_in_all_studies(ada: Annotator) -> None:
     other = make_study("other", instances=2)
     make_batch(other, raters=1)
@@ -158,7 +155,6 @@ def cells() -> dict[tuple[str, int | str, str], Any]:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True], ids=["with the ratings", "who they are"])
 def test_deleting_does_to_each_field_what_the_list_says(ada: Annotator, channel: Channel, keep: bool) -> None:
     participant = join_and_rate(channel)

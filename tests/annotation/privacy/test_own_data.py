@@ -20,7 +20,7 @@ from tests.annotation.recruitment.prolific.test_webhook import body_of, post
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 from tests.whole_study import build_whole_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 BACKEND = "annotation.members.signed_in.AccountBackend"
 
 
@@ -72,7 +72,6 @@ def test_the_file_holds_what_a_rater_did_as_they_saw_it(ada: Annotator) -> None:
     assert [pair["history"][0]["choice"] for pair in hit["pairs"]] == ["left", "none"]
 
 
-@pytest.mark.slow
 def test_the_file_holds_a_platforms_ids_and_messages(channel: Any) -> None:
     _answer, browser = come(channel)
     post(channel, body_of("ACTIVE"))
@@ -83,7 +82,6 @@ def test_the_file_holds_a_platforms_ids_and_messages(channel: Any) -> None:
     assert told["code"] == rater(channel).code
 
 
-@pytest.mark.slow
 def test_the_file_tells_no_system_arm_or_check() -> None:
     whole = build_whole_study("mine")
     annotator = whole.annotator
@@ -130,7 +128,6 @@ def test_the_command_writes_the_same_file(ada: Annotator) -> None:
 # Deleting
 
 
-@pytest.mark.slow
 def test_a_rater_is_told_what_goes_and_deletes_it_with_a_second_press(ada: Annotator, study: Study) -> None:
     browser = browser_of(ada.user)
     at = f"/rate/consent/{study.key}/erase/"
@@ -148,7 +145,6 @@ def test_a_rater_is_told_what_goes_and_deletes_it_with_a_second_press(ada: Annot
     assert browser.get("/rate/data/").status_code == 302  # signed out
 
 
-@pytest.mark.slow
 def test_a_rater_of_two_studies_deletes_one_and_then_all(ada: Annotator, study: Study) -> None:
     other = make_study("other", question="And this?")
     make_batch(other)
@@ -184,7 +180,6 @@ def admin_of(study: Study) -> Client:
     return browser_of(make_user("boss", "study-admin", study=study))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("ratings", "left"), [("delete", 0), ("keep", 2)])
 def test_a_study_admin_deletes_on_the_raters_page(ada: Annotator, study: Study, ratings: str, left: int) -> None:
     boss = admin_of(study)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Rating, RoleGrant
 from tests.factories import claim, make_annotator, make_batch, make_study, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.factories import (
     signed_in,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SYSTEMS = ("secret-alpha", "secret-beta")
 
 
@@ -115,7 +115,6 @@ def test_a_preview_is_the_raters_page(study: Study, reader: Client, batch: Batch
     assert plain(preview) == plain(real)
 
 
-@pytest.mark.slow
 def test_the_second_stage_shows_the_table_of_the_arm_on_the_sides_of_the_page(study: Study, reader: Client) -> None:
     Study.objects.update(protocol="two-stage", arms=["none", "table:c8", "placebo:c8"])
     for pair in Pair.objects.select_related("matchup__instance"):

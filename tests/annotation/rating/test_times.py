@@ -15,7 +15,7 @@ from annotation.rating.votes import lock_first_votes, save_vote, submit_assignme
 from tests.annotation.rating.test_second_stage import two_stage
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 END = NOON + timedelta(seconds=100)
 

@@ -26,7 +26,7 @@ from annotation.studies.outcomes import human_ratings, select
 from annotation.studies.services import save_settings
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 LATER = NOON + timedelta(minutes=61)
 
@@ -384,7 +384,6 @@ def test_a_pair_that_was_shown_and_not_answered_is_a_missing_verdict() -> None:
     assert (revised.raters, revised.outcomes.verdict.tolist()) == ((whole.annotator.code,), [0.0])
 
 
-@pytest.mark.slow
 def test_verdicts_outside_a_selection_stay_out_of_its_arrays() -> None:
     study = make_study(instances=2, k=2)
     one = make_batch(study, name="one", select="ids", instance_ids=["news-2"], pairs=1)

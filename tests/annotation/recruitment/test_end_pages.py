@@ -20,7 +20,7 @@ from tests.annotation.recruitment.prolific.setup import prolific as prolific
 from tests.annotation.recruitment.prolific.setup import study as study
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def end_page(browser: Client) -> str:
@@ -40,7 +40,6 @@ def come_and_agree(channel: Channel, **ids: str) -> Client:
     return browser
 
 
-@pytest.mark.slow
 def test_who_finds_every_hit_taken_is_told_to_return_and_not_to_wait(channel: Channel) -> None:
     Slot.objects.exclude(pk=Slot.objects.first().pk).delete()  # type: ignore[union-attr]
     come_and_agree(channel, pid=OTHER_PID, session=OTHER_SESSION)
@@ -91,7 +90,6 @@ def do_a_hit(channel: Channel) -> Client:
     return browser
 
 
-@pytest.mark.slow
 def test_worker_with_hits_open_is_not_told_that_everything_is_rated() -> None:
     study = make_study(instances=11)
     make_batch(study, raters=1)
@@ -105,7 +103,6 @@ def test_worker_with_hits_open_is_not_told_that_everything_is_rated() -> None:
     assert "ook again" not in page
 
 
-@pytest.mark.slow
 def test_mturks_page_shows_which_hits_count_and_names_a_second_bonus() -> None:
     channel = make_mturk()
     end_page(do_a_hit(channel))

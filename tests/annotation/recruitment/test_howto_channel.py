@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "howto" / "add_a_recruitment_channel.md"
 MODULE, LINE, TEST = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 CREDIT = "https://pool.example.edu/done?code=XXXX"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def run(code: str) -> dict[str, Any]:
@@ -57,7 +57,6 @@ def test_the_pages_line_is_one_more_than_those_of_the_app() -> None:
     assert adapters()["sona"].__class__.__name__ == "Sona"
 
 
-@pytest.mark.slow
 def test_the_channel_is_offered_made_opened_and_shown(study: Study, admin: Client) -> None:
     offered = admin.get(f"/studies/{study.slug}/channels/").content.decode()
     assert f'href="/studies/{study.slug}/channels/new/sona/">Sona</a>' in offered

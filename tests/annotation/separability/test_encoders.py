@@ -253,6 +253,7 @@ def test_what_can_not_be_run_says_so(tmp_path: Path, name: str, content: Any, re
         find_model(str(folder)).encode(["tea"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["nothing", "", "../tiny/x", "org/none", "a b", "other:thing"])
 def test_an_unknown_name_lists_what_there_is(folder: Path, spec: str) -> None:
     with pytest.raises(ModelUnavailable, match=r"there is no model .*; there now: tiny"):

@@ -14,7 +14,7 @@ from annotation.separability import measure
 from annotation.separability.services import compute_separability
 from tests.factories import add_instances, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "alignments_rouge1.json"
 
 

@@ -12,6 +12,8 @@ from annotation.separability.jobs import SeparabilityRequest, run_job
 from annotation.separability.queue import start_separability
 from tests.annotation.separability.separability_studies import drawn_texts, study_of
 
+pytestmark = pytest.mark.slow
+
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 

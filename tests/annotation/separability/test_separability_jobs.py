@@ -228,6 +228,7 @@ def test_the_page_refuses_what_can_not_be_computed(study: Study, researcher: Cli
 # The API
 
 
+@pytest.mark.slow
 @pytest.mark.any_engine
 def test_the_api_starts_a_computation_and_shows_it(study: Study, researcher: Client) -> None:
     address = "/api/v1/studies/study/separability/"

@@ -23,7 +23,7 @@ from annotation.studies.configurations import configurations
 from tests.annotation.separability.separability_studies import FakeModel, drawn_texts, rows_of, run_of, stored, study_of
 from tests.factories import add_instances, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 APART = {"alpha": ["cat dog", "cat dog"], "beta": ["sun sea", "sun sea"]}
 MIXED = {"alpha": ["cat dog", "cat sun"], "beta": ["sun sea", "sun sea"]}
@@ -263,7 +263,6 @@ class Counter:
         monkeypatch.setattr(separability_measure.AlignmentMeasure, "matrices", counted)
 
 
-@pytest.mark.slow
 def test_a_changed_text_has_its_own_instance_compared_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_of(*drawn_texts(6, systems=THREE))
     compute_separability(study=study)
@@ -324,7 +323,6 @@ def test_another_version_or_model_recomputes_everything(monkeypatch: pytest.Monk
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 def test_a_model_reads_each_text_once(model: FakeModel) -> None:
     texts = drawn_texts(4, systems=THREE)
     study = study_of(*texts)
@@ -363,7 +361,6 @@ def test_a_similarity_of_ones_own_that_gives_another_shape_names_the_instance(mo
         compute_separability(study=study)
 
 
-@pytest.mark.slow
 def test_the_default_is_by_meaning_where_a_model_is_and_by_words_where_none_is(
     model: FakeModel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -445,7 +442,6 @@ def cut_off_after(monkeypatch: pytest.MonkeyPatch, instances: int) -> None:
     monkeypatch.setattr(separability_measure.AlignmentMeasure, "matrices", limited)
 
 
-@pytest.mark.slow
 def test_a_computation_that_is_cut_off_leaves_the_numbers_alone_and_is_gone_on_with() -> None:
     study = study_of(*drawn_texts(8))
     compute_separability(study=study, similarity="bleu", group="0,1")
@@ -470,7 +466,6 @@ def test_a_computation_that_is_cut_off_leaves_the_numbers_alone_and_is_gone_on_w
     assert stored(study, run__similarity="rouge1") == resumed
 
 
-@pytest.mark.slow
 def test_another_computation_that_was_stored_meanwhile_does_no_harm() -> None:
     study = study_of(*drawn_texts(5))
     compute_separability(study=study)

@@ -22,7 +22,7 @@ from annotation.studies.configurations import configuration, configurations, mat
 from annotation.studies.outcomes import select, separabilities
 from tests.factories import add_instances, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 # ROUGE-1 F is 2·overlap / (words of one + words of the other).
 SAME = {"alpha": ["cat dog", "cat dog"], "beta": ["cat dog", "cat dog"]}  # all 1: δ = 1 − 1

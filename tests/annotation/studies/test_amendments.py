@@ -19,7 +19,7 @@ from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def store() -> Study:
@@ -133,7 +133,6 @@ def test_an_amended_consent_text_is_a_new_version(study: Study) -> None:
 # The page and the command
 
 
-@pytest.mark.slow
 def test_the_page_asks_for_a_reason_only_once_rating_has_begun() -> None:
     study = make_study("own", instances=1)
     make_batch(study)
@@ -174,7 +173,6 @@ def test_the_log_shows_an_amendment_to_readers_and_escapes_it(study: Study) -> N
     assert signed_in(make_user("a", "annotator", study=study)).get("/studies/study/log/").status_code == 404
 
 
-@pytest.mark.slow
 def test_the_log_takes_a_fixed_number_of_queries(study: Study, django_assert_max_num_queries: Any) -> None:
     client = signed_in(make_user("reader", "researcher", study=study))
     rater = study.annotators.get()
@@ -215,7 +213,6 @@ def test_a_reason_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str])
 # With the results
 
 
-@pytest.mark.slow
 def test_results_list_what_changed_how_they_came_about(study: Study) -> None:
     batch, rater = study.batches.get(), study.annotators.get()
     save_settings(study=study, at=NOON, question="Which is clearer?", guidelines="word " * 100, reason="Too\x1bvague.")
@@ -243,7 +240,6 @@ def test_results_list_what_changed_how_they_came_about(study: Study) -> None:
     assert "Rater excluded" in page
 
 
-@pytest.mark.slow
 def test_a_study_without_amendments_says_nothing_of_them() -> None:
     study = make_study("own", instances=1)
     assert findings(study)["amendments"] == []

@@ -16,7 +16,7 @@ from annotation.studies.archive import archive_study, restore_study
 from reporting.exports.files import export_lines
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 ARCHIVE = "/studies/study/archive/"
 
@@ -62,7 +62,6 @@ def test_the_archive_is_entered_and_left_once_each_and_logged(study: Study) -> N
     assert events.get(kind="archived").happened_at == NOON
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_an_archived_study_leaves_the_list_and_can_still_be_read_and_exported(study: Study) -> None:
     make_study("kept", instances=0)
@@ -84,7 +83,6 @@ def test_an_archived_study_leaves_the_list_and_can_still_be_read_and_exported(st
     assert len(list(export_lines(study, "ratings", "csv"))) == rows > 1
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_the_page_wants_a_confirmation(study: Study) -> None:
     client = signed_in(make_user("manager", "study-admin"))

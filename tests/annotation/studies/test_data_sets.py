@@ -14,7 +14,7 @@ from annotation.study_pages import views
 from reporting.exports.files import export_lines
 from tests.factories import add_instances, make_study, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def store() -> Study:

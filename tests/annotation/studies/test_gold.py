@@ -126,6 +126,7 @@ def test_checks_that_make_no_sense_are_refused(settings: dict[str, Any], message
     assert Batch.objects.count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_same_batch_again_looks_at_purpose_and_rates() -> None:
     study = with_gold(BETTER_ALPHA, BETTER_ALPHA)

@@ -13,7 +13,7 @@ from annotation.studies.services import save_settings
 from tests.annotation.studies.test_study_settings import admin, form_data
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 SETTINGS, PREVIEW = "/studies/study/settings/", "/studies/new/questions/"
 COHERENCE = {
@@ -32,7 +32,6 @@ SENT = {
 }
 
 
-@pytest.mark.slow
 def test_the_rows_of_the_page_are_stored_and_shown_again() -> None:
     make_study()
     client = admin()
@@ -50,7 +49,6 @@ def test_the_rows_of_the_page_are_stored_and_shown_again() -> None:
     assert client.get("/studies/study/").text.count("(coherence)") == 1
 
 
-@pytest.mark.slow
 def test_what_is_wrong_with_a_row_is_told_and_the_row_is_kept() -> None:
     make_study()
     client = admin()

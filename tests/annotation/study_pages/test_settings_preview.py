@@ -9,7 +9,7 @@ from annotation.models import Assignment, Display, Event, Study
 from annotation.studies.settings_form import form_data
 from tests.factories import make_study, make_user, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ADDRESS = "/studies/study/settings/preview/"
 
 

@@ -41,6 +41,7 @@ def work(run: JudgeRun, client: ScriptedClient) -> ExecutionResult:
     )
 
 
+@pytest.mark.slow
 def test_any_judge_is_asked_all_pairs_in_both_orders_and_negated_as_one_like_it(study: Study) -> None:
     judge = make_judge(order="random", family="llama")
     run = start_audit(Audit(study, judge, repeats=2))

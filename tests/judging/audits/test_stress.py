@@ -27,7 +27,7 @@ from tests.judging.audits.readers import Bias, Reader, client_of, study_of_facts
 from tests.judging.builders import judge_with, make_endpoint, make_judge
 from tests.standin.process import StandInProcess
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PRICES = {"price_prompt": Decimal(1000), "price_completion": Decimal(10_000)}
 
 
@@ -80,7 +80,6 @@ BIASES: dict[str, Bias] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("change", PERTURBATIONS)
 def test_each_change_finds_the_judge_that_falls_for_it_and_only_that(change: str, study: Study, judge: Judge) -> None:
     audit = asked(StressTest(study, judge, (change,)), Reader(BIASES[change]))
@@ -95,7 +94,6 @@ def test_each_change_finds_the_judge_that_falls_for_it_and_only_that(change: str
         assert fair["away"] == fair["tie"] == 0
 
 
-@pytest.mark.slow
 def test_position_chance_and_identical_texts(study: Study, judge: Judge) -> None:
     changes = (POSITION, AGAIN, IDENTICAL)
     fair = asked(StressTest(study, judge, changes), Reader())
@@ -113,7 +111,6 @@ def test_position_chance_and_identical_texts(study: Study, judge: Judge) -> None
     assert turned["kept"] > 0 == turned["tie"]
 
 
-@pytest.mark.slow
 def test_answers_are_planned_for_each_pair_and_change_that_can_be_made(study: Study, judge: Judge) -> None:
     Generation.objects.filter(pk=Pair.objects.earliest("pk").generation_a_id).update(text=" ")
     audit = start_stress(StressTest(study, judge))
@@ -151,7 +148,6 @@ def test_pairs_on_hits_only_as_in_runs_and_of_a_data_set(study: Study, judge: Ju
         start_stress(StressTest(study, judge, dataset="poems"))
 
 
-@pytest.mark.slow
 def test_a_run_of_the_judge_and_its_test_share_answers_and_judgments_stay_apart(study: Study, judge: Judge) -> None:
     reader = Reader()
     judge_with(reader, study, judge)
@@ -170,7 +166,6 @@ def test_a_run_of_the_judge_and_its_test_share_answers_and_judgments_stay_apart(
     assert len(reader.bodies) == 48
 
 
-@pytest.mark.slow
 def test_a_test_that_was_stopped_resumes_without_repeating_a_call(study: Study) -> None:
     judge = make_judge(params={"ties": True}, endpoint=make_endpoint(**PRICES))
     test, stop = StressTest(study, judge, ("bold",)), StopFlag()
@@ -204,7 +199,6 @@ def test_another_process_that_asks_is_not_joined(study: Study, judge: Judge) -> 
         ask(audit, make_client=client_of(Reader()))
 
 
-@pytest.mark.slow
 def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(
     study: Study, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,7 +225,6 @@ def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(
     assert resumed.calls == Completion.objects.count() == 32  # theirs counts what was stored and not billed
 
 
-@pytest.mark.slow
 def test_an_answer_that_another_process_has_stored_meanwhile_stays(study: Study, judge: Judge) -> None:
     class Suspended(Reader):
         """While its first call is under way, its audit is taken over, and all answers are stored."""
@@ -247,7 +240,6 @@ def test_an_answer_that_another_process_has_stored_meanwhile_stays(study: Study,
     assert audit.calls > 0
 
 
-@pytest.mark.slow
 def test_unread_answers_are_stored_as_such(study: Study, judge: Judge) -> None:
     audit = asked(StressTest(study, judge, ("bold",)), Reader(unread=BIASES["bold"]))
     assert Counter(audit.answers.values_list("change", "status")) == {("plain", "parsed"): 16, ("bold", "unparsed"): 16}

@@ -168,6 +168,7 @@ def test_rejected_question_is_gone_without_where_it_is_optional(endpoint: Endpoi
     assert (found.result, found.usage.failed) == (["one", None, "three"], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cause", [TOO_LONG, REJECTED])
 def test_rejections_of_requests_alone_stop_nothing(endpoint: Endpoint, cause: str) -> None:
     client = ScriptedClient([*[RejectedCall("HTTP 400: odd", cause=cause)] * 150, "last"])

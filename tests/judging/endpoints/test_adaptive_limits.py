@@ -20,6 +20,7 @@ def sent_in(bucket: TokenBucket, seconds: float, *, amount: float = 1.0) -> list
     return times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 7, 60, 500, 10_000])
 def test_no_minute_holds_more_than_its_limit_and_little_is_wasted(limit: int) -> None:
     times = sent_in(TokenBucket(limit), 300)

@@ -44,6 +44,7 @@ def test_endpoint_that_supports_everything(standin: StandInProcess) -> None:
     assert Endpoint.objects.get().tested_at is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["logprobs", "json_schema", "schema_lengths", "tools", "n"])
 @pytest.mark.parametrize("how", ["rejects", "ignores"])
 def test_what_is_missing_is_named_with_its_reason(standin: StandInProcess, name: str, how: str) -> None:
@@ -168,6 +169,7 @@ def test_one_failure_on_the_way_is_tried_again(standin: StandInProcess) -> None:
     assert standin.stats()["outcomes"]["too_many"] >= 1
 
 
+@pytest.mark.slow
 def test_command_prints_what_was_found(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     make_endpoint(standin.base_url)
     standin.behave(answer="random", rejects=["logprobs"])

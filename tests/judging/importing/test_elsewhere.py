@@ -67,6 +67,7 @@ def run(command: str, path: Path, records: Any, *more: str) -> None:
     call_command(command, str(path), "--study", "made", *more)
 
 
+@pytest.mark.slow
 def test_alpacaevals_annotations_are_judgments_in_study_order(tmp_path: Path) -> None:
     records = [
         annotation(),
@@ -90,6 +91,7 @@ def test_alpacaevals_annotations_are_judgments_in_study_order(tmp_path: Path) ->
     assert not Rating.objects.exists()
 
 
+@pytest.mark.slow
 def test_battles_are_votes_and_those_of_models_judgments(tmp_path: Path) -> None:
     two = [{"role": "user", "content": "More?"}, {"role": "assistant", "content": "Yes."}]
     records = [

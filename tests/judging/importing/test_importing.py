@@ -20,7 +20,7 @@ from judging.outcomes.judgments import judgments
 from judging.runs.services import start_run
 from tests.factories import add_instances, ask_more, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 HEADER = "instance,pair,judge,order,verdict"
 TABLE = "subset,llm,strategy,idx,label,winner_noswap,winner_swap"
 

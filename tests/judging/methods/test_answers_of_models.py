@@ -23,6 +23,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [pytest.param(one, id=f"{one['kind']}: {one['form']}") for one in ANSWERS])
 def test_answer_of_a_model_is_right_or_unparsed(answer: dict[str, str]) -> None:
     offer = offer_for("summarization", False, "C" in answer["offered"])
@@ -33,6 +34,7 @@ def test_answer_of_a_model_is_right_or_unparsed(answer: dict[str, str]) -> None:
     assert letter == answer["expected"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(READERS))
 @pytest.mark.parametrize(
     ("before", "after"),

@@ -147,6 +147,7 @@ def read(parser: str, reply: Reply | str, *, ties: bool = False, negated: bool =
     return find_parser(parser)(reply, offer_for("dialogue", negated, ties))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parser", "completion", "letter"), TEXTS)
 def test_answer_is_read_or_left(parser: str, completion: str, letter: str | None) -> None:
     if letter is None:
@@ -240,6 +241,7 @@ def test_function_call_is_read(reply: Reply, letter: str | None) -> None:
         assert read("function", reply).letter == letter
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("parser", sorted(PARSERS))
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def test_sides_are_turned_around_only_when_b_was_shown_first(verdict: Verdict) -
     assert in_study_order(outcome, "ba") == (-verdict, 0.75, 2.0, 4.0)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_longer_prefers_the_same_system_in_both_orders() -> None:
     run = start_run(study=make_study(), judge=make_judge("longer", order="both"))

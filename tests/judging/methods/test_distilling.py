@@ -198,6 +198,7 @@ def test_tally_counts_each_list_once_and_sorts(lists: list[list[str]]) -> None:
     assert len({alike(one.aspect) for one in found}) == len(found)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=200), max_size=200), st.integers(1, 5000))
 def test_groups_share_everything_out_and_come_to_an_end(aspects: list[str], longest: int) -> None:
     named = [Named(aspect, 1) for aspect in aspects]

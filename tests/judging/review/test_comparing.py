@@ -17,7 +17,7 @@ from judging.review.comparing import GOLD, PEOPLE, compare, draw_wrong, judged_p
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
 from tests.judging.builders import COHERENCE, fill, make_judge
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def store() -> Study:
@@ -119,7 +119,6 @@ def test_draw_takes_wrong_pairs_only_and_the_same_for_the_same_seed(
     assert list(page.object_list) == list(drawn[3][:2])
 
 
-@pytest.mark.slow
 def test_wrong_verdicts_are_drawn_by_the_gold_where_nobody_has_voted(client: Client, study: Study) -> None:
     Assignment.objects.update(state="returned")
     run = judged(study, "one", [-1, 1, 0, None])
@@ -180,7 +179,6 @@ def test_no_interval_for_three_instances(study: Study) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client, study: Study) -> None:
     reader = make_user("rea", "researcher", study=study)
     client.force_login(reader, backend="annotation.members.signed_in.AccountBackend")
@@ -198,7 +196,6 @@ def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client
     assert Annotator.objects.earliest("pk").code in beside
 
 
-@pytest.mark.slow
 def test_a_larger_study_takes_no_more_queries(client: Client, study: Study) -> None:
     client.force_login(
         make_user("rea", "researcher", study=study), backend="annotation.members.signed_in.AccountBackend"

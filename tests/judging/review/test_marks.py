@@ -14,7 +14,7 @@ from judging.models import Judge, JudgeRun, Judgment, RationaleMark
 from judging.review.marks import mark_rationale, remove_mark
 from tests.factories import make_annotator, make_study, make_user, signed_in, token_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 HTMX = {"HX-Request": "true"}
 

@@ -16,7 +16,7 @@ from judging.runs.status import count_judgments
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 CUT_OFF = chat_completion("Comparison: A is", finish_reason="length")
 
 
@@ -60,7 +60,6 @@ def test_second_run_makes_no_call() -> None:
     assert (ended.status, again.bodies, counts()) == ("done", [], (6, 0, 0, 0, 0, 0, 0))
 
 
-@pytest.mark.slow
 def test_another_judge_with_the_same_request_uses_the_cache() -> None:
     study, judge = make_study(), make_judge()
     judge_with(ScriptedClient(), study, judge)
@@ -188,7 +187,6 @@ def test_many_failures_in_a_row_stop_the_run() -> None:
     assert counts()[-2:] == (MOST_FAILURES, 30 - MOST_FAILURES)
 
 
-@pytest.mark.slow
 def test_stopped_run_keeps_what_it_has_and_resumes() -> None:
     study, judge = make_study(), make_judge()
     stop = StopFlag()

@@ -28,7 +28,7 @@ from reporting.exports.files import export_lines
 from tests.factories import ask_more, criterion, signed_in
 from tests.judging.builders import fill, make_batch, make_judge, make_study, make_user, pairs_in, selection_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def member(
@@ -63,7 +63,6 @@ def said(study: Study, run: JudgeRun) -> list[int | None]:
     return [found[pair.pk] for pair in pairs_in(study)]
 
 
-@pytest.mark.slow
 def test_a_jury_is_a_judge_whose_verdicts_are_made_when_read(study: Study) -> None:
     run = added(study)
     # A tie of -1, 1 and 0 is shared by all three; on the fifth pair two members abstain; on the last all do.
@@ -87,7 +86,6 @@ def test_a_jury_is_a_judge_whose_verdicts_are_made_when_read(study: Study) -> No
     assert said(study, run)[1] == 1
 
 
-@pytest.mark.slow
 def test_a_pair_on_which_every_member_failed_is_an_error_and_no_wrong_answer(study: Study) -> None:
     last, run = pairs_in(study)[-1], added(study)
     Instance.objects.filter(matchups__pairs=last).update(gold={"better": last.matchup.system_a.name})
@@ -209,7 +207,6 @@ def test_commands_add_and_run_a_jury_without_a_call(study: Study) -> None:
         call_command("add_judge", "x", method="coin", members=["ann"])
 
 
-@pytest.mark.slow
 def test_the_page_makes_a_jury_and_shows_it(study: Study, client: Client) -> None:
     client.force_login(make_user("res", "researcher", study))
     page = client.get(reverse("judging:judges", args=["tea"])).content.decode()

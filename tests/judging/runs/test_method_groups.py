@@ -31,6 +31,7 @@ def test_the_calls_on_offer_are_those_that_a_method_makes(name: str) -> None:
         assert OFFERED[name].calls == sum(CALLS.get(name, {}).values())
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_page_asks_for_little_and_says_when_to_choose_which() -> None:
     study = make_study(instances=1)

@@ -14,7 +14,7 @@ from tests.factories import signed_in
 from tests.fakes import ScriptedClient
 from tests.judging.builders import COHERENCE, judge_with, make_judge, make_study, make_user, pairs_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def store() -> Study:
@@ -46,7 +46,6 @@ def numbers(text: str, name: str) -> list[int]:
     return [int(number) for number in re.findall(rf'data-count="{name}"><a [^>]*>(\d+)<', text)]
 
 
-@pytest.mark.slow
 def test_form_offers_the_questions_and_starts_a_run_with_them(
     reader: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -70,7 +69,6 @@ def test_form_without_a_known_question_is_shown_again(reader: Client, name: str,
     assert not JudgeRun.objects.exists()
 
 
-@pytest.mark.slow
 def test_estimate_counts_the_questions(reader: Client) -> None:
     make_judge()
     data = {"judge": "judy", "in_flight": 4, "questions": ["overall", "coherence"]}
@@ -78,7 +76,6 @@ def test_estimate_counts_the_questions(reader: Client) -> None:
     assert "<strong>4 calls</strong> for 4 presentations" in re.sub(r"\s+", " ", answer.content.decode())
 
 
-@pytest.mark.slow
 def test_one_question_alone_is_not_named(reader: Client, study: Study) -> None:
     Study.objects.update(criteria=[])
     run = run_on(study, [0])
@@ -90,7 +87,6 @@ def test_one_question_alone_is_not_named(reader: Client, study: Study) -> None:
     assert not [text for text in texts if "overall" in text or 'name="question' in text]
 
 
-@pytest.mark.slow
 def test_runs_are_listed_question_by_question(reader: Client, study: Study) -> None:
     run_on(study, [0, 1])
     text = page(reader, "judges")
@@ -98,7 +94,6 @@ def test_runs_are_listed_question_by_question(reader: Client, study: Study) -> N
     assert rows == [("overall", "2", "0"), ("coherence", "0", "2")]
 
 
-@pytest.mark.slow
 def test_run_shows_counts_and_figures_of_each_question(reader: Client, study: Study) -> None:
     run = run_on(study, [0, 1])
     text = page(reader, "run", run.pk)
@@ -111,7 +106,6 @@ def test_run_shows_counts_and_figures_of_each_question(reader: Client, study: St
     assert len(set(re.findall(r' id="([^"]+)"', text))) == len(re.findall(r' id="([^"]+)"', text))
 
 
-@pytest.mark.slow
 def test_run_of_a_further_question_shows_its_own(reader: Client, study: Study) -> None:
     run = run_on(study, [1])
     text = page(reader, "run", run.pk)
@@ -120,7 +114,6 @@ def test_run_of_a_further_question_shows_its_own(reader: Client, study: Study) -
     assert "second=@people&amp;question=coherence" in text
 
 
-@pytest.mark.slow
 def test_judgments_are_listed_with_their_question_and_by_it(reader: Client, study: Study) -> None:
     run = run_on(study, [0, 1])
     asked = r'data-label="Question">(\w+), plain'
@@ -145,7 +138,6 @@ def test_open_judgment_shows_the_question_that_will_be_asked(reader: Client, stu
     assert f"Answer this question about them: {COHERENCE['text']} (What is meant: Sentences follow" in text
 
 
-@pytest.mark.slow
 def test_two_raters_are_compared_on_one_question(reader: Client, study: Study) -> None:
     run_on(study, [0, 1])
     other = run_on(study, [0, 1], name="jo")

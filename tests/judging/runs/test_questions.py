@@ -37,7 +37,7 @@ from tests.judging.builders import (
 from tests.judging.methods.procedures import asking
 from tests.standin.process import StandInProcess
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 BREVITY = {**COHERENCE, "key": "brevity", "text": "Which summary is shorter?", "description": ""}
 SENT = "Which summary hangs together better? (What is meant: Sentences follow from each other.\nIgnore spelling.)"
 
@@ -166,7 +166,6 @@ def test_random_choices_are_independent_of_those_for_the_main_question() -> None
     assert {len(set(found)) for found in verdicts.values()} == {1, 2}
 
 
-@pytest.mark.slow
 def test_answers_to_a_further_question_change_no_number_of_the_main_one(study: Study) -> None:
     judge = make_judge("longer", order="both")
     judge_with(ScriptedClient(), study, judge)
@@ -200,7 +199,6 @@ def test_prompt_of_ones_own_must_hold_a_further_question(study: Study) -> None:
         estimate(study=study, judge=judge, questions=[1])
 
 
-@pytest.mark.slow
 def test_estimate_counts_each_question_and_what_is_left_of_this_run(study: Study) -> None:
     judge = make_judge(order="both")
     assert estimate(study=study, judge=judge).calls == 4
@@ -251,7 +249,6 @@ def test_unparsed_cells_are_reopened_while_their_question_has_the_same_words(stu
     ]
 
 
-@pytest.mark.slow
 def test_questions_go_through_a_providers_batches(
     study: Study, standin: StandInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,7 +260,6 @@ def test_questions_go_through_a_providers_batches(
     assert Counter(cells(run, "question", "status")) == {(0, "parsed"): 2, (1, "parsed"): 2}
 
 
-@pytest.mark.slow
 def test_tables_are_published_for_the_main_question_only(study: Study, standin: StandInProcess) -> None:
     judge = make_judge("sc2", endpoint=make_endpoint(standin.base_url), params={"samples": 2})
     run = start_run(study=study, judge=judge, questions=[0, 1], tables_as="c2")
@@ -285,7 +281,6 @@ def command(name: str, *options: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.slow
 def test_command_answers_the_named_questions(study: Study) -> None:
     make_judge("longer")
     assert command("run_judge").splitlines() == [
@@ -314,7 +309,6 @@ def test_estimate_is_of_the_named_questions(study: Study) -> None:
     assert json.loads(command("estimate_run", "--question", "brevity", "--format", "json"))["calls"] == 2
 
 
-@pytest.mark.slow
 def test_status_counts_verdicts_question_by_question(study: Study) -> None:
     judge_with(ScriptedClient(), study, make_judge("longer"), questions=[0, 1])
     Judgment.objects.for_question(1).update(verdict=1)

@@ -19,7 +19,7 @@ from tests.fakes import Reply, ScriptedClient, StandIn
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study, make_user, no_sleep
 from tests.judging.methods.methods import Noted, Polled
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 REJECTED = RejectedCall("HTTP 400: temperature")
 
 
@@ -49,7 +49,6 @@ def statuses() -> list[str]:
     return list(Judgment.objects.order_by("pk").values_list("status", flat=True))
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_unparsed_without_an_answer_are_asked_again_and_no_others() -> None:
     run = lost_run([REJECTED] * 3, ["?"] * 9, ["A"] * 3)
@@ -61,7 +60,6 @@ def test_unparsed_without_an_answer_are_asked_again_and_no_others() -> None:
     assert (ended.status, statuses(), len(client.bodies)) == ("done", ["parsed", "unparsed", "parsed"], 3)
 
 
-@pytest.mark.slow
 def test_only_the_missing_answers_are_asked_for_and_what_was_paid_stays_counted() -> None:
     run = lost_run([REJECTED, *["?"] * 6])
     before = usage_of(run.judgments.all(), "USD")
@@ -75,7 +73,6 @@ def test_only_the_missing_answers_are_asked_for_and_what_was_paid_stays_counted(
     assert after.cost == before.cost * 7 / 6  # type: ignore[operator]
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_answers_that_came_from_the_cache_stay_cached_ones() -> None:
     run = lost_run([REJECTED, *["?"] * 6])
@@ -90,7 +87,6 @@ def test_answers_that_came_from_the_cache_stay_cached_ones() -> None:
     assert other.judgments.values_list("status", "calls", "cached").get() == ("parsed", 7, 6)
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_missing_answer_that_another_run_fetched_since_is_taken_from_the_cache() -> None:
     run = lost_run([REJECTED] * 3)
@@ -103,7 +99,6 @@ def test_missing_answer_that_another_run_fetched_since_is_taken_from_the_cache()
     assert (client.bodies, set(statuses())) == ([], {"parsed"})
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_errors_are_opened_apart_from_the_unparsed() -> None:
     run = lost_run([REJECTED] * 3, [REJECTED] * 3)
@@ -148,7 +143,6 @@ def test_judge_that_calls_no_endpoint_is_refused() -> None:
         retry_run(run=JudgeRun.objects.get(), errors=True)
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_command_asks_again_what_was_lost_after_the_repair(settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]

@@ -87,6 +87,7 @@ def priced(settings: Any, db: None) -> Any:
         yield stand_in
 
 
+@pytest.mark.slow
 def test_limit_is_kept_and_said(priced: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("run_judge", "tea", judge="judy", limit=4)
     out, err = capsys.readouterr()
@@ -97,6 +98,7 @@ def test_limit_is_kept_and_said(priced: StandIn, capsys: pytest.CaptureFixture[s
     assert priced.calls == 4
 
 
+@pytest.mark.slow
 def test_limit_with_nothing_but_failures_ends_in_an_error_with_the_reason(
     settings: Any, db: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

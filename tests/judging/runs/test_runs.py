@@ -18,7 +18,7 @@ from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, 
 from tests.fakes import ScriptedClient
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 PRICED = {"price_prompt": Decimal(1), "price_completion": Decimal(2)}
 
 
@@ -39,7 +39,6 @@ def test_random_order_is_the_same_for_all_repeats_and_the_negated_question() -> 
     assert set().union(*orders.values()) == {"ab", "ba"}
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_coin_is_tossed_again_for_each_repeat() -> None:
     judge_with(ScriptedClient(), make_study(instances=20), make_judge("coin", repeats=2))
@@ -160,7 +159,6 @@ def test_worker_of_a_run_that_is_stopped_stores_what_is_in_flight_and_leaves_cel
     assert not Judgment.objects.exclude(worker=None).exists()
 
 
-@pytest.mark.slow
 def test_run_that_is_continued_before_its_worker_has_drained_is_continued_by_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

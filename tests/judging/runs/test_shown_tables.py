@@ -43,6 +43,7 @@ def added(**settings: Any) -> Judge:
     return judge
 
 
+@pytest.mark.slow
 def test_verdict_is_asked_with_the_stored_table_and_nothing_else_is(study: Study) -> None:
     client, judge = ScriptedClient(["Preferred: A"] * 2), added()
     judge_with(client, study, judge)

@@ -14,7 +14,7 @@ from judging.runs.services import start_run
 from tests.judging.builders import make_endpoint, make_judge, make_study
 from tests.standin.process import StandInProcess
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 PRICES = {"price_prompt": Decimal("1"), "price_completion": Decimal("2")}
 
 
@@ -30,7 +30,6 @@ def status(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.slow
 def test_everything_asked_is_accounted_for(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     standin.behave(unreadable=0.4, refuse=0.2, seed=2)
     run(make_study(instances=10), endpoint=make_endpoint(standin.base_url, **PRICES), order="both")
@@ -42,7 +41,6 @@ def test_everything_asked_is_accounted_for(standin: StandInProcess, capsys: pyte
     assert (told["calls"], told["cached"], told["pending"]) == (answered, 0, 0)
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_tokens_and_money_are_those_of_the_answers(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint = make_endpoint(standin.base_url, **PRICES)
@@ -76,7 +74,6 @@ def test_baseline_takes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert (told["asked"], told["calls"], told["tokens"], told["cost"]) == (6, 0, 0, 0)
 
 
-@pytest.mark.slow
 def test_runs_are_added_up_by_procedure(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study, endpoint = make_study(), make_endpoint(standin.base_url, **PRICES)
     for number, method in enumerate(["direct", "direct", "coin"]):

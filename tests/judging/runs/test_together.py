@@ -20,7 +20,7 @@ from judging.runs.services import start_run
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import COHERENCE, judge_with, make_endpoint, make_judge, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 BREVITY = {**COHERENCE, "key": "brevity", "text": "Which summary is shorter?", "description": ""}
 ALL = (0, 1, 2)
 FULL = "Comparison: Each has its merits.\nQuestion 1: A\nQuestion 2: B\nQuestion 3: A"

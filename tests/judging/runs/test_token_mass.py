@@ -14,7 +14,7 @@ from judging.runs.reparse import reparse_run
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def letter(**probabilities: float) -> dict[str, Any]:

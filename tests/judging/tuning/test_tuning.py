@@ -30,7 +30,7 @@ from reporting.logic.text_sets import read_text_sets
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, no_sleep, pairs_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 INSTANCES = 40
 
 
@@ -89,7 +89,6 @@ def judge() -> Judge:
     return make_judge("direct", endpoint=endpoint, order="random", params={"max_tokens": 50})
 
 
-@pytest.mark.slow
 def test_the_settings_that_agree_best_make_a_frozen_judge_for_the_held_out_instances(
     study: Study, judge: Judge
 ) -> None:
@@ -158,7 +157,6 @@ def test_the_settings_that_agree_best_make_a_frozen_judge_for_the_held_out_insta
     assert (stored.name, stored.tuned) == ("judy-tuned-rank", tuned.tuned)
 
 
-@pytest.mark.slow
 def test_examples_are_drawn_from_votes_and_choose_nothing(study: Study, judge: Judge) -> None:
     plan = make_plan(asked_for(study, judge, methods=("few-shot",), shots=(3,), budget=1000))
     assert [one["params"].get("examples") for one in plan["candidates"]] == [None, None, "drawn"]
@@ -174,7 +172,6 @@ def test_examples_are_drawn_from_votes_and_choose_nothing(study: Study, judge: J
     assert any(plan["examples"][0]["first"] in text and "Most raters prefer" in text for text in shown)
 
 
-@pytest.mark.slow
 def test_unclear_verdicts_become_ties_where_people_see_ties(study: Study) -> None:
     Rating.objects.update(verdict=0)
     judge = make_judge("pointwise", endpoint=make_endpoint(), order="random", params={"weighted": False})
@@ -191,7 +188,6 @@ def test_unclear_verdicts_become_ties_where_people_see_ties(study: Study) -> Non
     assert tuning.found["held_out"]["untuned"]["value"] == 0.0
 
 
-@pytest.mark.slow
 def test_rounds_halve_the_candidates_within_the_budget(study: Study, judge: Judge) -> None:
     asked = asked_for(study, judge, methods=("direct", "pairwise", "pairwise-cot", "pros-cons"), budget=100)
     tuning = search(start_tuning(asked)).work()
@@ -202,7 +198,6 @@ def test_rounds_halve_the_candidates_within_the_budget(study: Study, judge: Judg
     assert tuning.plan["presentations"] <= 100
 
 
-@pytest.mark.slow
 def test_a_cap_that_ends_it_in_the_middle_loses_nothing(study: Study, judge: Judge) -> None:
     client = Knowing()
     tuning = start_tuning(asked_for(study, judge), max_cost=Decimal("0.0004"))
@@ -290,7 +285,6 @@ def test_a_queued_tuning_is_worked_on_once(study: Study, judge: Judge, monkeypat
     assert work_on_tuning.call(study.pk, tuning.pk) == "done"
 
 
-@pytest.mark.slow
 def test_lease_of_a_tuning_lasts_as_long_as_its_runs(study: Study, judge: Judge) -> None:
     tuning = start_tuning(asked_for(study, judge))
     busy: list[str] = []

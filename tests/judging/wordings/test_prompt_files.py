@@ -136,6 +136,7 @@ def test_each_parser_has_its_form_and_its_help() -> None:
     assert set(ANSWER_FORMS) == set(PARSER_HELP) == set(READERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["A ", "{", "[[", "verdict ", "is ", "$first ", "$$", "*", "\n", "text_1 "])
 def test_checking_a_long_text_takes_no_time(piece: str) -> None:
     text = (piece * LONGEST)[:LONGEST]

@@ -187,6 +187,7 @@ def test_answers_in_the_words_of_published_prompts_are_read() -> None:
             find_parser("model-letter")(Reply(answer), offer)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_published_prompt_is_stored_in_versions_with_its_system_message(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "judge.jsonl"
@@ -216,6 +217,7 @@ def test_published_prompt_is_stored_in_versions_with_its_system_message(tmp_path
         )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_system_prompt_of_a_judge_is_sent_with_every_call_and_part_of_the_version(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "system.txt"

@@ -32,7 +32,7 @@ from reporting.findings.study_findings import findings
 from tests.reporting.builders import build_user
 from tests.whole_study import build_whole_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 READ = {
     "integer": int,
     "number": float,
@@ -81,7 +81,6 @@ def without_nothing(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.any_engine
 @pytest.mark.engine
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_formats_hold_the_same_rows_fields_and_types(folder: Path, kind: str) -> None:
     lines = in_jsonl(folder / f"{kind}.jsonl")
@@ -106,7 +105,6 @@ def test_columns_have_types_that_other_programs_read(folder: Path) -> None:
     assert named == {"judge": "string", "verdict": "int64", "p_b": "double", "negated": "bool", "params": "string"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "form", [pytest.param("csv", marks=pytest.mark.weekly), "jsonl", pytest.param("parquet", marks=pytest.mark.engine)]
 )
@@ -161,7 +159,6 @@ def test_the_page_offers_all_files(study: Study, client: Client) -> None:
     assert json.loads(settings["pay_per_hit"]) == "1.00"
 
 
-@pytest.mark.slow
 def test_parquet_and_arrow_of_elsewhere_are_read_as_json_lines(tmp_path: Path) -> None:
     rows = {
         "instance_id": ["a"],
@@ -192,7 +189,6 @@ def write_repeated_text(path: Path, text: str, rows: int) -> None:
     pq.write_table(pa.table({"source": column}), path, compression="zstd")
 
 
-@pytest.mark.slow
 def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.parquet"
     write_repeated_text(path, "x" * 2**21, 1000)
@@ -201,7 +197,6 @@ def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path: 
         as_json_lines(path, path.name, most=2**20, bound=FOR_COMMANDS)
 
 
-@pytest.mark.slow
 def test_a_file_is_refused_by_the_bytes_that_it_states_before_any_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any
 ) -> None:
@@ -238,7 +233,6 @@ def test_without_pyarrow_the_extra_is_named(
     assert "pip install" in refused.text
 
 
-@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     def rows() -> Iterator[dict[str, Any]]:
         while True:

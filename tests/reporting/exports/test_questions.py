@@ -16,7 +16,7 @@ from reporting.findings.study_findings import findings
 from tests.factories import ask_more, criterion
 from tests.reporting.builders import Built, answer_too, build_configuration, build_study, build_user, rate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 FURTHER = (criterion("fluency", strength=True, tie_kinds=True), criterion("detail"))
 
 
@@ -110,7 +110,6 @@ def numbers(study: Study, question: str) -> dict[str, Any]:
     return {**findings(study, question=question, rounds=20), "study": ""}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", [pytest.param("csv", marks=pytest.mark.weekly), "jsonl"])
 def test_every_question_comes_back_with_the_same_numbers(source: Built, form: str, tmp_path: Path) -> None:
     call_command("export_study", "source", "--format", form, "--out", str(tmp_path))
@@ -130,7 +129,6 @@ def test_every_question_comes_back_with_the_same_numbers(source: Built, form: st
         assert theirs == ours
 
 
-@pytest.mark.slow
 def test_api_gives_one_question_and_the_columns_that_are_asked_for(source: Built, client: Any) -> None:
     plain = build_configuration(build_study("plain"), instances=1, pairs=1)
     rate(plain, 0, "ann", [1])

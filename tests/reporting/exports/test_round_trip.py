@@ -24,7 +24,7 @@ from reporting.exports.rows import rating_rows
 from tests.factories import ask_more, csv_file, json_lines
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SYSTEMS = ("=cmd()", "@other")
@@ -95,7 +95,6 @@ def texts_come_back(study: Study, form: str, folder: Path) -> Study:
     return copy
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_texts_of_59_systems_come_back(form: str, tmp_path: Path) -> None:
@@ -114,7 +113,6 @@ def test_texts_of_59_systems_come_back(form: str, tmp_path: Path) -> None:
     assert (copy.systems.count(), Matchup.objects.filter(instance__study=copy).count()) == (59, 58)
 
 
-@pytest.mark.slow
 @pytest.mark.any_engine
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_texts_of_a_study_that_is_still_being_sampled_come_back(form: str, tmp_path: Path) -> None:
@@ -137,7 +135,6 @@ def kept(rows: Any, without: set[str]) -> list[dict[str, Any]]:
     return sorted(named, key=lambda row: json.dumps(row, default=str))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_exported_ratings_come_back_as_they_were(source: Built, form: str, tmp_path: Path) -> None:
     file = exported(source, "ratings", form, tmp_path)
@@ -147,7 +144,6 @@ def test_exported_ratings_come_back_as_they_were(source: Built, form: str, tmp_p
     assert len(list(rating_rows(copy.study))) == 11
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp_path: Path) -> None:
     file = exported(source, "judgments", form, tmp_path)
@@ -164,7 +160,6 @@ def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp
     assert (again.added, again.unchanged, again.unread) == (0, 9, [])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_judgments_on_every_question_come_back(form: str, tmp_path: Path) -> None:
     built = study_of("source")

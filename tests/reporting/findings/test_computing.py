@@ -11,6 +11,8 @@ from reporting.findings.computing import compute_estimates, compute_findings
 from reporting.findings.data.inputs import Filters, StudyData
 from tests.reporting.findings.arrays import configuration_data
 
+pytestmark = pytest.mark.slow
+
 INSTANCES = 40
 PAIRS = 2
 Found = dict[str, Any]

@@ -12,7 +12,7 @@ from reporting.findings.text import as_text
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
 from tests.reporting.findings.arrays import configuration_data
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -25,7 +25,6 @@ def slug(db: None) -> str:
     return "shown"
 
 
-@pytest.mark.slow
 def test_json_is_all_that_is_printed(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("findings", slug, "--format", "json", "--seed", "7", "--batch", "news-batch", "--with-incomplete")
     found = json.loads(capsys.readouterr().out)
@@ -38,7 +37,6 @@ def test_json_is_all_that_is_printed(slug: str, capsys: pytest.CaptureFixture[st
     assert found["filters"]["with_incomplete"] is True
 
 
-@pytest.mark.slow
 def test_epsilon_is_a_number_from_0_to_1(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("findings", slug, "--format", "json", "--epsilon", "0.2")
     assert json.loads(capsys.readouterr().out)["replacement"][0]["epsilon"] == 0.2

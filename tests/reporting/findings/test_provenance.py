@@ -11,7 +11,7 @@ from reporting.findings.text import as_text
 from reporting.report.limitations import limitations_of
 from tests.reporting.builders import Built, build_configuration, build_study, judge
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from reporting.logic.audits import audit_study
 from tests.factories import NOON
 from tests.reporting.builders import build_configuration, build_study, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 # Ann prefers what is on the left where that is known; of the others A, which stays A whoever assumes an order.
 KNOWN = ((-1, True), (1, False), (-1, True), (1, False), (-1, True), (0, True))
 UNKNOWN = ((-1, None), (-1, None), (0, None))

@@ -17,7 +17,7 @@ from reporting.separability.arrays import SeparabilityFilters
 from reporting.separability.study_separability import distinguishable
 from tests.factories import add_instances, make_batch, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 
 def rate(study: Study, rater: str, pairs: dict[int, int], *, batch: str = "b", b: str = "beta") -> None:
@@ -43,7 +43,6 @@ def people(study: Study, **options: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
 def test_a_set_is_complete_when_its_own_hit_is_answered() -> None:
     study = make_study(instances=1, k=5)
     rate(study, "r1", {0: 1, 1: 1, 2: 1}, batch="b1")
@@ -55,7 +54,6 @@ def test_a_set_is_complete_when_its_own_hit_is_answered() -> None:
     assert list(found["consistency_distribution"]) == ["0.0", "0.333333", "0.666667", "1.0"]  # thirds only
 
 
-@pytest.mark.slow
 def test_others_studies_play_no_part_where_a_study_has_most_hits_and_where_it_has_few() -> None:
     most, few = make_study("most", instances=1, k=5), make_study("few", instances=1, k=5)
     for place in range(3):
@@ -69,7 +67,6 @@ def test_others_studies_play_no_part_where_a_study_has_most_hits_and_where_it_ha
         assert set(votes.pair.tolist()) == set(hits.values_list("pairs", flat=True))
 
 
-@pytest.mark.slow
 def test_excluding_one_rater_makes_no_other_set_complete() -> None:
     study = make_study(instances=1, k=5)
     rate(study, "bad", dict.fromkeys(range(5), 1))
@@ -87,7 +84,6 @@ def test_excluding_one_rater_makes_no_other_set_complete() -> None:
     assert (sentence["rule"], sentence["values"]) == ("all_incomplete", {"rating_sets": 1})
 
 
-@pytest.mark.slow
 def test_the_pooled_scale_does_not_move_with_a_choice_of_batches() -> None:
     study = make_study(instances=0)
     texts = {"alpha": ["a b c d", "a b c e"], "beta": ["a x y z", "a x y w"], "gamma": ["k l m n", "o p q r"]}
@@ -138,7 +134,6 @@ def test_qualification_and_hidden_checks_are_not_looked_at_for_separability(chec
     assert [(one["dataset"], one["matchups"]) for one in found["configurations"]] == [("news", 2)]
 
 
-@pytest.mark.slow
 def test_instances_that_came_after_separability_are_told_from_those_without_one() -> None:
     study = make_study(instances=2, k=2)
     add_instances(study, [InstanceRow(1, "lone", "news", "s", {"alpha": ["a b"], "beta": ["c d", "c e"]})])
@@ -162,7 +157,6 @@ def test_pooled_findings_say_what_is_in_no_bin() -> None:
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 @pytest.mark.any_engine
 def test_the_similarity_asked_for_last_is_the_default_also_when_it_was_there() -> None:
     study = make_study(instances=0)

@@ -67,6 +67,7 @@ def test_runs_that_stopped_by_themselves_are_alarms_and_those_that_were_stopped_
         assert all(message in text for text in found_by("run"))
 
 
+@pytest.mark.slow
 def test_batches_that_are_finished_or_stuck_are_alarms() -> None:
     study = make_study("talks")
     batch = make_batch(study, pairs=2, raters=1)

@@ -22,7 +22,7 @@ from reporting.logic.presentations import Presentations
 from tests.reporting.builders import Built, judge, rate
 from tests.reporting.refinement.test_repair import SYSTEMS, build_four_systems
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 Answers = dict[tuple[str, str], str]  # of two systems, the one that is preferred, whatever the order; "tie"; or "first"
 
 
@@ -84,7 +84,6 @@ def transitivity_of(found: dict[str, Any], k: int, rater: str = "judge:fair") ->
     return values[rater]
 
 
-@pytest.mark.slow
 def test_a_judge_without_contradictions_has_1_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems(instances=6)
     let_judge(study, built, in_order(), negated=in_order(), repeats=2)
@@ -107,7 +106,6 @@ def test_a_judge_without_contradictions_has_1_everywhere(capsys: pytest.CaptureF
     assert one["contradictions"]["cycles"] == {"count": 0, "listed": []}
 
 
-@pytest.mark.slow
 def test_a_cycle_lowers_transitivity_and_is_listed_with_texts_and_rationales(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -128,7 +126,6 @@ def test_a_cycle_lowers_transitivity_and_is_listed_with_texts_and_rationales(
     ]
 
 
-@pytest.mark.slow
 def test_a_judge_that_takes_the_first_is_transitive_and_does_not_commute(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     first = dict.fromkeys(combinations(SYSTEMS, 2), "first")
@@ -145,7 +142,6 @@ def test_a_judge_that_takes_the_first_is_transitive_and_does_not_commute(capsys:
     assert one["negation_invariance"]["value"] == pytest.approx(11 / 12)
 
 
-@pytest.mark.slow
 def test_ties_are_no_edge_and_agree_with_ties_only(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     ties = dict.fromkeys(combinations(SYSTEMS, 2), "tie")
@@ -159,7 +155,6 @@ def test_ties_are_no_edge_and_agree_with_ties_only(capsys: pytest.CaptureFixture
     assert one["preferred_first"]["why"] == "no answer but ties"
 
 
-@pytest.mark.slow
 def test_people_are_audited_on_their_partial_graph_and_judges_beside_them(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     for (a, b), verdict in {("one", "two"): -1, ("two", "three"): -1, ("one", "three"): 1, ("one", "four"): 0}.items():
@@ -181,7 +176,6 @@ def test_people_are_audited_on_their_partial_graph_and_judges_beside_them(capsys
     assert judge["human_agreement"] == judge["human_agreement"] | {"value": pytest.approx(4 / 6), "n": 6, "excluded": 2}
 
 
-@pytest.mark.slow
 def test_a_judge_asked_in_one_order_of_its_choice_has_the_whole_graph(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     let_judge(study, built, in_order() | {("one", "three"): "three"})
@@ -195,7 +189,6 @@ def test_a_judge_asked_in_one_order_of_its_choice_has_the_whole_graph(capsys: py
     assert [answer["preferred"] for answer in cycle["answers"]] == ["one", "two", "three"]
 
 
-@pytest.mark.slow
 def test_repeats_that_contradict_count_by_their_majority_and_an_even_split_as_a_tie(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -246,7 +239,6 @@ def test_transitivity_of_three_counts_every_cycle_that_is_listed() -> None:
     assert found["transitivity"]["3"]["value"] == 1 - 1 / comb(n, 3)
 
 
-@pytest.mark.slow
 def test_a_coin_on_sparse_comparisons_looks_like_a_coin(capsys: pytest.CaptureFixture[str]) -> None:
     """A coin compares 15 % of the pairs of 40 texts; over all sets of three .99 have no cycle."""
     rng = np.random.default_rng(7)
@@ -279,7 +271,6 @@ def test_a_coin_on_sparse_comparisons_looks_like_a_coin(capsys: pytest.CaptureFi
     assert found["transitivity"]["3"]["coin"] == 0.75
 
 
-@pytest.mark.slow
 def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     for (a, b), one in built.items():  # each system's second text meets the other systems' second texts only
@@ -301,7 +292,6 @@ def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.Captur
     assert one["transitivity"]["5"]["n"] == 0
 
 
-@pytest.mark.slow
 def test_measures_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     study, built = build_four_systems()
     let_judge(study, built, in_order())
@@ -342,7 +332,6 @@ def test_what_cannot_be_audited_is_said(options: dict[str, Any], message: str) -
         call_command("logic_audit", study.slug, **options)
 
 
-@pytest.mark.slow
 def test_a_run_asks_what_the_audit_needs_and_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
     study, _ = build_four_systems(instances=6)
     Judge.objects.create(name="guess", method="coin", order="random", seed=3)
@@ -360,7 +349,6 @@ def test_a_run_asks_what_the_audit_needs_and_shows_it(capsys: pytest.CaptureFixt
     assert JudgeRun.objects.count() == 1
 
 
-@pytest.mark.slow
 def test_an_audit_that_is_stopped_shows_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     study, _ = build_four_systems(instances=2)
     Judge.objects.create(name="guess", method="coin", order="random", seed=3)

@@ -15,7 +15,7 @@ from reporting.logic.preferences import Chosen, read_preferences
 from reporting.refinement.repaired import repair_study, report
 from tests.reporting.builders import Built, answer_too, build_batch, build_study, build_system, judge, rate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SYSTEMS = ("one", "two", "three", "four")
 
 
@@ -138,7 +138,6 @@ def test_verdicts_that_follow_the_place_do_not_commute() -> None:
     assert numbers["commutativity"]["after"]["value"] is None
 
 
-@pytest.mark.slow
 def test_only_counted_first_votes_of_the_chosen_question_and_stage_enter(tmp_path: Path) -> None:
     study, built = build_four_systems()
     answer_too(rate(built["one", "two"], 0, "p", [-1]), [1])
@@ -193,7 +192,6 @@ def test_as_many_rows_are_drawn_as_preferences_were_given(tmp_path: Path) -> Non
     assert all(row in every for row in drawn)
 
 
-@pytest.mark.slow
 def test_held_out_instances_are_apart_and_the_rest_is_drawn_to_size(tmp_path: Path) -> None:
     study, built = build_four_systems(instances=10)
     for place in range(10):

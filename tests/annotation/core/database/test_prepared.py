@@ -13,7 +13,7 @@ from annotation.core.database.prepared import Prepared, PreparedUpdate
 from annotation.models import Assignment, Batch, Display, Rating, Slot
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 
 def held(annotator: int, key: str) -> QuerySet[Assignment]:

@@ -11,7 +11,7 @@ from tests.annotation.recruitment.prolific.server import DRAFT, LOST, ProlificSe
 from tests.annotation.recruitment.prolific.setup import come, make_prolific, prolific
 from tests.factories import make_batch, make_study, make_user, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 __all__ = ["prolific"]
 SCREENING = "approval_rate >= 95\nage >= 18\n\nage <= 80\nfluent-languages in 19 20"
 TEXTS = {
@@ -40,7 +40,6 @@ def press(browser: Client, channel: Channel, **data: str) -> str:
     return browser.post(address, TEXTS | data, follow=True).content.decode()
 
 
-@pytest.mark.slow
 def test_draft_has_address_places_reward_minutes_and_codes_and_lets_participants_in(
     manager: Client, channel: Channel, prolific: ProlificServer
 ) -> None:
@@ -70,7 +69,6 @@ def test_draft_has_address_places_reward_minutes_and_codes_and_lets_participants
     assert len(prolific.asked("/studies/")) == 1
 
 
-@pytest.mark.slow
 def test_what_is_missing_is_listed_and_makes_no_draft(
     manager: Client, channel: Channel, prolific: ProlificServer, settings: Any
 ) -> None:
@@ -95,7 +93,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.slow
 def test_draft_without_texts_places_or_readable_filters_is_refused(
     manager: Client, channel: Channel, prolific: ProlificServer
 ) -> None:
@@ -111,7 +108,6 @@ def test_a_reader_makes_no_draft(channel: Channel, study: Study, prolific: Proli
     assert prolific.asked("/studies/") == []
 
 
-@pytest.mark.slow
 def test_published_once_when_nothing_is_missing_then_places_grow(
     manager: Client, channel: Channel, prolific: ProlificServer
 ) -> None:

@@ -14,6 +14,8 @@ from reporting.findings.sections import page_sections
 from reporting.findings.text import as_text
 from tests.reporting.findings.arrays import configuration_data
 
+pytestmark = pytest.mark.slow
+
 A, TIE, B = -1.0, 0.0, 1.0
 INSTANCES, PAIRS = 12, 2
 CELLS = [(instance, pair) for instance in range(INSTANCES) for pair in range(PAIRS)]
@@ -86,7 +88,6 @@ def test_json_has_the_agreement_of_every_two_judges_and_juries_are_left_out() ->
     assert (everything["pairs"], everything["different"]) == (24, 6)
 
 
-@pytest.mark.slow
 def test_agreement_is_of_models_where_there_are_any() -> None:
     judges = {"direct": judge(A), "strict": judge(A), "coin": judge(B), "longer": judge(B)}
     found = found_in(configuration(judges), baselines=("coin", "longer"))
@@ -141,7 +142,6 @@ def test_each_state_of_judges_has_its_sentences(
     assert page_sections(found)["judges"]["has_people"] is False
 
 
-@pytest.mark.slow
 def test_models_come_before_baselines_and_of_many_judges_some_are_named() -> None:
     names = [f"judge-{number}" for number in range(MOST_JUDGES + 2)]
     found = found_in(configuration({"coin": judge(A), **{name: judge(A) for name in names}}), baselines=("coin",))
@@ -151,7 +151,6 @@ def test_models_come_before_baselines_and_of_many_judges_some_are_named() -> Non
     assert more["number"] == 3
 
 
-@pytest.mark.slow
 def test_several_systems_are_ranked_by_judge() -> None:
     rng = np.random.default_rng(5)
     meetings = [("heron", "magpie"), ("heron", "wren"), ("magpie", "wren")]
@@ -190,7 +189,6 @@ def test_a_ranking_of_people_without_comparisons_stands_only_where_nobody_rated(
     assert [one["is_people"] for one in nobody["raters"]] == [True, False]
 
 
-@pytest.mark.slow
 def test_no_judge_is_named_nearest_where_none_has_two_people_beside_it() -> None:
     # Each person rated pairs of their own.
     people = [(instance, pair, ("ann", "bob")[pair], A) for instance, pair in CELLS]

@@ -7,6 +7,8 @@ from bench.answers import EPSILON, FILTERS, Population, judged, populations, rig
 from reporting.findings.judges.judge_findings import judge_findings
 from reporting.findings.pooled.study_votes import study_votes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("people", "whole"), [(0.8, False), (0.8, True), (0.65, False)])
 def test_a_judge_at_epsilon_agrees_less_by_epsilon(people: float, whole: bool) -> None:

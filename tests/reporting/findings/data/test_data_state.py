@@ -30,7 +30,7 @@ from reporting.findings.data import data_state
 from reporting.findings.data.data_state import DEPARTED, State, departures, state_of
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 RATINGS, JUDGMENTS = Rating.objects.all, Judgment.objects.all
 CHANGES: dict[str, tuple[str, Callable[[Built], object]]] = {
     "a setting of a question": ("settings", lambda built: Study.objects.update(strength=True)),
@@ -120,7 +120,6 @@ def test_other_studies_change_nothing(built: Built, before: State) -> None:
     assert departures(built.study) == before[DEPARTED]
 
 
-@pytest.mark.slow
 def test_ratings_are_summed_alike_whichever_study_has_most(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     other = build_configuration(build_study("other"), instances=1, pairs=2)
     rate(other, 0, "ann", [1, 1])

@@ -16,7 +16,7 @@ from reporting.findings.study_findings import findings_under
 from tests.factories import make_user, signed_in
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 EVERYTHING = (
     "batch=talk-batch&dataset=talk&system=alpha&system=gamma&rater=ann&rater=bob&arm=none&judge=direct"
     "&with_incomplete=1&two_way=1&with_excluded=1&stage=revised&ties=davidson&epsilon=0.2"
@@ -88,7 +88,6 @@ def test_a_filter_leaves_what_it_names(query: str, expected: dict[str, dict[str,
     assert counts(study, query) == expected
 
 
-@pytest.mark.slow
 def test_exclusions_are_those_of_the_raters_who_are_named(study: Study) -> None:
     def excluded(query: str) -> list[int]:
         found = findings_under(study, filters_of(study, QueryDict(query)))["configurations"]
@@ -137,7 +136,6 @@ def test_filters_are_kept_in_addresses(study: Study) -> None:
     assert {**listed, "with_excluded": True, "stage": "revised"}.items() <= filters.as_json().items()
 
 
-@pytest.mark.slow
 def test_the_command_takes_the_same_filters(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     options = [
         "--dataset",
@@ -161,7 +159,6 @@ def test_the_command_takes_the_same_filters(study: Study, capsys: pytest.Capture
     assert "excluded manually count too" in said
 
 
-@pytest.mark.slow
 def test_the_page_says_what_it_is_about_and_its_links_carry_it(study: Study) -> None:
     client = signed_in(make_user("reader", "researcher", study=study))
     query = "dataset=news&rater=ann&with_excluded=1&stage=revised"

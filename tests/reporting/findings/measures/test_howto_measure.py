@@ -43,6 +43,7 @@ def built() -> Built:
     return built
 
 
+@pytest.mark.slow
 def test_test_of_the_page_passes() -> None:
     names = run(TEST)
     tests = [name for name in names if name.startswith("test_")]

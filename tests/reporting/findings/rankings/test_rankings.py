@@ -346,6 +346,7 @@ def test_all_ties_are_equal_and_valid_json() -> None:
     assert by_measure(result)["bradley_terry"]["settings"]["tie_parameter"] is None
 
 
+@pytest.mark.slow
 def test_rates_and_elo_claim_no_order_where_opponents_differ() -> None:
     """Of the golden case the best win rate is that of the system with the weak opponent."""
     data = case("confounded_by_opponents")
