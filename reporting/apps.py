@@ -1,6 +1,7 @@
 """App configuration."""
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate, pre_migrate
 
 from annotation.importing.further_kinds import WHOLE
 from annotation.privacy.personal_data import FORGET_RESULTS
@@ -16,10 +17,14 @@ class ReportingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register what names raters and goes with them (snapshots, files), a step of a study's page, kinds of files, and tasks that can be stopped."""
+        """Register what names raters and goes with them (snapshots, files), a step of a study's page, kinds of files, tasks that can be stopped, and what counts changes of data."""
         FORGET_RESULTS.extend(
             ("reporting.findings.snapshots.remove_snapshots", "reporting.downloads.jobs.remove_files")
         )
+        from reporting.core.data_version import create_triggers, drop_triggers  # models are there now
+
+        pre_migrate.connect(drop_triggers, sender=self)
+        post_migrate.connect(create_triggers, sender=self)
         LOOKS_ABOVE.append("reporting.health.signs.note_worker")
         WHOLE["bundle"] = "reporting.bundle.importing.import_upload"
         WHOLE["bundle-check"] = "reporting.bundle.importing.verify_upload"

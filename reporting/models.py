@@ -10,15 +10,30 @@ from annotation.core.keys import new_key
 from annotation.models import Study
 
 
+class DataChanges(models.Model):
+    """How many changes of a study's data one connection to the database made; see `reporting.core.data_version`."""
+
+    study = models.BigIntegerField()  # no key: deleting a study's rows counts too, after what refers to it is gone
+    connection = models.IntegerField()
+    number = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "connection"], name="changes_counted_by_connection")]
+
+    def __str__(self) -> str:
+        return f"{self.study}: {self.number}"
+
+
 class FindingsSnapshot(models.Model):
     """A study's findings under one choice of filters, as they were computed last; see `reporting.findings.snapshots`."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="findings_snapshots")
     query = models.TextField(blank=True, help_text="The filters, as in an address.")
-    key = models.CharField(max_length=64, help_text="SHA-256 of the code and the filters.")
-    state: models.JSONField[dict[str, str], dict[str, str]] = models.JSONField(
-        help_text="Digests of the data, taken before they were read."
+    key = models.CharField(max_length=64, help_text="SHA-256 of the filters.")
+    version = models.CharField(
+        max_length=64, blank=True, help_text="Of the data before they were read; empty: estimates without intervals."
     )
+    departed = models.CharField(max_length=32, blank=True, help_text="Digest of the raters who had left.")
     numbers = models.BinaryField(help_text="The findings as JSON, compressed by zlib.")
     read_at = models.DateTimeField(help_text="When the data were read.")
     checked_at = models.DateTimeField(default=timezone.now, help_text="When the data were last the same.")

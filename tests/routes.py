@@ -17,8 +17,8 @@ from annotation.models import RoleGrant, Upload
 from judging.audits.stress import StressTest, start_stress
 from judging.models import JudgeTuning
 from reporting.api.access import in_study
+from reporting.core.people import departures
 from reporting.downloads.jobs import path_of
-from reporting.findings.data.data_state import departures
 from reporting.models import MadeFile
 from tests.whole_study import Whole
 

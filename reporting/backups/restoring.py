@@ -18,6 +18,7 @@ from annotation.core.system_checks import unapplied_migrations
 from annotation.models import Study
 from reporting.backups.rows import CHUNK, Digest, columns, lines, parameters, tables
 from reporting.backups.writing import FORMAT, MANIFEST, applied_migrations
+from reporting.models import DataChanges
 
 
 def restore_backup(path: Path, *, replace: bool) -> dict[str, Any]:
@@ -56,11 +57,10 @@ def _require_fitting(manifest: dict[str, Any]) -> None:
 
 
 def _fill(archive: zipfile.ZipFile, counted: dict[str, dict[str, Any]]) -> None:
-    """Replace all rows. Foreign keys are checked when the transaction ends, so that the order doesn't matter."""
-    for table in tables():
+    """Replace all rows, in any order, since foreign keys are checked when the transaction ends; counts of changes last."""
+    for table, model in sorted(tables().items(), key=lambda entry: entry[1] is DataChanges):  # triggers of others count
         with connection.cursor() as cursor:
             cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")  # noqa: S608  # a model's
-    for table, model in tables().items():
         with archive.open(f"{table}.jsonl") as file:
             _insert(model, (line.decode() for line in file))
     with connection.cursor() as cursor:

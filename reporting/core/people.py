@@ -1,6 +1,7 @@
 """People as raters, and the answers of theirs that are left out or are a program's."""
 
 from collections.abc import Iterable
+from hashlib import sha256
 
 from django.db.models import Count, Q, QuerySet
 
@@ -51,3 +52,10 @@ def count_exclusions(ratings: QuerySet[Rating], batches: Iterable[Batch] | None)
 def scripted_codes(study: Study) -> set[str]:
     """Return the codes of annotators that are programs."""
     return set(study.annotators.filter(kind=Annotator.Kind.SCRIPTED).values_list("code", flat=True))
+
+
+def departures(study: Study) -> str:
+    """Return a digest of the raters who withdrew or were erased, whom no result that is kept may show."""
+    left = Q(withdrawn_at__isnull=False) | Q(erased_at__isnull=False)
+    raters = Annotator.objects.filter(left, study=study).order_by("pk")
+    return sha256(repr(list(raters.values_list("pk", "withdrawn_at", "erased_at"))).encode()).hexdigest()[:32]

@@ -20,8 +20,9 @@ PERSONAL = (
 )
 
 OTHER = {
+    "reporting.DataChanges": "study connection number",
     "reporting.Sign": "name at went_well",
-    "reporting.FindingsSnapshot": "study key state read_at checked_at",
+    "reporting.FindingsSnapshot": "study key version departed read_at checked_at",
     "reporting.MadeFile": "key study kind options status done total size message departed executor asked_at heartbeat_at "
     "finished_at",
 }

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from annotation.models import Rating, Study
-from reporting.core.kept import Kept, version_of
+from reporting.core.data_version import version_of
+from reporting.core.kept import Kept
 from reporting.disagreements.pair_table import PairTable, pair_table
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.reading import read_study

@@ -28,8 +28,8 @@ from judging.tables.stored_checks import require_tables
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import Contents, Progress
 from reporting.core.charts import to_svg
+from reporting.core.people import departures
 from reporting.exports.elsewhere import WantedVerdicts
-from reporting.findings.data.data_state import departures
 from reporting.logic.ranking import ranking_chart
 from reporting.logic.stored_ranking import TextRanking, rank_stored
 from reporting.models import MadeFile

@@ -4,7 +4,6 @@ Findings of many configurations are megabytes of JSON, from which a page takes h
 """
 
 import json
-import math
 import zlib
 from functools import partial
 from typing import Any
@@ -33,8 +32,8 @@ from reporting.findings.sections.raters import raters_section
 from reporting.findings.snapshots import Snapshot
 
 CONFIGURATIONS_PER_PAGE = 10
-_bodies: Kept[str] = Kept(8, math.inf)  # half a megabyte each
-_specs: Kept[bytes] = Kept(100, math.inf)  # compressed, since a picture may have ten thousand points
+_bodies: Kept[str] = Kept(8)  # half a megabyte each
+_specs: Kept[bytes] = Kept(100)  # compressed, since a picture may have ten thousand points
 
 
 def body(study: Study, filters: Filters, snapshot: Snapshot, query: QueryDict, *, stages: bool) -> str:

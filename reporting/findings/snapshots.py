@@ -10,8 +10,7 @@ import json
 import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any, cast
 
 from django.db import transaction
@@ -22,16 +21,13 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-import analysis
-import annotation
-import judging
-import reporting
 from annotation.core.errors import UnknownName
 from annotation.models import Rating, Study
 from judging.models import Judgment
+from reporting.core.data_version import version_of
+from reporting.core.people import departures
 from reporting.findings.computing import compute_estimates, compute_findings
 from reporting.findings.data.asked import filters_of, query_of
-from reporting.findings.data.data_state import DEPARTED, State, departures, state_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.reading import read_study
 from reporting.models import FindingsSnapshot
@@ -41,7 +37,6 @@ RENEW_AFTER = timedelta(seconds=10)
 RETRY_AFTER = timedelta(minutes=1)  # after an error
 DEAD_AFTER = timedelta(minutes=10)  # a task that has run for so long lost its worker
 MOST_KEPT = 20  # of a study
-ESTIMATES = "estimates"  # in the state of estimates without intervals, which is thereby never that of the data
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class Snapshot:
     @property
     def is_first_pass(self) -> bool:
         """Whether these are estimates, without intervals."""
-        return self.kept is not None and ESTIMATES in self.kept.state
+        return self.kept is not None and not self.kept.version
 
     @property
     def version(self) -> str:
@@ -88,11 +83,11 @@ def snapshot_of(study: Study, filters: Filters) -> Snapshot:
     query = query_of(filters)
     kept = _kept(study, query).first()
     if is_small(study):
-        now, state = timezone.now(), state_of(study)
-        if kept is None or kept.state != state:
-            kept = _compute(study, query, filters, state, now)
+        now, version = timezone.now(), version_of(study)
+        if kept is None or kept.version != version:
+            kept = _compute(study, query, filters, version, now)
         return Snapshot(kept)
-    if kept is not None and kept.state[DEPARTED] != departures(study):
+    if kept is not None and kept.departed != departures(study):
         kept.delete()
         kept = None
     tasks = _tasks(study, query)
@@ -111,29 +106,34 @@ def is_small(study: Study) -> bool:
     return sum(counts) <= SMALL
 
 
-def _compute(study: Study, query: str, filters: Filters, state: State, read_at: datetime) -> FindingsSnapshot:
+def _compute(study: Study, query: str, filters: Filters, version: str, read_at: datetime) -> FindingsSnapshot:
     """Compute findings and keep them, unless ones of later data are kept already; return what is kept.
 
-    state, read_at : of the data, taken before they are read here: a rating that comes meanwhile makes them outdated
+    version, read_at : of the data, taken before they are read here: a rating that comes meanwhile makes them outdated
     """
-    return _keep(study, query, state, read_at, compute_findings(read_study(study, filters), filters))
+    departed = departures(study)
+    found = compute_findings(read_study(study, filters), filters)
+    return _keep(study, query, found, version=version, departed=departed, read_at=read_at)
 
 
 def _estimate(study: Study, query: str, filters: Filters) -> None:
-    """Compute estimates without intervals and keep them; they read less, and wait for no state of all the data."""
+    """Compute estimates without intervals and keep them; they read less."""
     now, first = timezone.now(), replace(filters, estimates_only=True)
-    state = {ESTIMATES: "alone", DEPARTED: departures(study)}
-    _keep(study, query, state, now, compute_estimates(read_study(study, first), first))
+    departed = departures(study)
+    _keep(study, query, compute_estimates(read_study(study, first), first), departed=departed, read_at=now)
 
 
 @transaction.atomic
-def _keep(study: Study, query: str, state: State, read_at: datetime, found: dict[str, Any]) -> FindingsSnapshot:
+def _keep(
+    study: Study, query: str, found: dict[str, Any], *, departed: str, read_at: datetime, version: str = ""
+) -> FindingsSnapshot:
     numbers = zlib.compress(json.dumps(found, ensure_ascii=False, allow_nan=False).encode())
     # One after another, and not while the study is deleted.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     kept = _kept(study, query).first() or FindingsSnapshot(study=study, query=query, key=_key(query), read_at=read_at)
     if kept.read_at <= read_at:
-        kept.state, kept.numbers, kept.read_at, kept.checked_at = state, numbers, read_at, timezone.now()
+        kept.version, kept.departed, kept.numbers = version, departed, numbers
+        kept.read_at, kept.checked_at = read_at, timezone.now()
         kept.save()
     newest = study.findings_snapshots.order_by("-read_at", "-pk").values_list("pk", flat=True)
     study.findings_snapshots.filter(pk__in=list(newest[MOST_KEPT:])).delete()
@@ -152,11 +152,11 @@ def renew_snapshot(study_id: int, query: str) -> bool:
         filters = filters_of(study, QueryDict(query))
         if kept is None:
             _estimate(study, query, filters)
-        now, state = timezone.now(), state_of(study)
-        if kept is not None and kept.state == state:
+        now, version = timezone.now(), version_of(study)
+        if kept is not None and kept.version == version:
             FindingsSnapshot.objects.filter(pk=kept.pk).update(checked_at=now)
             return False
-        _compute(study, query, filters, state, now)
+        _compute(study, query, filters, version, now)
     except UnknownName:  # what it names is gone
         _kept(study, query).delete()
         return False
@@ -194,14 +194,4 @@ def _kept(study: Study, query: str) -> QuerySet[FindingsSnapshot]:
 
 
 def _key(query: str) -> str:
-    return hashlib.sha256(f"{_code()}\n{query}".encode()).hexdigest()
-
-
-@cache
-def _code() -> str:
-    """Return a digest of the code that reads and computes: other code, of whatever version, may find other numbers."""
-    code = hashlib.sha256()
-    for package in (analysis, annotation, judging, reporting):
-        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
-            code.update(path.read_bytes())
-    return code.hexdigest()
+    return hashlib.sha256(query.encode()).hexdigest()

@@ -12,8 +12,9 @@ from annotation.core.errors import UnknownName
 from annotation.models import Instance, Study
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of
+from reporting.core.data_version import version_of
 from reporting.core.estimates import IntervalSettings
-from reporting.core.kept import Kept, version_of
+from reporting.core.kept import Kept
 from reporting.core.raters import PEOPLE
 from reporting.core.wordings import JudgeSettings, sets_of_wordings, settings_of, spread_over_wordings
 from reporting.logic.answers import read_gold, read_judge, read_text_pairs, read_votes

@@ -17,10 +17,11 @@ from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Study
 from annotation.privacy.erasing import erase_rater
 from judging.runs.tasks import execute_run
+from reporting.core import data_version
+from reporting.core.data_version import version_of
 from reporting.findings import page, snapshots
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.asked import query_of
-from reporting.findings.data.data_state import state_of
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.snapshots import renew_snapshot, snapshot_of
 from reporting.findings.study_findings import findings_under
@@ -109,7 +110,7 @@ def test_a_small_study_is_computed_once_for_page_pictures_files_and_api(
     assert "As of <time" in page
     assert "hx-trigger" not in page
     assert json.loads(body(reader.get("/studies/kept/findings.json"))) == findings_under(built.study, FILTERS)
-    monkeypatch.setattr(snapshots, "_code", lambda: "of a later commit")
+    monkeypatch.setattr(data_version, "VERSION", "a later one")
     assert "As of <time" in body(reader.get(PAGE))
     assert len(computed) == 2
     rate(built, 0, "cem", [1, None])
@@ -315,12 +316,12 @@ def test_a_rating_that_comes_while_findings_are_computed_makes_them_outdated(
 
 
 def test_of_two_workers_the_one_that_read_later_is_kept(built: Built) -> None:
-    state, now = state_of(built.study), timezone.now()
-    later = snapshots._compute(built.study, "", FILTERS, state, now)
+    version, now = version_of(built.study), timezone.now()
+    later = snapshots._compute(built.study, "", FILTERS, version, now)
     rate(built, 0, "cem", [1, 1])
-    earlier = snapshots._compute(built.study, "", FILTERS, {**state, "ratings": "older"}, now - timedelta(seconds=1))
+    earlier = snapshots._compute(built.study, "", FILTERS, "older", now - timedelta(seconds=1))
     assert earlier.pk == later.pk
-    assert FindingsSnapshot.objects.get().state == state
+    assert FindingsSnapshot.objects.get().version == version
 
 
 @pytest.mark.usefixtures("large")

@@ -16,6 +16,20 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="DataChanges",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("study", models.BigIntegerField()),
+                ("connection", models.IntegerField()),
+                ("number", models.BigIntegerField()),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("study", "connection"), name="changes_counted_by_connection")
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Sign",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -99,8 +113,19 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("query", models.TextField(blank=True, help_text="The filters, as in an address.")),
-                ("key", models.CharField(help_text="SHA-256 of the code and the filters.", max_length=64)),
-                ("state", models.JSONField(help_text="Digests of the data, taken before they were read.")),
+                ("key", models.CharField(help_text="SHA-256 of the filters.", max_length=64)),
+                (
+                    "version",
+                    models.CharField(
+                        blank=True,
+                        help_text="Of the data before they were read; empty: estimates without intervals.",
+                        max_length=64,
+                    ),
+                ),
+                (
+                    "departed",
+                    models.CharField(blank=True, help_text="Digest of the raters who had left.", max_length=32),
+                ),
                 ("numbers", models.BinaryField(help_text="The findings as JSON, compressed by zlib.")),
                 ("read_at", models.DateTimeField(help_text="When the data were read.")),
                 (
