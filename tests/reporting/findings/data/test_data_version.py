@@ -43,7 +43,7 @@ from tests.factories import csv_file
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 from tests.whole_study import build_whole_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 RATINGS, JUDGMENTS = Rating.objects.all, Judgment.objects.all
 CHANGES: dict[str, Callable[[Built], object]] = {
     "a setting of a question": lambda built: Study.objects.update(strength=True),
@@ -129,7 +129,6 @@ def test_other_studies_and_what_findings_do_not_read_change_nothing(built: Built
     assert version_of(built.study) == before
 
 
-@pytest.mark.slow
 def test_every_table_that_is_read_counts() -> None:
     study = build_whole_study("read").study
     with CaptureQueriesContext(connection) as queries:
