@@ -1,28 +1,105 @@
-"""Signing in by a link, signing out, and the first page after signing in."""
+"""Signing in, signing out, and the first page after signing in.
+
+Sign-in links work once, and for some minutes more in the browser that used them: if the first response is lost, the link
+is used but the browser has no session. So the use is recorded, in the session table, whose rows expire.
+"""
 
 import secrets
+from datetime import datetime, timedelta
+from typing import Any
 
+from django import forms
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.models import User
+from django.contrib.auth.models import User, update_last_login
 from django.contrib.auth.views import LoginView, LogoutView, redirect_to_login
+from django.contrib.sessions.models import Session
+from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
+from sesame.backends import ModelBackend
 
 from annotation.core.http import restrict_referrer
 from annotation.members.middleware import is_from_account
 from annotation.members.permissions import READERS, has_any_role
 from annotation.members.second_factor_views import sign_in
-from annotation.members.sign_in_form import SignInForm
-from annotation.members.sign_in_links import account_of_link, use_link
+from annotation.members.usernames import resolve_username
 from annotation.models.members import Role
 
 BROWSER = "tandem-link"  # cookie: a random id that lets a browser use its link again if the response was lost
+REUSE_WINDOW = timedelta(minutes=10)  # in which a link works again in the browser that used it
+
+
+def account_of_link(*, token: str, browser: str, at: datetime) -> User | None:
+    """Return the account that a link signs in, or None for a used, expired or invalid one.
+
+    browser : the random id in the browser's cookie, or empty
+    """
+    # Not by django's `authenticate`: old links must not count as failed sign-ins.
+    unused: User | None = ModelBackend().authenticate(None, sesame=token) if token else None
+    return unused or _account_used_by(token, browser, at)
+
+
+@transaction.atomic
+def use_link(*, token: str, browser: str, at: datetime) -> User | None:
+    """Use a link and return its account, or None as `account_of_link` does; concurrent uses are serialised."""
+    owner = account_of_link(token=token, browser=browser, at=at)
+    if owner is None:
+        return None
+    User.objects.select_for_update().get(pk=owner.pk)
+    user = account_of_link(token=token, browser=browser, at=at)
+    if user is not None and _account_used_by(token, browser, at) is None:
+        update_last_login(User, user)  # invalidates the token
+        if browser:
+            use = {"account": user.pk, "auth_hash": user.get_session_auth_hash()}
+            Session.objects.save(_key(token, browser), use, at + REUSE_WINDOW)
+    return user
+
+
+def _account_used_by(token: str, browser: str, at: datetime) -> User | None:
+    """Return the account of a link that this browser used recently, unless its password has changed."""
+    row = Session.objects.filter(pk=_key(token, browser), expire_date__gt=at).first() if browser else None
+    use = row.get_decoded() if row is not None else {}  # empty too if signed with another key
+    user = User.objects.filter(pk=use["account"], is_active=True).first() if use else None
+    if user is None or not constant_time_compare(use["auth_hash"], user.get_session_auth_hash()):
+        return None
+    return user
+
+
+def _key(token: str, browser: str) -> str:
+    return salted_hmac("tandem.sign-in-link", f"{token} {browser}", algorithm="sha256").hexdigest()[:40]
+
+
+class SignInForm(AuthenticationForm):
+    """User name and password; `channel`: the channel whose page links here, for self-registered raters."""
+
+    channel = forms.CharField(required=False, max_length=32, widget=forms.HiddenInput)
+
+    def __init__(self, request: Any = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        if request is not None:
+            self.fields["channel"].initial = request.GET.get("channel", "")
+
+    def clean(self) -> dict[str, Any]:
+        """Resolve the user name, and check the password."""
+        typed = self.cleaned_data.get("username")
+        if typed:
+            self.cleaned_data["username"] = resolve_username(typed, self.cleaned_data.get("channel", ""))
+        return super().clean()
+
+    def get_invalid_login_error(self) -> ValidationError:
+        """Return the error, which is the same whether or not the account exists."""
+        # Several people may have registered under one name, in different channels.
+        hint = _("If you registered by yourself, please sign in from the page where you registered.")
+        return ValidationError([super().get_invalid_login_error(), ValidationError(hint, code="invalid_login")])
 
 
 class SignInView(LoginView):

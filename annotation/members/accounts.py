@@ -2,6 +2,7 @@
 
 import secrets
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -14,6 +15,8 @@ from annotation.members.usernames import SEPARATOR, is_self_registered, is_self_
 from annotation.models import Annotator, Invitation, ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role, main_group
 from annotation.studies.services import validate
+
+FIRST_ADMIN = "admin"  # user name of the first site admin
 
 
 @transaction.atomic
@@ -111,3 +114,32 @@ def grant_creator_role(*, user: User, study: Study) -> None:
     """Make the creator of a study its study admin, unless they are one through a group."""
     if not Study.objects.visible_to(user, Role.STUDY_ADMIN).filter(pk=study.pk).exists():
         RoleGrant.objects.get_or_create(user=user, role=Role.STUDY_ADMIN, study=study)
+
+
+def has_site_admin() -> bool:
+    """Tell whether there is a site admin; the first one counts after signing in."""
+    return any(not _awaits_its_owner(user) for user in User.objects.filter(is_superuser=True, is_active=True))
+
+
+@transaction.atomic
+def first_admin_link(*, base_url: str) -> str:
+    """Return a sign-in link for the first site admin, whose account is created if missing.
+
+    Raises: AnnotationError if there is a site admin, or the account's name is taken.
+    """
+    if has_site_admin():
+        raise AnnotationError(
+            f"there is a site admin already; another one is made by: {settings.COMMAND} grant NAME --role admin"
+        )
+    existing = User.objects.filter(username=FIRST_ADMIN).first()
+    if existing is not None and not (existing.is_superuser and existing.is_active and _awaits_its_owner(existing)):
+        raise AnnotationError(
+            f"there is no site admin, and the name {FIRST_ADMIN} is another account's; make one under another name: "
+            f"{settings.COMMAND} grant NAME --role admin, then {settings.COMMAND} login_link NAME"
+        )
+    user, _ = grant_role(username=FIRST_ADMIN, role=Role.ADMIN)
+    return login_link(user=user, base_url=base_url)
+
+
+def _awaits_its_owner(user: User) -> bool:
+    return user.username == FIRST_ADMIN and user.last_login is None and not user.has_usable_password()

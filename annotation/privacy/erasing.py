@@ -4,6 +4,8 @@
 with the HITs that pay is due for and their answers to the consent text.
 """
 
+import json
+import os
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
@@ -38,7 +41,6 @@ from annotation.models import (
     WebhookEvent,
 )
 from annotation.models.members import Role
-from annotation.privacy.erasure_log import note_erasure, noted_erasures
 from annotation.privacy.personal_data import FORGET_RESULTS
 from annotation.studies.log import log
 
@@ -107,17 +109,42 @@ def erase_person(*, annotators: Iterable[Annotator], by: User | None, at: dateti
 
 
 @transaction.atomic
-def erase_noted(written: Iterable[str], *, at: datetime) -> int:
-    """Erase again what the lines of an erasure log say, as after the restoration of an older backup; return how many.
+def erase_noted(lines: Iterable[str], *, at: datetime) -> int:
+    """Repeat the erasures of a log, after an older backup was restored; return how many raters were erased again.
 
-    Raters who are erased already, and those whom the database does not have, are passed over.
+    Raters who are erased already, and those whom the database does not have, are skipped.
     """
-    erased = 0
-    for noted in noted_erasures(written):
-        kept, everywhere = noted.keep_ratings, noted.everywhere
-        [result] = _erase([noted.annotator], at, keep_ratings=kept, everywhere=everywhere, noted=True)
-        erased += result.changed
-    return erased
+    count = 0
+    for line in lines:
+        erasure = json.loads(line)
+        raters = Annotator.objects.select_related("study", "user").filter(pk=erasure["rater"])
+        annotator = raters.filter(joined_at=datetime.fromisoformat(erasure["joined_at"])).first()
+        if annotator is not None:
+            options = {name: erasure[name] for name in ("keep_ratings", "everywhere")}
+            [erased] = _erase([annotator], at, noted=True, **options)
+            count += erased.changed
+    return count
+
+
+def note_erasure(annotator: Annotator, *, at: datetime, keep_ratings: bool, everywhere: bool) -> None:
+    """Append an erasure to the log outside the database, from which it is repeated after an older backup is restored.
+
+    It is written before the erasure is committed, so that a crash loses none. A line names a rater by primary key and
+    time of joining, so it means nothing without the database.
+    """
+    line = {
+        "at": at.isoformat(),
+        "rater": annotator.pk,
+        "joined_at": annotator.joined_at.isoformat(),
+        "keep_ratings": keep_ratings,
+        "everywhere": everywhere,
+    }
+    descriptor = os.open(settings.ERASURE_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, json.dumps(line).encode() + b"\n")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _erase(
@@ -128,7 +155,7 @@ def _erase(
     for annotator, changed, _ratings in done:
         if changed and not noted:
             note_erasure(annotator, at=at, keep_ratings=keep_ratings, everywhere=everywhere)
-    gone = {user.pk: _erase_account(user, everywhere) for user in {one.user for one, *_rest in done if one.user}}
+    gone = {user.pk: _erase_account(user, everywhere) for user in {rater.user for rater, *_ in done if rater.user}}
     return [
         Erased(
             study=annotator.study.slug,
@@ -194,9 +221,9 @@ def _erase_platform(annotator: Annotator) -> None:
             Q(participant=participant) | Q(channel__study=study, details__participant_id=named)
         )
     )
-    ids = [one.external_id for one in submissions]
-    about = Q(body__message__participant_id=named) | Q(body__message__resource_id__in=ids)
-    WebhookEvent.objects.filter(about, channel__study=study).delete()
+    ids = [submission.external_id for submission in submissions]
+    events = Q(body__message__participant_id=named) | Q(body__message__resource_id__in=ids)
+    WebhookEvent.objects.filter(events, channel__study=study).delete()
     erase_submissions(study, submissions)
     participant.external_id = pseudonym(study, named)
     participant.save(update_fields=["external_id"])
@@ -234,8 +261,8 @@ def is_account_needed(user: User, *, leaving: Iterable[Annotator] | None) -> boo
         grants, remaining = grants.exclude(role=Role.ANNOTATOR), remaining.none()
     else:
         erased = list(leaving)
-        grants = grants.exclude(role=Role.ANNOTATOR, study__in=[one.study_id for one in erased])
-        remaining = remaining.exclude(pk__in=[one.pk for one in erased])
+        grants = grants.exclude(role=Role.ANNOTATOR, study__in=[annotator.study_id for annotator in erased])
+        remaining = remaining.exclude(pk__in=[annotator.pk for annotator in erased])
     return user.is_staff or user.is_superuser or grants.exists() or remaining.exists()
 
 
@@ -246,18 +273,16 @@ def _erase_account(user: User, everywhere: bool) -> bool:
     """
     erased = list(user.annotators.exclude(erased_at=None))
     grants = user.role_grants.filter(role=Role.ANNOTATOR)
-    (grants if everywhere else grants.filter(study__in=[one.study_id for one in erased])).delete()
+    (grants if everywhere else grants.filter(study__in=[annotator.study_id for annotator in erased])).delete()
     if is_account_needed(user, leaving=None if everywhere else erased):
         return False
     for attempts in (AccessAttempt, AccessFailureLog, AccessLog):
         attempts.objects.filter(username=user.username).delete()
-    about = LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk))
-    about.delete()
+    LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)).delete()
     try:
         user.delete()
-    except (
-        ProtectedError
-    ):  # another row refers to it, as a mark on a judge's rationale: that row keeps a nameless account
+    except ProtectedError:
+        # Another row refers to the account, such as a mark on a judge's rationale: the account stays, without a name.
         user.username, user.first_name, user.last_name, user.email = f"erased-{secrets.token_hex(8)}", "", "", ""
         user.last_login, user.is_active = None, False
         user.set_unusable_password()

@@ -18,6 +18,7 @@ from annotation.allocation.claims import claim_at_once, claim_hit, has_work
 from annotation.allocation.no_work import has_ended, no_work_reason
 from annotation.allocation.revision import PERIOD, last_revisable
 from annotation.annotators.consent import latest_consent
+from annotation.annotators.participants import channel_of
 from annotation.core.database.prepared import Prepared
 from annotation.core.errors import AnnotationError, ClaimRefused, ConsentNeeded
 from annotation.core.http import page_base, skip_prefetch
@@ -26,9 +27,9 @@ from annotation.members.permissions import account_of, has_any_role
 from annotation.models import Annotator, Assignment, Study
 from annotation.models.members import Role
 from annotation.quality.qualification import qualification_status
-from annotation.rating.completion import completion_message_of
 from annotation.rating.vote_context import hit_address
-from annotation.recruitment.base import CompletionMessage
+from annotation.rating.votes import IS_COUNTED
+from annotation.recruitment.base import CompletionMessage, WorkOutcome, adapter_of
 
 
 @dataclass
@@ -171,3 +172,32 @@ def _reason(search: _StudySearch) -> str:
     return " ".join(dict.fromkeys(search.reasons)) or _(
         "Nothing is open for rating at the moment. Please look again later."
     )
+
+
+def completion_message_of(*, annotator: Annotator, at: datetime) -> CompletionMessage | None:
+    """Return the completion message of an annotator's channel; None without a channel."""
+    channel = channel_of(annotator)
+    if channel is None:
+        return None
+    adapter = adapter_of(channel)
+    return adapter.completion_message(
+        annotator=annotator, outcome=outcome_of(annotator, adapter.work_of(annotator)), at=at
+    )
+
+
+def outcome_of(annotator: Annotator, mine: QuerySet[Assignment]) -> WorkOutcome:
+    """Return how an annotator's work on these HITs ended.
+
+    One counted or paid HIT makes it completed, whatever came after: they are owed for that work.
+    """
+    submitted = mine.filter(state=Assignment.State.SUBMITTED)
+    if (submitted if annotator.study.pay_late else submitted.filter(IS_COUNTED)).exists():
+        return WorkOutcome.COMPLETED
+    consent, qualification = latest_consent(annotator), qualification_status(annotator)
+    declined = consent is not None and not consent.accepted
+    failed = qualification.required and not qualification.attempts_left
+    if declined or failed or annotator.excluded or annotator.blocked_at or annotator.withdrawn_at:
+        return WorkOutcome.SCREENED_OUT
+    if submitted.exists() or mine.filter(state=Assignment.State.EXPIRED).exists():
+        return WorkOutcome.TIMED_OUT
+    return WorkOutcome.NOTHING

@@ -1,7 +1,7 @@
 """Language models in folders of Hugging Face's or sentence-transformers' layout."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import file_digest, sha256
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from analysis.encoders import FAMILIES, POOLINGS, Weights, pooled, token_vectors, weights_of
 from analysis.errors import AnalysisError, NotFinite
 from annotation.core.errors import ModelUnavailable
-from annotation.separability.text_vectors import vectors_of
+from annotation.models import TextVector
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -27,6 +27,9 @@ REQUIRED_FILES = (SETTINGS, TOKENIZER, WEIGHTS)
 MODULES, LENGTH, POOLING = "modules.json", "sentence_bert_config.json", "1_Pooling/config.json"
 FINGERPRINTED = (*REQUIRED_FILES, MODULES, LENGTH, POOLING)  # the files that vectors depend on
 FORWARD_PASS_VERSION = 1  # of `analysis.encoders`; raising it invalidates stored vectors
+QUERY_SIZE = 500  # texts
+STEP_SIZE = 1000  # texts encoded between two writes
+STORED = np.dtype("<f4")
 TO_INSTALL = "install the extra `metrics`: make install EXTRAS=metrics, or pip install 'tandem-eval[metrics]'"
 
 # The layers that the authors of bert-score chose for these models; for others it is the last.
@@ -323,3 +326,38 @@ def _check_finite(name: str, found: Sequence[Vectors] | Vectors, texts: Sequence
             f"{text[:60]!r}; leave the text out, or take another model",
             text=text,
         )
+
+
+def vectors_of(texts: Sequence[str], *, model: str, encode: Callable[[Sequence[str]], Vectors]) -> Vectors:
+    """Return one vector for each text, stored or computed by `encode`; new ones are stored.
+
+    model   : fingerprint of the model
+    returns : (len(texts), d)
+    Raises: what `encode` raises; vectors of completed steps are stored.
+    """
+    keys = {text: sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts}
+    vectors = _stored(model, list(keys.values()))
+    missing = [text for text, key in keys.items() if key not in vectors]
+    for start in range(0, len(missing), STEP_SIZE):
+        step = missing[start : start + STEP_SIZE]
+        fresh = {keys[text]: vector for text, vector in zip(step, encode(step), strict=True)}
+        _store(model, fresh)
+        vectors |= fresh
+    return np.stack([vectors[keys[text]] for text in texts]) if texts else np.zeros((0, 0), np.float32)
+
+
+def _stored(model: str, keys: Sequence[str]) -> dict[str, Vectors]:
+    vectors: dict[str, Vectors] = {}
+    for start in range(0, len(keys), QUERY_SIZE):
+        step = TextVector.objects.filter(model=model, text_sha256__in=keys[start : start + QUERY_SIZE]).order_by()
+        rows = step.values_list("text_sha256", "vector")
+        vectors |= {key: np.frombuffer(bytes(vector), STORED).astype(np.float32) for key, vector in rows}
+    return vectors
+
+
+def _store(model: str, vectors: Mapping[str, Vectors]) -> None:
+    rows = [
+        TextVector(model=model, text_sha256=key, vector=vector.astype(STORED).tobytes())
+        for key, vector in vectors.items()
+    ]
+    TextVector.objects.bulk_create(rows, ignore_conflicts=True, batch_size=QUERY_SIZE)

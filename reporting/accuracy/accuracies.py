@@ -1,8 +1,9 @@
 """Judges against gold labels, by subset: accuracy in each order, position bias, calls and tokens."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,9 @@ from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.version import VERSION
 from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
-from reporting.accuracy.wordings import over_wordings
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
 from reporting.core.raters import NO_ORDER
-from reporting.core.wordings import JudgeSettings, settings_of
+from reporting.core.wordings import JudgeSettings, sets_of_wordings, settings_of, spread_over_wordings
 from reporting.core.words import ALL_TIES
 
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
@@ -220,3 +220,44 @@ _BASES: dict[str, Callable[[AgainstGold, int, IntArray], Basis]] = {
 
 def _verdict_counts(verdicts: FloatArray) -> dict[str, int]:
     return {name: int((verdicts == value).sum()) for name, value in (("a", -1), ("tie", 0), ("b", 1))}
+
+
+def over_wordings(rows: Sequence[dict[str, Any]], judges: Mapping[str, JudgeSettings]) -> list[dict[str, Any]]:
+    """Return the accuracy on each subset over the wordings of each judge that has two or more.
+
+    rows   : the judges' rows of `judge_accuracy`; `judges` by name. Those without an endpoint have no wording
+    `pairs`: least and most pairs that a wording has answered on; the accuracies are each on its own
+    source : The Comparative Trap, table 10, which has one paraphrase
+    """
+
+    def alike(row: dict[str, Any]) -> str:
+        judge = judges[row["judge"]]
+        return "" if judge.endpoint is None else judge.besides_wording
+
+    sets = sets_of_wordings(rows, alike=alike, wording=lambda row: judges[row["judge"]].wording, answers=_answers)
+    return [_over(sorted(rows_of_set, key=itemgetter("judge")), judges) for rows_of_set in sets]
+
+
+def _answers(row: dict[str, Any]) -> int:
+    return sum(subset["accuracy"]["n"] for subset in row["subsets"] if subset["kind"] == "all")
+
+
+def _over(rows: Sequence[dict[str, Any]], judges: Mapping[str, JudgeSettings]) -> dict[str, Any]:
+    by_subset: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        for subset in row["subsets"]:
+            by_subset.setdefault((subset["kind"], subset["subset"]), []).append(subset["accuracy"])
+    return {
+        "method": rows[0]["method"],
+        "model": rows[0]["model"],
+        "judges": [{"judge": row["judge"], "wording": judges[row["judge"]].wording} for row in rows],
+        "subsets": [
+            {
+                "kind": kind,
+                "subset": subset,
+                "pairs": [min(rate["n"] for rate in accuracies), max(rate["n"] for rate in accuracies)],
+                "accuracy": spread_over_wordings([rate["value"] for rate in accuracies]),
+            }
+            for (kind, subset), accuracies in by_subset.items()
+        ],
+    }

@@ -6,7 +6,7 @@ from django.conf import settings
 
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.management.commands._settings import add_base_url
-from annotation.members.first_admin import NAME, first_admin_link, has_site_admin
+from annotation.members.accounts import FIRST_ADMIN, first_admin_link, has_site_admin
 
 
 class Command(TandemCommand):
@@ -30,7 +30,7 @@ class Command(TandemCommand):
             return
         link = first_admin_link(base_url=options["base_url"])
         (terminals or [self.stdout])[0].write(
-            f"There is no site admin yet. This link signs the first one in, as {NAME}; it works once, within a day:\n\n"
+            f"There is no site admin yet. This link signs the first one in, as {FIRST_ADMIN}; it works once, within a day:\n\n"
             f"  {link}\n\n"
             f"Others get in by: {settings.COMMAND} grant NAME --role ROLE, then {settings.COMMAND} login_link NAME\n",
             style_func=str,

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.core.errors import AnnotationError
-from annotation.members.first_admin import first_admin_link, has_site_admin
+from annotation.members.accounts import first_admin_link, has_site_admin
 from annotation.models.members import Role
 from tests.factories import make_user
 

@@ -13,9 +13,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.members.account_views import BROWSER
+from annotation.members.account_views import BROWSER, REUSE_WINDOW, use_link
 from annotation.members.accounts import grant_role, login_link
-from annotation.members.sign_in_links import REUSE_WINDOW, use_link
 from annotation.models.members import Role
 from tests.annotation.allocation.test_races import together
 from tests.factories import make_user

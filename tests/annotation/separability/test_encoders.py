@@ -161,7 +161,7 @@ def test_each_text_is_encoded_once(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_was_encoded_before_a_failure_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.separability.text_vectors.STEP_SIZE", 1)
+    monkeypatch.setattr("annotation.separability.encoder_folders.STEP_SIZE", 1)
     with_weights(folder, {"embeddings.word_embeddings.weight": nan_at("dog")})
 
     with pytest.raises(NotFinite):

@@ -18,7 +18,7 @@ from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, Channel, Slot, Study, Submission
 from annotation.monitoring.reports import returned_submissions
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
-from annotation.rating.completion import completion_message_of
+from annotation.rating.next_hit_views import completion_message_of
 from annotation.rating.votes import save_vote
 from annotation.recruitment.base import CompletionMessage
 from annotation.recruitment.prolific.submissions import apply_status

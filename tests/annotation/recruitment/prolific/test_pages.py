@@ -15,7 +15,7 @@ from annotation.annotators.consent import answer_consent
 from annotation.core.errors import BadFields
 from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Batch, Channel, Study, Submission
-from annotation.rating.completion import completion_message_of
+from annotation.rating.next_hit_views import completion_message_of
 from annotation.recruitment.base import CompletionMessage, WorkOutcome, adapter_of
 from annotation.recruitment.prolific.submissions import apply_status
 from tests.annotation.recruitment.prolific.server import TOKEN, ProlificServer
