@@ -20,15 +20,10 @@ from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.separability import queue as separability_queue
 from annotation.separability.tasks import compute_separability_of
 from judging.aspects.tasks import distil_aspects, is_stale
-from judging.audits import tasks as audit_tasks
-from judging.audits.tasks import ask_audit
-from judging.generation import tasks as generation_tasks
-from judging.generation.tasks import generate_texts
 from judging.jobs.looks import LOOKS_ABOVE
 from judging.jobs.stopping import STOPPABLE_ABOVE, WORKER_STOP
+from judging.jobs.work import DEATH_RULE, do_job
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
-from judging.tuning import services as tuning_services
-from judging.tuning.services import work_on_tuning
 
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
@@ -36,9 +31,7 @@ MAIL_SECONDS = 5.0
 STOPPABLE_TASKS = {  # that call models, with when their worker is dead
     execute_run.module_path: DeathRule(is_orphaned, attempts=None),
     distil_aspects.module_path: DeathRule(is_stale),
-    generate_texts.module_path: DeathRule(generation_tasks.is_dead),
-    ask_audit.module_path: DeathRule(audit_tasks.is_dead),
-    work_on_tuning.module_path: DeathRule(tuning_services.is_dead),
+    do_job.module_path: DEATH_RULE,
 }
 DEATH_RULES = {
     upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,

@@ -1,8 +1,6 @@
 """Asking a judge what an audit asks, by the engine of runs. Doing it again resumes, and repeats no answered call."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -10,8 +8,8 @@ from django.utils import timezone
 
 from judging.audits.requests import asking_method, requests_of
 from judging.audits.stress import Status, cells_of, endpoint_of
-from judging.calls.adhoc_runner import IN_FLIGHT, ProcedureUsage
-from judging.calls.billed import BilledSession, check_bounds, take_lease
+from judging.calls.adhoc_runner import ProcedureUsage
+from judging.calls.billed import BilledSession
 from judging.calls.cases import Case
 from judging.calls.presentations import prompt_version
 from judging.calls.requests import setting_of
@@ -21,6 +19,7 @@ from judging.core.bulk_sql import update_rows
 from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import StopFlag
+from judging.jobs.work import held
 from judging.models import AuditAnswer, JudgeAudit
 
 VERSIONS = ("prompt_version", "parser_version", "judged_at")
@@ -30,26 +29,18 @@ ANSWER = ("status", "verdict", "p_b", "rationale", "failure", *VERSIONS)
 def ask(
     audit: JudgeAudit,
     *,
-    in_flight: int = IN_FLIGHT,
-    max_cost: Decimal | None = None,
     stop: StopFlag | None = None,
     on_progress: OnProgress = ignore_progress,
     make_client: MakeClient = retrying_client,
 ) -> ProcedureUsage:
     """Ask for the missing answers of an audit; return what that took.
 
-    max_cost : of the whole audit, its cost so far included, in the endpoint's currency
     Raises: BadSettings for a cap that can't be enforced; RunBusy if another process asks; RunStopped if it can't continue;
     Interrupted if `stop` was set; CapReached
     """
-    endpoint, tables = endpoint_of(audit.judge), audit.judge.table_endpoint
-    check_bounds(audit, in_flight, max_cost, endpoint, tables)
-    take_lease(audit)
-    audit.refresh_from_db(fields=AuditSession.fields)
-    session = AuditSession(
-        audit, in_flight=in_flight, max_cost=max_cost, stop=stop or StopFlag(), on_progress=on_progress
-    )
-    session.work(make_client, tables=tables)
+    with held(audit):
+        session = AuditSession(audit, stop=stop or StopFlag(), on_progress=on_progress)
+        session.work(make_client)
     return session.usage
 
 
@@ -62,10 +53,6 @@ class AuditSession(BilledSession[JudgeAudit]):
         self._last = 0  # primary key of the answer that was started last
         self.progress.total = audit.answers.count()
         self.progress.done = audit.answers.exclude(status=Status.PENDING).count()
-
-    def ended_at(self) -> datetime | None:
-        """Return when the last question was answered; `None` while one is open."""
-        return None if self.row.answers.filter(status=Status.PENDING).exists() else timezone.now()
 
     def start_cases(self, limit: int) -> list[Case]:
         """Start the procedures of the next open answers."""

@@ -11,13 +11,14 @@ from django.utils import timezone
 
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.models import Study
+from annotation.models.jobs import lease_expired
 from annotation.questions.questions import MAIN
 from judging.audits.services import SHARED
 from judging.core.bulk_sql import chunked, insert_rows
 from judging.core.checks import check_in_flight
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
-from judging.jobs.leases import has_live_worker, lease_expired
+from judging.jobs.leases import has_live_worker
 from judging.methods import AskingMethod, Baseline, find_method
 from judging.models import Judge, JudgeRun, Judgment, RunHolder
 from judging.runs.claims import free_cells

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from judging.core.bulk_sql import chunked
 from judging.core.checks import check_seed
 from judging.core.constants import MOST_SEED
 from judging.core.errors import BadSettings
+from judging.jobs.work import set_bounds
 from judging.methods import AskingMethod, Presentation, find_method
 from judging.models import AuditAnswer, Endpoint, Judge, JudgeAudit, Judgment
 from judging.outcomes.tuned import tuned_pairs
@@ -155,11 +157,12 @@ def order_of(audit: JudgeAudit, name: str) -> str:
 
 
 @transaction.atomic
-def start_stress(test: StressTest) -> JudgeAudit:
+def start_stress(test: StressTest, *, in_flight: int = 8, max_cost: Decimal | None = None) -> JudgeAudit:
     """Return the audit of a test with its answers to be given, new or as it is; those that ended in an error are opened.
 
     One of all pairs gets those that the study has got since.
-    Raises: as `StressTest.as_audit` and `draw_pairs`
+    max_cost : of the whole audit, its cost so far included, in the endpoint's currency
+    Raises: as `StressTest.as_audit` and `draw_pairs`; BadSettings for bounds that can't be kept
     """
     wanted = test.as_audit()
     Study.objects.select_for_update().get(pk=test.study.pk)
@@ -167,8 +170,8 @@ def start_stress(test: StressTest) -> JudgeAudit:
     if audit is None:
         wanted.save()
         audit = wanted
-    else:
-        audit.answers.filter(status=Status.ERROR).update(status=Status.PENDING, failure="", judged_at=None)
+    set_bounds(audit, *test.judge.endpoints, in_flight=in_flight, max_cost=max_cost)
+    audit.answers.filter(status=Status.ERROR).update(status=Status.PENDING, failure="", judged_at=None)
     if audit is wanted or audit.pairs is None:
         plan(audit, draw_pairs(audit))
     return audit

@@ -20,16 +20,16 @@ OTHER = {
     "judging.Judge": "name method endpoint order combine repeats negated task prompt_file family params system_prompt table_variant texts_first "
     "table_endpoint seed tuned created_at",
     "judging.GenerationRun": "study name endpoint base_url model template template_version system_prompt samples "
-    "temperature top_p params seed keep_refusals settings_key calls cached prompt_tokens completion_tokens cost currency "
+    "temperature top_p params seed keep_refusals settings_key selection status in_flight max_cost calls cached prompt_tokens completion_tokens cost currency "
     "longest cut left_out left_out_count message created_at counted_until heartbeat_at executor ended_at software_version",
     "judging.JudgeRun": "study judge batch pair_filter filter_key questions tables_as status way batch_size in_flight max_cost "
     "message created_at started_at finished_at software_version",
-    "judging.JudgeAudit": "study judge question dataset pairs seed changes settings_key model calls cached prompt_tokens "
+    "judging.JudgeAudit": "study judge question dataset pairs seed changes settings_key model status in_flight max_cost calls cached prompt_tokens "
     "completion_tokens cost currency message created_at counted_until heartbeat_at executor ended_at software_version",
     "judging.AuditAnswer": "audit pair change order side text status verdict p_b rationale failure prompt_version parser_version "
     "judged_at",
     "judging.JudgeTuning": "study judge name question settings plan status message found tuned in_flight max_cost created_at heartbeat_at "
-    "ended_at software_version",
+    "executor ended_at software_version",
     "judging.RunHolder": "run executor renewed_at",
     "judging.RunWorker": "run executor started_at heartbeat_at in_flight reserved",
     "judging.ProviderBatch": "run input_file provider_id status requests keys message created_at ended_at",

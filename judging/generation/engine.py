@@ -3,15 +3,14 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from django.utils import timezone
 
-from judging.calls.adhoc_runner import IN_FLIGHT
-from judging.calls.billed import BILLED, BilledSession, check_bounds, take_lease
+from annotation.models.jobs import LEASE
+from judging.calls.billed import BilledSession
 from judging.calls.budget import CallSizes
 from judging.calls.cases import Case
 from judging.calls.store import PendingWrites
@@ -20,9 +19,9 @@ from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.generation.instances import InstanceSelection, count_instances, open_instances
 from judging.generation.services import SampleRequests, case_of, is_text
 from judging.generation.store import SampledInstance, SamplingTotals, sampled, store_texts
-from judging.jobs import leases
 from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import StopFlag
+from judging.jobs.work import held
 from judging.models import Endpoint, GenerationRun
 
 INSTANCES_PER_WRITE = 100  # instances
@@ -33,9 +32,6 @@ MAX_UNUSABLE_IN_A_ROW = 50
 def sample(
     run: GenerationRun,
     *,
-    selection: InstanceSelection | None = None,
-    in_flight: int = IN_FLIGHT,
-    max_cost: Decimal | None = None,
     stop: StopFlag | None = None,
     totals: SamplingTotals | None = None,
     on_progress: OnProgress = ignore_progress,
@@ -43,43 +39,25 @@ def sample(
 ) -> SamplingTotals:
     """Sample the texts of a run's system for all selected instances without any; return the totals. Repeating resumes it.
 
-    max_cost : of the whole run, its cost so far included, in the endpoint's currency
-    totals   : updated while sampling, so that they are known however it ends
+    totals : updated while sampling, so that they are known however it ends
     Raises: BadSettings for a cap that can't be enforced; RunBusy if another process samples them; RunStopped if it can't
     continue; Interrupted if `stop` was set; CapReached
     """
-    selection, totals = selection or InstanceSelection(), totals or SamplingTotals()
-    check_bounds(run, in_flight, max_cost, run.endpoint)
-    if (run.endpoint.base_url, run.endpoint.model) != (run.base_url, run.model):
-        raise BadSettings(f"endpoint {run.endpoint} leads elsewhere than when this system's texts were begun")
-    expected = count_instances(run.study, run.name, selection).open * run.samples
-    instances = open_instances(run.study, run.name, selection)
-    _begin(run)
-    session = SamplingSession(
-        run,
-        instances,
-        totals,
-        in_flight=in_flight,
-        max_cost=max_cost,
-        stop=stop or StopFlag(),
-        on_progress=on_progress,
-    )
-    session.progress.total = expected
-    session.work(make_client)
+    totals = totals or SamplingTotals()
+    with held(run):
+        if (run.endpoint.base_url, run.endpoint.model) != (run.base_url, run.model):
+            raise BadSettings(f"endpoint {run.endpoint} leads elsewhere than when this system's texts were begun")
+        selection = InstanceSelection(**run.selection)
+        instances = open_instances(run.study, run.name, selection)
+        session = SamplingSession(run, instances, totals, stop=stop or StopFlag(), on_progress=on_progress)
+        session.progress.total = count_instances(run.study, run.name, selection).open * run.samples
+        GenerationRun.objects.filter(pk=run.pk).update(left_out=[], left_out_count=0)
+        session.work(make_client)
     return totals
-
-
-def _begin(run: GenerationRun) -> None:
-    take_lease(run)
-    GenerationRun.objects.filter(pk=run.pk).update(left_out=[], left_out_count=0, ended_at=None)
-    # Study and endpoint are loaded before, since the event loop can't query the database.
-    run.refresh_from_db(fields=SamplingSession.fields)
 
 
 class SamplingSession(BilledSession[GenerationRun]):
     """Samples a run's texts: each instance is a procedure of one round."""
-
-    fields = (*BILLED, "cut", "left_out", "left_out_count", "longest")
 
     def __init__(
         self,
@@ -143,6 +121,6 @@ class SamplingSession(BilledSession[GenerationRun]):
 
     def count_sharers(self, endpoint: Endpoint) -> int:
         """Count judge runs' workers and other sampling sessions."""
-        fresh = timezone.now() - leases.LEASE
+        fresh = timezone.now() - LEASE
         others = GenerationRun.objects.filter(endpoint=endpoint, heartbeat_at__gte=fresh).exclude(pk=self.row.pk)
         return super().count_sharers(endpoint) + others.count()

@@ -3,7 +3,8 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -20,8 +21,10 @@ from judging.calls.results import read_reply
 from judging.core.checks import check_seed
 from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnparsedVerdict
+from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.prompt_templates import LONGEST, Wording
 from judging.generation.sampled_text import read_text
+from judging.jobs.work import queue_job, set_bounds
 from judging.methods import Call, Reply
 from judging.models import Endpoint, GenerationRun
 
@@ -164,17 +167,44 @@ def build_run(study: Study, name: str, sampling: Sampling, *, by: str = "") -> G
 
 
 @transaction.atomic
-def start_generating(study: Study, name: str, sampling: Sampling, *, by: str = "") -> GenerationRun:
-    """Return the run with these settings, stored if it is new.
+def start_generating(
+    study: Study,
+    name: str,
+    sampling: Sampling,
+    *,
+    selection: InstanceSelection | None = None,
+    in_flight: int = 8,
+    max_cost: Decimal | None = None,
+    by: str = "",
+) -> GenerationRun:
+    """Return the run with these settings, stored if it is new, to sample the texts of the selected instances.
 
-    Raises: as `build_run`.
+    max_cost : of the whole run, its cost so far included, in the endpoint's currency
+    Raises: as `build_run` and `check_selection`; BadSettings for bounds that can't be kept
     """
+    selection = selection or InstanceSelection()
+    check_selection(study, selection)
     Study.objects.select_for_update().get(pk=study.pk)
     run = build_run(study, name, sampling, by=by)
     if run._state.adding:
         run._state.adding = run.pk is None
         run.save()
+    run.selection = asdict(selection)
+    run.save(update_fields=["selection"])
+    set_bounds(run, sampling.endpoint, in_flight=in_flight, max_cost=max_cost)
     return run
+
+
+@transaction.atomic
+def queue_generating(study: Study, name: str, sampling: Sampling, *, selection: InstanceSelection, **more: Any) -> bool:
+    """Queue the sampling of a system's texts; False if that is queued or running. `more`: as for `start_generating`.
+
+    Raises: as `start_generating`; BadSettings if there is nothing to sample
+    """
+    run = start_generating(study, name, sampling, selection=selection, **more)
+    if count_instances(study, name, selection).open == 0:
+        raise BadSettings(f"there is nothing to ask: every chosen instance has texts of {name}, or no source")
+    return queue_job(run)
 
 
 def _made(study: Study, name: str, sampling: Sampling, by: str) -> GenerationRun:

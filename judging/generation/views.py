@@ -10,7 +10,6 @@ from django.template.response import TemplateResponse
 
 from annotation.core.errors import AnnotationError
 from annotation.core.http import is_htmx
-from annotation.core.tasks.task_queue import TaskStatus
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from judging.core.fields import errors_on
@@ -20,24 +19,16 @@ from judging.generation.forms import GenerateForm
 from judging.generation.instances import check_selection
 from judging.generation.prompt_templates import TEMPLATES, find_template
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
-from judging.generation.services import build_run
-from judging.generation.tasks import is_running, queue_generating, status_by_run
+from judging.generation.services import build_run, queue_generating
 from judging.models import GenerationRun
 
 
 @dataclass(frozen=True)
 class SystemRow:
-    """A sampled system: its run, instances with texts, and the status of its task."""
+    """A sampled system: its run, and the number of instances with texts."""
 
     run: GenerationRun
     instances: int
-    work: TaskStatus | None
-    at_work: bool
-
-    @property
-    def is_busy(self) -> bool:
-        """Tell whether its texts are being sampled."""
-        return self.at_work or (self.work is not None and self.work.under_way)
 
 
 @study_view(*READERS)
@@ -95,9 +86,9 @@ def systems_file(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _systems(study: Study) -> dict[str, Any]:
-    counts, works = instances_with_texts(study), status_by_run(study)
-    rows = [SystemRow(run, counts.get(run.name, 0), works.get(run.pk), is_running(run)) for run in runs_of(study)]
-    return {"rows": rows, "instance_count": study.instances.count(), "busy": any(row.is_busy for row in rows)}
+    counts = instances_with_texts(study)
+    rows = [SystemRow(run, counts.get(run.name, 0)) for run in runs_of(study)]
+    return {"rows": rows, "instance_count": study.instances.count(), "busy": any(row.run.is_busy for row in rows)}
 
 
 def _page(

@@ -2,21 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 
 from django.db import transaction
-from django.db.models import Count, Model, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
-from django_tasks.base import TaskResultStatus
 
 from annotation.core.counting import number_of
 from annotation.core.tasks.processes import is_gone, this_process
-from annotation.core.tasks.task_queue import QueuedTask
 from annotation.core.version import VERSION
+from annotation.models.jobs import LEASE, lease_expired
 from judging.models import Endpoint, JudgeRun, Judgment, RunWorker
 
-LEASE = timedelta(seconds=30)
 HEARTBEAT_SECONDS = 2.0
 NOTHING = Decimal(0)
 Limits = tuple[float | None, float | None]
@@ -55,27 +52,6 @@ class HeartbeatReply:
     def should_continue(self) -> bool:
         """Tell whether the worker may continue."""
         return self.status in ACTIVE
-
-
-def lease_expired(since: datetime) -> bool:
-    """Tell whether a lease that was last renewed at this time has expired."""
-    return since < timezone.now() - LEASE
-
-
-def dead_by_heartbeat(model: type[Model]) -> Callable[[QueuedTask], bool]:
-    """Return a test of running tasks: the worker is dead if neither the task nor its heartbeat is recent.
-
-    model : of the row, with `heartbeat_at`, whose primary key is the tasks' second argument
-    """
-
-    def is_dead(task: QueuedTask) -> bool:
-        if task.status != TaskResultStatus.RUNNING or task.started_at is None or not lease_expired(task.started_at):
-            return False
-        rows = model._default_manager.filter(pk=task.args_kwargs["args"][1])
-        beat: datetime | None = rows.values_list("heartbeat_at", flat=True).first()
-        return beat is None or lease_expired(beat)
-
-    return is_dead
 
 
 def is_alive(worker: RunWorker) -> bool:

@@ -42,7 +42,7 @@ def ignore_progress(progress: Progress) -> None:
 
 
 @dataclass
-class Job:
+class RunWork:
     """A run that this process works on.
 
     cells_left       : cells that it may still start; `None`: all

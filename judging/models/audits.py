@@ -5,15 +5,17 @@ from django.db.models import Q
 
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
-from judging.models.billing import BilledWork
+from judging.models.jobs import BilledJob
 from judging.models.runs import Judge, Judgment
 
 
-class JudgeAudit(BilledWork):
+class JudgeAudit(BilledJob):
     """One judge asked about changed texts of pairs: a stress test.
 
     Its answers are rows of their own, which no reader of judgments sees.
     """
+
+    worked_by = "judging.audits.asking.ask"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_audits")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="audits")
@@ -24,7 +26,6 @@ class JudgeAudit(BilledWork):
     changes = models.JSONField(default=list, help_text="What is done to the texts, by name.")
     settings_key = models.CharField(max_length=64, help_text="SHA-256 of all that decides what is asked.")
     model = models.CharField(max_length=200, help_text="The endpoint's when the audit began.")
-    ended_at = models.DateTimeField(null=True, blank=True, help_text="When its last question was answered.")
 
     class Meta:
         ordering = ["study", "judge", "pk"]

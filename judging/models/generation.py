@@ -1,17 +1,21 @@
 """How a system's generations were sampled at an endpoint."""
 
+from typing import Any
+
 from django.db import models
 
 from annotation.models import Study
-from judging.models.billing import BilledWork
 from judging.models.endpoints import Endpoint
+from judging.models.jobs import BilledJob
 
 
-class GenerationRun(BilledWork):
+class GenerationRun(BilledJob):
     """The sampling of one system's texts: its settings, usage and progress.
 
     The settings never change once a text is stored: another temperature is another system.
     """
+
+    worked_by = "judging.generation.engine.sample"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="generation_runs")
     name = models.CharField(max_length=200, help_text="The system's name.")
@@ -28,12 +32,14 @@ class GenerationRun(BilledWork):
     seed = models.PositiveIntegerField()
     keep_refusals = models.BooleanField(default=False)
     settings_key = models.CharField(max_length=64, help_text="SHA-256 of all settings that affect the texts.")
+    selection: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(
+        default=dict, blank=True, help_text="The instances that are asked about now."
+    )
     by = models.CharField(max_length=150, blank=True)
     longest = models.PositiveIntegerField(null=True, blank=True, help_text="Tokens of the longest answer so far.")
     cut = models.PositiveIntegerField(default=0, help_text="Stored texts that were cut off at the token limit.")
     left_out = models.JSONField(default=list, blank=True, help_text="First instances left out last time, with reasons.")
     left_out_count = models.PositiveIntegerField(default=0)
-    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["study", "pk"]

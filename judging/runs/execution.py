@@ -12,7 +12,7 @@ from judging.calls.store import PendingWrites, Result, stamp_of, write
 from judging.core.errors import CapReached, JudgingError, RunBusy, RunStopped, StatusChanged
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.jobs import leases
-from judging.jobs.progress import Job, OnProgress, Progress, ignore_progress
+from judging.jobs.progress import OnProgress, Progress, RunWork, ignore_progress
 from judging.jobs.stopping import StopFlag
 from judging.methods import AskingMethod, Baseline, Outcome, find_method
 from judging.models import JudgeRun, Judgment
@@ -65,7 +65,7 @@ def execute(
     if worker is None:
         cancel_batches(run)
         return ExecutionResult(run.status, run.message, progress)
-    job = Job(run, worker, progress, stop, on_progress, limit, wait_for_batches)
+    job = RunWork(run, worker, progress, stop, on_progress, limit, wait_for_batches)
     job.count_done()
     try:
         return work(job, when_stopped, make_client)
@@ -77,7 +77,7 @@ def execute(
         raise
 
 
-def work(job: Job, when_stopped: str, make_client: MakeClient) -> ExecutionResult:
+def work(job: RunWork, when_stopped: str, make_client: MakeClient) -> ExecutionResult:
     """Fill cells until done or stopped, leave the run, and return how it ended."""
     try:
         if fill_cells(job, make_client):
@@ -110,7 +110,7 @@ def work(job: Job, when_stopped: str, make_client: MakeClient) -> ExecutionResul
     return ExecutionResult(status, "stopped after as many cells as were asked for", job.progress, as_asked=True)
 
 
-def fill_cells(job: Job, make_client: MakeClient) -> bool:
+def fill_cells(job: RunWork, make_client: MakeClient) -> bool:
     """Fill the open cells, also those added later or released by dead workers; False if stopped before the end."""
     method = find_method(job.run.judge.method)
     if isinstance(method, AskingMethod):
@@ -129,7 +129,7 @@ def fill_cells(job: Job, make_client: MakeClient) -> bool:
     return True
 
 
-def wait_for_others(job: Job) -> None:
+def wait_for_others(job: RunWork) -> None:
     """Wait for one heartbeat while other workers fill the last cells."""
     job.stop.wait_for(leases.HEARTBEAT_SECONDS)
     if not leases.send_heartbeat(job.worker).should_continue:
@@ -138,7 +138,7 @@ def wait_for_others(job: Job) -> None:
     job.on_progress(job.progress)
 
 
-def ask_endpoint(job: Job, method: AskingMethod, make_client: MakeClient) -> None:
+def ask_endpoint(job: RunWork, method: AskingMethod, make_client: MakeClient) -> None:
     """Fill open cells by asking the judge's endpoint, after checking its host again."""
     endpoint = job.run.judge.endpoint
     if endpoint is None:
@@ -152,7 +152,7 @@ def ask_endpoint(job: Job, method: AskingMethod, make_client: MakeClient) -> Non
             carry_out(RunWorkerSession(job, method), endpoint, make_client, tables=tables)
 
 
-def fill_from_baseline(job: Job, method: Baseline) -> None:
+def fill_from_baseline(job: RunWork, method: Baseline) -> None:
     """Fill open cells with a baseline's verdicts."""
     run = job.run
     stamp = stamp_of(run, method, setting_of(run.judge), worker=job.worker.pk)

@@ -25,7 +25,7 @@ from judging.core.errors import CallFailed, RejectedCall, RunBusy, RunStopped, S
 from judging.core.pricing import cost_of
 from judging.endpoints.chat_answers import UNUSABLE, ChatAnswer
 from judging.jobs import leases
-from judging.jobs.progress import Job
+from judging.jobs.progress import RunWork
 from judging.methods import AskingMethod
 from judging.models import Completion, Endpoint, Judgment, ProviderBatch
 from judging.runs.batch_files import Lines, RequestFile
@@ -41,7 +41,7 @@ POLL_SECONDS = 20.0  # between two polls of a batch
 class BatchPending(RunStopped):
     """The provider's batches are not finished: the run has to be resumed later.
 
-    cells_left : cells that may still be started then, as `Job.cells_left`
+    cells_left : cells that may still be started then, as `RunWork.cells_left`
     """
 
     def __init__(self, cells_left: int | None) -> None:
@@ -95,7 +95,7 @@ class BatchWork(Transport):
 
     session: PassSession
 
-    def __init__(self, job: Job, method: AskingMethod, endpoint: Endpoint) -> None:
+    def __init__(self, job: RunWork, method: AskingMethod, endpoint: Endpoint) -> None:
         super().__init__(PassSession(job, method), endpoint, batch=True)
         self.job = job
         self.provider = BatchProvider(job.run, endpoint, self.step)

@@ -8,6 +8,7 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.tasks.task_queue import QueuedTask
+from annotation.models.jobs import lease_expired
 from judging.jobs import leases
 from judging.jobs.stopping import WORKER_STOP
 from judging.models import JudgeRun
@@ -82,4 +83,4 @@ def is_orphaned(task: QueuedTask) -> bool:
     if run is None or any(leases.is_alive(worker) for worker in run.workers.all()):
         return False
     has_left = run.status in leases.ACTIVE and run.workers.exists()
-    return has_left or task.started_at is None or leases.lease_expired(task.started_at)
+    return has_left or task.started_at is None or lease_expired(task.started_at)

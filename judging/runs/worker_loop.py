@@ -11,7 +11,7 @@ from judging.calls.session import Session
 from judging.calls.store import PendingWrites, stamp_of, write
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
-from judging.jobs.progress import Job
+from judging.jobs.progress import RunWork
 from judging.methods import AskingMethod
 from judging.models import Judgment
 from judging.runs.claims import claim, load
@@ -22,7 +22,7 @@ class RunWorkerSession(Session):
 
     pool: JudgmentPool
 
-    def __init__(self, job: Job, method: AskingMethod) -> None:
+    def __init__(self, job: RunWork, method: AskingMethod) -> None:
         self.job = job
         self.run = job.run
         setting = setting_of(job.run.judge)

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from analysis.types import IntArray
 from annotation.models import Instance, Pair
-from judging.core.errors import Interrupted, JudgingError, RunBusy, RunStopped
+from judging.core.errors import Interrupted, RunStopped
 from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs import leases
 from judging.jobs.progress import OnProgress, Progress, ignore_progress
 from judging.jobs.stopping import StopFlag
+from judging.jobs.work import held, held_row
 from judging.models import Judge, JudgeRun, JudgeTuning
 from judging.outcomes.people import people_by_pair
 from judging.runs.execution import execute
@@ -26,11 +26,17 @@ from judging.tuning.agreement import Votes, best_threshold, compared, verdicts_a
 from judging.tuning.candidates import as_judge, described, settled_schemas
 from judging.tuning.usage import cost_of_tuning
 
-Status = JudgeTuning.Status
-
 
 class TuningStopped(RunStopped):
     """A tuning stopped before its end; starting it again resumes it, and repeats no answered call."""
+
+
+def tune(tuning: JudgeTuning, **settings: Any) -> JudgeTuning:
+    """Work on a tuning until it has ended; further arguments as of `Search`.
+
+    Raises: as `Search.work`
+    """
+    return Search(tuning, **settings).work()
 
 
 @dataclass
@@ -48,13 +54,8 @@ class Search:
         Raises: RunBusy while another process works on it; TuningStopped if a run stopped, at its cap too; Interrupted if `stop`
         was set
         """
-        self._begin()
-        try:
+        with held(self.tuning):
             self._search()
-        except JudgingError as error:
-            self._end(Status.STOPPED, str(error))
-            raise
-        self._end(Status.DONE, "")
         return self.tuning
 
     def _search(self) -> None:
@@ -109,7 +110,7 @@ class Search:
         self.on_progress(progress)
 
     def _send_heartbeat(self) -> None:
-        JudgeTuning.objects.filter(pk=self.tuning.pk).update(heartbeat_at=timezone.now())
+        held_row(self.tuning).update(heartbeat_at=timezone.now())
 
     def _share_of_cap(self, run: JudgeRun) -> Decimal | None:
         """Return a run's own cap: what the tuning may spend, less what its other candidates have cost."""
@@ -168,20 +169,6 @@ class Search:
 
     def _votes(self) -> Votes:
         return people_by_pair(self.tuning.study, question=self.tuning.question)
-
-    def _begin(self) -> None:
-        now, row = timezone.now(), JudgeTuning.objects.filter(pk=self.tuning.pk)
-        free = row.filter(heartbeat_at=None) | row.filter(heartbeat_at__lt=now - leases.LEASE)
-        if not free.update(heartbeat_at=now, status=Status.RUNNING, message=""):
-            raise RunBusy(
-                f"another process is at work on {self.tuning}; if it has died, try again in {leases.LEASE.seconds} seconds"
-            )
-        self.tuning.refresh_from_db()
-
-    def _end(self, status: str, message: str) -> None:
-        self.tuning.status, self.tuning.message, self.tuning.heartbeat_at = status, message, None
-        self.tuning.ended_at = timezone.now() if status == Status.DONE else None
-        self.tuning.save(update_fields=["status", "message", "heartbeat_at", "ended_at"])
 
 
 def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:

@@ -4,23 +4,18 @@ from decimal import Decimal
 
 from django.db import transaction
 from django.utils.text import slugify
-from django_tasks import task
 
-from annotation.core.errors import AnnotationError
-from annotation.core.tasks.task_queue import is_under_way
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.services import validate
-from judging.core.checks import check_in_flight, require_same
+from judging.core.checks import require_same
 from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
-from judging.jobs import leases
-from judging.jobs.stopping import WORKER_STOP
+from judging.jobs.work import queue_job, set_bounds
 from judging.models import Judge, JudgeTuning
 from judging.tuning.planning import TuningSettings, make_plan
 
 LONGEST_NAME = 70
-is_dead = leases.dead_by_heartbeat(JudgeTuning)
 
 
 def default_name(judge: Judge) -> str:
@@ -38,8 +33,6 @@ def start_tuning(
     Raises: as `make_plan`; BadSettings for other settings under a used name, or a cap that can't be enforced
     """
     name = name or default_name(asked.judge)
-    check_in_flight(in_flight)
-    check_cap(max_cost, *asked.judge.endpoints)
     Study.objects.select_for_update().get(pk=asked.study.pk)
     wanted = {"study": asked.study, "judge": asked.judge, "question": asked.question, "settings": asked.as_json()}
     tuning = JudgeTuning.objects.select_related("study", "judge__endpoint").filter(name=name).first()
@@ -48,11 +41,11 @@ def start_tuning(
             raise BadSettings(f"there is a judge {name} already: give the tuned one another name")
         tuning = JudgeTuning(name=name, software_version=VERSION, plan=make_plan(asked), **wanted)
         validate(tuning)
+        tuning.save()
     else:
         require_same(f"tuning {name}", tuning, wanted)
-    tuning.in_flight = in_flight or tuning.in_flight
-    tuning.max_cost = tuning.max_cost if max_cost is None else max_cost
-    tuning.save()
+    in_flight, max_cost = in_flight or tuning.in_flight, tuning.max_cost if max_cost is None else max_cost
+    set_bounds(tuning, *asked.judge.endpoints, in_flight=in_flight, max_cost=max_cost)
     return tuning
 
 
@@ -65,27 +58,7 @@ def raise_cap(tuning: JudgeTuning, max_cost: Decimal | None) -> None:
     JudgeTuning.objects.filter(pk=tuning.pk, status=JudgeTuning.Status.STOPPED).update(max_cost=max_cost)
 
 
-@task()
-def work_on_tuning(study_id: int, tuning_id: int) -> str:
-    """Work on a tuning until it is done or stopped. Doing it again repeats no answered call; `study_id` finds a study's tasks."""
-    # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
-    from judging.tuning.searching import Search
-
-    tuning = JudgeTuning.objects.select_related("study", "judge__endpoint", "judge__prompt_file").get(pk=tuning_id)
-    try:
-        Search(tuning, WORKER_STOP).work()
-    except AnnotationError as error:
-        if WORKER_STOP.is_set():
-            raise SystemExit(0) from None  # the task stays, for the next worker
-        return str(error)
-    return "done"
-
-
 @transaction.atomic
 def queue_tuning(tuning: JudgeTuning) -> bool:
     """Queue a tuning that has not ended; False if it is queued or at work."""
-    if tuning.ended_at is not None or is_under_way(work_on_tuning.module_path, is_dead, args__1=tuning.pk):
-        return False
-    JudgeTuning.objects.filter(pk=tuning.pk).update(status=JudgeTuning.Status.QUEUED, message="")
-    work_on_tuning.enqueue(tuning.study_id, tuning.pk)
-    return True
+    return tuning.ended_at is None and queue_job(tuning)

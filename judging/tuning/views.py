@@ -18,8 +18,6 @@ from judging.tuning.planning import TuningEstimate, estimate_tuning
 from judging.tuning.services import queue_tuning, raise_cap, start_tuning
 from judging.tuning.usage import cost_of_tuning
 
-UNDER_WAY = (JudgeTuning.Status.QUEUED, JudgeTuning.Status.RUNNING)
-
 
 @study_view(*READERS)
 def tunings(request: HttpRequest, study: Study) -> HttpResponse:
@@ -95,7 +93,7 @@ def _page(
 
 def _work(study: Study) -> dict[str, Any]:
     rows = [_row(one) for one in study.judge_tunings.select_related("judge__endpoint", "tuned")]
-    return {"tunings": rows, "active": any(row["tuning"].status in UNDER_WAY for row in rows)}
+    return {"tunings": rows, "active": any(row["tuning"].is_busy for row in rows)}
 
 
 def _row(tuning: JudgeTuning) -> dict[str, Any]:

@@ -17,10 +17,9 @@ from annotation.members.permissions import READERS, find_study
 from annotation.studies.questions import find_question
 from judging.audits.estimates import estimate_stress
 from judging.audits.stress import CHANGES, StressTest, start_stress
-from judging.audits.tasks import queue_audit
 from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
-from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
+from judging.jobs.work import queue_job
 from judging.models import Judge, JudgeAudit
 from reporting.api.filters import AuditFilter
 from reporting.api.rows import StudyRows
@@ -107,9 +106,8 @@ class AuditViewSet(StudyRows):
         """Queue a stress test, or resume it. A worker asks the judge."""
         data = read(NewAuditSerializer, request)
         test = _wanted(request.user, data)
-        check_cap(data["max_cost"], *test.judge.endpoints)
-        audit = start_stress(test)
-        queue_audit(audit, in_flight=data["in_flight"], max_cost=data["max_cost"])
+        audit = start_stress(test, in_flight=data["in_flight"], max_cost=data["max_cost"])
+        queue_job(audit)
         where = {"Location": reverse("api:judgeaudit-detail", args=[audit.pk])}
         return Response(JudgeAuditSerializer(audit).data, status=status.HTTP_202_ACCEPTED, headers=where)
 

@@ -27,8 +27,7 @@ from judging.generation.estimates import ON_A_PAGE, estimate_generating
 from judging.generation.forms import GenerateForm
 from judging.generation.instances import check_selection
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
-from judging.generation.services import build_run
-from judging.generation.tasks import is_running, queue_generating, status_by_run
+from judging.generation.services import build_run, queue_generating
 from judging.methods.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
 from judging.methods.sc2.bracket import SCHEMES
 from judging.models import AspectSet
@@ -184,13 +183,13 @@ def told(work: TaskStatus | None) -> dict[str, Any] | None:
 
 
 def _sampled(study: Study) -> dict[str, Any]:
-    counts, works = instances_with_texts(study), status_by_run(study)
+    counts = instances_with_texts(study)
     systems = [
         {
             **as_dict(run),
             "instances": counts.get(run.name, 0),
-            "work": told(works.get(run.pk)),
-            "at_work": is_running(run),
+            "work": {"status": "failed" if run.status == run.Status.STOPPED else run.status, "error": run.message},
+            "at_work": run.is_at_work,
         }
         for run in runs_of(study)
     ]

@@ -12,15 +12,14 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from annotation.core.http import as_download, is_htmx
-from annotation.core.tasks.task_queue import TaskStatus
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from judging.audits.estimates import estimate_stress
 from judging.audits.stress import start_stress
-from judging.audits.tasks import queue_audit, status_by_audit
 from judging.core.fields import errors_on
 from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
+from judging.jobs.work import queue_job
 from judging.models import AuditAnswer, JudgeAudit, Judgment
 from reporting.audits.charts import turned_verdicts
 from reporting.audits.forms import JudgeAuditForm
@@ -37,17 +36,11 @@ ALT = (
 
 @dataclass(frozen=True)
 class AuditRow:
-    """An audit with its progress and the status of its task."""
+    """An audit with its progress."""
 
     audit: JudgeAudit
     done: int
     total: int
-    work: TaskStatus | None
-
-    @property
-    def is_busy(self) -> bool:
-        """Tell whether it is queued or being asked."""
-        return self.audit.heartbeat_at is not None or (self.work is not None and self.work.under_way)
 
 
 @study_view(*READERS)
@@ -81,9 +74,8 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         chosen = form.cleaned_data
         with errors_on(form):
-            check_cap(chosen["max_cost"], *chosen["judge"].endpoints)
-            audit = start_stress(chosen["test"])
-            if queue_audit(audit, in_flight=chosen["in_flight"], max_cost=chosen["max_cost"]):
+            audit = start_stress(chosen["test"], in_flight=chosen["in_flight"], max_cost=chosen["max_cost"])
+            if queue_job(audit):
                 messages.success(request, f"Judge {audit.judge} is asked as soon as a worker takes it up.")
             else:
                 messages.success(request, f"A worker asks judge {audit.judge} already.")
@@ -134,16 +126,11 @@ def _find(study: Study, pk: int) -> JudgeAudit:
 
 
 def _listed(study: Study) -> dict[str, Any]:
-    works = status_by_audit(study)
     answers = AuditAnswer.objects.filter(audit__study=study).order_by().values("audit_id")
     counted = answers.annotate(done=Count("pk", filter=~Q(status=Judgment.Status.PENDING)), total=Count("pk"))
     counts = {audit: (done, total) for audit, done, total in counted.values_list("audit_id", "done", "total")}
-
-    def row_of(audit: JudgeAudit) -> AuditRow:
-        return AuditRow(audit, *counts.get(audit.pk, (0, 0)), works.get(audit.pk))
-
-    tests = [row_of(audit) for audit in stress_tests(study)]
-    return {"tests": tests, "busy": any(row.is_busy for row in tests)}
+    tests = [AuditRow(audit, *counts.get(audit.pk, (0, 0))) for audit in stress_tests(study)]
+    return {"tests": tests, "busy": any(row.audit.is_busy for row in tests)}
 
 
 def _page(

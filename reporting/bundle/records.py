@@ -214,7 +214,7 @@ TABLES = (
     _of(RationaleMark, "judgment__run__study", completions=("note",), reasons=("note",), left=("marker",)),
     _of(Links, "judgment__run__study"),
     _of(TableMaking, "judgment__run__study", only_with="completions"),
-    _of(GenerationRun, "study", left=("by",), texts=("left_out",)),
+    _of(GenerationRun, "study", left=("by", "selection", "status", "in_flight", "max_cost"), texts=("left_out",)),
     _of(TableCheck, "table__study", texts=("found",)),
 )
 MODELS = frozenset(one.model for one in TABLES)

@@ -82,18 +82,19 @@ class Command(TandemCommand):
             raise CommandError("name a --system and an --endpoint, or --show what was sampled")
         sampling = self.sampling(study, options)
         selection = InstanceSelection(options["dataset"], instance_ids(options["instances"]), options["limit"])
-        check_selection(study, selection)
-        check_cap(parse_money(options["max_cost"]), sampling.endpoint)
         if options["estimate"]:
+            check_selection(study, selection)
+            check_cap(parse_money(options["max_cost"]), sampling.endpoint)
             run = build_run(study, options["system"], sampling, by=BY)
             found = estimate_generating(run, selection)
             values = {"study": study.slug, "system": run.name, **found.as_dict(), "settings": as_dict(run)}
             lines = [*settings_lines(run), *estimate_lines(found, parse_money(options["max_cost"]))]
             self.say_result(lines, values, options)
             return
-        run = start_generating(study, options["system"], sampling, by=BY)
+        bounds: dict[str, Any] = {"in_flight": options["in_flight"], "max_cost": parse_money(options["max_cost"])}
+        run = start_generating(study, options["system"], sampling, selection=selection, by=BY, **bounds)
         counts = count_instances(study, run.name, selection)
-        self.run_it(run, counts, selection, options)
+        self.run_it(run, counts, options)
 
     def sampling(self, study: Study, options: dict[str, Any]) -> Sampling:
         """Return how texts are to be sampled."""
@@ -106,23 +107,13 @@ class Command(TandemCommand):
             **{name: options[name] for name in same},
         )
 
-    def run_it(
-        self, run: GenerationRun, counts: InstanceCounts, selection: InstanceSelection, options: dict[str, Any]
-    ) -> None:
+    def run_it(self, run: GenerationRun, counts: InstanceCounts, options: dict[str, Any]) -> None:
         """Sample; progress goes to stderr, the summary to stdout."""
         for line in settings_lines(run):
             self.stderr.write(line)
         totals = SamplingTotals()
         with asking(self.stderr) as work:
-            sample(
-                run,
-                selection=selection,
-                in_flight=options["in_flight"],
-                max_cost=parse_money(options["max_cost"]),
-                stop=work.stop,
-                totals=totals,
-                on_progress=work.meter,
-            )
+            sample(run, stop=work.stop, totals=totals, on_progress=work.meter)
         values = {
             "study": run.study.slug,
             "system": run.name,

@@ -17,7 +17,7 @@ from judging.management.commands.run_judge import parse_money
 from judging.runs.judges import find_judge
 from judging.tuning.candidates import METHODS, SHOTS
 from judging.tuning.planning import HELD_OUT, TuningEstimate, TuningSettings, estimate_tuning
-from judging.tuning.searching import Search, TuningStopped
+from judging.tuning.searching import TuningStopped, tune
 from judging.tuning.services import default_name, start_tuning
 from judging.tuning.text import as_json, lines_of
 
@@ -77,7 +77,7 @@ class Command(TandemCommand):
         tuning = start_tuning(asked, name=name, in_flight=options["in_flight"], max_cost=cap)
         if tuning.ended_at is None:
             with asking(self.stderr, also=TuningStopped) as work:
-                Search(tuning, work.stop, on_progress=work.meter).work()
+                tune(tuning, stop=work.stop, on_progress=work.meter)
             work.conclude()
         self.say_result(lines_of(tuning), as_json(tuning), options)
 

@@ -35,16 +35,10 @@ PART = (
 )
 
 
-def ask_missing(audit: JudgeAudit, options: dict[str, Any], out: Any) -> Asking:
+def ask_missing(audit: JudgeAudit, out: Any) -> Asking:
     """Ask for the missing answers of an audit; `out`: for progress."""
     with asking(out) as work:
-        ask(
-            audit,
-            in_flight=options["in_flight"],
-            max_cost=parse_money(options["max_cost"]),
-            stop=work.stop,
-            on_progress=work.meter,
-        )
+        ask(audit, stop=work.stop, on_progress=work.meter)
     return work
 
 
@@ -80,10 +74,11 @@ class Command(TandemCommand):
             values = {"study": slug, "judge": test.judge.name, **found.as_dict()}
             self.say_result(lines(found, parse_money(options["max_cost"])), values, options)
             return
-        audit = start_stress(test) if options["run"] else stored_like(test.as_audit())
+        bounds: dict[str, Any] = {"in_flight": options["in_flight"], "max_cost": parse_money(options["max_cost"])}
+        audit = start_stress(test, **bounds) if options["run"] else stored_like(test.as_audit())
         if audit is None:
             raise CommandError(f"judge {test.judge} was not asked this yet: add --estimate, then --run")
-        work = ask_missing(audit, options, self.stderr) if options["run"] else None
+        work = ask_missing(audit, self.stderr) if options["run"] else None
         self.say_numbers(stress_findings(audit), options["format"], as_text)
         if work:
             work.conclude()

@@ -13,13 +13,14 @@ from analysis.bias.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PA
 from annotation.core.errors import UnknownName
 from annotation.core.tasks.task_queue import requeue_tasks
 from annotation.models import Generation, Pair, Study
+from annotation.models.jobs import LEASE
 from judging.audits.asking import ask
 from judging.audits.estimates import estimate_stress
 from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, start_stress
-from judging.audits.tasks import ask_audit, queue_audit, status_by_audit
 from judging.core.errors import BadSettings, CapReached, Interrupted, RunBusy, StatusChanged
 from judging.jobs import leases
 from judging.jobs.stopping import StopFlag
+from judging.jobs.work import do_job, queue_job
 from judging.models import AuditAnswer, Completion, Judge, JudgeAudit, Judgment
 from judging.worker import DEATH_RULES
 from tests.factories import add_instances, make_batch
@@ -41,9 +42,9 @@ def judge() -> Judge:
     return make_judge(params={"ties": True})
 
 
-def asked(test: StressTest, reader: Reader, **more: Any) -> JudgeAudit:
-    audit = start_stress(test)
-    ask(audit, make_client=client_of(reader), **more)
+def asked(test: StressTest, reader: Reader, *, stop: StopFlag | None = None, **bounds: Any) -> JudgeAudit:
+    audit = start_stress(test, **bounds)
+    ask(audit, make_client=client_of(reader), stop=stop)
     return audit
 
 
@@ -220,7 +221,7 @@ def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(
     audit = JudgeAudit.objects.get()
     assert (audit.heartbeat_at, audit.executor, audit.calls, audit.message) == (theirs, "elsewhere:1:x", 0, "")
     assert len(reader.bodies) <= 2 < audit.answers.count()
-    JudgeAudit.objects.update(heartbeat_at=theirs - 2 * leases.LEASE)
+    JudgeAudit.objects.update(heartbeat_at=theirs - 2 * LEASE)
     resumed = asked(StressTest(study, judge, ("bold",)), Reader())
     assert resumed.calls == Completion.objects.count() == 32  # theirs counts what was stored and not billed
 
@@ -289,14 +290,19 @@ def test_bad_settings_are_refused(more: dict[str, Any], message: str, study: Stu
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_asks_and_a_dead_ones_task_is_requeued(study: Study, standin: StandInProcess) -> None:
     judge = make_judge(endpoint=make_endpoint(standin.base_url))
-    audit = start_stress(StressTest(study, judge, ("bold",), pairs=3))
-    assert queue_audit(audit, in_flight=2)
-    assert not queue_audit(audit, in_flight=2)
-    assert status_by_audit(study)[audit.pk].waiting
-    assert requeue_tasks(DEATH_RULES) == 0
-    assert ask_audit.func(study.pk, audit.pk, 2, None) == {"calls": 6}
+    test = StressTest(study, judge, ("bold",), pairs=3)
+    audit = start_stress(test, in_flight=2)
+    assert queue_job(audit)
+    assert not queue_job(audit)
     audit.refresh_from_db()
-    assert audit.ended_at is not None
+    assert (audit.status, audit.is_busy) == ("queued", True)
+    assert requeue_tasks(DEATH_RULES) == 0
+    assert do_job.func("judging.JudgeAudit", audit.pk) == "done"
+    audit.refresh_from_db()
+    assert (audit.status, audit.calls, audit.ended_at is None) == ("done", 6, False)
     with pytest.raises(BadSettings, match="prices of endpoint stand-in are unknown"):
-        queue_audit(audit, in_flight=2, max_cost=Decimal(1))
-    assert "unknown" in ask_audit.func(study.pk, audit.pk, 2, "1")["error"]
+        start_stress(test, max_cost=Decimal(1))
+    JudgeAudit.objects.update(status="queued", max_cost=1)
+    assert do_job.func("judging.JudgeAudit", audit.pk) == "stopped"
+    audit.refresh_from_db()
+    assert "unknown" in audit.message

@@ -15,15 +15,16 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.core.tasks.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Generation, Matchup, Study
+from annotation.models.jobs import LEASE
 from judging.core.errors import Interrupted
 from judging.endpoints.retrying import RetryingClient
-from judging.generation import engine, tasks
+from judging.generation import engine
 from judging.generation.instances import InstanceSelection
 from judging.generation.prompt_templates import find_template, own_template
-from judging.generation.services import Sampling, start_generating
-from judging.generation.tasks import generate_texts, queue_generating, status_by_run
-from judging.jobs.leases import LEASE
+from judging.generation.services import Sampling, queue_generating, start_generating
+from judging.jobs import work
 from judging.jobs.stopping import StopFlag
+from judging.jobs.work import do_job
 from judging.models import Completion, Endpoint, GenerationRun
 from judging.worker import DEATH_RULES, TandemWorker
 from tests.factories import signed_in
@@ -66,14 +67,13 @@ def page(client: Client) -> str:
     return client.get(PAGE).content.decode()
 
 
-def finish(client: ScriptedClient) -> dict[str, Any]:
-    """Do the last task as a worker does; return what it keeps."""
+def finish(client: ScriptedClient) -> GenerationRun:
+    """Do the last task as a worker does; return its run."""
     task = DBTaskResult.objects.latest("enqueued_at")
     asked = partial(engine.sample, make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep))
     with patch.object(engine, "sample", asked):
-        came: dict[str, Any] = generate_texts.func(*task.args_kwargs["args"])
-    task.set_successful(came)
-    return came
+        task.set_successful(do_job.func(*task.args_kwargs["args"]))
+    return GenerationRun.objects.get(pk=task.args_kwargs["args"][1])
 
 
 def test_pages_of_the_study_lead_there(researcher: Client) -> None:
@@ -136,8 +136,8 @@ def test_worker_samples_and_the_page_shows_how(researcher: Client, endpoint: End
     researcher.post(f"{PAGE}start/", sent)
     assert DBTaskResult.objects.count() == 1
     client = Writer()
-    came = finish(client)
-    assert (came["stored"], came["texts"], came["calls"]) == (3, 6, 6)
+    run = finish(client)
+    assert (run.status, run.calls, Generation.objects.filter(system__name=run.name).count()) == ("done", 6, 6)
     assert {body["messages"][1]["content"].partition("\n")[0] for body in client.bodies} == {"Sum up:"}
     part = researcher.get(PAGE, headers=HTMX).content.decode()
     assert part.lstrip().startswith("<section")
@@ -177,7 +177,7 @@ def test_instance_page_says_how_texts_were_sampled(researcher: Client, endpoint:
 def test_left_out_instances_and_early_ends_are_said_and_escaped(researcher: Client, endpoint: Endpoint) -> None:
     researcher.post(f"{PAGE}start/", ASKED)
     nasty = "I'm sorry, but I can't help with <script>alert(1)</script>"
-    assert finish(Writer(lambda question, _: nasty if "talk 1" in question else None))["left_out"] == 1
+    assert finish(Writer(lambda question, _: nasty if "talk 1" in question else None)).left_out_count == 1
     shown = page(researcher)
     assert "1 instance was left out the last time" in shown
     assert "&lt;script&gt;alert(1)" in shown
@@ -192,7 +192,7 @@ def test_left_out_instances_and_early_ends_are_said_and_escaped(researcher: Clie
 
 def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     stop = StopFlag()
-    monkeypatch.setattr(tasks, "WORKER_STOP", stop)
+    monkeypatch.setattr(work, "WORKER_STOP", stop)
     sampling = Sampling(endpoint=endpoint, template=find_template("plain"), samples=2)
     assert queue_generating(
         study, "owl", sampling, selection=InstanceSelection(), in_flight=1, max_cost=Decimal(1), by="rea"
@@ -201,9 +201,10 @@ def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, mo
         finish(Writer(lambda _question, number: stop.set() if number == 2 else None))
     kept = Completion.objects.count()
     assert 2 <= kept < 6
-    monkeypatch.setattr(tasks, "WORKER_STOP", StopFlag())
+    monkeypatch.setattr(work, "WORKER_STOP", StopFlag())
+    assert GenerationRun.objects.get().status == "queued"
     client = Writer()
-    assert finish(client)["stored"] + 1 >= 3 - kept // 2
+    assert finish(client).status == "done"
     assert len(client.bodies) == 6 - kept
     assert GenerationRun.objects.get().calls == 6
 
@@ -221,18 +222,10 @@ def test_task_of_a_dead_worker_goes_back_to_the_queue(study: Study, endpoint: En
     assert not queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
     GenerationRun.objects.update(heartbeat_at=long_ago)
     assert requeue_tasks(DEATH_RULES) == 1
-    [work] = status_by_run(study).values()
-    assert work.waiting
     DBTaskResult.objects.update(status="RUNNING", started_at=long_ago, worker_ids=["a"] * ATTEMPTS)
     assert requeue_tasks(DEATH_RULES) == 0
-    [work] = status_by_run(study).values()
-    assert work.error == "unexpected: builtins.RuntimeError"
-
-
-def test_other_studies_work_is_not_this_ones(study: Study, endpoint: Endpoint) -> None:
-    sampling = Sampling(endpoint=endpoint, template=find_template("plain"))
-    queue_generating(make_study("second"), "owl", sampling, selection=InstanceSelection(), in_flight=1)
-    assert status_by_run(study) == {}
+    run = GenerationRun.objects.get()
+    assert (run.status, run.message) == ("stopped", "5 workers in a row have died of this")
 
 
 def test_page_takes_few_queries_however_many_systems(
@@ -267,6 +260,7 @@ def test_worker_that_is_stopped_has_not_died_of_its_task(
     study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "sample", Mock(side_effect=Interrupted))
+    monkeypatch.setattr(work, "WORKER_STOP", Mock(is_set=lambda: True))
     sampling = Sampling(endpoint=endpoint, template=find_template("plain"))
     queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
     task = DBTaskResult.objects.get()

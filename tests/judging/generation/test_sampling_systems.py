@@ -85,10 +85,12 @@ def sampling(endpoint: Endpoint) -> Sampling:
     return Sampling(endpoint=endpoint, template=PLAIN, samples=3)
 
 
-def go(study: Study, name: str, sampling: Sampling, client: ScriptedClient, **more: Any) -> SamplingTotals:
-    run = start_generating(study, name, sampling)
+def go(
+    study: Study, name: str, sampling: Sampling, client: ScriptedClient, *, stop: StopFlag | None = None, **more: Any
+) -> SamplingTotals:
+    run = start_generating(study, name, sampling, **more)
     patient = RetryPolicy(attempts=2)
-    return sample(run, make_client=lambda _: RetryingClient(client, policy=patient, sleep=no_sleep), **more)
+    return sample(run, make_client=lambda _: RetryingClient(client, policy=patient, sleep=no_sleep), stop=stop)
 
 
 def texts_of(study: Study, system: str) -> dict[str, list[str]]:
@@ -551,8 +553,8 @@ def test_a_system_is_sampled_by_one_process_at_a_time(study: Study, sampling: Sa
     run = start_generating(study, "heron", sampling)
     GenerationRun.objects.update(heartbeat_at=timezone.now())
     client = ScriptedClient()
-    with pytest.raises(RunBusy, match="another process asks for heron"):
-        sample(run, in_flight=1, make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep))
+    with pytest.raises(RunBusy, match="another process works on heron"):
+        sample(run, make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep))
     assert client.bodies == []
 
 
@@ -564,9 +566,7 @@ def test_limits_of_an_endpoint_are_shared_with_others_that_sample_there(study: S
         start_generating(study, name, sampling)
         at = timezone.now() - timedelta(seconds=age)
         GenerationRun.objects.filter(name=name).update(heartbeat_at=at)
-    session = SamplingSession(
-        run, iter(()), SamplingTotals(), in_flight=1, max_cost=None, stop=StopFlag(), on_progress=ignore_progress
-    )
+    session = SamplingSession(run, iter(()), SamplingTotals(), stop=StopFlag(), on_progress=ignore_progress)
     assert session.send_heartbeat(in_flight=0, outstanding=Decimal(0), needed=Decimal(0)).limits == (20, None)
 
 

@@ -12,7 +12,7 @@ from judging.calls.procedure_pool import JudgmentPool
 from judging.core.errors import RejectedCall, TransientFailure
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
-from judging.jobs.progress import Job, Progress
+from judging.jobs.progress import Progress, RunWork
 from judging.jobs.stopping import StopFlag
 from judging.methods import Reply, base
 from judging.models import Completion, Judge, Judgment
@@ -432,7 +432,7 @@ def test_failed_calls_are_counted_by_kind_and_cost_nothing() -> None:
 def test_new_cells_are_begun_while_others_go_on_to_their_next_round() -> None:
     run, worker = leases.join(start_run(study=make_study(instances=30, k=1), judge=judge_named("noted")).pk)
     assert worker is not None
-    session = RunWorkerSession(Job(run, worker, Progress(), StopFlag()), Noted())
+    session = RunWorkerSession(RunWork(run, worker, Progress(), StopFlag()), Noted())
     asked = session.step(wanted=4).first
     answers = [StoredAnswer(request.key, Reply("*fine")) for request in asked[:2]]
     result = session.step(answers, wanted=4)

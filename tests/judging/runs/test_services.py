@@ -10,6 +10,7 @@ from django_tasks_db.models import DBTaskResult
 from annotation.core.errors import AnnotationError
 from annotation.core.tasks.task_queue import requeue_tasks
 from annotation.models import Assignment, Slot
+from annotation.models.jobs import LEASE
 from judging.core.errors import BadSettings, EndpointRefused, UnknownJudge
 from judging.endpoints.services import add_endpoint, find_endpoint
 from judging.jobs import leases
@@ -209,7 +210,7 @@ def test_run_with_a_living_worker_is_not_requeued_and_a_silent_one_is() -> None:
     _, worker = leases.join(run.pk)
     assert worker is not None
     assert requeue() == 0
-    RunWorker.objects.update(heartbeat_at=worker.heartbeat_at - 2 * leases.LEASE)
+    RunWorker.objects.update(heartbeat_at=worker.heartbeat_at - 2 * LEASE)
     assert requeue() == 1
 
 

@@ -11,6 +11,7 @@ from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from analysis.types import Verdict
+from annotation.models.jobs import LEASE
 from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.requests import Request
 from judging.calls.results import parsed
@@ -76,7 +77,7 @@ def test_cells_of_a_dead_worker_are_free_again_and_those_it_filled_stay(run: Jud
     assert Judgment.objects.get(pk=taken[0]).verdict == 1
 
 
-@pytest.mark.parametrize(("age", "others"), [(timedelta(), 1), (2 * leases.LEASE, 0)])
+@pytest.mark.parametrize(("age", "others"), [(timedelta(), 1), (2 * LEASE, 0)])
 def test_worker_of_another_machine_is_dead_when_its_heartbeat_is_old(
     run: JudgeRun, age: timedelta, others: int
 ) -> None:

@@ -9,21 +9,22 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Annotator, Assignment, Display, Instance, Rating, Slot, Study
+from annotation.models.jobs import LEASE
 from judging.audits.on_demand import asker, start_on_demand
 from judging.audits.services import Audit, auditor
 from judging.audits.stress import StressTest, start_stress
 from judging.core.errors import BadSettings, RunBusy
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs import leases
 from judging.jobs.stopping import StopFlag
+from judging.jobs.work import do_job
 from judging.models import Completion, Judge, JudgeTuning, Judgment
 from judging.outcomes.judgments import judges_of, verdicts_by_pair
 from judging.runs.services import start_run
 from judging.tuning.candidates import candidates_of
 from judging.tuning.planning import TuningSettings, estimate_tuning, make_plan
 from judging.tuning.searching import Search, TuningStopped, cost_of_tuning
-from judging.tuning.services import queue_tuning, start_tuning, work_on_tuning
+from judging.tuning.services import queue_tuning, start_tuning
 from judging.tuning.text import lines_of
 from reporting.findings.study_findings import findings
 from reporting.logic.text_sets import read_text_sets
@@ -282,7 +283,7 @@ def test_a_queued_tuning_is_worked_on_once(study: Study, judge: Judge, monkeypat
     tuning.refresh_from_db()
     assert tuning.status == "queued"
     monkeypatch.setattr("judging.tuning.searching.Search._search", lambda self: None)
-    assert work_on_tuning.call(study.pk, tuning.pk) == "done"
+    assert do_job.call("judging.JudgeTuning", tuning.pk) == "done"
 
 
 def test_lease_of_a_tuning_lasts_as_long_as_its_runs(study: Study, judge: Judge) -> None:
@@ -293,7 +294,7 @@ def test_lease_of_a_tuning_lasts_as_long_as_its_runs(study: Study, judge: Judge)
         with pytest.raises(RunBusy) as refused:
             search(JudgeTuning.objects.get(pk=tuning.pk)).work()
         busy.append(str(refused.value))
-        JudgeTuning.objects.update(heartbeat_at=timezone.now() - 2 * leases.LEASE)  # the next report renews it
+        JudgeTuning.objects.update(heartbeat_at=timezone.now() - 2 * LEASE)  # the next report renews it
 
     working = search(tuning)
     working.on_progress = progress

@@ -400,7 +400,7 @@ class Migration(migrations.Migration):
                 ("completion_tokens", models.BigIntegerField(default=0, null=True)),
                 ("cost", models.DecimalField(decimal_places=8, default=0, max_digits=16, null=True)),
                 ("currency", models.CharField(default="USD", max_length=3)),
-                ("message", models.TextField(blank=True, help_text="Why the last execution stopped early.")),
+                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "counted_until",
@@ -408,14 +408,17 @@ class Migration(migrations.Migration):
                         default=django.utils.timezone.now, help_text="Answers since then are not counted yet."
                     ),
                 ),
-                ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "heartbeat_at",
+                    models.DateTimeField(blank=True, help_text="A process is at work while this is recent.", null=True),
+                ),
                 (
                     "executor",
                     models.CharField(
                         blank=True,
                         db_default="",
                         default="",
-                        help_text="The process that asks; empty: none.",
+                        help_text="The process that holds it; empty: none.",
                         max_length=200,
                     ),
                 ),
@@ -436,10 +439,7 @@ class Migration(migrations.Migration):
                     models.CharField(help_text="SHA-256 of all that decides what is asked.", max_length=64),
                 ),
                 ("model", models.CharField(help_text="The endpoint's when the audit began.", max_length=200)),
-                (
-                    "ended_at",
-                    models.DateTimeField(blank=True, help_text="When its last question was answered.", null=True),
-                ),
+                ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
                 (
                     "judge",
                     models.ForeignKey(
@@ -450,6 +450,24 @@ class Migration(migrations.Migration):
                     "study",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE, related_name="judge_audits", to="annotation.study"
+                    ),
+                ),
+                ("in_flight", models.PositiveIntegerField(default=8)),
+                (
+                    "max_cost",
+                    models.DecimalField(blank=True, decimal_places=6, help_text="Hard cap.", max_digits=12, null=True),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("stopped", "Stopped"),
+                            ("done", "Done"),
+                        ],
+                        default="stopped",
+                        max_length=10,
                     ),
                 ),
             ],
@@ -574,7 +592,7 @@ class Migration(migrations.Migration):
                             ("stopped", "Stopped"),
                             ("done", "Done"),
                         ],
-                        default="queued",
+                        default="stopped",
                         max_length=10,
                     ),
                 ),
@@ -593,9 +611,9 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "heartbeat_at",
-                    models.DateTimeField(blank=True, help_text="A worker is at it while this is recent.", null=True),
+                    models.DateTimeField(blank=True, help_text="A process is at work while this is recent.", null=True),
                 ),
-                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
                 ("software_version", models.CharField(max_length=40)),
                 (
                     "judge",
@@ -620,6 +638,16 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="tuned_by",
                         to="judging.judge",
+                    ),
+                ),
+                (
+                    "executor",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="The process that holds it; empty: none.",
+                        max_length=200,
                     ),
                 ),
             ],
@@ -1015,7 +1043,7 @@ class Migration(migrations.Migration):
                 ("completion_tokens", models.BigIntegerField(default=0, null=True)),
                 ("cost", models.DecimalField(decimal_places=8, default=0, max_digits=16, null=True)),
                 ("currency", models.CharField(default="USD", max_length=3)),
-                ("message", models.TextField(blank=True, help_text="Why the last execution stopped early.")),
+                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "counted_until",
@@ -1023,14 +1051,17 @@ class Migration(migrations.Migration):
                         default=django.utils.timezone.now, help_text="Answers since then are not counted yet."
                     ),
                 ),
-                ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "heartbeat_at",
+                    models.DateTimeField(blank=True, help_text="A process is at work while this is recent.", null=True),
+                ),
                 (
                     "executor",
                     models.CharField(
                         blank=True,
                         db_default="",
                         default="",
-                        help_text="The process that asks; empty: none.",
+                        help_text="The process that holds it; empty: none.",
                         max_length=200,
                     ),
                 ),
@@ -1071,7 +1102,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("left_out_count", models.PositiveIntegerField(default=0)),
-                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
                 (
                     "endpoint",
                     models.ForeignKey(
@@ -1086,6 +1117,28 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="generation_runs",
                         to="annotation.study",
+                    ),
+                ),
+                ("in_flight", models.PositiveIntegerField(default=8)),
+                (
+                    "max_cost",
+                    models.DecimalField(blank=True, decimal_places=6, help_text="Hard cap.", max_digits=12, null=True),
+                ),
+                (
+                    "selection",
+                    models.JSONField(blank=True, default=dict, help_text="The instances that are asked about now."),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("stopped", "Stopped"),
+                            ("done", "Done"),
+                        ],
+                        default="stopped",
+                        max_length=10,
                     ),
                 ),
             ],

@@ -1,0 +1,52 @@
+"""What rows of long work have in common."""
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+LEASE = timedelta(seconds=30)
+
+
+def lease_expired(since: datetime) -> bool:
+    """Tell whether a lease that was last renewed at this time has expired."""
+    return since < timezone.now() - LEASE
+
+
+class Job(models.Model):
+    """Long work that one process at a time holds by a lease; each kind is a table with its settings and results.
+
+    worked_by : path of the function that does the work
+    """
+
+    class Status(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        STOPPED = "stopped", "Stopped"
+        DONE = "done", "Done"
+
+    worked_by: ClassVar[str]
+
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.STOPPED)
+    message = models.TextField(blank=True, help_text="Why it stopped.")
+    created_at = models.DateTimeField(default=timezone.now)
+    heartbeat_at = models.DateTimeField(null=True, blank=True, help_text="A process is at work while this is recent.")
+    executor = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="The process that holds it; empty: none."
+    )
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was done.")
+    software_version = models.CharField(max_length=40)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_at_work(self) -> bool:
+        """Tell whether a process works on it."""
+        return self.heartbeat_at is not None and not lease_expired(self.heartbeat_at)
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether it is queued or a process works on it."""
+        return self.status == self.Status.QUEUED or self.is_at_work

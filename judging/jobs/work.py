@@ -1,0 +1,146 @@
+"""Jobs at work: queueing them, the lease of the process that holds one, and how work ends."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+from django.apps import apps
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.module_loading import import_string
+from django_tasks import task
+from django_tasks.base import TaskResultStatus
+
+from annotation.core.errors import AnnotationError
+from annotation.core.tasks.processes import is_gone, this_process
+from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_under_way
+from annotation.models.jobs import LEASE, Job, lease_expired
+from judging.core.checks import check_in_flight
+from judging.core.errors import BadSettings, RunBusy
+from judging.core.pricing import check_cap
+from judging.jobs.stopping import WORKER_STOP
+from judging.models import Endpoint
+from judging.models.jobs import AskingJob, BilledJob
+
+Status = Job.Status
+UNDER_WAY = (Status.QUEUED, Status.RUNNING)
+
+
+@task()
+def do_job(kind: str, job_id: int) -> str:
+    """Work on a job, given by its model's label, and return its status. Doing it again repeats no answered call."""
+    job = _row(kind, job_id).first()
+    if job is None or job.status not in UNDER_WAY:
+        return ""
+    try:
+        # By its path: web processes import this module to enqueue, and must not load the HTTP client of endpoints.
+        import_string(job.worked_by)(job, stop=WORKER_STOP)
+    except (OperationalError, InterfaceError):  # the worker puts the task back into the queue
+        _row(kind, job_id).update(status=Status.QUEUED, message="")
+        raise
+    except AnnotationError:
+        if WORKER_STOP.is_set():
+            _row(kind, job_id).update(status=Status.QUEUED, message="")
+            raise SystemExit(0) from None  # the task stays, for the next worker
+    job.refresh_from_db(fields=["status"])
+    return str(job.status)
+
+
+def set_bounds(job: AskingJob, *endpoints: Endpoint | None, in_flight: int, max_cost: Decimal | None) -> None:
+    """Store the bounds of a stored job; `max_cost`: of all of it, its cost so far included, in the endpoints' currency.
+
+    Raises: as `check_bounds`
+    """
+    job.in_flight, job.max_cost = in_flight, max_cost
+    check_bounds(job, *endpoints)
+    job.save(update_fields=["in_flight", "max_cost"])
+
+
+def check_bounds(job: AskingJob, *endpoints: Endpoint | None) -> None:
+    """Refuse bounds that can't be kept.
+
+    Raises: BadSettings
+    """
+    check_in_flight(job.in_flight)
+    check_cap(job.max_cost, *endpoints)
+    if job.max_cost is not None and isinstance(job, BilledJob) and job.cost is None:
+        raise BadSettings("the cost can't be capped: what was spent so far is unknown, for there were no prices then")
+
+
+@transaction.atomic
+def queue_job(job: Job) -> bool:
+    """Queue a job; False if it is queued or a process works on it."""
+    kind = job._meta.label
+    locked = _row(kind, job.pk).select_for_update().get()
+    if locked.is_at_work or is_under_way(do_job.module_path, _is_dead, args__0=kind, args__1=job.pk):
+        return False
+    _row(kind, job.pk).update(status=Status.QUEUED, message="")
+    do_job.enqueue(kind, job.pk)
+    return True
+
+
+@contextmanager
+def held(job: Job) -> Iterator[None]:
+    """Hold a job for this process while it works on it, and note in its row how that ended.
+
+    Raises: RunBusy while another process holds it
+    """
+    _take(job)
+    status, message = Status.STOPPED, ""
+    try:
+        yield
+        status = Status.DONE
+    except AnnotationError as error:
+        message = str(error)
+        raise
+    except Exception as error:
+        message = f"unexpected: {type(error).__name__}"
+        raise
+    finally:
+        ended_at = timezone.now() if status == Status.DONE else None
+        held_row(job).update(status=status, message=message, ended_at=ended_at, heartbeat_at=None, executor="")
+        _refresh(job)
+
+
+def held_row(job: Job) -> QuerySet[Job]:
+    """Return the row of a job unless another process holds it."""
+    return _row(job._meta.label, job.pk).filter(executor=job.executor)
+
+
+def _take(job: Job) -> None:
+    now, row = timezone.now(), _row(job._meta.label, job.pk)
+    holder = row.values_list("executor", flat=True).get()
+    died = row.filter(executor=holder) if is_gone(holder) else row.filter(heartbeat_at__lt=now - LEASE)
+    lease = {"status": Status.RUNNING, "message": "", "heartbeat_at": now, "executor": this_process()}
+    # After an end nothing is left to be counted; after a kill, what was stored since the last count is.
+    counted = {"counted_until": now} if isinstance(job, BilledJob) else {}
+    if not (row.filter(heartbeat_at=None).update(**lease, **counted) or died.update(**lease)):
+        raise RunBusy(f"another process works on {job}; if it has died, try again in {LEASE.seconds} seconds")
+    _refresh(job)
+
+
+def _refresh(job: Job) -> None:
+    """Read a job's row again; what it points to stays loaded, since the event loop can't query the database."""
+    job.refresh_from_db(fields=[field.name for field in job._meta.concrete_fields if not field.is_relation])
+
+
+def _row(kind: str, pk: int) -> QuerySet[Any]:
+    rows: QuerySet[Any] = apps.get_model(kind)._default_manager.filter(pk=pk)
+    return rows
+
+
+def _is_dead(task: QueuedTask) -> bool:
+    """Tell whether a running task's worker is dead: neither the task nor the job's heartbeat is recent."""
+    if task.status != TaskResultStatus.RUNNING or task.started_at is None or not lease_expired(task.started_at):
+        return False
+    beat = _row(*task.args_kwargs["args"]).values_list("heartbeat_at", flat=True).first()
+    return beat is None or lease_expired(beat)
+
+
+def _give_up(task: QueuedTask, reason: str) -> None:
+    _row(*task.args_kwargs["args"]).update(status=Status.STOPPED, message=reason)
+
+
+DEATH_RULE = DeathRule(_is_dead, give_up=_give_up)

@@ -1,0 +1,31 @@
+"""What rows of long work at an endpoint have in common."""
+
+from django.db import models
+from django.utils import timezone
+
+from annotation.models.jobs import Job
+
+
+class AskingJob(Job):
+    """A job that asks models, within its bounds."""
+
+    in_flight = models.PositiveIntegerField(default=8)
+    max_cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True, help_text="Hard cap.")
+
+    class Meta:
+        abstract = True
+
+
+class BilledJob(AskingJob):
+    """A job that bears the cost of its calls, over all processes that worked on it; unknown parts are empty."""
+
+    calls = models.PositiveIntegerField(default=0)
+    cached = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.BigIntegerField(null=True, default=0)
+    completion_tokens = models.BigIntegerField(null=True, default=0)
+    cost = models.DecimalField(max_digits=16, decimal_places=8, null=True, default=0)
+    currency = models.CharField(max_length=3, default="USD")
+    counted_until = models.DateTimeField(default=timezone.now, help_text="Answers since then are not counted yet.")
+
+    class Meta:
+        abstract = True
