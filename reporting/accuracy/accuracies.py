@@ -14,22 +14,22 @@ from annotation.core.version import VERSION
 from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
-from reporting.core.raters import NO_ORDER
+from reporting.core.reasons import ALL_TIES, NO_ORDER, NOT_BOTH_ORDERS, Reason
 from reporting.core.wordings import JudgeSettings, sets_of_wordings, settings_of, spread_over_wordings
-from reporting.core.words import ALL_TIES
 
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
 TIE_IN_POSITION = "ties are left out"
 TIE_IN_COST = "a tie is a verdict"
 TIE_IN_WRONG = "a tie is wrong unless the gold is a tie"
-NO_GOLD = "no pair of the study has a gold label: instances need a gold that names the better system, or scores"
-NO_ANSWER = "no pair with a gold label was judged yet"
-NOT_BOTH = "no pair was asked in both orders"
-NEVER_AGREED = "no pair has the same verdict in both orders"
-NO_VERDICT = "no verdict"
-COST_UNKNOWN = "the number of calls is not known for all of these verdicts"
-NO_MARKS = "no judgment with a verdict and a gold label was marked"
+NO_GOLD = Reason(
+    "no_gold", "no pair of the study has a gold label: instances need a gold that names the better system, or scores"
+)
+NO_ANSWER = Reason("no_answer", "no pair with a gold label was judged yet")
+NEVER_AGREED = Reason("never_agreed", "no pair has the same verdict in both orders")
+NO_VERDICT = Reason("no_verdict", "no verdict")
+COST_UNKNOWN = Reason("cost_unknown", "the number of calls is not known for all of these verdicts")
+NO_MARKS = Reason("no_marks", "no judgment with a verdict and a gold label was marked")
 COSTS = {
     "calls_per_verdict": "calls",
     "calls_made_per_verdict": "calls_made",
@@ -84,7 +84,7 @@ def accuracies(
     }
     found["wordings"] = over_wordings(found["judges"], {one.name: one for one, _ in judges})
     if not judges:
-        found["why"] = NO_ANSWER if len(gold) else NO_GOLD
+        found |= (NO_ANSWER if len(gold) else NO_GOLD).as_json()
     return found
 
 
@@ -186,7 +186,10 @@ def _order_basis(order: int) -> Callable[[AgainstGold, int, IntArray], Basis]:
     return basis
 
 
-_ORDER_NOT_ASKED = ("no pair was asked with A shown first", "no pair was asked with B shown first")
+_ORDER_NOT_ASKED = (
+    Reason("no_a_first", "no pair was asked with A shown first"),
+    Reason("no_b_first", "no pair was asked with B shown first"),
+)
 
 
 def _agreeing_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
@@ -196,7 +199,7 @@ def _agreeing_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
 
 def _agreement_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
     left_out = int(found.asked.all(axis=1).sum()) - n
-    return Basis(n, "pairs with a verdict in both orders", TIE_IN_AGREEMENT, left_out, NOT_BOTH)
+    return Basis(n, "pairs with a verdict in both orders", TIE_IN_AGREEMENT, left_out, NOT_BOTH_ORDERS)
 
 
 def _first_position_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
@@ -210,7 +213,7 @@ _BASES: dict[str, Callable[[AgainstGold, int, IntArray], Basis]] = {
     "accuracy_ab": _order_basis(0),
     "accuracy_ba": _order_basis(1),
     "accuracy_both_orders_right": lambda found, n, _errors: Basis(
-        n, "pairs asked in both orders", TIE_IN_ACCURACY, len(found) - n, NOT_BOTH
+        n, "pairs asked in both orders", TIE_IN_ACCURACY, len(found) - n, NOT_BOTH_ORDERS
     ),
     "accuracy_when_orders_agree": _agreeing_basis,
     "positional_agreement": _agreement_basis,

@@ -12,10 +12,11 @@ from annotation.studies.votes import read_votes
 from judging.audits.stress import IDENTICAL, PLAIN
 from judging.models import JudgeAudit, Judgment
 from reporting.core.estimates import Basis, IntervalSettings, share_estimate
+from reporting.core.reasons import Reason
 
 TIE_IS_VERDICT = "a tie is a verdict"
-NO_VERDICTS = "no pair has a verdict before and after"
-NO_BEFORE = "identical texts have no verdict before"
+NO_VERDICTS = Reason("no_verdicts", "no pair has a verdict before and after")
+NO_BEFORE = Reason("no_before", "identical texts have no verdict before")
 STAYS, AWAY, EITHER, NONE = "stays", "goes to the other text", "stays, or goes to the other text", "has no preference"
 SOUND = {
     "empty": AWAY,

@@ -21,14 +21,10 @@ from analysis.intervals.analytic import (
 from analysis.intervals.bootstrap import Interval, Statistic, ratio
 from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
 from analysis.types import FloatArray, code_array
+from reporting.core.reasons import BEING_COMPUTED, NO_ROUNDS, NO_SPREAD, NOTHING_TO_MEASURE, TOO_FEW, Reason
 
 Estimate = dict[str, Any]
 UNEVEN = 0.5  # of the instances: where few have most of the units, fewer of equal size would tell as much
-NOTHING_TO_MEASURE = "nothing to measure yet"
-TOO_FEW = "no interval: fewer than {least} {of}"
-NO_SPREAD = "no interval: all instances are alike, or without one of them there is no value"
-NO_ROUNDS = "no interval: no resample of the instances has a value"
-BEING_COMPUTED = "no interval yet: it is being computed"
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class Basis:
     of: str
     tie_rule: str
     excluded: int = 0
-    why: str = NOTHING_TO_MEASURE
+    why: Reason = NOTHING_TO_MEASURE
 
 
 def share_estimate(
@@ -147,7 +143,8 @@ def statistic_estimate(
 
 def value_estimate(value: float, basis: Basis, settings: IntervalSettings, instances: int) -> Estimate:
     """Return a value whose interval is left to a second pass."""
-    return {**_estimate(value, basis, settings, instances), "why": basis.why if math.isnan(value) else BEING_COMPUTED}
+    why = basis.why if math.isnan(value) else BEING_COMPUTED
+    return {**_estimate(value, basis, settings, instances), **why.as_json()}
 
 
 def build_estimate(
@@ -165,12 +162,12 @@ def build_estimate(
     """
     found = _estimate(value, basis, settings, instances)
     if math.isnan(value) or interval is None:
-        return {**found, "why": basis.why}
+        return {**found, **basis.why.as_json()}
     if instances < least:
-        return {**found, "why": too_few("instances", least)}
+        return {**found, **TOO_FEW.with_values(of="instances", least=least).as_json()}
     found |= {"low": number(interval.low), "high": number(interval.high)}
     if math.isnan(interval.low):
-        found["why"] = NO_ROUNDS
+        found |= NO_ROUNDS.as_json()
     elif interval.undefined:
         found["undefined_rounds"] = interval.undefined
     return found
@@ -185,15 +182,11 @@ def estimate_with_bounds(
     """
     found = _estimate(value, basis, settings, instances)
     if math.isnan(value):
-        return {**found, "why": basis.why}
+        return {**found, **basis.why.as_json()}
     if math.isnan(bounds.low):
-        return {**found, "why": too_few("instances", least) if instances < least else NO_SPREAD}
+        why = TOO_FEW.with_values(of="instances", least=least) if instances < least else NO_SPREAD
+        return {**found, **why.as_json()}
     return {**found, "low": number(bounds.low), "high": number(bounds.high)}
-
-
-def too_few(of: str, least: int) -> str:
-    """Say that there is no interval, since it would rest on too few instances or raters."""
-    return TOO_FEW.format(of=of, least=least)
 
 
 def number(value: float) -> float | None:
@@ -250,5 +243,5 @@ def _of_spread(spread: Spread, bounds: Bounds, basis: Basis, settings: IntervalS
         return {**found, "effective_n": round(spread.effective, 1)} if is_uneven else found
     found |= {"over": ["instances", "raters"], "n_raters": spread.raters}
     if found["value"] is not None and spread.instances >= MIN_CLUSTERS > spread.raters:
-        found["why"] = too_few("raters", MIN_CLUSTERS)
+        found |= TOO_FEW.with_values(of="raters", least=MIN_CLUSTERS).as_json()
     return found

@@ -12,8 +12,6 @@ from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.votes import drop_repeats
 
 PEOPLE = "people"
-NO_ORDER = "a jury's verdicts are on pairs, which have no order"
-UNKNOWN_ORDER = "it is not known which text was shown first"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from annotation.core.database.aggregates import grouped
 from judging.models import Judge
+from reporting.core.reasons import FEW_WORDINGS
 
 T = TypeVar("T")
 Found = dict[str, Any]
@@ -53,7 +54,7 @@ def spread_over_wordings(values: Sequence[float | None]) -> Found:
     """Return mean, least, most and standard deviation of a number over wordings; they are chosen, so there is no interval."""
     known = [value for value in values if value is not None]
     if len(known) < 2:
-        return {"n": len(known), "value": None, "why": "fewer than two wordings have it"}
+        return {"n": len(known), "value": None, **FEW_WORDINGS.as_json()}
     spread = float(np.std(known, ddof=1))
     return {"n": len(known), "value": float(np.mean(known)), "low": min(known), "high": max(known), "sd": spread}
 

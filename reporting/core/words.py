@@ -1,7 +1,6 @@
-"""Names of raters, and reasons that several rooms give."""
+"""Names of raters."""
 
 JUDGE = "judge:"
-ALL_TIES = "no verdict but ties"
 
 
 def rater_name(name: str) -> str:

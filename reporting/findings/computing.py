@@ -7,6 +7,7 @@ from annotation.core.version import VERSION
 from reporting.core.estimates import IntervalSettings
 from reporting.core.instance_selection import selection_note
 from reporting.core.raters import Rater
+from reporting.core.reasons import Reason
 from reporting.core.scripted import SCRIPTED
 from reporting.core.votes import Units, units
 from reporting.findings.answer.answer import answer, being_computed
@@ -31,11 +32,12 @@ from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
 
 BEING_COMPUTED = "intervals, tests, Elo ratings, verdicts on judges, raters one by one"
+LATER_REASON = Reason("being_computed", BEING_COMPUTED)
 TUNED_NOTE = "tuned on people's ratings on these instances, which are left out of all that is said of it"
 # What a first pass leaves out, by its keys.
 LATER: dict[str, Any] = {
     "raters": [],
-    "dawid_skene": {"configurations": None, "people": None, "why": BEING_COMPUTED},
+    "dawid_skene": {"configurations": None, "people": None, **LATER_REASON.as_json()},
     "replacement": [],
     "judges_against_people": [],
     "judge_agreement": None,
@@ -164,4 +166,5 @@ def _measures(data: ConfigurationData, rater: Rater, votes: Units, settings: Int
 
 
 def _why_no_bins(data: ConfigurationData) -> dict[str, str]:
-    return {} if data.separability.bins else {"why": f"no bins: {data.separability.why}"}
+    why = data.separability.why
+    return {} if why is None else replace(why, template=f"no bins: {why.template}").as_json()

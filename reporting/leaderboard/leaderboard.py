@@ -8,7 +8,7 @@ from analysis.planning.designs import settled_places
 from annotation.core.database.aggregates import grouped
 from annotation.models import Study
 from reporting.findings.data.inputs import Filters
-from reporting.findings.rankings.ranked import UNEQUAL
+from reporting.findings.reasons import UNEQUAL
 from reporting.findings.snapshots import snapshot_of
 
 MEASURES = ("bradley_terry", "sep_bradley_terry", "elo", "sep_elo", "win_rate")
@@ -72,12 +72,12 @@ def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[st
 
 def _rows(ranking: Findings) -> dict[str, Findings]:
     """Return the rows of a ranking by system, without ranks where the order of the scores is not a ranking."""
-    without = {"rank": None} if ranking["first"].get("why") == UNEQUAL else {}
+    without = {"rank": None} if ranking["first"].get("why_code") == UNEQUAL.code else {}
     return {row["system"]: {**row, **without} for row in ranking["systems"]}
 
 
 def _about(row: Findings) -> dict[str, Any]:
-    return {name: row.get(name) for name in ABOUT}
+    return {name: row.get(name) for name in (*ABOUT, "why_code")}
 
 
 COLUMNS = ("dataset", "rater", "kind", "system", "measure", *ABOUT)

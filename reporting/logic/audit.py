@@ -10,7 +10,7 @@ from analysis.logic import coin_transitivity, complete_set_sums, cyclic_triples,
 from analysis.ranking.refinement import connected_items
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
-from reporting.core.raters import NO_ORDER, UNKNOWN_ORDER
+from reporting.core.reasons import FEW_COMPLETE_SETS, NO_ORDER, NOT_BOTH_ORDERS, UNKNOWN_ORDER, Reason
 from reporting.logic.presentations import Presentations
 
 SIZES = tuple(range(3, 9))  # K of the transitivity
@@ -19,6 +19,11 @@ KINDS = ("cycles", "order_effects")  # of contradictions
 TIE_IS_NO_EDGE = "a tie is no preference"
 TIE_EQUALS_TIE = "a tie agrees with a tie only"
 TIES_LEFT_OUT = "ties are left out"
+NOTHING_COMPARED = Reason("nothing_compared", "no instance has two texts that were compared")
+NOT_NEGATED = Reason("not_negated", "the negated question was not asked")
+NOTHING_TWICE = Reason("nothing_twice", "nothing was asked twice")
+ONLY_TIES = Reason("all_ties", "no answer but ties")
+NO_GOLD_OR_MAJORITY = Reason("no_gold_or_majority", "no answer stands beside gold or a majority")
 
 Verdicts = dict[tuple[int, int], float]  # by the items shown first and second: -1 the first is preferred, 0 a tie
 Graphs = list[tuple[IntArray, BoolArray]]
@@ -46,7 +51,7 @@ class Counted:
         """Return the mean over all units."""
         found = (share_estimate if self.share else mean_estimate)(self.rows, self.instance, self.basis, settings)
         if self.basis.n < self.least:
-            found |= {"value": None, "low": None, "high": None, "why": self.basis.why}
+            found |= {"value": None, "low": None, "high": None, **self.basis.why.as_json()}
         return found if self.coin is None else {**found, "coin": self.coin}
 
     def by_instance(self, n_instances: int) -> FloatArray:
@@ -103,8 +108,9 @@ def by_instance(asked: Presentations, *, sizes: Sequence[int] = SIZES) -> Iterat
     sets = _complete_sets(asked, preference_graphs(asked), sizes)
     for name, counted in _counted(asked, sets, everything).items():
         for place, (value, n) in enumerate(counted.by_instance(len(asked.instances)).tolist()):
-            known = {"value": value, "why": None} if n else {"value": None, "why": counted.basis.why}
-            yield place, name, {**known, "n": int(n), "of": counted.basis.of, "tie_rule": counted.basis.tie_rule}
+            why = {"why": None, "why_code": None} if n else counted.basis.why.as_json()
+            about = {"n": int(n), "of": counted.basis.of, "tie_rule": counted.basis.tie_rule}
+            yield place, name, {"value": value if n else None, **why, **about}
 
 
 def preference_graphs(asked: Presentations) -> Graphs:
@@ -213,7 +219,7 @@ def _transitivity(sets: Sets, wanted: BoolArray) -> dict[str, Counted]:
         known = wanted[sets.instance] & (sets.sums[:, place, 1] > 0)
         rows, instance = sets.sums[known, place], sets.instance[known]
         without = int(wanted.sum()) - len(np.unique(instance))
-        why = f"fewer than {LEAST_SETS} sets of {k} texts with a preference between each two"
+        why = FEW_COMPLETE_SETS.with_values(least=LEAST_SETS, k=k)
         basis = Basis(int(rows[:, 1].sum()), "complete sets", TIE_IS_NO_EDGE, without, why)
         coin = coin_transitivity(k)
         found[f"transitivity_{k}"] = Counted(rows, instance, basis, share=False, coin=coin, least=LEAST_SETS)
@@ -227,21 +233,21 @@ def _density(asked: Presentations, sets: Sets, wanted: BoolArray) -> Counted:
     edges = np.bincount(sets.instance, sets.pairs, minlength=len(texts))
     instances = np.flatnonzero(wanted & (possible > 0))
     rows = np.stack([edges[instances], possible[instances]], axis=1).astype(np.float64)
-    basis = Basis(int(rows[:, 1].sum()), "pairs", TIE_IS_NO_EDGE, 0, "no instance has two texts that were compared")
+    basis = Basis(int(rows[:, 1].sum()), "pairs", TIE_IS_NO_EDGE, 0, NOTHING_COMPARED)
     return Counted(rows, instances, basis)
 
 
 def _commutativity(asked: Presentations, plain: Verdicts) -> Counted:
     both = _both_orders(plain)
     alone = len(plain) - 2 * len(both)
-    basis = Basis(len(both), "pairs", TIE_EQUALS_TIE, alone, "no pair was asked in both orders")
+    basis = Basis(len(both), "pairs", TIE_EQUALS_TIE, alone, NOT_BOTH_ORDERS)
     return _share(asked, [(pair, plain[pair] == -plain[pair[::-1]]) for pair in both], basis)
 
 
 def _negation(asked: Presentations, plain: Verdicts, negated: Verdicts) -> Counted:
     both = [unit for unit in negated if unit in plain]
     alone = len(plain) + len(negated) - 2 * len(both) if negated else 0
-    basis = Basis(len(both), "presentations", TIE_EQUALS_TIE, alone, "the negated question was not asked")
+    basis = Basis(len(both), "presentations", TIE_EQUALS_TIE, alone, NOT_NEGATED)
     return _share(asked, [(unit, plain[unit] == negated[unit]) for unit in both], basis)
 
 
@@ -260,7 +266,7 @@ def _self_agreement(asked: Presentations, here: BoolArray) -> Counted:
     sums: FloatArray = self_agreement_sums(table)
     kept = sums[:, 1] > 0
     n = int(sums[:, 1].sum())
-    basis = Basis(n, "repeated answers", TIE_EQUALS_TIE, int(chosen.sum()) - n, "nothing was asked twice")
+    basis = Basis(n, "repeated answers", TIE_EQUALS_TIE, int(chosen.sum()) - n, NOTHING_TWICE)
     return Counted(sums[kept], asked.instance[units[kept, 0]], basis, share=False)
 
 
@@ -273,11 +279,11 @@ def _preferred_first(asked: Presentations, here: BoolArray) -> Counted:
     return Counted(sums[kept], asked.instance[asked.first[chosen]][kept], basis)
 
 
-def _why_no_share(asked: Presentations) -> str:
+def _why_no_share(asked: Presentations) -> Reason:
     """Return why there is no share of the first place."""
     if not asked.ordered:
         return NO_ORDER
-    return "no answer but ties" if asked.sided.any() or not len(asked.sided) else UNKNOWN_ORDER
+    return ONLY_TIES if asked.sided.any() or not len(asked.sided) else UNKNOWN_ORDER
 
 
 def _human_agreement(asked: Presentations, here: BoolArray) -> Counted:
@@ -285,5 +291,5 @@ def _human_agreement(asked: Presentations, here: BoolArray) -> Counted:
     decided = known & (asked.verdict != 0) & (asked.target != 0)
     n = int(decided.sum())
     rows = np.stack([asked.verdict[decided] == asked.target[decided], np.ones(n)], axis=1).astype(np.float64)
-    basis = Basis(n, "answers", TIES_LEFT_OUT, int(known.sum()) - n, "no answer stands beside gold or a majority")
+    basis = Basis(n, "answers", TIES_LEFT_OUT, int(known.sum()) - n, NO_GOLD_OR_MAJORITY)
     return Counted(rows, asked.instance[asked.first[decided]], basis)

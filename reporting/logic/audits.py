@@ -16,6 +16,7 @@ from reporting.core.data_version import version_of
 from reporting.core.estimates import IntervalSettings
 from reporting.core.kept import Kept
 from reporting.core.raters import PEOPLE
+from reporting.core.reasons import Reason
 from reporting.core.wordings import JudgeSettings, sets_of_wordings, settings_of, spread_over_wordings
 from reporting.logic.answers import read_gold, read_judge, read_text_pairs, read_votes
 from reporting.logic.audit import audit, by_instance, found_in, preference_graphs
@@ -23,6 +24,7 @@ from reporting.logic.contradictions import opened
 from reporting.logic.presentations import Presentations, majority_target, people_presentations
 
 OVER_WORDINGS = ("human_agreement", "transitivity_5", "commutativity", "negation_invariance")
+FEW_OR_ALIKE = Reason("few_or_alike", "fewer than three wordings, or all alike")
 Found = dict[str, Any]
 Asked = tuple[Found, Presentations]  # what names a rater, and its answers
 Listing = Callable[[str, list[list[int]]], list[Found]]  # the kind of contradictions, the items of each
@@ -109,7 +111,7 @@ def _correlation(one: list[float | None], other: list[float | None]) -> Found:
     both = [(x, y) for x, y in zip(one, other, strict=True) if x is not None and y is not None]
     value = spearman(*np.array(both, dtype=np.float64).T) if len(both) > 2 else np.nan
     if np.isnan(value):
-        return {"n": len(both), "value": None, "why": "fewer than three wordings, or all alike"}
+        return {"n": len(both), "value": None, **FEW_OR_ALIKE.as_json()}
     return {"n": len(both), "value": float(value)}
 
 

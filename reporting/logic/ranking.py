@@ -30,6 +30,7 @@ from reporting.core.charts import (
     with_ends,
 )
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate
+from reporting.core.reasons import Reason
 from reporting.core.text import estimate_text, printable
 from reporting.core.themes import THEMES
 from reporting.core.units import counted as count
@@ -44,7 +45,8 @@ METHODS: dict[str, Callable[[int], Rounds]] = {
     "all-pairs": all_pairs_rounds,
 }
 TIE_RULE = "a tie is a probability of one half"
-NOT_ASKED = "the judge did not compare all the texts that the method asks about"
+NOT_ASKED = Reason("not_asked", "the judge did not compare all the texts that the method asks about")
+NO_REFERENCE = Reason("no_reference", "no instance has a ranking by gold or people that is not all ties")
 OrderedPair = tuple[int, int]  # the texts shown first and second
 Known = dict[OrderedPair, float]  # probability that the first is better
 
@@ -154,7 +156,7 @@ def _by_method(
     return {
         "instances": len(of_sorts),
         "left_out": missing,
-        **({"why": NOT_ASKED} if missing else {}),
+        **(NOT_ASKED.as_json() if missing else {}),
         "comparisons": float(columns[:, 0].sum()),
         "of_all": everything,
         "spearman": _mean(columns[:, 1], of, settings, missing),
@@ -226,9 +228,7 @@ def reference_scores(target: Target) -> dict[int, float]:
 def _mean(values: FloatArray, of: IntArray, settings: IntervalSettings, missing: int) -> Estimate:
     known = ~np.isnan(values)
     rows = np.stack([values[known], np.ones(int(known.sum()))], axis=1)
-    why = (
-        "no instance has a ranking by gold or people that is not all ties" if len(values) or not missing else NOT_ASKED
-    )
+    why = NO_REFERENCE if len(values) or not missing else NOT_ASKED
     basis = Basis(len(rows), "instances", TIE_RULE, int((~known).sum()), why)
     return mean_estimate(rows, of[known], basis, settings, floor=-1.0)
 

@@ -9,10 +9,13 @@ from analysis.intervals.bootstrap import ratio
 from analysis.logic import coin_transitivity, complete_set_sums
 from analysis.ranking.refinement import Method, Repaired, repair
 from analysis.types import BoolArray, FloatArray, IntArray
+from reporting.core.reasons import FEW_COMPLETE_SETS, Reason
 from reporting.logic.audit import LEAST_SETS
 from reporting.logic.preferences import Preferences
 
 SIZES = (3, 4, 5)  # K of the transitivity
+NO_PAIR = Reason("no_pair", "no pair")
+UNDECIDED = Reason("undecided", "no pair has verdicts in both orders that are no ties")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +89,9 @@ def report(one: RepairedStudy) -> dict[str, Any]:
         },
         "transitivity": {k: {"before": before[k], "after": after[k]} for k in before},
         "commutativity": {
-            "before": _value(same, "no pair has verdicts in both orders that are no ties"),
+            "before": _value(same),
             "after": {"value": 1.0 if len(one.pairs) else None, "n": len(one.pairs), "of": "pairs"}
-            | ({} if len(one.pairs) else {"why": "no pair"}),
+            | ({} if len(one.pairs) else NO_PAIR.as_json()),
         },
     }
 
@@ -125,8 +128,8 @@ def _transitivity(given: Preferences, better: IntArray, worse: IntArray) -> dict
 def _share_of_sets(k: int, acyclic: float, complete: float) -> dict[str, Any]:
     counted = {"n": int(complete), "of": "complete sets", "coin": coin_transitivity(k)}
     if complete < LEAST_SETS:
-        why = f"fewer than {LEAST_SETS} sets of {k} texts with a preference between each two"
-        return {"value": None, **counted, "why": why}
+        why = FEW_COMPLETE_SETS.with_values(least=LEAST_SETS, k=k)
+        return {"value": None, **counted, **why.as_json()}
     return {"value": acyclic / complete, **counted}
 
 
@@ -138,7 +141,7 @@ def _same_in_both_orders(given: Preferences) -> FloatArray:
     return np.stack([(one == other)[both], np.ones(int(both.sum()))], axis=1).astype(np.float64)
 
 
-def _value(rows: FloatArray, why: str) -> dict[str, Any]:
+def _value(rows: FloatArray) -> dict[str, Any]:
     value = float(ratio(rows.sum(axis=0)))
     counted = {"n": len(rows), "of": "pairs"}
-    return {"value": None, **counted, "why": why} if np.isnan(value) else {"value": value, **counted}
+    return {"value": None, **counted, **UNDECIDED.as_json()} if np.isnan(value) else {"value": value, **counted}

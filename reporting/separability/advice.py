@@ -34,28 +34,28 @@ from reporting.core.estimates import (
 )
 from reporting.core.raters import PEOPLE, Rater
 from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY
-from reporting.findings.data.separability_bins import NOT_COMPUTED
+from reporting.findings.reasons import NOT_COMPUTED
 from reporting.separability.arrays import (
     ConfigurationAlignments,
     ConfigurationRatings,
     SeparabilityData,
     SeparabilityFilters,
 )
+from reporting.separability.reasons import (
+    ALL_ALIKE,
+    NO_CROSSING,
+    NO_RATINGS,
+    NO_SET,
+    NO_SET_ON_SIDE,
+    NO_SHARED_SIMILARITY,
+    NO_SLOPE,
+    SEPARATED,
+)
 
 CUT_SHARES = (0.1, 0.25, 0.5)  # of the matchups: cuts that are computed besides the one at a consistency of a half
 QUARTER_CUT = "lowest 25%"  # the cut to report where the curve does not cross a half
 BINS = 5
-NO_RATINGS = "no rating set yet with a consistency and a separability"
-NO_SHARED_SIMILARITY = "not every configuration has its separability computed with one and the same similarity"
 MIN_RATED = 10  # rating sets, and instances, that a curve needs to be interpreted
-WHY = {
-    NoCrossing.ONE_VALUE: "all rated instances have the same separability",
-    NoCrossing.ALL_INCONSISTENT: "every rating set is inconsistent, whatever its separability",
-    NoCrossing.ALL_CONSISTENT: "every rating set is fully consistent, whatever its separability",
-    NoCrossing.NOT_RISING: "in these ratings consistency does not rise with separability",
-    NoCrossing.BELOW_SUPPORT: "the mean consistency is above a half at every separability that was rated",
-    NoCrossing.ABOVE_SUPPORT: "the mean consistency is below a half at every separability that was rated",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def configuration_advice(
     """Compute the advice for one configuration, for people and for each judge."""
     main = one.by_similarity(filters.similarity)
     if main is None:
-        return {"similarity": None, "raters": [], "why": NOT_COMPUTED}
+        return {"similarity": None, "raters": [], **NOT_COMPUTED.as_json()}
     sets = [_sets(one, main.delta, rater, rated, data) for rater in rated.raters]
     return {**_advice(sets, main.label, filters), "chosen": rated.chosen}
 
@@ -86,12 +86,12 @@ def pooled_advice(data: SeparabilityData, filters: SeparabilityFilters) -> dict[
     """Compute the advice over all configurations, with all their alignments normalised together."""
     label = _shared_label(data.parts, filters)
     if label is None:
-        return {"similarity": None, "raters": [], "why": NO_SHARED_SIMILARITY}
+        return {"similarity": None, "raters": [], **NO_SHARED_SIMILARITY.as_json()}
     chosen = [next(part for part in one.by_run if part.label == label) for one in data.parts]
     try:
         group = normalise(*np.concatenate([part.raw for part in chosen]).T)
     except AnalysisError:
-        return {"similarity": label, "raters": [], "why": "every alignment of the study is the same, or missing"}
+        return {"similarity": label, "raters": [], **ALL_ALIKE.as_json()}
     scale = group.high - group.low
     by_name: dict[str, list[_Sets]] = {}
     codes: dict[str, int] = {}
@@ -166,7 +166,7 @@ def _rater_advice(sets: _Sets, filters: SeparabilityFilters) -> dict[str, Any]:
         "ratings_per_matchup": sets.ratings_per_matchup,
     }
     if not len(pilot):
-        return {**found, "why": NO_RATINGS, "reading": "nothing"}
+        return {**found, **NO_RATINGS.as_json(), "reading": "nothing"}
     settings = filters.intervals_for(len(pilot))
     relation = fit_relation(pilot, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
     threshold = _threshold(relation, pilot, settings)
@@ -200,9 +200,9 @@ def _reading(relation: Relation, pilot: Pilot) -> str:
 
 
 def _slope(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> Estimate:
-    why = WHY[relation.why] if relation.why else "no finite slope"
+    why = NO_CROSSING[relation.why] if relation.why else NO_SLOPE
     if relation.separated:
-        why = "no finite slope: one separability parts all that is consistent from all that is not"
+        why = SEPARATED
     basis = Basis(int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, why)
     value = relation.slope if math.isfinite(relation.slope) else math.nan
     shown = build_estimate(value, _finite(relation.slope_interval), basis, settings, len(np.unique(pilot.instance)))
@@ -221,7 +221,7 @@ def _threshold(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> 
         "rating sets",
         TIE_IN_CONSISTENCY,
         pilot.excluded,
-        WHY[relation.why] if relation.why else NO_RATINGS,
+        NO_CROSSING[relation.why] if relation.why else NO_RATINGS,
     )
     shown = build_estimate(
         relation.crossing, relation.crossing_interval, basis, settings, len(np.unique(pilot.instance))
@@ -251,7 +251,7 @@ def _points(sets: _Sets, settings: IntervalSettings) -> list[dict[str, Any]]:
     points = []
     for number_, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
         chosen = index == number_
-        basis = Basis(int(chosen.sum()), "rating sets", TIE_IN_CONSISTENCY, why="no rating set")
+        basis = Basis(int(chosen.sum()), "rating sets", TIE_IN_CONSISTENCY, why=NO_SET)
         mean = mean_estimate(mean_rows(consistency[chosen]), instance[chosen], basis, settings)
         points.append({"low": low, "high": high, "mean_consistency": mean})
     return points
@@ -272,7 +272,7 @@ def _cut(sets: _Sets, pilot: Pilot, threshold: float, settings: IntervalSettings
 
     def basis(place: int) -> Basis:
         n = int(totals[place, 1])
-        return Basis(n, "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, "no rating set on that side")
+        return Basis(n, "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, NO_SET_ON_SIDE)
 
     estimates = {
         name: mean_estimate(rows[:, place], pilot.instance, basis(place), settings)

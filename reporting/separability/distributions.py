@@ -12,9 +12,10 @@ from analysis.similarity.scenarios import Scenario
 from annotation.core.version import VERSION
 from reporting.core.estimates import Basis, Estimate, build_estimate, mean_estimate
 from reporting.core.scripted import SCRIPTED
-from reporting.findings.data.separability_bins import NOT_COMPUTED
+from reporting.findings.reasons import not_computed_with
 from reporting.separability.advice import configuration_advice, pooled_advice
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityData, SeparabilityFilters
+from reporting.separability.reasons import NO_RANKS, NONE_OF_TWO
 from reporting.separability.temperatures import by_temperature
 
 BAR_WIDTH = 0.05  # of a histogram, in units of separability
@@ -28,8 +29,6 @@ SCENARIOS = {
     "missing": Scenario.MISSING,
 }
 NO_TIE = "no votes enter"
-NO_VALUE = "no instance has a separability: it needs two generations or more of each system"
-NO_RANKS = "undefined: fewer than two instances have both, or one is the same for all"
 
 
 def separability_numbers(
@@ -71,7 +70,7 @@ def describe(one: ConfigurationAlignments, filters: SeparabilityFilters) -> dict
         "not_shown": one.not_shown,
     }
     if main is None:
-        found["why"] = f"{NOT_COMPUTED} with {filters.similarity}" if filters.similarity else NOT_COMPUTED
+        found |= not_computed_with(filters.similarity).as_json()
     return found
 
 
@@ -99,7 +98,7 @@ def _similarity(part: RunAlignments, filters: SeparabilityFilters) -> dict[str, 
 
 def _mean(part: RunAlignments, filters: SeparabilityFilters) -> Estimate:
     known = int((~np.isnan(part.delta)).sum())
-    basis = Basis(known, "instances", NO_TIE, len(part.delta) - known, NO_VALUE)
+    basis = Basis(known, "instances", NO_TIE, len(part.delta) - known, NONE_OF_TWO)
     rows, instance = mean_rows(part.delta), np.arange(len(part.delta))
     return mean_estimate(rows, instance, basis, filters.intervals, floor=-1.0)
 

@@ -20,9 +20,11 @@ from annotation.separability.measure import AlignmentMeasure, measure_of
 from annotation.studies.separability_runs import runs_by_configuration
 from judging.generation.sampled_systems import temperatures_of
 from reporting.core.estimates import Basis, build_estimate, mean_estimate
+from reporting.findings.reasons import NOT_COMPUTED
 from reporting.separability.arrays import ConfigurationAlignments, SeparabilityFilters
 from reporting.separability.distributions import NO_TIE
 from reporting.separability.reading import check_similarity, read_alignments, selected_configurations
+from reporting.separability.reasons import FEW_TEXTS, NEEDS_MODEL, NOT_SO_MANY, TOO_LONG
 from reporting.separability.temperatures import by_temperature
 
 MOST_CHANGE = 2.0  # separability lies between -1 and 1
@@ -31,12 +33,6 @@ DRAWS = 20
 MAX_SAMPLES = 12  # generations of a system
 MAX_CHARACTERS = 1_000_000  # of all compared texts, a few seconds' work: long texts mean fewer instances
 CROSS_SHARES = (0.1, 0.2, 0.4, 0.6, 0.8)  # of all cross pairs
-NEEDS_MODEL = "this similarity needs a model or a package that pages don't load; a command works it out"
-TOO_LONG = (
-    "the texts are too long to be compared while a page waits; compute separability with fewer samples "
-    "or cross pairs beside it, and compare"
-)
-TOO_FEW_TEXTS = "no instance has three generations or more of both systems: with two there is nothing to leave out"
 
 
 def stabilities(study: Study, filters: SeparabilityFilters, *, model: str = "") -> dict[str, Any]:
@@ -95,17 +91,17 @@ def stability_of(
     """
     main = one.by_similarity(filters.similarity)
     if main is None:
-        return {"samples": [], "cross_pairs": [], "why": "separability has not been computed"}
+        return {"samples": [], "cross_pairs": [], **NOT_COMPUTED.as_json()}
     similarity, model = main.run.measure[:2]
     if measure is None and (model or similarity not in similarities.names() or similarities.needs(similarity)):
-        return {"samples": [], "cross_pairs": [], "why": NEEDS_MODEL, "command": _command(study, one, main.label)}
+        return {"samples": [], "cross_pairs": [], **NEEDS_MODEL.as_json(), "command": _command(study, one, main.label)}
     label = Measure(similarity, model).label  # all texts are compared, whatever it drew
     rng = filters.rng("stability", one.seed_label, label)
     matrices, counts = _matrices(one, measure or measure_of(similarity=similarity), filters)
     if not matrices and one.matchup_ids:
-        return {"samples": [], "cross_pairs": [], "why": TOO_LONG}
+        return {"samples": [], "cross_pairs": [], **TOO_LONG.as_json()}
     if not any(min(pair) > 2 for pair in counts):
-        return {"samples": [], "cross_pairs": [], "why": TOO_FEW_TEXTS}
+        return {"samples": [], "cross_pairs": [], **FEW_TEXTS.as_json()}
     k_a = [pair[0] for pair in counts]
     full = _full_separability(matrices, k_a) / main.scale
     most = min(MAX_SAMPLES, max(min(pair) for pair in counts))
@@ -134,7 +130,7 @@ def _command(study: Study, one: ConfigurationAlignments, label: str) -> str:
 
 
 def _stability_json(found: Stability, changes: FloatArray, filters: SeparabilityFilters) -> dict[str, Any]:
-    basis = Basis(found.n, "instances", NO_TIE, found.missing, "no instance has so many generations")
+    basis = Basis(found.n, "instances", NO_TIE, found.missing, NOT_SO_MANY)
     change = mean_estimate(mean_rows(changes), np.arange(len(changes)), basis, filters.intervals, ceiling=MOST_CHANGE)
     correlation = build_estimate(
         found.correlation, found.correlation_interval, basis, filters.intervals, found.n, least=2

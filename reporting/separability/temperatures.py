@@ -12,9 +12,8 @@ from analysis.types import FloatArray
 from judging.generation.sampled_systems import SampledAt
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, build_estimate, mean_estimate
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityFilters
+from reporting.separability.reasons import NO_RANKS, NO_VALUE
 
-NO_VALUE = "no instance has a separability"
-NO_RANKS = "undefined: fewer than two instances have both, or one is the same for all"
 Part = tuple[ConfigurationAlignments, RunAlignments, tuple[SampledAt, SampledAt]]
 
 

@@ -21,6 +21,7 @@ from reporting.core.estimates import (
     share_estimate,
 )
 from reporting.core.instance_selection import selection_note
+from reporting.core.reasons import Reason
 from reporting.core.scripted import SCRIPTED
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters
 
@@ -30,16 +31,21 @@ TIE_IN_MOVE = "a tie is a vote of its own"
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
 TIE_IN_TABLE = "a tie lies between A and B"
 TIE_IN_TIME = "a tie is a vote"
-NO_GOLD = "none of these pairs has a gold label"
-NO_OTHERS = "no other rater voted on these pairs"
-NO_TABLE = "without a table on record as shown there is no verdict to come nearer to"
-NO_VERDICT = "no table whose judge's verdict is known"
-NO_CHANGE = "no vote changed beside a table whose judge's verdict is known"
-NO_TIME = "no time was recorded"
-NO_DECISION = "no second vote"
-ONE_STAGE = "the study asks for one vote on each pair: comparison tables are shown in two-stage studies only"
-NO_SECOND_VOTES = "no second vote counts yet"
-ONE_ARM = "there are second votes in one arm only: an effect shows in comparison with another arm, as without a table"
+NO_GOLD = Reason("no_gold", "none of these pairs has a gold label")
+NO_OTHERS = Reason("no_others", "no other rater voted on these pairs")
+NO_TABLE = Reason("no_table", "without a table on record as shown there is no verdict to come nearer to")
+NO_VERDICT = Reason("no_verdict", "no table whose judge's verdict is known")
+NO_CHANGE = Reason("no_change", "no vote changed beside a table whose judge's verdict is known")
+NO_TIME = Reason("no_time", "no time was recorded")
+NO_DECISION = Reason("no_decision", "no second vote")
+ONE_STAGE = Reason(
+    "one_stage", "the study asks for one vote on each pair: comparison tables are shown in two-stage studies only"
+)
+NO_SECOND_VOTES = Reason("no_second_votes", "no second vote counts yet")
+ONE_ARM = Reason(
+    "one_arm",
+    "there are second votes in one arm only: an effect shows in comparison with another arm, as without a table",
+)
 AGREEMENTS = ("agreement_before", "agreement_after", "agreement_change")
 SECONDS = ("first_seconds", "second_seconds")
 COMPARED = (  # measures to compare between arms, grouped by the decisions that they count
@@ -85,7 +91,7 @@ def effect_of(study: str, votes: SecondVotes, filters: TableEffectFilters, *, is
     if scripted:
         found["note"] = SCRIPTED
     if len(votes.arms) < 2:
-        found["why"] = ONE_ARM if len(votes) else NO_SECOND_VOTES if is_two_stage else ONE_STAGE
+        found |= (ONE_ARM if len(votes) else NO_SECOND_VOTES if is_two_stage else ONE_STAGE).as_json()
     return found
 
 

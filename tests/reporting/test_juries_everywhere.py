@@ -10,7 +10,6 @@ from django.urls import NoReverseMatch, reverse
 
 from annotation.models import Instance, Study
 from judging.runs.juries import add_jury
-from reporting.core.raters import NO_ORDER
 from reporting.findings.study_findings import findings
 from reporting.logic.audits import kept_audit
 from tests.reporting.builders import build_configuration, build_study, judge, rate
@@ -78,7 +77,7 @@ def test_where_members_stand_the_jury_stands_too(panelled: Study, client: Client
     [jury] = [found["preferred_first"] for found in one["raters"] if found["rater"] == f"judge:{JURY}"]
     audited = next(one for one in kept_audit(panelled)["raters"] if one["rater"] == f"judge:{JURY}")
     for found in (jury, audited["preferred_first"]):
-        assert (found["value"], found["n"], found["why"]) == (None, 0, NO_ORDER)
+        assert (found["value"], found["n"], found["why_code"]) == (None, 0, "no_order")
     assert naming >= {
         *("api:judge-list", "api:study-exports", "api:study-findings", "api:study-leaderboard", "judging:compare"),
         *("judging:judges", "reporting:disagreements", "reporting:findings", "reporting:findings-json"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reporting.core.raters import PEOPLE
-from reporting.findings.judges.lengths import NO_OVERLAP
+from reporting.findings.reasons import NO_OVERLAP
 
 Findings = Mapping[str, Any]
 LITTLE = 0.01  # of a win rate: never worth a sentence
@@ -27,7 +27,7 @@ def length_rule(found: Findings) -> tuple[str, dict[str, Any]] | None:
     tested = [one for one in every if one.get("matters") is not None]
     changed = [one for one in tested if one["matters"] and _moved(one) > LITTLE]
     if not changed:
-        apart = [one for one in every if one["win_rate_a"].get("why") == NO_OVERLAP]
+        apart = [one for one in every if one["win_rate_a"].get("why_code") == NO_OVERLAP.code]
         return ("length_apart", {"changed": len(apart), "known": len(every)}) if apart and not tested else None
     most = max(changed, key=lambda one: (_turns(one), _moved(one)))
     values = {**_values(most), "p_value": most["length_effect_adjusted"]}

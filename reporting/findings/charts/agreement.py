@@ -3,7 +3,7 @@
 from collections import Counter
 
 from reporting.core.charts import Findings, Spec
-from reporting.core.words import ALL_TIES
+from reporting.core.reasons import ALL_TIES
 from reporting.findings.charts.common import (
     column_spec,
     first_series,
@@ -15,6 +15,7 @@ from reporting.findings.charts.common import (
     study_notes,
 )
 from reporting.findings.charts.dots import dot_rows, point
+from reporting.findings.reasons import NO_VERDICT
 
 
 def people_agreement(found: Findings, theme: str) -> Spec:
@@ -56,8 +57,8 @@ def position(found: Findings, theme: str) -> Spec:
     ]
     title = "Position"
     if not rows:
-        whys = [rater["preferred_first"]["why"] for one in found["configurations"] for rater in one["raters"]]
-        return nothing(title, ALL_TIES if ALL_TIES in whys else "no verdict on a pair", theme)
+        codes = [rater["preferred_first"]["why_code"] for one in found["configurations"] for rater in one["raters"]]
+        return nothing(title, (ALL_TIES if ALL_TIES.code in codes else NO_VERDICT).text, theme)
     series = [name for name in names.values() if name in {row["series"] for row in rows}]
     axis = "Share for the text shown first"
     looks = rater_looks(found, (rater for rater, name in names.items() if name in series), theme)

@@ -20,7 +20,7 @@ from reporting.findings.charts.common import (
     study_notes,
 )
 from reporting.findings.charts.dots import Row, dot_rows, point
-from reporting.findings.rankings.ranking_models import BY_PRIOR
+from reporting.findings.reasons import BY_PRIOR
 
 WAYS = {
     "bradley_terry": "Bradley–Terry",
@@ -197,7 +197,7 @@ def _rating_notes(found: Findings, rows: list[Row]) -> list[str]:
 
 def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[str]]:
     """Return the points of (system, series, rating), and a note if ratings are left out that the prior alone makes finite."""
-    kept = [one for one in rated if one[2].get("why") != BY_PRIOR]
+    kept = [one for one in rated if one[2].get("why_code") != BY_PRIOR.code]
     if not kept:
         return [point(*one) for one in rated], []
     note = ["left out: ratings of systems that won or lost everything, how far apart cannot be told"]

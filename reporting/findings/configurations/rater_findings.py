@@ -21,21 +21,20 @@ from reporting.core.estimates import (
     number,
     share_estimate,
 )
-from reporting.core.raters import NO_ORDER, UNKNOWN_ORDER, Positions, Rater
-from reporting.core.words import ALL_TIES
+from reporting.core.raters import Positions, Rater
+from reporting.core.reasons import ALL_TIES, NO_ORDER, UNKNOWN_ORDER, Reason
 from reporting.findings.data.separability_bins import Bins
+from reporting.findings.reasons import ALL_INCOMPLETE, NO_INSTANCE_IN_BIN, NO_RATING_SETS, NO_SET_IN_BIN, NO_VERDICT
 
 TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with ratings for both systems has 0"
 TIE_IN_STRENGTH = "a tie is 0"
 TIE_IN_POSITIONS = "ties are left out"
-NO_RATING_SETS = "no rating set with a verdict yet"
 ONE_PAIR = "with one pair an instance a rating set is one rating, and its consistency says only whether that is a tie"
 FEW, FEW_GAVE = 3, 0.5
 FEW_RATERS = (
     "{few} people gave {share:.0%} of the ratings: intervals over instances alone say nothing of other people, those over "
     "instances and raters do"
 )
-ALL_INCOMPLETE = "every rating set lacks a rating, and such sets are left out here"
 
 
 def rater_findings(rater: Rater, bins: Bins | None, settings: IntervalSettings) -> dict[str, Any]:
@@ -74,7 +73,7 @@ def fully_consistent(
     rater: IntArray,
     settings: IntervalSettings,
     *,
-    why: str = NO_RATING_SETS,
+    why: Reason = NO_RATING_SETS,
     left_out: int = 0,
 ) -> Estimate:
     """Return the share of rating sets with consistency 1: one and the same system preferred on every pair.
@@ -125,7 +124,7 @@ def _degrees(rated: RatedPairs) -> dict[str, Any]:
 
 
 def _measures_of_sets(
-    rater: Rater, chosen: BoolArray, settings: IntervalSettings, why: str, *, left_out: int = 0
+    rater: Rater, chosen: BoolArray, settings: IntervalSettings, why: Reason, *, left_out: int = 0
 ) -> dict[str, Any]:
     """Return means and distributions of consistency and preference strength over the chosen rating sets."""
     instance, who, n = rater.sets.instance[chosen], rater.sets.rater[chosen], _count(chosen)
@@ -147,7 +146,7 @@ def _bins(rater: Rater, bins: Bins, settings: IntervalSettings) -> list[dict[str
     found = []
     for index, (low, high, instances) in enumerate(bins.listed()):
         chosen = bin_of_set == index
-        why = "no instance in this bin" if not instances else "no rating set in this bin"
+        why = NO_SET_IN_BIN if instances else NO_INSTANCE_IN_BIN
         measures = _measures_of_sets(rater, chosen, settings, why)
         found.append(
             {
@@ -183,7 +182,7 @@ def preferred_first(positions: Positions, settings: IntervalSettings, *, without
             if without_order
             else ALL_TIES
             if ties
-            else "no verdict on a pair",
+            else NO_VERDICT,
         ),
         settings,
         rater=positions.rater,

@@ -14,11 +14,11 @@ from analysis.types import BoolArray, FloatArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number
 from reporting.core.raters import Rater
 from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_STRENGTH
+from reporting.findings.reasons import CHANCE_UNKNOWN
 
 TIE_IS_A_SHARE = "a tie is a verdict of its own"
 TIE_IS_HALF = "a tie is half a win"
 FLOORS = (0.0, -1.0, 0.0, 0.0, 0.0, 0.0)  # of consistency, preference strength, the shares and the win rate
-WHY_LEFT_OUT = "the chance of their instance is not recorded, or their HITs record different ones"
 
 
 def weighted_findings(rater: Rater, settings: IntervalSettings) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def weighted_findings(rater: Rater, settings: IntervalSettings) -> dict[str, Any
             "rating_sets": int((known & rater.in_use).sum()),
             "instances": len(of_instance),
             "rating_sets_left_out": left_out,
-            **({"why": WHY_LEFT_OUT} if left_out else {}),
+            **(CHANCE_UNKNOWN.as_json() if left_out else {}),
             "smallest_weight": float(1 / chances.max()),
             "largest_weight": float(1 / chances.min()),
             "effective_instances": effective_number(of_instance),

@@ -44,7 +44,6 @@ from reporting.findings.data.inputs import (
     StudyData,
 )
 from reporting.findings.data.separability_bins import (
-    NOT_COMPUTED,
     Separability,
     SeparabilityMeasure,
     separability_of,
@@ -210,9 +209,8 @@ def _separabilities(selections: Sequence[Selection], runs: SeparabilityRuns, fil
         row = places(key.astype(np.int64), np.array(selection.matchup_ids, dtype=np.int64))
         values = np.append(value, np.nan)[row]
         if run is None:
-            why = why_not_computed(selection.index)
-            under = f" with {filters.similarity}" if filters.similarity and why == NOT_COMPUTED else ""
-            found.append(Separability(None, values, None, f"{why}{under}"))
+            why = why_not_computed(selection.index, filters.similarity)
+            found.append(Separability(None, values, None, why))
         else:
             missing = int((row < 0).sum())
             found.append(separability_of(values, _measured(run), not_computed=missing, bins=filters.bins))

@@ -10,10 +10,18 @@ from analysis.planning.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
 from annotation.core.measured import Measure
 from reporting.core.estimates import numbers
-
-NOT_COMPUTED = "separability has not been computed"
-ONE_TEXT = "each system has one text for an instance, and separability needs two or more"
-ALL_UNDEFINED = "no selected instance has a separability: it needs two generations or more of each system"
+from reporting.core.reasons import Reason
+from reporting.findings.reasons import (
+    ALL_UNDEFINED,
+    CAME_LATER,
+    NONE_SELECTED,
+    NOT_COMPUTED,
+    OF_ONE_GENERATION,
+    ONE_CAME_LATER,
+    ONE_OF_ONE_GENERATION,
+    ONE_TEXT,
+    not_computed_with,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +67,7 @@ class Separability:
     measured: SeparabilityMeasure | None
     values: FloatArray
     bins: Bins | None
-    why: str = ""
+    why: Reason | None = None
     not_computed: int = 0
 
 
@@ -75,35 +83,31 @@ def separability_of(
     if measured is None:
         return Separability(None, values, None, NOT_COMPUTED)
     if np.isnan(values).all():
-        why = ALL_UNDEFINED if len(values) else "no instances are selected"
+        why = ALL_UNDEFINED if len(values) else NONE_SELECTED
         undefined = why if not not_computed else _why_undefined(len(values), not_computed)
         return Separability(measured, values, None, undefined)
     return Separability(measured, values, bins_of(values, bins), not_computed=not_computed)
 
 
-def why_not_computed(index: IntArray) -> str:
+def why_not_computed(index: IntArray, similarity: str | None) -> Reason:
     """Return why a configuration has no separability; `index` has the places of all its pairs within their matchups."""
-    return NOT_COMPUTED if index.any() or not len(index) else ONE_TEXT
+    return not_computed_with(similarity) if index.any() or not len(index) else ONE_TEXT
 
 
 def lacks_separability(configuration: Mapping[str, Any]) -> bool:
     """Tell whether a configuration in findings has no separability though it can be computed."""
-    return configuration["separability"] is None and configuration.get("why") != ONE_TEXT
+    return configuration["separability"] is None and configuration.get("why_code") != ONE_TEXT.code
 
 
-def _why_undefined(undefined: int, not_computed: int) -> str:
-    """Say why instances have no separability."""
-    reasons = []
-    if not_computed:
-        reasons.append(f"{_instances(not_computed)} came after it was computed: compute it again")
-    if undefined > not_computed:
-        lacking = _instances(undefined - not_computed)
-        reasons.append(f"{lacking} without separability: a system has one generation")
-    return "; ".join(reasons)
-
-
-def _instances(number: int) -> str:
-    return f"{number} instance{'s' * (number != 1)}"
+def _why_undefined(undefined: int, later: int) -> Reason:
+    """Return why instances have no separability; of two reasons the first has its code."""
+    lacking, reasons = undefined - later, []
+    if later:
+        reasons.append(ONE_CAME_LATER if later == 1 else CAME_LATER)
+    if lacking > 0:
+        reasons.append(ONE_OF_ONE_GENERATION if lacking == 1 else OF_ONE_GENERATION)
+    template = "; ".join(reason.template for reason in reasons)
+    return Reason(reasons[0].code, template, {"later": later, "lacking": lacking})
 
 
 def bins_of(values: FloatArray, n: int) -> Bins:
@@ -115,7 +119,7 @@ def bins_of(values: FloatArray, n: int) -> Bins:
 def separability_findings(instance_ids: Sequence[str], found: Separability) -> dict[str, Any]:
     """Return the separability as JSON, or `null` with the reason."""
     if found.measured is None:
-        return {"separability": None, "why": found.why}
+        return {"separability": None, **(found.why or NOT_COMPUTED).as_json()}
     listed = [] if found.bins is None else found.bins.listed()
     missing = int(np.isnan(found.values).sum())
     described: dict[str, Any] = {
@@ -128,5 +132,5 @@ def separability_findings(instance_ids: Sequence[str], found: Separability) -> d
         "undefined": missing,
     }
     if missing:
-        described["why"] = found.why or _why_undefined(missing, found.not_computed)
+        described |= (found.why or _why_undefined(missing, found.not_computed)).as_json()
     return {"separability": described}

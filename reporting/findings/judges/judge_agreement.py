@@ -12,9 +12,7 @@ from reporting.findings.data.inputs import ConfigurationData
 from reporting.findings.measures.agreement import TIE_EQUALS_TIE
 from reporting.findings.pooled.agreement import agreement_of_counts
 from reporting.findings.pooled.study_votes import judge_verdicts
-
-NO_TWO_JUDGES = "no pair has verdicts of two judges"
-NOT_BOTH = "no pair has verdicts of both judges"
+from reporting.findings.reasons import NO_TWO_JUDGES, NOT_BOTH_JUDGES
 
 
 def judge_agreement(
@@ -57,4 +55,4 @@ def _of_two(one: np.ndarray, other: np.ndarray, instance: np.ndarray, settings: 
     n = int(both.sum())
     alone = int((~np.isnan(one) | ~np.isnan(other)).sum()) - n
     equal = mean_rows((one[both] == other[both]).astype(np.float64))
-    return share_estimate(equal, instance[both], Basis(n, "pairs", TIE_EQUALS_TIE, alone, NOT_BOTH), settings)
+    return share_estimate(equal, instance[both], Basis(n, "pairs", TIE_EQUALS_TIE, alone, NOT_BOTH_JUDGES), settings)

@@ -12,8 +12,7 @@ from reporting.core.estimates import Basis, mean_estimate, number
 from reporting.findings.data.inputs import Filters
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE
 from reporting.findings.pooled.study_votes import StudyVotes
-
-NO_SHARED_VOTES = "no rating is on a pair with verdicts of both judges"
+from reporting.findings.reasons import NO_VOTES_BESIDE_BOTH
 
 
 def judge_tests(votes: StudyVotes, filters: Filters) -> list[dict[str, Any]]:
@@ -30,7 +29,7 @@ def judge_tests(votes: StudyVotes, filters: Filters) -> list[dict[str, Any]]:
         known = ~np.isnan(gap)
         rows, instance, who = mean_rows(gap[known]), votes.instance[given.unit[known]], given.person[known]
         n = int(known.sum())
-        basis = Basis(n, "ratings", TIE_EQUALS_TIE, len(gap) - n, NO_SHARED_VOTES)
+        basis = Basis(n, "ratings", TIE_EQUALS_TIE, len(gap) - n, NO_VOTES_BESIDE_BOTH)
         difference = mean_estimate(rows, instance, basis, settings, floor=-1.0, rater=who)
         spread = ratio_spread(rows, instance, who if settings.two_way else None)
         p_values.append(two_sided_p_value(spread))

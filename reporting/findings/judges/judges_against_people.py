@@ -11,14 +11,13 @@ from analysis.intervals.bootstrap import cluster_sums, mean_rows
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number, share_estimate
 from reporting.core.estimates import statistic_estimate as statistic
+from reporting.core.reasons import Reason
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.pooled.study_votes import StudyVotes
+from reporting.findings.reasons import NO_COMMON_VOTES, NO_MAJORITY, NO_SHARED_VOTES
 
 TIE_EQUALS_TIE = "a tie agrees with a tie only"
-NO_SHARED_VOTES = "no pair has ratings of two people and a verdict"
-NO_TWO_VOTES = "no pair has ratings of two people"
-NO_MAJORITY = "no pair has both a verdict and a majority of the people"
 
 
 def judges_against_people(votes: StudyVotes, bins: Bins | None, filters: Filters) -> list[dict[str, Any]]:
@@ -107,7 +106,7 @@ class _Beside:
     counts: FloatArray
     shares: VoteShares
     left_out: BoolArray
-    why: str
+    why: Reason
 
     @classmethod
     def of(cls, votes: StudyVotes, judge: str | None) -> "_Beside":
@@ -123,7 +122,7 @@ class _Beside:
             counts=counts,
             shares=shares.at(shares.counted),
             left_out=np.isnan(verdict) | (counts.sum(axis=1) < 2),
-            why=NO_TWO_VOTES if judge is None else NO_SHARED_VOTES,
+            why=NO_COMMON_VOTES if judge is None else NO_SHARED_VOTES,
         )
 
     def agreement(self, units: BoolArray, settings: IntervalSettings) -> Estimate:

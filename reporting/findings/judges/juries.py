@@ -19,11 +19,7 @@ from reporting.core.estimates import Basis, Estimate, mean_estimate, number, sta
 from reporting.findings.data.inputs import Filters, JuryMembers
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE
 from reporting.findings.pooled.study_votes import StudyVotes
-
-FEWER_THAN_TWO = "fewer than two members have verdicts here"
-NO_ERRORS_TOGETHER = "no two members both err on some pairs and not on others"
-NO_NUMBER = "errors so opposed have no number of independent votes"
-NO_VOTES = "no pair has a rating and verdicts of the jury with and without the member"
+from reporting.findings.reasons import FEW_MEMBERS, NO_ERRORS_TOGETHER, NO_NUMBER_OF_VOTES, NO_VOTES_OF_BOTH_JURIES
 
 
 def jury_findings(juries: Sequence[JuryMembers], votes: StudyVotes, filters: Filters) -> list[dict[str, Any]]:
@@ -45,7 +41,7 @@ def _jury(jury: JuryMembers, votes: StudyVotes, filters: Filters) -> dict[str, A
         "absent": [name for name in jury.members if name not in members],
     }
     if len(members) < 2:
-        return {**about, "why": FEWER_THAN_TWO, "voting": {}, "without": []}
+        return {**about, **FEW_MEMBERS.as_json(), "voting": {}, "without": []}
     cast = votes.votes
     units = JuryUnits(
         np.stack([given[name] for name in members], axis=1),
@@ -77,7 +73,7 @@ def _effective(correlation: Estimate, members: int) -> Estimate:
         None if at is None else number(effective_members(at, members))
         for at in (correlation["value"], correlation["high"], correlation["low"])
     )
-    why = {} if value is not None else {"why": correlation.get("why", NO_NUMBER)}
+    why = {} if value is not None or "why" in correlation else NO_NUMBER_OF_VOTES.as_json()
     return {**correlation, "value": value, "low": low, "high": high, "members": members, **why}
 
 
@@ -89,7 +85,9 @@ def _without(units: JuryUnits, members: Sequence[str], rule: str, filters: Filte
         both = ~np.isnan(whole) & ~np.isnan(rest)
         cast = units.people[both].sum(axis=1)
         gap = _equal(units.people[both], whole[both]) - _equal(units.people[both], rest[both])
-        basis = Basis(int(cast.sum()), "ratings", TIE_EQUALS_TIE, int(units.people[~both].sum()), NO_VOTES)
+        basis = Basis(
+            int(cast.sum()), "ratings", TIE_EQUALS_TIE, int(units.people[~both].sum()), NO_VOTES_OF_BOTH_JURIES
+        )
         rows = np.stack([gap, cast], axis=1)
         difference = mean_estimate(rows, units.instance[both], basis, filters.intervals, floor=-1.0)
         found.append({"member": name, "difference": difference, "changes": int((whole[both] != rest[both]).sum())})

@@ -23,11 +23,9 @@ from reporting.core.estimates import Basis, IntervalSettings, estimate_with_boun
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.pooled import instance_codes, raters_by_name
+from reporting.findings.reasons import NO_OVERLAP, NO_VERDICT, ONE_DIFFERENCE
 
 TIE_IS_HALF = "a tie is half a win"
-NO_VERDICT = "no verdict on a pair"
-ONE_DIFFERENCE = "all pairs have one and the same difference in length, which is not nought"
-NO_OVERLAP = "lengths hardly overlap: no adjustment"
 
 
 def length_adjusted(everything: Sequence[ConfigurationData], filters: Filters) -> list[dict[str, Any]]:

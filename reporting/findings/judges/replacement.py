@@ -18,16 +18,16 @@ from analysis.refusal import Refusal
 from analysis.types import FloatArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
 from reporting.core.raters import Rater
+from reporting.core.reasons import NOTHING_TO_MEASURE, Reason
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins
-from reporting.findings.judges.judges_against_people import NO_SHARED_VOTES, TIE_EQUALS_TIE, described_bins
+from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE, described_bins
 from reporting.findings.judges.verdicts import Family, JudgeTests, shown, verdict
 from reporting.findings.pooled.study_votes import StudyVotes
+from reporting.findings.reasons import CHANCES_UNKNOWN, NO_RATED, NO_SHARED_VOTES, of_refusal
 
 TIE_IS_HALF = "a tie is half a win"
 CHOSEN = ("top", "ids")  # kinds of selections that are no random draw
-NO_RATED = "no instance has ratings of people and a verdict"
-NO_CHANCE = "the chance of {n} rated instances is not recorded, or their HITs record different ones"
 
 
 def replacement(
@@ -165,12 +165,12 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
         random_draw=not any(row["kind"] in CHOSEN for row in data.chosen),
         level=settings.level,
     )
-    why = str(found.refusal) if found.refusal else ""
+    why = of_refusal(found.refusal) if found.refusal else None
     if drawn_unequally and unknown:
-        why = why or NO_CHANCE.format(n=unknown)
+        why = why or CHANCES_UNKNOWN.with_values(n=unknown)
     left_out = int((~np.isnan(people)).sum()) - found.n_rated
 
-    def estimate(value: float, low: float, high: float, why: str) -> Estimate:
+    def estimate(value: float, low: float, high: float, why: Reason) -> Estimate:
         basis = Basis(found.n_rated, "instances", TIE_IS_HALF, left_out, why)
         bounds = Bounds(low, high, settings.level, found.n_rated)
         return estimate_with_bounds(value, bounds, basis, settings, found.n_rated, least=MIN_CLUSTERS)
@@ -181,13 +181,13 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
         "dataset": data.dataset,
         "system_a": data.systems[0],
         "system_b": data.systems[1],
-        "win_rate_a": estimate(np.nan if why else found.estimate, found.low, found.high, why),
+        "win_rate_a": estimate(np.nan if why else found.estimate, found.low, found.high, why or NOTHING_TO_MEASURE),
         "plain": estimate(plain.estimate, plain.low, plain.high, NO_RATED),
         **{name: None if why else number(value) for name, value in numbers.items()},
         "n_rated": found.n_rated,
         "n_judged": found.n_judged,
         "weighted": weighted and bool(np.ptp(chances[rated])),
-        **({"why": why} if why else {}),
+        **(why.as_json() if why else {}),
     }
 
 
@@ -210,4 +210,4 @@ def _chances(people: Rater, n_instances: int) -> FloatArray:
 
 
 def _why(refusal: Refusal | None) -> dict[str, str]:
-    return {"why": str(refusal)} if refusal else {}
+    return of_refusal(refusal).as_json() if refusal else {}

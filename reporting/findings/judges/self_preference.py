@@ -8,14 +8,12 @@ import numpy as np
 from analysis.intervals.bootstrap import mean_rows
 from analysis.types import FloatArray
 from reporting.core.estimates import Basis, mean_estimate
+from reporting.core.reasons import Reason
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.study_votes import StudyVotes
+from reporting.findings.reasons import NO_COMMON_PAIR, NO_FAMILY, NO_PAIR_OF_FAMILY, NO_SYSTEM_FAMILY
 
 TIE_IS_HALF = "a tie is half a win"
-NO_FAMILY = "the family of the judge's model is not given"
-NO_SYSTEM_FAMILY = "the families of systems are not given"
-NO_PAIR_OF_FAMILY = "no configuration has exactly one system of the judge's family"
-NO_COMMON_PAIR = "no pair with exactly one system of the judge's family has a verdict and a rating"
 
 
 def self_preference(
@@ -56,7 +54,7 @@ def _judge(
         "with_judge": estimate(judge, 0.0),
         "with_people": estimate(people, 0.0),
         "difference": estimate(judge - people, -1.0),
-        **({} if n else {"why": basis.why}),
+        **({} if n else basis.why.as_json()),
     }
 
 
@@ -74,7 +72,7 @@ def _share(towards: FloatArray) -> FloatArray:
     return (1 + towards) / 2
 
 
-def _why(family: str, everything: Sequence[ConfigurationData], side: FloatArray) -> str:
+def _why(family: str, everything: Sequence[ConfigurationData], side: FloatArray) -> Reason:
     if not family.strip():
         return NO_FAMILY
     named = [data.configuration for data in everything]

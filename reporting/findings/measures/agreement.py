@@ -17,6 +17,7 @@ from analysis.agreement.coefficients import (
 from reporting.core.estimates import Basis, Estimate
 from reporting.core.votes import degrees_of, units, verdicts_beside
 from reporting.findings.measures.registry import JUDGE, PERSON, MeasureInput, measure
+from reporting.findings.reasons import NO_COMMON_VOTES, NO_MAJORITY, NO_RATED_VERDICTS, NO_VARIATION
 
 LEVELS: dict[Level, str] = {
     "nominal": "Krippendorff’s α, nominal",
@@ -29,11 +30,7 @@ TIE_IN_ALPHA = {
     "ordinal": "a tie lies between A and B, by rank",
     "interval": "a tie lies halfway between A and B",
 }
-NO_COMMON_VOTES = "no pair has ratings of two people"
-NO_VARIATION = "undefined: no pair has ratings of two people, or all those ratings are alike"
 STRENGTH_IN_ALPHA = "a tie lies between slight preferences, by rank; preferences of unknown strength are left out"
-NO_VERDICTS = "no pair has both a verdict and a rating"
-NO_MAJORITY = "no pair has both a verdict and a majority of the people"
 
 
 @measure("raw_agreement", "Raw agreement", kinds=(PERSON,))
@@ -95,7 +92,7 @@ def agreement_with_people(given: MeasureInput) -> Estimate:
     """Share of people's votes that equal the judge's verdict on the same pair."""
     rows = vote_sums_of_counts(given.beside_people, given.people_votes.counts)
     n = int(rows[:, 1].sum())
-    basis = Basis(n, "ratings", TIE_EQUALS_TIE, int(given.people_votes.sizes.sum()) - n, NO_VERDICTS)
+    basis = Basis(n, "ratings", TIE_EQUALS_TIE, int(given.people_votes.sizes.sum()) - n, NO_RATED_VERDICTS)
     if not given.settings.two_way:
         return given.share(rows, given.people_votes.instance, basis)
     votes = given.people.rated.outcomes

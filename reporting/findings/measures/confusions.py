@@ -8,11 +8,10 @@ from reporting.core.estimates import number
 from reporting.core.raters import Rater
 from reporting.findings.measures import MeasureInput
 from reporting.findings.measures.registry import PERSON
+from reporting.findings.reasons import NO_VERDICT_BESIDE_MAJORITY, TOO_MANY_INSTANCES
 
 CLASSES = ("a", "tie", "b")
 MOST_INSTANCES = 2000  # listed one by one
-NO_MAJORITY = "no verdict stands beside a majority of ratings"
-TOO_MANY = "more than {most} instances: not listed one by one"
 
 
 def confusion_findings(given: MeasureInput) -> dict[str, Any]:
@@ -33,7 +32,7 @@ def confusion_findings(given: MeasureInput) -> dict[str, Any]:
             "excluded": found.no_majority + found.no_vote,
             "no_majority": found.no_majority,
             "no_vote": found.no_vote,
-            **({} if found.n else {"why": NO_MAJORITY}),
+            **({} if found.n else NO_VERDICT_BESIDE_MAJORITY.as_json()),
         }
     }
 
@@ -41,7 +40,8 @@ def confusion_findings(given: MeasureInput) -> dict[str, Any]:
 def consistency_of_instances(rater: Rater, instance_ids: tuple[str, ...]) -> dict[str, Any]:
     """Return `consistency_by_instance`: the mean over rating sets on each instance that has one, or why it is not listed."""
     if len(instance_ids) > MOST_INSTANCES:
-        return {"consistency_by_instance": {"values": None, "why": TOO_MANY.format(most=MOST_INSTANCES)}}
+        why = TOO_MANY_INSTANCES.with_values(most=MOST_INSTANCES)
+        return {"consistency_by_instance": {"values": None, **why.as_json()}}
     sums = mean_sums(rater.consistency, rater.sets.instance)
     codes = sorted(set(rater.sets.instance.tolist()))
     return {

@@ -9,8 +9,10 @@ from analysis.agreement.coefficients import agreement_sums_of_counts, alpha_from
 from analysis.intervals.bootstrap import cluster_sums
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, IntervalSettings, share_estimate, statistic_estimate
-from reporting.findings.measures.agreement import LEVELS, NO_COMMON_VOTES, NO_VARIATION, TIE_EQUALS_TIE, TIE_IN_ALPHA
+from reporting.core.reasons import Reason
+from reporting.findings.measures.agreement import LEVELS, TIE_EQUALS_TIE, TIE_IN_ALPHA
 from reporting.findings.pooled.people_votes import PeopleVotes
+from reporting.findings.reasons import NO_COMMON_VOTES, NO_VARIATION
 
 
 def people_agreement(votes: PeopleVotes, settings: IntervalSettings) -> dict[str, Any]:
@@ -24,7 +26,7 @@ def agreement_of_counts(
     settings: IntervalSettings,
     *,
     of: str = "pairs of ratings",
-    why: str = NO_COMMON_VOTES,
+    why: Reason = NO_COMMON_VOTES,
 ) -> dict[str, Any]:
     """Return raw agreement and Krippendorff's alpha.
 

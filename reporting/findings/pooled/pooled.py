@@ -14,8 +14,8 @@ from analysis.types import FloatArray, IntArray
 from annotation.core.database.aggregates import grouped
 from reporting.core.estimates import Basis, Estimate, distribution_keys, mean_estimate, number
 from reporting.core.raters import Rater
+from reporting.core.reasons import Reason
 from reporting.findings.configurations.rater_findings import (
-    NO_RATING_SETS,
     TIE_IN_CONSISTENCY,
     TIE_IN_STRENGTH,
     fully_consistent,
@@ -24,6 +24,7 @@ from reporting.findings.configurations.rater_findings import (
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, bins_of
 from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.reasons import IN_NO_BIN, NO_RATING_SETS, NONE_DEFINED, ONE_IN_NO_BIN
 
 POOLED_BINS = 5
 MEAN_OF_JUDGES = "judges (mean)"
@@ -69,14 +70,14 @@ def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, 
         ],
     }
     if bins is None:
-        why = scale.why or "no selected instance has a separability"
-        return {"mean_consistency_by_bin": None, "strength_by_bin": None, **sets_of_study, "why": why}
+        why = scale.why or NONE_DEFINED
+        return {"mean_consistency_by_bin": None, "strength_by_bin": None, **sets_of_study, **why.as_json()}
     missing = int((bins.of_instance < 0).sum())
     return {
         **scale.described,
         "edges": bins.edges.tolist(),
         "undefined": missing,
-        **({"why": _in_no_bin(missing)} if missing else {}),
+        **(_in_no_bin(missing).as_json() if missing else {}),
         "mean_consistency_by_bin": _by_bin(
             bins,
             lambda index: [
@@ -155,10 +156,8 @@ def _persons(raters: Sequence[Rater]) -> IntArray:
     return np.concatenate([np.searchsorted(names, rater.rated.raters)[rater.sets.rater] for rater in raters])
 
 
-def _in_no_bin(matchups: int) -> str:
-    if matchups == 1:
-        return "1 matchup has no separability and is in no bin"
-    return f"{matchups} matchups have no separability and are in no bin"
+def _in_no_bin(matchups: int) -> Reason:
+    return (ONE_IN_NO_BIN if matchups == 1 else IN_NO_BIN).with_values(matchups=matchups)
 
 
 def _by_bin(bins: Bins, listed: Callable[[int], list[dict[str, Any]]]) -> list[dict[str, Any]]:

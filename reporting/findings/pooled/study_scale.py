@@ -8,12 +8,9 @@ import numpy as np
 from analysis.errors import AnalysisError
 from analysis.similarity.separability import normalise, separability
 from analysis.types import FloatArray
+from reporting.core.reasons import Reason
 from reporting.findings.data.inputs import StudyData
-
-NO_CONFIGURATION = "the study has no configuration yet"
-NO_SHARED_MEASURE = (
-    "not every configuration has its separability computed with one and the same similarity, model and draws"
-)
+from reporting.findings.reasons import NO_CONFIGURATION, NO_SCALE, NO_SHARED_MEASURE
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +23,7 @@ class StudyScale:
 
     values: tuple[FloatArray, ...] = ()
     described: dict[str, Any] = field(default_factory=dict)
-    why: str = ""
+    why: Reason | None = None
 
 
 def study_scale(data: StudyData) -> StudyScale:
@@ -39,7 +36,7 @@ def study_scale(data: StudyData) -> StudyScale:
     try:
         group = normalise(*data.alignments.raw.T)
     except AnalysisError as undefined:  # a constant group, or no alignment at all
-        return StudyScale(why=str(undefined))
+        return StudyScale(why=NO_SCALE.with_values(error=undefined))
     values = np.append(separability(group.self_a, group.self_b, group.cross), np.nan)  # the last one for rows of -1
     return StudyScale(
         values=tuple(values[rows] for rows in data.alignments.rows),

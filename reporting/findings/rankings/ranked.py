@@ -9,15 +9,17 @@ import numpy as np
 from analysis.ranking import Differences, ranks
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Estimate, IntervalSettings
+from reporting.core.reasons import Reason
 from reporting.findings.rankings.comparisons import RaterComparisons
+from reporting.findings.reasons import (
+    NOT_TESTED,
+    NOTHING_COMPARED,
+    SEVERAL_GROUPS,
+    SHARED_FIRST,
+    TESTS_PENDING,
+    UNEQUAL,
+)
 
-NEVER_COMPARED = "never compared with another system"
-TESTS_PENDING = "whether by more than chance is being computed"
-NOTHING_COMPARED = "no system has been compared"
-SEVERAL_GROUPS = "the groups were never compared, so that none of their first systems is first of all"
-UNEQUAL = "not all systems met the same opponents equally often, on which these scores depend"
-SHARED_FIRST = "several systems share the first place"
-NOT_TESTED = "no test: fewer than {least} instances of a system, one instance alone connects systems, or all are alike"
 DISCONNECTED_NOTE = (
     "the groups were never compared, not even through a third system: systems are ranked within their group, and nothing "
     "is said across groups"
@@ -95,7 +97,7 @@ def ranking(
         "tie_rule": tie_rule,
         "systems": systems,
         "first": _first(about.names, standing, codes, settings)
-        | ({"system": None, "why": SHARED_FIRST} if fair and not several and (rank == 1).sum() > 1 else {}),
+        | ({"system": None, **SHARED_FIRST.as_json()} if fair and not several and (rank == 1).sum() > 1 else {}),
         "tests": {"adjustment": "Holm", "of": standing.tests.tested, "level": level},
         **({"groups": groups, "note": DISCONNECTED_NOTE} if several else {}),
     }
@@ -114,15 +116,15 @@ def _first(
     own = np.flatnonzero((tests.first == best) | (tests.second == best))
     adjusted = tests.adjusted[own]
     if np.isnan(adjusted).any():
-        return _untold(names[best], NOT_TESTED.format(least=standing.least))
+        return _untold(names[best], NOT_TESTED.with_values(least=standing.least))
     least = own[adjusted.argmax()]  # the test that leaves most doubt
     p_value, other = float(adjusted.max()), int(tests.first[least] + tests.second[least] - best)
     verdict = {"by_more_than_chance": p_value < 1 - settings.level, "p_value": p_value}
     return {"system": names[best], **verdict, "against": names[other]}
 
 
-def _untold(system: str | None, why: str) -> dict[str, Any]:
-    return {"system": system, "by_more_than_chance": None, "why": why}
+def _untold(system: str | None, why: Reason) -> dict[str, Any]:
+    return {"system": system, "by_more_than_chance": None, **why.as_json()}
 
 
 def opponents(comparisons: RaterComparisons) -> dict[str, dict[str, int]]:

@@ -28,20 +28,29 @@ from analysis.ranking.graph import UNMET
 from analysis.ranking.settling import CHANCE
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.studies.rated_pairs import rows_of
-from reporting.core.estimates import BEING_COMPUTED, Estimate, IntervalSettings, number, too_few
+from reporting.core.estimates import Estimate, IntervalSettings, number
+from reporting.core.reasons import BEING_COMPUTED, TOO_FEW, Reason
 from reporting.findings.data.inputs import Filters
 from reporting.findings.rankings.comparisons import RaterComparisons
-from reporting.findings.rankings.ranked import NEVER_COMPARED, NOT_TESTED, SEVERAL_GROUPS, RankBasis, ranking
+from reporting.findings.rankings.ranked import RankBasis, ranking
+from reporting.findings.reasons import (
+    ALIKE,
+    ALL_SETTLED,
+    ALONE,
+    BY_PRIOR,
+    EVERY_TIE,
+    NEVER_COMPARED,
+    NO_SEPARABILITY,
+    NOT_TESTED,
+    SEVERAL_GROUPS,
+    TOO_ALIKE,
+)
 
 LEAST_ROUNDS = 100
 UPDATES = 200_000  # of Elo: larger selections have fewer rounds, but never below the least
 K = 4.0
 WEIGHT = {"threshold": 0.4, "alpha": 2.0, "beta": 6.0}
 TIES = {"half": "a tie is half a win", "davidson": "a tie is an outcome of its own (Davidson)"}
-NO_SEPARABILITY = "no compared instance has a separability on the study's scale"
-ALONE = "no interval: one instance alone connects its group"
-BY_PRIOR = "no interval: separated, and finite by the prior only"
-ALIKE = "no interval: all instances are alike"
 SEPARATED_NOTE = (
     "some systems won no point from others: each system of their group was given one tie with a system of strength 0, "
     "without which no finite strengths are the likeliest; how far apart they are cannot be told"
@@ -50,9 +59,6 @@ ELO_CAUTION = (
     "a matchup moves a rating by a few points at most: with few matchups ratings are still near their start, in the order "
     "of points won rather than of strength"
 )
-ALL_TIES = "infinite: every comparison is a tie"
-ALL_SETTLED = "every place is settled"
-TOO_ALIKE = "a thousand times as many comparisons would not tell them apart"
 WEIGHTED = ("sep_bradley_terry", "sep_elo")
 
 
@@ -124,35 +130,36 @@ def _next_place(strengths: Strengths, settings: IntervalSettings) -> dict[str, A
     """Return the first place that is not settled, and how many more comparisons, spread as those so far, would settle it."""
     about, fit = strengths.comparisons, strengths.fit
     if not settings.made:
-        return {"place": None, "more": None, "why": BEING_COMPUTED}
+        return {"place": None, "more": None, **BEING_COMPUTED.as_json()}
     if len(set(fit.component.tolist())) > 1 or UNMET in fit.component:
-        return {"place": None, "more": None, "why": SEVERAL_GROUPS}
+        return {"place": None, "more": None, **SEVERAL_GROUPS.as_json()}
     found = next_place(fit.strengths, strengths.tests, settings.level, chance=CHANCE)
     if found.place is None:
-        return {"place": None, "more": 0, "why": ALL_SETTLED}
+        return {"place": None, "more": 0, **ALL_SETTLED.as_json()}
     named = {"system": about.names[found.system], "others": [about.names[code] for code in found.others]}
     asked: dict[str, Any] = {"place": found.place, **named, "chance": CHANCE, "comparisons": len(about.outcomes)}
     if math.isfinite(found.factor):
         return {**asked, "more": math.ceil((found.factor - 1) * len(about.outcomes))}
-    why = NOT_TESTED.format(least=MIN_FOR_STATISTIC) if math.isnan(found.factor) else TOO_ALIKE
-    return {**asked, "more": None, "why": why}
+    why = NOT_TESTED.with_values(least=MIN_FOR_STATISTIC) if math.isnan(found.factor) else TOO_ALIKE
+    return {**asked, "more": None, **why.as_json()}
 
 
-def _reach(strengths: Strengths, settings: IntervalSettings) -> tuple[FloatArray, list[str]]:
+def _reach(strengths: Strengths, settings: IntervalSettings) -> tuple[FloatArray, list[Reason | None]]:
     """Half the width of each strength's interval; NaN for the reason beside it."""
-    instances, whys = strengths.comparisons.instances.tolist(), []
+    instances = strengths.comparisons.instances.tolist()
+    whys: list[Reason | None] = []
     reach = np.full(len(instances), np.nan)
     for at, n in enumerate(instances):
         variance = strengths.covariance[at, at]
         reasons = {
             NEVER_COMPARED: n == 0,
             BEING_COMPUTED: not settings.made,
-            too_few("instances", MIN_FOR_STATISTIC): n < MIN_FOR_STATISTIC,
+            TOO_FEW.with_values(of="instances", least=MIN_FOR_STATISTIC): n < MIN_FOR_STATISTIC,
             BY_PRIOR: bool(strengths.fit.by_prior[at]),
             ALONE: not strengths.held[at],
             ALIKE: not variance > 1e-18,
         }
-        whys.append(next((why for why, holds in reasons.items() if holds), ""))
+        whys.append(next((why for why, holds in reasons.items() if holds), None))
         if not whys[-1]:
             reach[at] = math.sqrt(variance) * student_quantile((1 + settings.level) / 2, n - 1)
     return reach, whys
@@ -162,7 +169,7 @@ def _tie_parameter(tie: float, ties: str) -> dict[str, Any]:
     if ties == "half":
         return {}
     if math.isinf(tie):
-        return {"tie_parameter": None, "why": ALL_TIES}
+        return {"tie_parameter": None, **EVERY_TIE.as_json()}
     return {"tie_parameter": number(tie)}
 
 
@@ -183,9 +190,9 @@ def elo_rankings(
     resampled = sampled_rows(about.matchup, rng=rng, rounds=rounds, clusters=clusters)
     short = resampled.shape[1] - rows.shape[1]
     rows = np.concatenate([np.pad(rows, ((0, 0), (0, short)), constant_values=len(about.outcomes)), resampled])
-    few = too_few("instances", MIN_FOR_BOOTSTRAP)
+    few = TOO_FEW.with_values(of="instances", least=MIN_FOR_BOOTSTRAP)
     why = [
-        NEVER_COMPARED if not met else "" if enough else few
+        NEVER_COMPARED if not met else None if enough else few
         for met, enough in zip(about.instances.tolist(), many.tolist(), strict=True)
     ]
     found = []
@@ -207,7 +214,7 @@ def elo_rankings(
     return found
 
 
-def elo_and_weighted_rankings(about: RaterComparisons, filters: Filters, why: str) -> list[dict[str, Any]]:
+def elo_and_weighted_rankings(about: RaterComparisons, filters: Filters, why: Reason | None) -> list[dict[str, Any]]:
     """Return Elo, then SEP-Bradley-Terry and SEP-Elo over the instances with a separability; undefined for the reason `why`."""
     known = ~np.isnan(about.delta)
     if why or not known.any():
@@ -235,7 +242,7 @@ def elo_and_weighted_rankings(about: RaterComparisons, filters: Filters, why: st
     return [*elo, *({**one, "without_separability": left_out} for one in (sep_bradley_terry, *sep_elo))]
 
 
-def _refused(about: RaterComparisons, measure: str, why: str, settings: IntervalSettings) -> dict[str, Any]:
+def _refused(about: RaterComparisons, measure: str, why: Reason, settings: IntervalSettings) -> dict[str, Any]:
     nothing, none = np.full(len(about.names), np.nan), np.zeros(len(about.names), dtype=np.int64)
     excluded = about.excluded + len(about.outcomes)
     estimates = _estimates(
@@ -244,12 +251,12 @@ def _refused(about: RaterComparisons, measure: str, why: str, settings: Interval
     tests = differences(nothing, np.diag(nothing), none, none, least=1)
     standing = RankBasis(nothing, none - 1, tests, 1)
     found = ranking(about, measure, TIES["half"], estimates, standing, settings)
-    return {**found, "first": {"system": None, "by_more_than_chance": None, "why": why}, "why": why}
+    return {**found, "first": {"system": None, "by_more_than_chance": None, **why.as_json()}, **why.as_json()}
 
 
 def _estimates(
     limits: tuple[FloatArray, FloatArray, FloatArray],
-    why: Sequence[str],
+    whys: Sequence[Reason | None],
     n: IntArray,
     of: str,
     tie_rule: str,
@@ -268,7 +275,7 @@ def _estimates(
             "level": level,
             "tie_rule": tie_rule,
             "excluded": excluded,
-            **({"why": why[at]} if why[at] else {}),
+            **(why.as_json() if (why := whys[at]) else {}),
         }
         for at, units in enumerate(n.tolist())
     ]

@@ -25,7 +25,7 @@ from reporting.core.instance_selection import selection_note
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.study_scale import StudyScale
 from reporting.findings.rankings.comparisons import RaterComparisons, comparisons_of_raters
-from reporting.findings.rankings.ranked import NEVER_COMPARED, RankBasis, ranking
+from reporting.findings.rankings.ranked import RankBasis, ranking
 from reporting.findings.rankings.ranking_models import (
     bradley_terry_ranking,
     elo_and_weighted_rankings,
@@ -38,6 +38,7 @@ from reporting.findings.rankings.system_tests import (
     strength_tests,
     win_loss_test,
 )
+from reporting.findings.reasons import NEVER_COMPARED
 
 OPPONENTS_CAUTION = (
     "a rate counts the systems that a system met, and how often: with other opponents it would be another one. Where "

@@ -11,8 +11,8 @@ from analysis.ranking.elo import POINTS
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number
 from reporting.findings.data.inputs import Filters
 from reporting.findings.rankings.comparisons import RaterComparisons
-from reporting.findings.rankings.ranked import NEVER_COMPARED, NOT_TESTED
-from reporting.findings.rankings.ranking_models import BY_PRIOR, TIES, Strengths
+from reporting.findings.rankings.ranking_models import TIES, Strengths
+from reporting.findings.reasons import BY_PRIOR, NEVER_COMPARED, NOT_TESTED
 
 TIE_IN_WIN_LOSS = "a tie is a verdict without a winner"
 
@@ -43,7 +43,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
     found = []
     for row, (one, other) in enumerate(zip(tests.first.tolist(), tests.second.tolist(), strict=True)):
         tested, prior = not math.isnan(tests.p_value[row]), bool(fit.by_prior[one])
-        why = NOT_TESTED.format(least=MIN_FOR_STATISTIC) if not tested else BY_PRIOR if prior else ""
+        why = NOT_TESTED.with_values(least=MIN_FOR_STATISTIC) if not tested else BY_PRIOR if prior else None
         limits = (math.nan, math.nan) if why else (POINTS * low[row], POINTS * high[row])
         difference: Estimate = {
             "value": number(POINTS * tests.value[row]),
@@ -56,7 +56,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
             "tie_rule": TIES[filters.ties],
             "excluded": about.excluded,
             "strength": number(tests.value[row]),
-            **({"why": why} if why else {}),
+            **(why.as_json() if why else {}),
         }
         p_values = (float(tests.p_value[row]), float(tests.adjusted[row]))
         met = {"verdicts": int(about.matrix.played[one, other]), "instances": int(about.met_on[one, other])}

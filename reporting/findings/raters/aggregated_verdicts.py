@@ -11,12 +11,12 @@ from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import number
 from reporting.findings.data.inputs import ConfigurationData
 from reporting.findings.pooled.people_votes import PeopleVotes
+from reporting.findings.reasons import FEW_PEOPLE
 
 CLASSES = ("a", "tie", "b")
 MIN_PEOPLE = 3
 TOLERANCE = 1e-6  # of probabilities
 MOST_VOTES_IN_ALL_ROUNDS = 20_000_000  # rounds end at it, converged or not: some seconds
-TOO_FEW = "with fewer than three people on some pair it cannot be told which of them errs"
 
 
 def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: PeopleVotes) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: PeopleVo
     sizes = counts.sum(axis=1)
     about = {"pairs": len(counts), "pairs_with_three_votes": int((sizes >= MIN_PEOPLE).sum())}
     if not about["pairs_with_three_votes"]:
-        return {**about, "configurations": None, "people": None, "why": TOO_FEW}
+        return {**about, "configurations": None, "people": None, **FEW_PEOPLE.as_json()}
     rounds = max(20, min(1000, MOST_VOTES_IN_ALL_ROUNDS // len(votes.person)))
     found = dawid_skene(votes.by_unit, group=votes.unit_configuration, max_iterations=rounds, tolerance=TOLERANCE)
     majority = _majority(counts)

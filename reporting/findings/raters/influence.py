@@ -8,11 +8,11 @@ import numpy as np
 from analysis.intervals.bootstrap import ratio
 from analysis.ranking import WinMatrix, fit_win_matrices, rating
 from analysis.types import BoolArray, FloatArray, IntArray
+from reporting.core.reasons import Reason
 from reporting.findings.pooled.people_votes import PeopleVotes
+from reporting.findings.reasons import NOBODY_ELSE, NOT_CONNECTED
 
 BLOCK_CELLS = 2**20  # of win matrices that are fitted together
-NOBODY_ELSE = "no other person compared these systems"
-NOT_CONNECTED = "without this person's ratings other systems are connected by comparisons"
 EQUAL = 1e-9  # values that differ by less share a rank
 
 
@@ -76,14 +76,14 @@ def _win_rates(matrix: WinMatrix) -> FloatArray:
     return ratio(np.stack([matrix.points.sum(axis=-1), matrix.played.sum(axis=-1)], axis=-1))
 
 
-def _changes(without: FloatArray, whole: FloatArray, systems: tuple[str, ...], why: str) -> list[dict[str, Any]]:
+def _changes(without: FloatArray, whole: FloatArray, systems: tuple[str, ...], why: Reason) -> list[dict[str, Any]]:
     """Return the largest change of a system in each row, and why there is none: a system has no value without them."""
     moved = without - whole
     lost: BoolArray = np.any(np.isnan(without) & ~np.isnan(whole), axis=1)
     sizes = np.where(np.isnan(moved), -1.0, np.abs(moved).round(12))  # of two mirrored changes the first system's
     largest = sizes.argmax(axis=1).tolist() if systems else []
     return [
-        {"change": None, "system": None, "why": why}
+        {"change": None, "system": None, **why.as_json()}
         if gone or np.isnan(row[place])
         else {"change": float(row[place]) + 0.0, "system": systems[place]}
         for row, place, gone in zip(moved, largest, lost.tolist(), strict=True)
@@ -95,7 +95,7 @@ def _rank_changes(
     whole: FloatArray,
     systems: tuple[str, ...],
     by: str,
-    why: str,
+    why: Reason,
     component: IntArray | None = None,
 ) -> list[dict[str, Any]]:
     together = np.ones((len(systems),) * 2, dtype=bool) if component is None else component == component.T

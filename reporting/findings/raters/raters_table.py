@@ -8,18 +8,15 @@ import numpy as np
 from analysis.intervals.bootstrap import mean_rows
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number, share_estimate
-from reporting.findings.configurations.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
+from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
 from reporting.findings.data.inputs import Checks, Filters, StudyData
 from reporting.findings.pooled.people_votes import PeopleVotes, rows_by_code
 from reporting.findings.pooled.pooled import instance_codes
 from reporting.findings.raters.influence import influences
 from reporting.findings.raters.rater_flags import CHARACTERS_PER_WORD, OnePerson, flags_of
+from reporting.findings.reasons import NO_CHECKS, NO_PREFERENCE, NO_RATING_SETS, NO_SECONDS, NOBODY_BESIDE
 
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
-NO_PREFERENCE = "no rating but ties"
-NOBODY_BESIDE = "no other person rated the same pairs"
-NO_SECONDS = "no time on a pair is recorded"
-NO_CHECKS = "no hidden check was answered"
 
 
 def raters_table(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[dict[str, Any]]:
@@ -109,7 +106,8 @@ def _speed(seconds: FloatArray, characters: FloatArray) -> dict[str, Any]:
     """Return the median time on a pair, and the words that would have been read in all of the time."""
     timed = ~np.isnan(seconds)
     if not timed.any():
-        return {"seconds_median": None, "words_per_minute": None, "timed": 0, "seconds_why": NO_SECONDS}
+        why = {f"seconds_{name}": value for name, value in NO_SECONDS.as_json().items()}
+        return {"seconds_median": None, "words_per_minute": None, "timed": 0, **why}
     total = float(seconds[timed].sum())
     read = float(characters[timed].sum()) / CHARACTERS_PER_WORD
     return {
@@ -122,7 +120,7 @@ def _speed(seconds: FloatArray, characters: FloatArray) -> dict[str, Any]:
 def _checks(checks: Checks | None) -> dict[str, Any]:
     """Return the results on hidden checks of the whole study; shares are `null` where none was answered."""
     if checks is None:
-        return {"share": None, "repeat_share": None, "why": NO_CHECKS}
+        return {"share": None, "repeat_share": None, **NO_CHECKS.as_json()}
     return {
         "share": checks.gold_right / checks.gold_asked if checks.gold_asked else None,
         "repeat_share": checks.repeat_same / checks.repeat_asked if checks.repeat_asked else None,

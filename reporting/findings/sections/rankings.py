@@ -11,8 +11,7 @@ from reporting.core.text import fixed
 from reporting.core.units import counted
 from reporting.core.words import rater_name
 from reporting.findings.answer.lengths import side
-from reporting.findings.judges.lengths import NO_OVERLAP
-from reporting.findings.rankings.ranked import TESTS_PENDING, UNEQUAL
+from reporting.findings.reasons import NO_OVERLAP, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, DataTable, Row, adjusted_heading, configuration_name, p_text
 
 Findings = Mapping[str, Any]
@@ -86,7 +85,7 @@ def first_text(ranking: Findings) -> str:
     if first["system"] is None:
         return f"No system is first of all: {first['why']}."
     is_first = f"{first['system']} is first"
-    if first.get("why") == TESTS_PENDING:
+    if first.get("why_code") == TESTS_PENDING.code:
         return f"{is_first}; whether by more than chance is being computed."
     if first["by_more_than_chance"] is None:
         return f"{is_first}; whether by more than chance cannot be told."
@@ -132,7 +131,7 @@ def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> Da
 
 def _heading(measure: str, ranking: Findings) -> str:
     is_rate_of_many = "rate" in measure and "caution" in ranking
-    depends = f" ({DEPENDS})" if is_rate_of_many or ranking["first"].get("why") == UNEQUAL else ""
+    depends = f" ({DEPENDS})" if is_rate_of_many or ranking["first"].get("why_code") == UNEQUAL.code else ""
     return f"{MEASURES[measure][0]}{depends}"
 
 
@@ -260,7 +259,7 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
 def _effect(one: Findings) -> dict[str, Any]:
     """Return the effect of length as a cell; its n and reasons are those of the win rate at equal lengths."""
     value, low, high = (one[f"length_effect{end}"] for end in ("", "_low", "_high"))
-    why = one["win_rate_a"].get("why") or (NO_OVERLAP if value is None else "")
+    why = one["win_rate_a"].get("why") or (NO_OVERLAP.text if value is None else "")
     return {"value": value, "low": low, "high": high, "about": "", "why": why}
 
 

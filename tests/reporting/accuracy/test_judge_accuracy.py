@@ -17,9 +17,10 @@ from annotation.models import Pair, Study
 from annotation.studies.instance_tags import tags_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RationaleMark
 from judging.outcomes.gold import gold_pairs
-from reporting.accuracy.accuracies import MEASURE_NAMES, judge_accuracy
+from reporting.accuracy.accuracies import MEASURE_NAMES, NO_ANSWER, NO_GOLD, judge_accuracy
 from reporting.accuracy.files import COLUMNS, csv_rows, latex
 from reporting.core.latex import latex_text
+from reporting.core.reasons import Reason
 from tests.factories import add_instances, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -131,7 +132,7 @@ def test_subsets_are_data_sets_tags_and_all(judged: Study) -> None:
     assert found["subsets"][-1]["gold"] == {"a": 2, "tie": 1, "b": 1}
     assert values(subset(found, "natural"))["accuracy"] == 0.75
     assert values(subset(found, "adversarial"))["accuracy_ba"] == 0.0
-    assert subset(found, "chat")["accuracy"]["why"].startswith("no interval")  # one instance
+    assert subset(found, "chat")["accuracy"]["why_code"] == "too_few"  # one instance
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_errors_are_no_answers_and_refusals_are(study: Study) -> None:
     assert (found["accuracy_ab"]["value"], found["accuracy_ab"]["n"], found["accuracy_ab"]["excluded"]) == (0.0, 1, 2)
     assert (found["accuracy_ba"]["value"], found["accuracy_ba"]["n"], found["accuracy_ba"]["excluded"]) == (1.0, 1, 1)
     assert found["accuracy"]["value"] == 0.5
-    assert found["accuracy_both_orders_right"]["why"] == "no pair was asked in both orders"
+    assert found["accuracy_both_orders_right"]["why_code"] == "not_both_orders"
 
 
 def test_only_plain_first_answers_count_and_the_latest_run_wins(study: Study) -> None:
@@ -217,10 +218,7 @@ def test_what_verdicts_from_elsewhere_took_is_unknown_unless_told(study: Study) 
     fill(make_run(study, "telling", "imported"), "n1", "ab", -1, calls=2, prompt_tokens=7)
     fill(make_run(study, "tall", "longer"), "n1", "ab", -1)
     found = judge_accuracy(study)
-    assert (
-        subset(found, "all", "silent")["calls_per_verdict"]["why"]
-        == "the number of calls is not known for all of these verdicts"
-    )
+    assert subset(found, "all", "silent")["calls_per_verdict"]["why_code"] == "cost_unknown"
     assert values(subset(found, "all", "telling"))["tokens_per_verdict"] == 7
     assert values(subset(found, "all", "tall"))["calls_per_verdict"] == 0
 
@@ -261,18 +259,18 @@ def test_sound_rationales_that_end_in_wrong_verdicts_are_counted(study: Study) -
 @pytest.mark.parametrize(
     ("gold", "why"),
     [
-        pytest.param(None, "no pair of the study has a gold label", id="no-gold"),
-        pytest.param({"better": "alpha"}, "no pair with a gold label was judged yet", id="no-judge"),
+        pytest.param(None, NO_GOLD, id="no-gold"),
+        pytest.param({"better": "alpha"}, NO_ANSWER, id="no-judge"),
     ],
 )
-def test_a_study_with_nothing_to_measure_says_why(gold: Any, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_with_nothing_to_measure_says_why(gold: Any, why: Reason, capsys: pytest.CaptureFixture[str]) -> None:
     study = add_instances(make_study("bare", instances=0), [row("n1", gold)])
     found = judge_accuracy(study)
-    assert found["why"].startswith(why)
-    assert why.capitalize() in signed_in("researcher").get(reverse(PAGE, args=["bare"])).content.decode()
+    assert found["why_code"] == why.code
+    assert why.text.capitalize() in signed_in("researcher").get(reverse(PAGE, args=["bare"])).content.decode()
     for form in ("text", "latex"):
         call_command("judge_accuracy", "bare", "--format", form)
-        assert why in capsys.readouterr().out
+        assert why.text in capsys.readouterr().out
     call_command("judge_accuracy", "bare", "--format", "csv")
     assert len(capsys.readouterr().out.splitlines()) == 1
 

@@ -13,6 +13,7 @@ from judging.audits.asking import ask
 from judging.audits.stress import StressTest, start_stress
 from judging.models import AuditAnswer, Completion, Judge, JudgeAudit
 from reporting.audits.stress import NO_BEFORE, NO_VERDICTS, stress_findings
+from reporting.core.reasons import TOO_FEW
 from tests.factories import claim, make_annotator, make_batch, rate
 from tests.fakes import StandIn
 from tests.judging.audits.readers import Reader, client_of, study_of_facts
@@ -67,7 +68,7 @@ def test_a_judge_that_believes_experts_is_found_and_a_fair_one_is_not(study: Stu
     assert 0 < turned["low"] < turned["value"] < turned["high"]
     assert (claims["all"]["away"]["value"], claims["all"]["to_tie"]["value"]) == (0, 0)
     assert identical["all"]["turned"]["value"] == 0
-    assert (identical["all"]["to_tie"]["value"], identical["all"]["to_tie"]["why"]) == (None, NO_BEFORE)
+    assert (identical["all"]["to_tie"]["value"], identical["all"]["to_tie"]["why_code"]) == (None, NO_BEFORE.code)
     assert identical["all"]["to_tie"]["excluded"] == 0
     assert identical["sound"] == "has no preference"
     parts = [claims[part]["turned"] for part in ("people_agree", "people_disagree")]
@@ -95,7 +96,7 @@ def test_what_has_no_verdict_or_cannot_be_changed_is_left_out_and_counted(study:
     (claims,) = found["changes"]
     assert claims["asked"] + claims["not_made"] == 16
     assert claims["all"]["turned"] == claims["all"]["turned"] | {"value": None, "n": 0, "excluded": claims["asked"]}
-    assert claims["all"]["turned"]["why"] == NO_VERDICTS
+    assert claims["all"]["turned"]["why_code"] == NO_VERDICTS.code
     assert found["unread"] == {"unparsed": claims["asked"], "refused": 0, "error": 0}
     begun = stress_findings(start_stress(StressTest(study, judge, ("bold",), pairs=3)))
     assert (begun["open"], begun["changes"][0]["open"], begun["changes"][0]["asked"]) == (6, 3, 0)
@@ -105,7 +106,7 @@ def test_few_instances_have_no_interval_and_without_votes_both_parts_are_empty(j
     found = found_with(Reader(), study_of_facts(2), judge, ("position",))
     (position,) = found["changes"]
     assert (position["all"]["turned"]["value"], position["all"]["turned"]["low"]) == (0, None)
-    assert position["all"]["turned"]["why"] == "no interval: fewer than 5 instances"
+    assert position["all"]["turned"]["why"] == TOO_FEW.with_values(of="instances", least=5).text
     assert found["people"] == {"agree": 0, "disagree": 0, "fewer_than_two_votes": 4}
     for part in ("people_agree", "people_disagree"):
         assert (position[part]["turned"]["value"], position[part]["turned"]["n"]) == (None, 0)

@@ -11,7 +11,7 @@ from annotation.models import Annotator, Assignment, Batch, HitPair, Study
 from annotation.studies.outcomes import batches_named
 from reporting.core.scripted import SCRIPTED
 from reporting.findings.data.asked import judges_named
-from reporting.findings.data.separability_bins import ONE_TEXT
+from reporting.findings.reasons import not_computed_with
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from tests.reporting.builders import (
@@ -45,7 +45,7 @@ def test_empty_study_has_no_configuration_and_says_why_nothing_is_pooled() -> No
     assert found["configurations"] == []
     assert found["rankings"] == []
     assert found["pooled"]["mean_consistency_by_bin"] is None
-    assert found["pooled"]["why"]
+    assert found["pooled"]["why_code"]
     json.dumps(found, allow_nan=False)
 
 
@@ -56,7 +56,7 @@ def test_study_without_ratings_is_undefined_and_not_zero(built: Built) -> None:
         assert estimate["value"] is None
         assert estimate["low"] is None
         assert estimate["n"] == 0
-        assert estimate["why"]
+        assert estimate["why_code"]
     assert [bin_["instances"] for bin_ in people["bins"]] == [1, 1, 1, 1]
     assert findings(built.study)["rankings"][0]["systems"][0]["value"] is None
 
@@ -92,7 +92,7 @@ def test_bins_by_hand(built: Built) -> None:
     assert [bin_["rating_sets"] for bin_ in bins] == [1, 0, 0, 2]
     assert [bin_["mean_consistency"]["value"] for bin_ in bins] == [1.0, None, None, 0.75]
     assert bins[1]["consistency_distribution"] == {"0.0": 0, "0.5": 0, "1.0": 0}
-    assert bins[1]["mean_consistency"]["why"] == "no rating set in this bin"
+    assert bins[1]["mean_consistency"]["why_code"] == "no_set_in_bin"
     # A single instance in a bin cannot be resampled.
     assert bins[3]["mean_consistency"]["low"] is None
 
@@ -116,7 +116,7 @@ def test_separability_is_null_with_the_reason_when_not_computed() -> None:
     one = only(built.study)
     assert one["separability"] is None
     assert one["raters"][0]["bins"] == []
-    assert one["raters"][0]["why"]
+    assert one["raters"][0]["why_code"]
     assert one["raters"][0]["mean_consistency"]["value"] == 1.0
 
 
@@ -124,7 +124,7 @@ def test_separability_that_cannot_be_computed_is_not_asked_for() -> None:
     built = build_configuration(build_study(), instances=2, pairs=1)
     rate(built, 0, "ann", [1])
     found = findings(built.study)
-    assert found["configurations"][0]["why"] == ONE_TEXT
+    assert found["configurations"][0]["why_code"] == "one_text"
     assert "no_separability" not in [one["rule"] for one in found["answer"]]
 
 
@@ -134,7 +134,7 @@ def test_undefined_separability_is_null_and_in_no_bin() -> None:
     one = only(built.study)
     assert one["separability"]["values"] == {"news-0": None, "news-1": 0.4}
     assert one["separability"]["undefined"] == 1
-    assert one["separability"]["why"]
+    assert one["separability"]["why_code"]
     assert sum(bin_["instances"] for bin_ in one["raters"][0]["bins"]) == 1
 
 
@@ -142,7 +142,7 @@ def test_named_similarity_is_used_and_else_the_most_recent(built: Built) -> None
     separate(built, [(0.5, 0.5, 0.5)] * 4, [0.1, 0.2, 0.3, 0.4], similarity="bleu")
     assert only(built.study)["separability"]["similarity"] == "bleu"
     assert only(built.study, similarity="rouge1")["separability"]["similarity"] == "rouge1"
-    assert "bertscore" in only(built.study, similarity="bertscore")["why"]
+    assert only(built.study, similarity="bertscore")["why"] == not_computed_with("bertscore").text
 
 
 def test_shown_first_counts_places_and_not_systems(built: Built) -> None:
@@ -390,13 +390,13 @@ def test_judges_that_are_named_are_looked_at_alone(built: Built) -> None:
 def test_pooling_needs_one_similarity_for_all_configurations(built: Built) -> None:
     other = build_configuration(built.study, instances=1, dataset="talk")
     separate(other, [(0.5, 0.5, 0.5)], [0.1], similarity="bleu")
-    assert "one and the same similarity" in findings(built.study, rounds=1)["pooled"]["why"]
+    assert findings(built.study, rounds=1)["pooled"]["why_code"] == "no_shared_measure"
 
 
 def test_pooling_a_constant_group_says_so(built: Built) -> None:
     pooled = findings(built.study, rounds=1)["pooled"]
     assert pooled["mean_consistency_by_bin"] is None
-    assert "0.5" in pooled["why"]
+    assert pooled["why_code"] == "no_scale"
 
 
 def test_number_of_queries_does_not_grow_with_ratings(built: Built, django_assert_max_num_queries: Any) -> None:

@@ -16,6 +16,7 @@ from analysis.logic import transitivity
 from annotation.models import Generation, Pair, Study
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.core.estimates import IntervalSettings
+from reporting.core.reasons import FEW_COMPLETE_SETS
 from reporting.logic.audit import audit, cycles, preference_graphs
 from reporting.logic.audits import audit_study, judges_audited
 from reporting.logic.presentations import Presentations
@@ -99,7 +100,7 @@ def test_a_judge_without_contradictions_has_1_everywhere(capsys: pytest.CaptureF
     assert three["low"] < 1
     # Six sets of four are too few.
     assert (four["value"], four["low"], four["coin"], four["n"]) == (None, None, 0.375, 6)
-    assert four["why"] == "fewer than 20 sets of 4 texts with a preference between each two"
+    assert four["why"] == FEW_COMPLETE_SETS.with_values(least=20, k=4).text
     assert one["density"] == {"value": 1, "n": 36, "of": "pairs"}
     assert one["preferred_first"]["value"] == 0.5
     assert one["human_agreement"]["value"] is None
@@ -152,7 +153,7 @@ def test_ties_are_no_edge_and_agree_with_ties_only(capsys: pytest.CaptureFixture
     assert one["density"]["value"] == 0
     assert one["commutativity"]["value"] == 1
     assert one["negation_invariance"]["value"] == pytest.approx(10 / 12)
-    assert one["preferred_first"]["why"] == "no answer but ties"
+    assert one["preferred_first"]["why_code"] == "all_ties"
 
 
 def test_people_are_audited_on_their_partial_graph_and_judges_beside_them(capsys: pytest.CaptureFixture[str]) -> None:

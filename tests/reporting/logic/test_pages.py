@@ -189,7 +189,7 @@ def test_wordings_of_one_judge_stand_together_with_their_spread(
         "sd": pytest.approx(3**-0.5),
     }
     assert one["rank_correlation"] == {"n": 3, "value": pytest.approx(1)}  # H is 1, 1 and 1/2
-    assert one["negation_invariance"]["why"] == "fewer than two wordings have it"
+    assert one["negation_invariance"]["why_code"] == "few_wordings"
     drawn = csv.DictReader(io.StringIO(reader.get(f"{ADDRESS}commutativity.csv").content.decode()))
     assert {row["rater"] for row in drawn} == {"fair", "other-1", "other-2"}
     monkeypatch.setattr(charts, "MAX_SERIES", 1)  # others that are before it by name give way to one with wordings

@@ -173,7 +173,7 @@ def test_several_configurations_are_pooled_on_one_scale(built: Built) -> None:
 def test_unlike_similarities_are_not_pooled(built: Built) -> None:
     other = build_configuration(built.study, instances=3, pairs=1, dataset="chat")
     spread(other, [0.1, 0.2, 0.3], similarity="rouge1-length")
-    assert "one and the same similarity" in distinguishable(built.study)["pooled_advice"]["why"]
+    assert distinguishable(built.study)["pooled_advice"]["why_code"] == "no_shared_similarity"
     # Nor are two models one that have the same name.
     for run in (
         spread(built, [0.2] * 11 + [0.4], similarity="cosine"),
@@ -182,7 +182,7 @@ def test_unlike_similarities_are_not_pooled(built: Built) -> None:
         SeparabilityRun.objects.filter(pk=run.pk).update(
             similarity="cosine", model="own", model_fingerprint=str(run.pk)
         )
-    assert "one and the same similarity" in distinguishable(built.study)["pooled_advice"]["why"]
+    assert distinguishable(built.study)["pooled_advice"]["why_code"] == "no_shared_similarity"
 
 
 def test_temperatures_of_the_same_models_stand_together(built: Built, reader: Client) -> None:

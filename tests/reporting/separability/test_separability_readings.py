@@ -66,7 +66,7 @@ def test_consistency_that_falls_is_no_reason_to_choose(reader: Client) -> None:
     found = people(distinguishable(made.study))
     assert found["reading"] == "falling"
     assert found["threshold"]["value"] is None
-    assert "does not rise" in found["threshold"]["why"]
+    assert found["threshold"]["why_code"] == "not_rising"
 
 
 def test_what_chance_brings_is_called_open() -> None:

@@ -22,17 +22,16 @@ from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from judging.models import Judge, JudgeRun, Judgment, TableMaking
 from reporting.core.charts import NO_DATA, to_svg
+from reporting.core.reasons import TOO_FEW, Reason
 from reporting.core.text import estimate_text
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, arm_sort_key
 from reporting.table_effect.charts import before_and_after
 from reporting.table_effect.effects import (
     NO_CHANGE,
-    NO_GOLD,
-    NO_OTHERS,
+    NO_SECOND_VOTES,
     NO_TABLE,
-    NO_TIME,
     NO_VERDICT,
-    ONE_ARM,
+    ONE_STAGE,
     effect_of,
 )
 from reporting.table_effect.reading import second_votes, table_effect
@@ -182,7 +181,11 @@ def test_arms_differ_in_the_change_of_the_score(decided: Built) -> None:
     assert (one["arm"], one["control"]) == ("table:c8", "none")
     change = one["score_change"]
     assert value(change) == (pytest.approx(5 / 3 + 2 / 3), 6)
-    assert (change["low"], change["n_instances"], change["why"]) == (None, 3, "no interval: fewer than 5 instances")
+    assert (change["low"], change["n_instances"], change["why"]) == (
+        None,
+        3,
+        TOO_FEW.with_values(of="instances", least=5).text,
+    )
     assert one["wrong_to_right"]["value"] == pytest.approx(2 / 3)
     assert one["right_to_wrong"]["value"] == pytest.approx(-1 / 3)
     assert one["revised"]["value"] == pytest.approx(1 - 2 / 4)
@@ -213,7 +216,7 @@ def test_arms_differ_in_how_many_changed_votes_went_with_the_table(built: Built)
     ],
 )
 def test_an_arm_whose_changes_no_table_implies_has_no_such_difference(
-    built: Built, control: str, verdicts: Any, votes: Any, why: str
+    built: Built, control: str, verdicts: Any, votes: Any, why: Reason
 ) -> None:
     decide(built, 0, "bob", "table:c8", [(A, B)], table=make_table(built, 0, B))
     table = None if verdicts is None else make_table(built, 1, *verdicts, variant="c1")
@@ -221,8 +224,8 @@ def test_an_arm_whose_changes_no_table_implies_has_no_such_difference(
     found = table_effect(built.study)
     (one,) = found["differences"]
     towards = one["towards_table"]
-    assert (towards["value"], towards["low"], towards["why"]) == (None, None, why)
-    assert arm(found, control)["table_verdict"]["towards_table"]["why"] == why
+    assert (towards["value"], towards["low"], towards["why_code"]) == (None, None, why.code)
+    assert arm(found, control)["table_verdict"]["towards_table"]["why_code"] == why.code
     assert arm(found, "table:c8")["table_verdict"]["towards_table"]["value"] == 1
 
 
@@ -232,14 +235,14 @@ def test_arms_differ_in_the_time_of_second_votes(decided: Built) -> None:
     seconds = one["second_seconds"]
     assert value(seconds) == (20 - 5.5, 8)
     assert (seconds["of"], seconds["excluded"]) == ("votes with a time", 0)
-    assert (seconds["low"], seconds["why"]) == (None, "no interval: fewer than 30 instances")
+    assert (seconds["low"], seconds["why"]) == (None, TOO_FEW.with_values(of="instances", least=30).text)
 
 
 def test_the_time_of_an_arm_without_any_has_no_difference(built: Built) -> None:
     decide(built, 0, "ann", "none", [(A, B)])
     decide(built, 0, "bob", "table:c8", [(A, B)], seconds=(3, 9))
     seconds = table_effect(built.study)["differences"][0]["second_seconds"]
-    assert (seconds["value"], seconds["why"], seconds["excluded"]) == (None, NO_TIME, 1)
+    assert (seconds["value"], seconds["why_code"], seconds["excluded"]) == (None, "no_time", 1)
 
 
 def test_an_instance_in_both_arms_is_compared_with_itself() -> None:
@@ -289,7 +292,7 @@ def test_agreement_is_with_the_others_first_votes(built: Built) -> None:
     # Bob: the others' A and B, half before and after. Cid: half (Bob) before, and half (Ann) after.
     assert [value(table[f"agreement_{when}"]) for when in ("before", "after", "change")] == [(0.5, 2), (0.5, 2), (0, 2)]
     assert table["agreement_before"]["excluded"] == 1
-    assert (table["score_change"]["value"], table["score_change"]["why"]) == (None, NO_GOLD)
+    assert (table["score_change"]["value"], table["score_change"]["why_code"]) == (None, "no_gold")
 
 
 def test_a_first_vote_without_a_second_one_still_counts_for_the_others(built: Built) -> None:
@@ -331,7 +334,7 @@ def test_what_a_table_implies_is_what_its_judges_agree_on(built: Built, verdicts
     found = arm(table_effect(built.study), "table:c8")["table_verdict"]
     assert found["known"] == known
     if not known:
-        assert (found["towards_table"]["value"], found["towards_table"]["why"]) == (None, NO_VERDICT)
+        assert (found["towards_table"]["value"], found["towards_table"]["why_code"]) == (None, "no_verdict")
 
 
 def test_repeats_and_negated_questions_say_nothing_of_a_table(built: Built) -> None:
@@ -349,7 +352,7 @@ def test_time_is_a_median_and_missing_time_is_not_0(decided: Built) -> None:
     assert value(none["second_seconds"]) == (5.5, 4)
     assert none["second_seconds"]["low"] is None
     assert (table["first_seconds"]["value"], table["first_seconds"]["excluded"]) == (None, 4)
-    assert table["first_seconds"]["why"] == "no time was recorded"
+    assert table["first_seconds"]["why_code"] == "no_time"
     assert value(table["second_seconds"]) == (20, 4)
 
 
@@ -529,7 +532,7 @@ def test_differences_are_those_of_the_shares_that_go_with_the_table_and_of_the_m
         assert -1 <= towards["value"] <= 1
     else:
         assert (towards["value"], towards["low"]) == (None, None)
-        assert towards["why"] in (NO_VERDICT, NO_CHANGE)
+        assert towards["why_code"] in ("no_verdict", "no_change")
 
     times = [times_of(rows) for rows in (table, control)]
     slower, faster = found["second_seconds"], turned["second_seconds"]
@@ -539,7 +542,7 @@ def test_differences_are_those_of_the_shares_that_go_with_the_table_and_of_the_m
         assert slower["value"] == pytest.approx(np.median(times[0]) - np.median(times[1]), abs=1e-9)
         assert faster["value"] == pytest.approx(-slower["value"])
     else:
-        assert (slower["value"], slower["low"], slower["why"]) == (None, None, NO_TIME)
+        assert (slower["value"], slower["low"], slower["why_code"]) == (None, None, "no_time")
 
     for same in (alike["towards_table"], alike["second_seconds"]):
         assert same["low"] is None or same["low"] == -same["high"]
@@ -551,31 +554,31 @@ def test_differences_are_those_of_the_shares_that_go_with_the_table_and_of_the_m
 def test_a_study_without_second_votes_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     make_study("once")
     make_study("twice", protocol="two-stage", arms=["none"])
-    for slug, why in (("once", "the study asks for one vote on each pair"), ("twice", "no second vote counts yet")):
+    for slug, reason in (("once", ONE_STAGE), ("twice", NO_SECOND_VOTES)):
         found = table_effect(Study.objects.get(slug=slug))
-        assert found["why"].startswith(why)
+        assert found["why_code"] == reason.code
         page = signed_in("researcher", name=slug).get(reverse(PAGE, args=[slug])).content.decode()
-        assert why[0].upper() + why[1:] in page
+        assert reason.text[0].upper() + reason.text[1:] in page
         call_command("table_effect", slug)
-        assert why in capsys.readouterr().out
+        assert reason.text in capsys.readouterr().out
         assert NO_DATA in to_svg(before_and_after(found, "light"))
 
 
 def test_one_arm_alone_shows_its_numbers_and_no_difference(built: Built) -> None:
     decide(built, 0, "ann", "table:c8", [(B, A)])
     found = table_effect(built.study)
-    assert (found["differences"], found["why"]) == ([], ONE_ARM)
+    assert (found["differences"], found["why_code"]) == ([], "one_arm")
     one = arm(found, "table:c8")
     assert (one["score_change"]["value"], one["score_change"]["low"]) == (2, None)
-    assert one["score_change"]["why"].startswith("no interval")
-    assert one["agreement_before"]["why"] == NO_OTHERS
+    assert one["score_change"]["why_code"] == "too_few"
+    assert one["agreement_before"]["why_code"] == "no_others"
 
 
 def test_arms_without_any_gold_in_common_have_no_difference(built: Built) -> None:
     decide(built, 0, "ann", "none", [(B, A)])
     decide(built, 3, "bob", "table:c8", [(B, A)])
     (one,) = table_effect(built.study)["differences"]
-    assert (one["score_change"]["value"], one["score_change"]["why"]) == (None, NO_GOLD)
+    assert (one["score_change"]["value"], one["score_change"]["why_code"]) == (None, "no_gold")
     assert one["revised"]["value"] == 0
 
 
@@ -638,7 +641,7 @@ def test_the_page_shows_numbers_flips_and_reasons(decided: Built) -> None:
     differences = page[page.index('id="differences"') : page.index('id="verdicts"')]
     for heading in ("Share of changed votes towards the table’s verdict", "Second vote, median active seconds"):
         assert differences.count(heading) == 2  # the column, and the label of its cell
-    assert NO_TABLE in differences
+    assert NO_TABLE.text in differences
     assert "14.500" in differences
     assert re.search(r"B → A\s*<small>wrong → right</small>", page)
     assert f'href="/studies/tried/instances/{decided.matchups[0].instance_id}/"' in page

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from reporting.findings.answer.answer import answer
 from reporting.findings.answer.answer_text import TEXTS, on_page
 from reporting.findings.answer.degrees import degree
-from reporting.findings.data.separability_bins import ONE_TEXT
-from reporting.findings.judges.lengths import NO_OVERLAP
 
 HOSTILE = "<script>alert(1)</script>"
 Found = dict[str, Any]
@@ -391,7 +389,7 @@ def test_length_of_several_configurations_names_the_one_that_changes_most() -> N
 
 def test_lengths_that_hardly_overlap_are_said_where_nothing_else_is_known() -> None:
     lengths = at_equal_lengths((0.9, 0.8, 1.0), (None, None, None))
-    lengths[1]["configurations"][0]["win_rate_a"]["why"] = NO_OVERLAP
+    lengths[1]["configurations"][0]["win_rate_a"]["why_code"] = "no_overlap"
     assert "length_apart" in rules(study(length_adjusted=lengths))
 
 
@@ -463,7 +461,7 @@ def test_what_is_missing_is_said() -> None:
     found = study()
     found["configurations"][0]["separability"] = None
     assert rules(found)[-1] == "no_separability"
-    found["configurations"][0]["why"] = ONE_TEXT
+    found["configurations"][0]["why_code"] = "one_text"
     assert "no_separability" not in rules(found)
 
 

@@ -11,15 +11,18 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from analysis.refusal import Refusal
 from reporting.core import charts
+from reporting.core.reasons import ALL_TIES
 from reporting.core.themes import VIRIDIS, between, ink_on, viridis
-from reporting.core.words import ALL_TIES, rater_name
+from reporting.core.words import rater_name
 from reporting.findings.charts.common import for_page, short_names
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
 from reporting.findings.data.separability_bins import SeparabilityMeasure, separability_of
 from reporting.findings.measures import confusions
 from reporting.findings.pictures import KINDS, OF_CONFIGURATION, OF_STUDY, draw, figure
+from reporting.findings.reasons import NO_VERDICT, TOO_MANY_INSTANCES, of_refusal
 from tests.reporting.findings.arrays import configuration_data
 
 pytestmark = pytest.mark.slow
@@ -277,7 +280,7 @@ def test_matchups_are_points_of_separability_and_mean_consistency(found: Found) 
 def test_matchups_of_a_large_study_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confusions, "MOST_INSTANCES", 1)
     spec = spec_of("matchups", study(configuration(("x", "y"), [[A], [B]], {}, [0.1, 0.9])))
-    assert spec["usermeta"]["why"] == "more than 1 instances: not listed one by one"
+    assert spec["usermeta"]["why"] == TOO_MANY_INSTANCES.with_values(most=1).text
 
 
 def test_winning_rates_are_the_curves_of_the_tests(found: Found) -> None:
@@ -293,7 +296,9 @@ def test_winning_rates_are_the_curves_of_the_tests(found: Found) -> None:
         ("direct (4 people)", 0.0, 0.25),
         ("direct (4 people)", 0.1, 0.5),
     ]
-    assert "needed" in draw("winning-rates", found)["usermeta"]["why"]  # six instances are too few
+    assert (
+        draw("winning-rates", found)["usermeta"]["why"] == of_refusal(Refusal("tested", 0, 3)).text
+    )  # six instances are too few
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -311,11 +316,11 @@ def test_a_study_without_configurations_has_its_pictures_too(name: str) -> None:
 
 
 def test_ties_are_the_reason_only_where_there_are_some(empty: Found) -> None:
-    assert draw("position", empty)["usermeta"]["why"] == "no verdict on a pair"
-    ties = {"value": None, "why": ALL_TIES}
+    assert draw("position", empty)["usermeta"]["why"] == NO_VERDICT.text
+    ties = {"value": None, **ALL_TIES.as_json()}
     rater = {**empty["configurations"][0]["raters"][0], "preferred_first": ties}
     tied = {**empty, "configurations": [{**empty["configurations"][0], "raters": [rater]}]}
-    assert draw("position", tied)["usermeta"]["why"] == ALL_TIES
+    assert draw("position", tied)["usermeta"]["why"] == ALL_TIES.text
 
 
 @pytest.mark.parametrize("name", KINDS)

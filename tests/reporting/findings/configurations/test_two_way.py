@@ -8,6 +8,7 @@ import pytest
 
 from analysis.intervals.analytic import mean_interval, ratio_spread, share_interval
 from reporting.core.estimates import IntervalSettings
+from reporting.core.reasons import TOO_FEW
 from reporting.core.votes import units
 from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings
 from reporting.findings.configurations.weighted import weighted_findings
@@ -88,7 +89,7 @@ def test_what_has_no_single_rater_stays_over_instances_and_says_so() -> None:
         assert estimate["over"] == ["instances"]
     plain = found_on(data(), IntervalSettings())[0]
     assert (people["raw_agreement"]["low"], plain["raw_agreement"]["low"]) == (plain["raw_agreement"]["low"],) * 2
-    assert alpha["why"] == "no interval: fewer than 20 instances"
+    assert alpha["why"] == TOO_FEW.with_values(of="instances", least=20).text
 
 
 def test_few_raters_leave_no_interval_and_one_rater_is_no_second_way() -> None:
@@ -98,7 +99,11 @@ def test_few_raters_leave_no_interval_and_one_rater_is_no_second_way() -> None:
         rater_findings(configuration_data(rows, {}, instances=12).people, None, TWO_WAYS)["mean_consistency"]
         for rows in (four, alone)
     )
-    assert (of_four["low"], of_four["why"], of_four["n_raters"]) == (None, "no interval: fewer than 5 raters", 4)
+    assert (of_four["low"], of_four["why"], of_four["n_raters"]) == (
+        None,
+        TOO_FEW.with_values(of="raters", least=5).text,
+        4,
+    )
     assert of_one["over"] == ["instances"]
 
 

@@ -86,7 +86,7 @@ def test_ratings_of_a_batch_without_chances_are_left_out_and_counted(drawn: Batc
     assert people["rating_sets"] == 7
     after = people["weighted"]
     assert (after["rating_sets"], after["rating_sets_left_out"]) == (6, 1)
-    assert after["why"]
+    assert after["why_code"] == "chance_unknown"
     for name in ("mean_consistency", "win_rate_a"):
         assert after[name]["value"] == before[name]["value"]
         assert after[name]["as_drawn"] == before[name]["as_drawn"]

@@ -14,11 +14,12 @@ from analysis.bias.length_adjusted import LengthVerdicts, length_adjusted_win_ra
 from analysis.intervals.analytic import ratio_spread
 from analysis.intervals.jackknife import student_tail
 from analysis.intervals.multiple_testing import holm
+from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, bins_of
 from reporting.findings.judges.judge_tests import judge_tests
 from reporting.findings.judges.judges_against_people import agreement_by_bin, judges_against_people
-from reporting.findings.judges.lengths import NO_OVERLAP, length_adjusted
+from reporting.findings.judges.lengths import length_adjusted
 from reporting.findings.judges.self_preference import self_preference
 from reporting.findings.pooled.agreement import people_agreement
 from reporting.findings.pooled.people_votes import people_votes
@@ -79,7 +80,7 @@ def test_table_by_hand() -> None:
     # The second pair has no majority; the single vote of the third is one.
     assert (found["accuracy"]["value"], found["accuracy"]["n"], found["accuracy"]["excluded"]) == (1.0, 2, 1)
     assert found["agreement"]["low"] is None
-    assert "5" in found["agreement"]["why"]
+    assert found["agreement"]["why"] == TOO_FEW.with_values(of="instances", least=5).text
 
 
 @pytest.mark.slow
@@ -134,7 +135,7 @@ def test_bins_part_the_pairs_and_empty_ones_say_why() -> None:
     assert [one["instances"] for one in found["bins"]] == [10, 0, 0, 0, 20]
     assert sum(one["agreement"]["n"] for one in found["bins"]) == found["overall"]["agreement"]["n"]
     assert found["bins"][0]["agreement"]["value"] == beside(table[:10], judge[:10])["agreement"]["value"]
-    assert found["bins"][2]["difference"]["why"] == "no pair has ratings of two people and a verdict"
+    assert found["bins"][2]["difference"]["why_code"] == "no_shared_votes"
     listed = agreement_by_bin(votes, bins, FILTERS)
     assert listed is not None
     assert [one["rater"] for one in listed[4]["raters"]] == ["people", "judge:j"]
@@ -149,7 +150,7 @@ def test_one_verdict_throughout_has_agreement_and_no_kappa(verdict: float) -> No
     assert (found["agreement"]["value"], found["agreement"]["high"]) == (1.0, 1.0)
     assert found["agreement"]["low"] < 1
     assert (found["kappa"]["value"], found["difference"]["value"]) == (None, 0.0)
-    assert found["kappa"]["why"]
+    assert found["kappa"]["why_code"] == "no_shared_votes"
 
 
 def test_judges_are_compared_on_the_votes_that_both_judged() -> None:
@@ -231,28 +232,28 @@ def test_family_counts_on_either_side_and_once_only() -> None:
     other = configuration_data(rows, {"j": judged}, instances=20, families=names, dataset="other")
     assert family_of(other)["difference"]["value"] == pytest.approx(0.3)
     own = configuration_data(rows, {"j": judged}, instances=20, families=dict.fromkeys(names, "gpt"))
-    assert family_of(own)["why"] == "no configuration has exactly one system of the judge's family"
+    assert family_of(own)["why_code"] == "no_pair_of_family"
     assert family_of(other, own)["difference"]["n"] == 20
 
 
 @pytest.mark.parametrize(
     ("families", "why"),
     [
-        ({"one": "gpt"}, "the family of the judge's model is not given"),
-        ({"j": "gpt"}, "the families of systems are not given"),
-        ({"j": "gpt", "one": "llama"}, "no configuration has exactly one system of the judge's family"),
+        ({"one": "gpt"}, "no_family"),
+        ({"j": "gpt"}, "no_system_family"),
+        ({"j": "gpt", "one": "llama"}, "no_pair_of_family"),
     ],
 )
 def test_missing_families_are_said(families: dict[str, str], why: str) -> None:
     data = configuration_data([(0, 0, "p", A)], {"j": [(0, 0, A)]}, instances=1, families=families)
     found = family_of(data)
-    assert (found["why"], found["difference"]["value"], found["with_people"]["why"]) == (why, None, why)
+    assert (found["why_code"], found["difference"]["value"], found["with_people"]["why_code"]) == (why, None, why)
 
 
 def test_pairs_without_a_verdict_of_the_judge_are_left_out() -> None:
     families = {"one": "gpt", "j": "gpt"}
     data = configuration_data([(0, 0, "p", A)], {"j": [(0, 0, None)]}, instances=1, families=families)
-    assert family_of(data)["why"].startswith("no pair with exactly one system")
+    assert family_of(data)["why_code"] == "no_common_pair"
 
 
 def test_lengths_are_adjusted_for_people_and_judges() -> None:
@@ -283,10 +284,7 @@ def test_rates_at_equal_lengths_are_not_shown_where_lengths_hardly_overlap() -> 
     (found,) = people["configurations"]
     assert found["near_equal"] < 0.1
     assert found["plain"]["value"] == 0.2
-    assert (found["win_rate_a"]["value"], found["win_rate_a"]["low"], found["win_rate_a"]["why"]) == (
-        *(None, None),
-        NO_OVERLAP,
-    )
+    assert [found["win_rate_a"][key] for key in ("value", "low", "why_code")] == [None, None, "no_overlap"]
     assert {found[key] for key in ("length_effect", "length_effect_low", "length_effect_adjusted", "matters")} == {None}
 
 
@@ -340,7 +338,7 @@ def test_lengths_without_verdicts_or_variation_say_why() -> None:
     same = {(u, 0): (100.0, 150.0) for u in range(30)}
     rows = [(u, 0, "p", A) for u in range(30)]
     (people, judge) = length_adjusted([configuration_data(rows, {"j": []}, instances=30, lengths=same)], FILTERS)
-    assert people["configurations"][0]["win_rate_a"]["why"].startswith("all pairs have one and the same difference")
+    assert people["configurations"][0]["win_rate_a"]["why_code"] == "one_difference"
     assert people["configurations"][0]["plain"]["value"] == 1.0
-    assert judge["configurations"][0]["win_rate_a"]["why"] == "no verdict on a pair"
+    assert judge["configurations"][0]["win_rate_a"]["why_code"] == "no_verdict"
     assert judge["configurations"][0]["mean_length_a"] is None

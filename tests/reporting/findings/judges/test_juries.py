@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from analysis.judges.juries import JuryUnits, error_sums, mean_error_correlation
+from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import Filters, JuryMembers
-from reporting.findings.judges.juries import FEWER_THAN_TWO, NO_ERRORS_TOGETHER, jury_findings
+from reporting.findings.judges.juries import jury_findings
 from reporting.findings.pooled.study_votes import study_votes
 from tests.reporting.findings.arrays import configuration_data
 
@@ -55,13 +56,13 @@ def test_a_member_that_adds_nothing_is_seen(panel) -> None:
 
 def test_a_jury_without_its_members_says_so() -> None:
     one = found({"good": [-1.0] * 24})
-    assert (one["why"], one["absent"], one["without"]) == (FEWER_THAN_TWO, ["fair", "copy"], [])
+    assert (one["why_code"], one["absent"], one["without"]) == ("few_members", ["fair", "copy"], [])
 
 
 def test_without_errors_there_is_no_number_and_a_reason() -> None:
     right = [-1.0] * 24
     one = found({"good": right, "fair": right, "copy": [None, *right[1:]]})
-    assert (one["effective_members"]["value"], one["effective_members"]["why"]) == (None, NO_ERRORS_TOGETHER)
+    assert (one["effective_members"]["value"], one["effective_members"]["why_code"]) == (None, "no_errors_together")
     assert one["voting"] == {"2": 1, "3": 23}
 
 
@@ -70,7 +71,11 @@ def test_few_instances_have_no_interval_but_a_reason() -> None:
     one = found({"good": half, "fair": half[::-1], "copy": half}, instances=4)
     assert one["error_correlation"]["value"] is not None
     assert one["error_correlation"]["low"] is None
-    assert one["error_correlation"]["why"] == one["effective_members"]["why"] == "no interval: fewer than 20 instances"
+    assert (
+        one["error_correlation"]["why"]
+        == one["effective_members"]["why"]
+        == TOO_FEW.with_values(of="instances", least=20).text
+    )
 
 
 def test_correlation_is_that_of_the_measure(panel) -> None:

@@ -9,10 +9,12 @@ import pytest
 from analysis.judges.non_inferiority import non_inferiority
 from analysis.judges.prediction_powered import prediction_powered_win_rate
 from analysis.judges.replacement import alternative_annotator_test
+from analysis.refusal import Refusal
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import bins_of
 from reporting.findings.judges.judge_findings import judge_findings
 from reporting.findings.pooled.study_votes import study_votes
+from reporting.findings.reasons import CHANCES_UNKNOWN, of_refusal
 from tests.reporting.findings.arrays import Row, configuration_data
 
 FILTERS = Filters()
@@ -102,7 +104,7 @@ def test_separable_instances_only_pass_where_the_judge_fails_below() -> None:
     bins = found["non_inferiority"]["bins"]
     assert [one["instances"] for one in bins] == [40, 0, 0, 0, 40]
     assert [one["passes"] for one in bins] == [False, None, None, None, True]
-    assert bins[1]["difference"]["why"] == "no pair has ratings of two people and a verdict"
+    assert bins[1]["difference"]["why_code"] == "no_shared_votes"
 
 
 def test_shared_instances_of_configurations_are_one_cluster_and_their_pairs_are_not() -> None:
@@ -158,7 +160,7 @@ def test_recorded_chances_weigh_and_missing_ones_refuse() -> None:
     del chance[5]
     (refused,) = compute(configuration_data(some, **data, chance=chance))[0]["prediction_powered"]
     assert refused["win_rate_a"]["value"] is None
-    assert refused["why"].startswith("the chance of 1 rated instances is not recorded")
+    assert refused["why"] == CHANCES_UNKNOWN.with_values(n=1).text
     assert refused["saved"] is None
 
 
@@ -168,7 +170,7 @@ def test_chosen_instances_are_no_random_draw(kind: str) -> None:
     (powered,) = compute(configuration_data(rows, {"j": judged}, instances=40, chosen=[{"kind": kind}]))[0][
         "prediction_powered"
     ]
-    assert powered["why"] == "the instances that people rated are no random draw"
+    assert powered["why_code"] == "selection"
     assert powered["win_rate_a"]["value"] is None
     assert powered["plain"]["value"] is not None
 
@@ -177,14 +179,14 @@ def test_nineteen_rated_instances_are_too_few() -> None:
     rows, judged = crowd(people=1)
     few = [row for row in rows if row[0] < 19]
     (powered,) = compute(configuration_data(few, {"j": judged}, instances=40))[0]["prediction_powered"]
-    assert powered["why"] == "19 of the 20 instances needed"
+    assert powered["why"] == of_refusal(Refusal("instances", 19, 20)).text
 
 
 def test_nothing_rated_gives_reasons() -> None:
     (found,) = compute(configuration_data([], {"j": [(0, 0, 1.0)]}, instances=3), separability=[0.0, 0.5, 1.0])
     assert found["verdict"]["rule"] == "nothing"
-    assert found["non_inferiority"]["overall"]["difference"]["why"] == "no pair has ratings of two people and a verdict"
-    assert found["alternative_annotator"]["why"] == "0 of the 3 people needed rated enough instances"
-    assert found["prediction_powered"][0]["plain"]["why"] == "no instance has ratings of people and a verdict"
+    assert found["non_inferiority"]["overall"]["difference"]["why_code"] == "no_shared_votes"
+    assert found["alternative_annotator"]["why"] == of_refusal(Refusal("tested", 0, 3)).text
+    assert found["prediction_powered"][0]["plain"]["why_code"] == "no_rated"
     assert compute(configuration_data([], {}, instances=0)) == []
     assert compute() == []

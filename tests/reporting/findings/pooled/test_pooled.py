@@ -11,6 +11,7 @@ from reporting.findings.pooled.people_votes import people_votes
 from reporting.findings.pooled.pooled import MEAN_OF_JUDGES, pooled_findings
 from reporting.findings.pooled.positions import pooled_positions
 from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.reasons import NOT_COMPUTED
 from tests.reporting.findings.arrays import configuration_data
 
 A, TIE, B = -1.0, 0.0, 1.0
@@ -40,7 +41,7 @@ def test_judges_are_averaged_by_matchup() -> None:
     assert series[0]["mean_consistency"]["value"] == pytest.approx(0.75)
     assert (series[0]["mean_consistency"]["n"], series[0]["rating_sets"]) == (2, 3)
     assert series[4]["mean_consistency"]["value"] == pytest.approx(0.5)
-    assert series[2]["mean_consistency"]["why"]
+    assert series[2]["mean_consistency"]["why_code"] == "no_rating_sets"
     assert [one["rater"] for one in found[0]["raters"]] == ["people", "judge:x", "judge:y", MEAN_OF_JUDGES]
 
 
@@ -59,12 +60,16 @@ def test_strength_by_bin_has_absolute_mean_and_distribution() -> None:
 
 
 def test_fully_consistent_sets_are_counted_without_any_bins() -> None:
-    found = pooled(study(x=[[A, A], [B, TIE], [A, B]]), scale=StudyScale(why="none computed"))
-    assert (found["mean_consistency_by_bin"], found["strength_by_bin"], found["why"]) == (None, None, "none computed")
+    found = pooled(study(x=[[A, A], [B, TIE], [A, B]]), scale=StudyScale(why=NOT_COMPUTED))
+    assert (found["mean_consistency_by_bin"], found["strength_by_bin"], found["why_code"]) == (
+        None,
+        None,
+        "not_computed",
+    )
     people, judge = found["fully_consistent"]
     assert (people["value"], people["n"], people["of"]) == (0.5, 6, "rating sets")
     assert judge["value"] == pytest.approx(1 / 3)
-    assert pooled(scale=StudyScale(why="nothing"))["fully_consistent"] == []
+    assert pooled(scale=StudyScale(why=NOT_COMPUTED))["fully_consistent"] == []
 
 
 def test_an_instance_of_several_configurations_is_uninformative_once() -> None:
@@ -72,10 +77,10 @@ def test_an_instance_of_several_configurations_is_uninformative_once() -> None:
     rows = [(i, pair, "q", [A, B][pair]) for i in range(4) for pair in range(2)]
     scattered = configuration_data(rows, {}, instances=4)
     other = configuration_data(rows, {}, instances=4, systems=("one", "three"))
-    [people] = pooled(scattered, other, scale=StudyScale(why="none"))["uninformative"]
+    [people] = pooled(scattered, other, scale=StudyScale(why=NOT_COMPUTED))["uninformative"]
     assert (people["rater"], people["count"], people["instances"]) == ("people", 4, 4)
     # An instance tells something where any configuration does: all three of `study()` are among the four.
-    [people] = pooled(scattered, study(), scale=StudyScale(why="none"))["uninformative"]
+    [people] = pooled(scattered, study(), scale=StudyScale(why=NOT_COMPUTED))["uninformative"]
     assert (people["count"], people["instances"]) == (1, 4)
 
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from analysis.types import Outcomes
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
+from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
 from reporting.findings.data.separability_bins import Separability
 from reporting.findings.pooled.study_scale import StudyScale
-from reporting.findings.rankings.ranked import SHARED_FIRST, UNEQUAL
 from reporting.findings.rankings.rankings import ranking_findings
+from reporting.findings.reasons import NOT_COMPUTED, SHARED_FIRST, UNEQUAL
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from reporting.leaderboard.leaderboard import by_rater
@@ -28,7 +29,7 @@ from tests.reporting.builders import GOLDEN, build_configuration, build_study, r
 Vote = tuple[str, int, str, float]  # instance, pair, rater's code, verdict
 MODELS = ("bradley_terry", "elo", "sep_bradley_terry", "sep_elo")
 QUICK = Filters(rounds=1)
-NO_SCALE = StudyScale(why="not computed")
+NO_SCALE = StudyScale(why=NOT_COMPUTED)
 CASES = json.loads((GOLDEN / "ranking_cases.json").read_text(encoding="utf-8"))
 
 
@@ -59,7 +60,7 @@ def configuration(a: str, b: str, votes: Sequence[Vote], *, dataset: str = "news
     return ConfigurationData(
         configuration=Compared(dataset, ComparedSystem(a), ComparedSystem(b)),
         selection=Selected(instances, pairs),
-        separability=Separability(None, np.full(len(instances), np.nan), None, "not computed"),
+        separability=Separability(None, np.full(len(instances), np.nan), None, NOT_COMPUTED),
         people=voter(votes, instances),
         judges=(),
         chosen=[],
@@ -178,8 +179,8 @@ def test_weights_count_separable_instances_more() -> None:
 def test_weighted_rankings_are_refused_without_a_scale() -> None:
     rankings = by_measure(found(case("two_files")))
     for measure in ("sep_bradley_terry", "sep_elo"):
-        assert rankings[measure]["why"] == "not computed"
-        assert all(row["value"] is None and row["why"] == "not computed" for row in rankings[measure]["systems"])
+        assert rankings[measure]["why_code"] == "not_computed"
+        assert all(row["value"] is None and row["why_code"] == "not_computed" for row in rankings[measure]["systems"])
 
 
 def test_rank_intervals_hold_the_rank_and_say_what_is_sure() -> None:
@@ -233,7 +234,7 @@ def test_two_systems_are_tested_by_wins_less_losses() -> None:
     assert one["p_value"] == one["adjusted"] < 0.02  # n* is 20.6 at 95 %
     few = found([configuration("y", "x", votes[:9])])["system_tests"][0]
     assert few["p_value"] is None
-    assert "fewer than 5" in few["difference"]["why"]
+    assert few["difference"]["why"] == TOO_FEW.with_values(of="instances", least=5).text
 
 
 def test_a_test_counts_what_compares_its_two_systems() -> None:
@@ -309,7 +310,7 @@ def test_system_never_compared_is_undefined_for_a_reason() -> None:
         ranking = by_measure(found(data))[measure]
         [row] = [one for one in ranking["systems"] if one["system"] == "lone"]
         assert row["value"] is row["rank"] is None
-        assert "never compared" in row["why"]
+        assert row["why_code"] == "never_compared"
         assert ranking["systems"][-1] is row
         assert row["excluded"] == 1
         assert ranking["first"]["by_more_than_chance"] is True
@@ -324,7 +325,7 @@ def test_separation_is_finite_by_a_prior_that_is_said() -> None:
     for row in ranking["systems"]:
         assert math.isfinite(row["value"])
         assert row["low"] is None
-        assert "prior" in row["why"]
+        assert row["why_code"] == "by_prior"
         assert row["prior"] is True
     # That a wins is sure all the same, by how much is not.
     assert ranking["first"] | {"system": "a", "by_more_than_chance": True} == ranking["first"]
@@ -342,7 +343,10 @@ def test_all_ties_are_equal_and_valid_json() -> None:
             depends = measure in ("win_rate", "elo", "sep_elo")  # a and c never met
             assert set(column(ranking, "rank_high").values()) == {None if depends else 3}
             assert ranking["first"]["by_more_than_chance"] is (None if depends else False)
-            assert (ranking["first"]["system"], ranking["first"]["why"]) == (None, UNEQUAL if depends else SHARED_FIRST)
+            assert (ranking["first"]["system"], ranking["first"]["why_code"]) == (
+                None,
+                (UNEQUAL if depends else SHARED_FIRST).code,
+            )
     assert by_measure(result)["bradley_terry"]["settings"]["tie_parameter"] is None
 
 
@@ -352,7 +356,7 @@ def test_rates_and_elo_claim_no_order_where_opponents_differ() -> None:
     data = case("confounded_by_opponents")
     rankings = by_measure(found(data, scale=scale_of(data)))
     for measure in ("win_rate", "win_loss_rate", "elo", "sep_elo"):
-        assert rankings[measure]["first"] == {"system": None, "by_more_than_chance": None, "why": UNEQUAL}
+        assert rankings[measure]["first"] == {"system": None, "by_more_than_chance": None, **UNEQUAL.as_json()}
         assert {(row["rank_low"], row["rank_high"]) for row in rankings[measure]["systems"]} == {(None, None)}
     for measure in ("bradley_terry", "sep_bradley_terry"):
         assert rankings[measure]["first"]["system"] == "mistral-7b"
@@ -384,7 +388,7 @@ def test_few_instances_have_ranks_and_no_intervals() -> None:
     for measure, least in (("bradley_terry", 20), ("elo", 30)):
         for row in rankings[measure]["systems"]:
             assert row["low"] is None
-            assert f"fewer than {least}" in row["why"]
+            assert row["why"] == TOO_FEW.with_values(of="instances", least=least).text
             assert (row["rank_low"], row["rank_high"]) == ((1, 3) if measure == "bradley_terry" else (None, None))
         assert rankings[measure]["first"]["by_more_than_chance"] is None
         assert rankings[measure]["first"]["system"] == ("a" if measure == "bradley_terry" else None)
@@ -396,7 +400,7 @@ def test_instance_that_alone_connects_systems_leaves_no_interval() -> None:
         configuration("b", "c", [("q", n, "ann", [-1.0, 1.0][n]) for n in (0, 1)]),
     ]
     ranking = by_measure(found(data))["bradley_terry"]
-    assert "alone connects" in column(ranking, "why")["a"]
+    assert column(ranking, "why_code")["a"] == "alone"
     tests = {(one["system_a"], one["system_b"]): one for one in found(data)["system_tests"]}
     assert tests["a", "b"]["p_value"] < 0.05  # whatever c does
     assert tests["b", "c"]["p_value"] is None
@@ -408,7 +412,7 @@ def test_nothing_to_rank_is_no_error(filters: Filters) -> None:
         result = found(data, filters, scale_of(data))
         json.dumps(result, allow_nan=False)
         for ranking in result["rankings"]:
-            assert all(row["value"] is None and row["why"] for row in ranking["systems"])
+            assert all(row["value"] is None and row["why_code"] for row in ranking["systems"])
             assert ranking["first"]["system"] is None
 
 

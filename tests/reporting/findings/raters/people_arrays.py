@@ -18,6 +18,7 @@ from reporting.findings.data.inputs import (
     StudyData,
 )
 from reporting.findings.data.separability_bins import Separability
+from reporting.findings.reasons import NOT_COMPUTED
 
 Vote = tuple[int, int, str, float, bool, float]  # instance, pair, person, verdict, A on the left, seconds
 
@@ -60,7 +61,7 @@ def configuration_of(
             tuple(f"{dataset}-{number}" for number in range(n)),
             Pairs(instance, index, half, half, np.full(len(instance), np.nan)),
         ),
-        separability=Separability(None, np.full(n, np.nan), None, "not computed"),
+        separability=Separability(None, np.full(n, np.nan), None, NOT_COMPUTED),
         people=rater(
             "people",
             "person",

@@ -16,9 +16,10 @@ from analysis.ranking import bradley_terry, rating
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Checks, Filters, StudyData
 from reporting.findings.pooled.people_votes import people_votes
-from reporting.findings.raters.aggregated_verdicts import TOO_FEW, aggregated_verdicts
-from reporting.findings.raters.influence import NOBODY_ELSE, NOT_CONNECTED, influences
-from reporting.findings.raters.raters_table import NOBODY_BESIDE, raters_table
+from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
+from reporting.findings.raters.influence import influences
+from reporting.findings.raters.raters_table import raters_table
+from reporting.findings.reasons import NOBODY_ELSE
 from reporting.findings.text import as_text
 from tests.reporting.findings.raters.people_arrays import Vote, configuration_of, study_of
 
@@ -118,8 +119,8 @@ def test_no_vote_and_one_person_have_reasons() -> None:
         assert table(empty) == []
         assert aggregated_verdicts(empty.configurations, people_votes(empty.configurations))["people"] is None
     alone = table(study_of(configuration_of(votes_of("ann", [-1, 1, 0], seconds=NAN))))[0]
-    assert (alone["agreement"]["value"], alone["agreement"]["why"]) == (None, NOBODY_BESIDE)
-    assert alone["influence"]["win_rate"] == {"change": None, "system": None, "why": NOBODY_ELSE}
+    assert (alone["agreement"]["value"], alone["agreement"]["why_code"]) == (None, "nobody_beside")
+    assert alone["influence"]["win_rate"] == {"change": None, "system": None, **NOBODY_ELSE.as_json()}
     assert (alone["seconds_median"], alone["words_per_minute"]) == (None, None)
     assert alone["consistency"]["value"] is not None
 
@@ -212,8 +213,8 @@ def test_one_who_alone_connects_a_system_has_no_influence_but_a_reason() -> None
         configuration_of(votes_of("ann", [1, -1, 0]), systems=("two", "zoo")),
     )
     ann, bob = influences(people_votes(data.configurations))
-    assert ann["bradley_terry"]["why"] == NOT_CONNECTED
-    assert ann["win_rate"]["why"] == NOBODY_ELSE
+    assert ann["bradley_terry"]["why_code"] == "not_connected"
+    assert ann["win_rate"]["why_code"] == "nobody_else"
     assert bob["bradley_terry"]["change"] is not None
 
 
@@ -266,7 +267,7 @@ def test_dawid_skene_knows_nothing_of_configurations_that_nobody_rated() -> None
 def test_dawid_skene_needs_three_people_on_a_pair() -> None:
     data = [configuration_of(votes_of("ann", [1, -1]) + votes_of("bob", [1, 1]))]
     found = aggregated_verdicts(data, people_votes(data))
-    assert (found["people"], found["why"], found["pairs_with_three_votes"]) == (None, TOO_FEW, 0)
+    assert (found["people"], found["why_code"], found["pairs_with_three_votes"]) == (None, "few_people", 0)
 
 
 def test_the_text_names_those_to_look_at_and_drives_no_terminal() -> None:
