@@ -46,8 +46,10 @@ def main(raters: int, address: str, raters_per_hit: int = RATERS_PER_HIT) -> Non
 
 def make_study(raters_per_hit: int) -> "Study":
     """Make and return a study of two systems, whose HITs hold a source and five pairs of texts of realistic length."""
+    from annotation.batches.sampling import BatchSpec
     from annotation.batches.services import create_batch
     from annotation.importing.study_files import import_study
+    from annotation.studies.configurations import configurations
 
     draw = Random(1)
     lines = [
@@ -64,15 +66,8 @@ def make_study(raters_per_hit: int) -> "Study":
         for number in range(INSTANCES)
     ]
     study, _ = import_study(data="\n".join(lines).encode(), name="bench.jsonl", slug="bench")
-    create_batch(
-        study=study,
-        name="all",
-        dataset="bench",
-        systems=("alpha", "beta"),
-        pairs=PAIRS,
-        raters=raters_per_hit,
-        seed=1,
-    )
+    [configuration] = configurations(study)
+    create_batch(spec=BatchSpec(configuration, pairs=PAIRS, raters=raters_per_hit, seed=1), name="all")
     return study
 
 

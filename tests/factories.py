@@ -15,6 +15,7 @@ from rest_framework.test import APIClient
 
 from annotation.allocation.claims import claim_hit
 from annotation.annotators.consent import answer_consent
+from annotation.batches.sampling import BatchSpec, SelectionSpec
 from annotation.batches.services import create_batch
 from annotation.importing.content import store_instances
 from annotation.importing.formats.study_file import InstanceRow
@@ -36,6 +37,7 @@ from annotation.models.members import main_group
 from annotation.models.studies import TaskKind
 from annotation.models.tokens import Scope
 from annotation.rating.votes import save_vote, submit_assignment
+from annotation.studies.configurations import configuration
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -162,11 +164,29 @@ def make_batch(
     dataset: str = "news",
     systems: tuple[str, str] = ("alpha", "beta"),
     seed: int = 1,
+    status: str = Batch.Status.OPEN,
+    by: User | None = None,
     **settings: Any,
 ) -> Batch:
     """Publish instances of one configuration: all of them, unless told otherwise."""
-    settings |= {"name": name, "dataset": dataset, "systems": systems, "pairs": pairs, "raters": raters, "seed": seed}
-    return create_batch(study=study, **settings)[0]
+    spec = batch_spec(study, dataset=dataset, systems=systems, pairs=pairs, raters=raters, seed=seed, **settings)
+    return create_batch(spec=spec, name=name, status=status, by=by)[0]
+
+
+def batch_spec(
+    study: Study,
+    *,
+    dataset: str = "news",
+    systems: tuple[str, str] = ("alpha", "beta"),
+    seed: int = 1,
+    select: str = "all",
+    instance_ids: Sequence[str] = (),
+    similarity: str | None = None,
+    **settings: Any,
+) -> BatchSpec:
+    """The specification of a batch."""
+    selection = SelectionSpec(select, instance_ids, similarity)
+    return BatchSpec(configuration(study, dataset=dataset, systems=systems), seed=seed, selection=selection, **settings)
 
 
 def claim(annotator: Annotator, at: datetime = NOON) -> Assignment:

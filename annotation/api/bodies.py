@@ -1,6 +1,7 @@
 """Read and check the bodies of API requests."""
 
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
 
 from django import forms
 from django.conf import settings
@@ -11,10 +12,14 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
 from rest_framework.request import Request
 
+from annotation.core.actions import described, filled, json_shape, static_choices
 from annotation.core.errors import BadFields
 from annotation.core.files.lines import unstorable_key
 from annotation.members.permissions import may_manage
 from annotation.models import Study
+
+MOST_INTEGER = 2**31 - 1
+F = TypeVar("F", bound=forms.BaseForm)
 
 
 def user_of(request: Request) -> User:
@@ -61,16 +66,6 @@ def body_of(request: Request) -> dict[str, Any]:
     return dict(data)
 
 
-def checked(form: forms.BaseForm) -> dict[str, Any]:
-    """Return a form's clean values.
-
-    Raises: BadFields.
-    """
-    if not form.is_valid():
-        raise BadFields({name: [str(problem) for problem in problems] for name, problems in form.errors.items()})
-    return form.cleaned_data
-
-
 def texts_of(data: dict[str, Any], *names: str) -> dict[str, str]:
     """Pop texts from a request's values; missing and null ones are empty.
 
@@ -80,6 +75,101 @@ def texts_of(data: dict[str, Any], *names: str) -> dict[str, str]:
     if wrong := [name for name, value in texts.items() if not isinstance(value, str | None)]:
         raise BadFields({name: ["This must be a text."] for name in wrong})
     return {name: value or "" for name, value in texts.items()}
+
+
+def needed_text(data: dict[str, Any], name: str) -> str:
+    """Pop a text that a request must have from its values.
+
+    Raises: BadFields.
+    """
+    text = texts_of(data, name)[name]
+    if not text:
+        raise BadFields({name: ["This field is required."]})
+    return text
+
+
+def schema_of(
+    form: type[forms.BaseForm], name: str = "", about: str = "", *, exclude: Collection[str] = (), **extra: Any
+) -> type[serializers.Serializer[Any]]:
+    """Return the serializer that describes the fields of a form, for the schema alone; the form checks their values.
+
+    extra : fields that the form doesn't have, or has otherwise
+    """
+    optional = getattr(form, "OPTIONAL_IN_PREVIEW", ())
+    fields = {
+        key: _described(field, required=field.required and field.initial is None and key not in optional)
+        for key, field in form.base_fields.items()  # type: ignore[attr-defined]
+        if key not in exclude
+    }
+    attributes = {"__doc__": about or form.__doc__, **fields, **extra}
+    return type(f"{name or form.__name__}Serializer", (serializers.Serializer,), attributes)
+
+
+def _described(field: Any, *, required: bool) -> serializers.Field[Any, Any, Any, Any]:
+    shared: dict[str, Any] = {"required": required, "allow_null": not field.required, "help_text": described(field)}
+    if not required and field.initial not in (None, "") and not callable(field.initial):
+        shared["default"] = field.initial
+    shape = json_shape(field)
+    if shape is dict:
+        return serializers.DictField(**shared)
+    if shape is list:
+        whole = getattr(field, "coerce", None) is int
+        texts = serializers.CharField(max_length=getattr(field, "longest", None))
+        exactly = getattr(field, "exactly", None)
+        child = serializers.IntegerField() if whole else texts
+        return serializers.ListField(child=child, min_length=exactly, max_length=exactly, **shared)
+    if shape is bool:
+        return serializers.BooleanField(**{**shared, "default": bool(field.initial)})
+    bounds: dict[str, Any] = {name: getattr(field, name, None) for name in ("min_value", "max_value")}
+    if isinstance(field, forms.DecimalField):
+        digits: dict[str, Any] = {"max_digits": field.max_digits, "decimal_places": field.decimal_places}
+        return serializers.DecimalField(**shared, **bounds, **digits)
+    if isinstance(field, forms.FloatField):
+        return serializers.FloatField(**shared, **bounds)
+    if isinstance(field, forms.IntegerField):
+        return serializers.IntegerField(**{**shared, **bounds, "max_value": bounds["max_value"] or MOST_INTEGER})
+    if values := static_choices(field):
+        # A pattern, since enums with the same field name collide in the schema.
+        pattern = f"^({'|'.join(values)}){'' if required or 'default' in shared else '?'}$"
+        return serializers.RegexField(pattern, **shared)
+    longest = getattr(field, "max_length", None)
+    return serializers.CharField(**shared, max_length=longest, allow_blank=not field.required)
+
+
+def read_form(form: type[F], body: Mapping[str, Any], *, exclude: Collection[str] = (), **context: Any) -> F:
+    """Return a form filled with a request's values, and valid.
+
+    context : further arguments of the form
+    Raises: BadFields, also for unknown names, which may be mistyped, and for values of another JSON type.
+    """
+    fields = form(**context).fields
+    problems = {name: problem for name, value in body.items() if (problem := _problem(fields.get(name), value))}
+    problems |= {name: "There is no such field here." for name in body if name in exclude}
+    if problems:
+        raise BadFields({name: [problem] for name, problem in problems.items()})
+    return filled(form, body, **context)
+
+
+def _problem(field: forms.Field | None, value: Any) -> str:
+    """Return why a value can't be a field's by its JSON type, or an empty text."""
+    if field is None:
+        return "There is no such field here."
+    shape = json_shape(field)
+    if value is None:
+        return "" if not field.required else str(field.error_messages["required"])
+    if shape is bool:
+        return "" if value in (True, False, "true", "false") else "This must be true or false."
+    if shape is str:
+        return "" if _is_scalar(value) else "This must be a text or a number."
+    if shape is dict:
+        return "" if isinstance(value, dict) else "This must be an object."
+    if not isinstance(value, list) or not all(map(_is_scalar, value)):
+        return "This must be a list of texts or numbers."
+    return ""
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def read(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import checked, user_of
+from annotation.api.bodies import user_of
 from annotation.api.errors import MOST_LINES
 from annotation.api.study_serializers import refusals
+from annotation.core.actions import checked
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.upload_jobs import progress_of, refusal_of, take_in
 from annotation.members.permissions import is_site_admin

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import checked
 from annotation.api.study_serializers import refusals
+from annotation.core.actions import checked
 from annotation.models import Study
 from annotation.planning.forms import PlanForm
 from annotation.planning.plans import plan

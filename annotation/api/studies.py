@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, checked, require_manager, texts_of, user_of
+from annotation.api.bodies import body_of, require_manager, texts_of, user_of
 from annotation.api.study_serializers import (
     ChangedStudySerializer,
     CopySerializer,
@@ -20,6 +20,7 @@ from annotation.api.study_serializers import (
     StudySettingsSerializer,
     refusals,
 )
+from annotation.core.actions import checked
 from annotation.core.errors import BadFields
 from annotation.importing.forms import CopyStudyForm, NewStudyForm
 from annotation.importing.new_studies import copy_study, create_study, settings_of

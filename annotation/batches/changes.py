@@ -1,6 +1,6 @@
 """Extend batches by raters and HITs, and copy them."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -26,9 +26,7 @@ def extend_batch(
     batch: Batch,
     reason: str,
     more_raters: int = 0,
-    select: str | None = None,
-    instance_ids: Sequence[str] = (),
-    similarity: str | None = None,
+    selection: SelectionSpec | None = None,
     seed: int | None = None,
     known_raters: int | None = None,
     known_hits: int | None = None,
@@ -39,8 +37,8 @@ def extend_batch(
     New slots are numbered after the old ones, and new HITs queue after the old ones in a seeded random order, so
     existing assignments don't change and raters may be at work meanwhile.
 
-    select : as for `create_batch`, from the remaining instances; None adds no HIT
-    seed   : of the selection; recorded, drawn when left out
+    selection : from the remaining instances; None adds no HIT
+    seed      : of the selection; recorded, drawn when left out
     known_raters, known_hits : the numbers that the sender saw; refused when they have changed
     Raises: Unacceptable without a reason; InvalidSelection for a batch that can't grow so, or when nothing fits.
     """
@@ -52,11 +50,7 @@ def extend_batch(
     study = Study.objects.select_for_update().get(pk=batch.study_id)  # no other batch takes the same instances
     batch = Batch.objects.select_for_update(of=("self",)).select_related("system_a", "system_b").get(pk=batch.pk)
     batch.study = study
-    spec = (
-        None
-        if select is None
-        else extension_spec(batch, SelectionSpec(select, instance_ids, similarity), more_raters, seed)
-    )
+    spec = None if selection is None else extension_spec(batch, selection, more_raters, seed)
     refuse_extension(batch, more_raters, spec)
     hits = batch.hits.count()
     _refuse_outdated(batch, hits, known_raters, known_hits)
@@ -184,30 +178,19 @@ def copy_batch(
     and order are drawn again. HITs added by extensions are not copied.
     Raises: InvalidSelection saying why it can't be copied; UnknownName for another study's configuration.
     """
-    settings = settings_of(batch)
+    spec = replace(spec_of(batch), seed=new_seed() if seed is None else seed)
     if configuration is not None:
-        settings |= {
-            "dataset": configuration.dataset,
-            "systems": (configuration.system_a.name, configuration.system_b.name),
-        }
-    return create_batch(study=batch.study, name=name, seed=seed, status=status, by=by, **settings)
+        spec = replace(spec, configuration=configuration)
+    return create_batch(spec=spec, name=name, status=status, by=by, drawn=seed is None)
 
 
-def settings_of(batch: Batch) -> dict[str, Any]:
-    """Return the arguments with which `create_batch` makes such a batch, without name, seed and status.
+def spec_of(batch: Batch) -> BatchSpec:
+    """Return the specification by which such a batch is created.
 
     Raises: InvalidSelection for a batch of imported ratings, whose selection is unknown.
     """
     asked = batch.selection.get("asked")
     if batch.origin == Batch.Origin.IMPORTED or asked is None:
         raise InvalidSelection(f"the ratings of batch {batch.name} were imported; there is nothing to copy")
-    return {
-        "dataset": batch.dataset,
-        "systems": (batch.system_a.name, batch.system_b.name),
-        "pairs": batch.pairs_per_hit,
-        "raters": batch.raters_per_hit,
-        "select": asked["spec"],
-        "instance_ids": asked["instance_ids"],
-        "similarity": asked["similarity"],
-        **own_settings(batch),
-    }
+    selection = SelectionSpec(asked["spec"], asked["instance_ids"], asked["similarity"])
+    return extension_spec(batch, selection, 0, batch.seed)

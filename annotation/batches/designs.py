@@ -24,6 +24,7 @@ from annotation.batches.sampling import (
     InstanceSample,
     Pool,
     SelectionSpec,
+    own_settings,
     places_of,
     plan_hits,
     pool_of,
@@ -262,12 +263,9 @@ def set_design_status(*, study: Study, name: str, status: str, by: User | None =
 
 
 def _asked(spec: BatchSpec) -> dict[str, Any]:
-    own = ("pairs", "raters", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
-    return {
-        "dataset": spec.configuration.dataset,
-        "selection": spec.selection.as_json,
-        **{name: getattr(spec, name) for name in own},
-    }
+    settings = {"dataset": spec.configuration.dataset, "selection": spec.selection.as_json, **own_settings(spec)}
+    del settings["purpose"]  # always rating
+    return {**settings, "pairs": spec.pairs, "raters": spec.raters}
 
 
 def _systems(one: Configuration) -> str:

@@ -1,17 +1,19 @@
-"""Forms for selecting instances, and for making and extending batches."""
+"""Settings of creating, extending, copying and changing batches, for pages, API and commands."""
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.functional import cached_property
 
 from analysis import similarity as similarities
 from annotation.batches import designs
-from annotation.batches.changes import LONGEST_REASON
+from annotation.batches.changes import LONGEST_REASON, copy_batch, extend_batch
+from annotation.batches.forecast import BatchForecast, ExtensionForecast, extension_forecast, forecast
 from annotation.batches.sampling import (
     LONGEST_LEASE,
     MOST_CHECKS,
@@ -19,16 +21,19 @@ from annotation.batches.sampling import (
     MOST_PAIRS,
     MOST_RATERS,
     MOST_SEED,
+    SETTINGS,
     BatchSpec,
     SelectionSpec,
     ids_of,
     most_pairs,
-    own_settings,
 )
+from annotation.batches.services import create_batch
+from annotation.core.actions import TextsField, stored
 from annotation.core.keys import new_seed
 from annotation.core.measured import names_of
 from annotation.models import Batch, Study
-from annotation.studies.configurations import Configuration, configurations
+from annotation.models.separability import LONGEST_LABEL
+from annotation.studies.configurations import Configuration, configuration, configuration_of_dataset, configurations
 from annotation.studies.presets import batch_defaults
 
 ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, IDS = "all", "random", "top", "stratified", "importance", "ids"
@@ -46,10 +51,44 @@ DESIGNS: list[tuple[str, str]] = [
     (designs.BALANCED, "Some pairs on each instance, all equally often"),
     (designs.SWISS, "Neighbours in people’s ranking so far"),
 ]
+INITIAL_STATUSES = [choice for choice in Batch.Status.choices if choice[0] in (Batch.Status.OPEN, Batch.Status.DRAFT)]
 NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE)
 
 
-class SelectionForm(forms.Form):
+class DrawForm(forms.Form):
+    """A draw of instances; `OPTIONAL_IN_PREVIEW` may be left out where nothing is created."""
+
+    OPTIONAL_IN_PREVIEW: ClassVar[tuple[str, ...]] = ()
+
+    seed = stored(Batch, "seed", required=False, initial=None, min_value=0, max_value=MOST_SEED)
+    fee_percent = forms.DecimalField(
+        min_value=0,
+        max_value=1000,
+        max_digits=6,
+        decimal_places=2,
+        required=False,
+        label="Fee of the channel, in %",
+        help_text="For the cost shown here; nothing else depends on it.",
+    )
+
+    def for_preview(self) -> None:
+        """Require no more than a preview needs."""
+        for name in self.OPTIONAL_IN_PREVIEW:
+            self.fields[name].required = False
+
+    @cached_property
+    def drawn_seed(self) -> int:
+        """The given seed, or one drawn now."""
+        named: int | None = self.cleaned_data["seed"]
+        return new_seed() if named is None else named
+
+    @property
+    def fee(self) -> Decimal:
+        """The channel's fee on top of the pay."""
+        return Decimal(self.cleaned_data["fee_percent"] or 0)
+
+
+class SelectionForm(DrawForm):
     """How instances are selected; fields that the chosen method does not use are ignored."""
 
     how = forms.ChoiceField(choices=HOW, initial=ALL, label="Which instances")
@@ -85,22 +124,6 @@ class SelectionForm(forms.Form):
             "latest run counts that drew nothing."
         ),
     )
-    seed = forms.IntegerField(
-        min_value=0,
-        max_value=MOST_SEED,
-        required=False,
-        label="Seed",
-        help_text="Determines the draw, and is recorded. Clear it for another draw.",
-    )
-    fee = forms.DecimalField(
-        min_value=0,
-        max_value=1000,
-        max_digits=6,
-        decimal_places=2,
-        required=False,
-        label="Fee of the channel, in %",
-        help_text="For the cost shown here; nothing else depends on it.",
-    )
 
     def offer_similarities(self, study: Study) -> None:
         """Offer all similarities, and the labels of the study's runs."""
@@ -131,14 +154,8 @@ class SelectionForm(forms.Form):
             self.add_error("ids", "Name the instances.")
         return cleaned
 
-    @cached_property
-    def drawn_seed(self) -> int:
-        """The given seed, or one drawn now."""
-        named: int | None = self.cleaned_data["seed"]
-        return new_seed() if named is None else named
-
     @property
-    def selection(self) -> SelectionSpec:
+    def named_selection(self) -> SelectionSpec:
         """The selection that a valid form asks for."""
         cleaned = self.cleaned_data
         how, number = cleaned["how"], cleaned["number"]
@@ -147,31 +164,156 @@ class SelectionForm(forms.Form):
         return SelectionSpec(spec, ids, cleaned["similarity"] or None)
 
     @property
-    def fee_percent(self) -> Decimal:
-        """The channel's fee on top of the pay."""
-        return Decimal(self.cleaned_data["fee"] or 0)
-
-    @property
     def redisplay_values(self) -> dict[str, Any]:
         """Initial values for a form that shows a valid one again: with the drawn seed and a file's ids in the text field."""
         cleaned = self.cleaned_data
         return {**cleaned, "ids": "\n".join(cleaned["instance_ids"]), "ids_file": None, "seed": self.drawn_seed}
 
 
-class ForecastForm(SelectionForm):
-    """All settings that a forecast of a batch depends on."""
+class NamedSelectionForm(DrawForm):
+    """A selection as the API and commands write it."""
 
-    configuration = forms.ChoiceField(label="Data set and systems")
-    purpose = forms.ChoiceField(
-        choices=Batch.Purpose.choices,
-        initial=Batch.Purpose.RATING,
+    select = forms.CharField(
         required=False,
-        label="What the answers are for",
-        help_text=(
-            "A qualification and hidden checks take instances whose gold prefers one of the two systems, "
-            "and go to every rater."
-        ),
+        max_length=60,
+        label="Which instances",
+        help_text="all, random:N, top:N, stratified:BxN, importance:N, or ids (with instance_ids).",
     )
+    instance_ids = TextsField(required=False, label="Ids of the instances")
+    similarity = forms.CharField(
+        required=False,
+        max_length=LONGEST_LABEL,
+        label="Separability by",
+        help_text="A similarity, or the label of a run; computed last when left out.",
+    )
+    preview = forms.BooleanField(required=False, label="Say what it comes to; store nothing.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_bound and self["preview"].value():
+            self.for_preview()
+
+    def selection_or(self, default: str | None) -> SelectionSpec | None:
+        """Return the selection that a valid form asks for, else the default."""
+        cleaned = self.cleaned_data
+        select = cleaned["select"] or ("ids" if cleaned["instance_ids"] else default)
+        return SelectionSpec(select, cleaned["instance_ids"], cleaned["similarity"] or None) if select else None
+
+
+def of_study() -> None:
+    """Stand for the study's own value where no study is known."""
+
+
+class BatchSettings(DrawForm):
+    """The settings of a batch, whichever way its systems and instances are named."""
+
+    OPTIONAL_IN_PREVIEW = ("name",)
+
+    name = stored(Batch, "name")
+    purpose = stored(Batch, "purpose", required=False)
+    pairs = stored(Batch, "pairs_per_hit", initial=of_study, min_value=1, max_value=MOST_PAIRS)
+    raters = stored(Batch, "raters_per_hit", initial=of_study, min_value=1, max_value=MOST_RATERS)
+    most_hits_per_rater = stored(Batch, "most_hits_per_rater", min_value=1, max_value=MOST_HITS)
+    gold_rate = stored(Batch, "gold_rate", required=False, min_value=0, max_value=MOST_CHECKS)
+    repeat_rate = stored(Batch, "repeat_rate", required=False, min_value=0, max_value=MOST_CHECKS)
+    lease_minutes = stored(Batch, "lease_minutes", required=False, min_value=1, max_value=LONGEST_LEASE)
+    status = forms.ChoiceField(choices=INITIAL_STATUSES, initial=Batch.Status.OPEN, required=False, label="Status")
+
+    def __init__(
+        self, data: Any = None, files: Any = None, *, study: Study, initial: Mapping[str, Any] | None = None
+    ) -> None:
+        self.study, self.defaults = study, batch_defaults(study)
+        numbers = {"pairs": self.defaults.pairs, "raters": self.defaults.raters}
+        super().__init__(data, files, initial={**numbers, **(initial or {})})
+
+    @property
+    def configuration(self) -> Configuration:
+        """The data set and systems; of a design the data set alone counts."""
+        raise NotImplementedError
+
+    @property
+    def selection(self) -> SelectionSpec:
+        """The selection that a valid form asks for."""
+        raise NotImplementedError
+
+    @property
+    def asked_design(self) -> str:
+        """The design that a valid form asks for; empty for a batch of one pair of systems."""
+        raise NotImplementedError
+
+    @property
+    def spec(self) -> BatchSpec:
+        """The batch that a valid form asks for."""
+        cleaned = self.cleaned_data
+        settings_of_batch = {name: cleaned[name] for name in SETTINGS if cleaned[name] not in (None, "")}
+        return BatchSpec(self.configuration, seed=self.drawn_seed, selection=self.selection, **settings_of_batch)
+
+    def forecast(self) -> BatchForecast:
+        """Forecast the batch, or those of a design."""
+        if self.asked_design:
+            return designs.design_forecast(self.spec, self.asked_design, fee_percent=self.fee)
+        return forecast(self.spec, fee_percent=self.fee)
+
+    def run(self, *, by: User | None = None) -> tuple[list[Batch], bool]:
+        """Create the batch, or those of a design; returns them and whether they are new."""
+        cleaned = self.cleaned_data
+        arguments: dict[str, Any] = {
+            "spec": self.spec,
+            "name": cleaned["name"],
+            "status": cleaned["status"] or Batch.Status.OPEN,
+            "by": by,
+            "drawn": cleaned["seed"] is None,
+        }
+        if self.asked_design:
+            return designs.create_design(design=self.asked_design, **arguments)
+        batch, made = create_batch(**arguments)
+        return [batch], made
+
+
+class CreateBatch(NamedSelectionForm, BatchSettings):
+    """A batch to be made; `pairs`, `raters` and `select` are the study's own when left out."""
+
+    dataset = stored(Batch, "dataset")
+    systems = TextsField(required=False, exactly=2, label="The two systems")
+    design = forms.CharField(
+        required=False,
+        max_length=20,
+        label="Instead of systems, one batch for each pair of them",
+        help_text=f"{designs.DESIGNS}.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Require two systems or a design."""
+        cleaned = super().clean() or {}
+        if not self.errors and bool(cleaned["systems"]) == bool(cleaned["design"]):
+            self.add_error("systems", "Name two systems, or a design over all of them.")
+        return cleaned
+
+    @property
+    def configuration(self) -> Configuration:
+        """The data set and systems.
+
+        Raises: UnknownName.
+        """
+        dataset, systems = self.cleaned_data["dataset"], self.cleaned_data["systems"]
+        if not systems:
+            return configuration_of_dataset(self.study, dataset)
+        return configuration(self.study, dataset=dataset, systems=systems)
+
+    @property
+    def selection(self) -> SelectionSpec:
+        """The selection; the study's own when left out."""
+        return cast(SelectionSpec, self.selection_or(self.defaults.select))
+
+    @property
+    def asked_design(self) -> str:
+        """The design, if any."""
+        return str(self.cleaned_data["design"])
+
+
+class BatchForm(SelectionForm, BatchSettings):
+    """The page of a batch to be made, which offers what there is to choose from."""
+
     design = forms.ChoiceField(
         choices=DESIGNS,
         required=False,
@@ -181,144 +323,66 @@ class ForecastForm(SelectionForm):
     per_instance = forms.IntegerField(
         min_value=1, max_value=9999, initial=1, required=False, label="Pairs of systems on each instance"
     )
-    pairs = forms.IntegerField(min_value=1, max_value=MOST_PAIRS, label="Pairs per HIT")
-    raters = forms.IntegerField(
-        min_value=1, max_value=MOST_RATERS, label="Raters per HIT", help_text="Of a batch for ratings."
-    )
-    most_hits_per_rater = forms.IntegerField(
-        min_value=1,
-        max_value=MOST_HITS,
-        required=False,
-        label="HITs for one rater at most",
-        help_text="Of this batch. Empty: no limit but the study’s.",
-    )
-    gold_rate = forms.FloatField(
-        min_value=0,
-        max_value=MOST_CHECKS,
-        required=False,
-        initial=0,
-        label="Hidden gold HITs",
-        help_text="Share of a rater’s HITs, as 0.1; of a batch for ratings. They come from the study’s gold batches.",
-    )
-    repeat_rate = forms.FloatField(
-        min_value=0,
-        max_value=MOST_CHECKS,
-        required=False,
-        initial=0,
-        label="Hidden repeats",
-        help_text="Share of a rater’s HITs that are an earlier one once more, sides swapped. Both together: 0.5 at most.",
-    )
-    lease_minutes = forms.IntegerField(
-        min_value=1,
-        max_value=LONGEST_LEASE,
-        required=False,
-        initial=60,
-        label="Minutes for a HIT",
-        help_text="How long a HIT stays claimed without activity; then others may claim it.",
-    )
 
     def __init__(
-        self, data: Any = None, files: Any = None, *, study: Study, initial: dict[str, Any] | None = None
+        self, data: Any = None, files: Any = None, *, study: Study, initial: Mapping[str, Any] | None = None
     ) -> None:
-        plan = batch_defaults(study)
         names = set(study.batches.values_list("name", flat=True))
-        name = next(free for n in range(1, len(names) + 2) if (free := f"batch-{n}") not in names)
         begin = {
-            "name": name,
-            "pairs": min(plan.pairs, most_pairs(study) or plan.pairs),
-            "raters": plan.raters,
+            "name": next(free for n in range(1, len(names) + 2) if (free := f"batch-{n}") not in names),
+            "pairs": min(study.pairs_per_hit, most_pairs(study) or study.pairs_per_hit),
             "seed": new_seed(),
-            **_fields_of_spec(plan.select),
+            **_fields_of_spec(batch_defaults(study).select),
         }
-        super().__init__(data, files, initial={**begin, **(initial or {})})
+        super().__init__(data, files, study=study, initial={**begin, **(initial or {})})
         self.offer_similarities(study)
         self.known: list[Configuration] = configurations(study)
-        self.fields["configuration"] = forms.ChoiceField(choices=self._places(), label="Data set and systems")
+        places = [(str(place), str(named)) for place, named in enumerate(self.known)]
+        self.fields["configuration"] = forms.ChoiceField(choices=places, label="Data set and systems")
         if not designs.datasets_with_designs(study):
             del self.fields["design"], self.fields["per_instance"]
 
-    def _places(self) -> list[tuple[str, str]]:
-        return [(str(place), str(one)) for place, one in enumerate(self.known)]
+    @property
+    def details(self) -> list[forms.BoundField]:
+        """The fields that are folded away."""
+        names = [name for name in SETTINGS if name not in ("purpose", "pairs", "raters")]
+        return [self[name] for name in (*names, "fee_percent")]
 
     def clean_configuration(self) -> Configuration:
         """Return the configuration object."""
         return self.known[int(self.cleaned_data["configuration"])]
 
-    def clean_lease_minutes(self) -> int:
-        """Default to 60 minutes."""
-        return self.cleaned_data["lease_minutes"] or 60
+    @property
+    def configuration(self) -> Configuration:
+        """The chosen data set and systems."""
+        return cast(Configuration, self.cleaned_data["configuration"])
 
-    def clean_purpose(self) -> str:
-        """Default to rating."""
-        return self.cleaned_data["purpose"] or Batch.Purpose.RATING
+    @property
+    def selection(self) -> SelectionSpec:
+        """The chosen way to select."""
+        return self.named_selection
 
     @property
     def asked_design(self) -> str:
-        """The design that a valid form asks for; empty for a batch of one pair of systems."""
+        """The design, if any, with its number of pairs."""
         named: str = self.cleaned_data.get("design", "")
         return f"{named}:{self.cleaned_data['per_instance'] or 1}" if named == designs.BALANCED else named
 
     @property
-    def spec(self) -> BatchSpec:
-        """The batch that a valid form asks for."""
-        cleaned = self.cleaned_data
-        return BatchSpec(
-            **{key: cleaned[key] for key in ("configuration", "pairs", "raters", "purpose", "lease_minutes")},
-            seed=self.drawn_seed,
-            selection=self.selection,
-            gold_rate=cleaned["gold_rate"] or 0.0,
-            repeat_rate=cleaned["repeat_rate"] or 0.0,
-            most_hits_per_rater=cleaned["most_hits_per_rater"],
-        )
-
-    @property
     def redisplay_values(self) -> dict[str, Any]:
         """As in the base class, with the configuration by its index in the list."""
-        values = super().redisplay_values
-        return {**values, "configuration": str(self.known.index(values["configuration"]))}
+        return {**super().redisplay_values, "configuration": str(self.known.index(self.configuration))}
 
 
-class BatchForm(ForecastForm):
-    """A batch to be made."""
-
-    name = forms.CharField(max_length=200, label="Name")
-
-    field_order = [
-        "name",
-        "configuration",
-        "design",
-        "per_instance",
-        "purpose",
-        "pairs",
-        "raters",
-        "most_hits_per_rater",
-        "how",
-    ]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Keyword arguments for `create_batch`."""
-        spec = self.spec
-        return {
-            "name": self.cleaned_data["name"],
-            "dataset": spec.configuration.dataset,
-            "systems": (spec.configuration.system_a.name, spec.configuration.system_b.name),
-            **spec.selection.arguments,
-            "pairs": spec.pairs,
-            "raters": spec.raters,
-            **own_settings(spec),
-            "seed": self.cleaned_data["seed"],  # if empty, an existing batch keeps its own
-        }
-
-
-def initial_of(settings_of_batch: dict[str, Any], known: list[Configuration]) -> dict[str, Any]:
-    """Return a form's initial values from arguments of `create_batch`."""
+def initial_of(spec: BatchSpec, known: list[Configuration]) -> dict[str, Any]:
+    """Return a form's initial values from the specification of a batch."""
+    named, selection = spec.configuration, spec.selection
     return {
-        **{name: value for name, value in settings_of_batch.items() if name in ForecastForm.base_fields},
-        **_fields_of_spec(settings_of_batch["select"]),
-        "configuration": _place(known, settings_of_batch["dataset"], *settings_of_batch["systems"]),
-        "ids": "\n".join(settings_of_batch["instance_ids"]),
-        "similarity": settings_of_batch["similarity"] or "",
+        **{name: getattr(spec, name) for name in SETTINGS},
+        **_fields_of_spec(selection.spec),
+        "configuration": _place(known, named.dataset, named.system_a.name, named.system_b.name),
+        "ids": "\n".join(selection.instance_ids),
+        "similarity": selection.similarity or "",
     }
 
 
@@ -352,10 +416,11 @@ def _place(known: list[Configuration], *names: str | None) -> str | None:
 NONE = "none"
 
 
-class ExtendForm(SelectionForm):
-    """More raters or more HITs for a batch, and why."""
+class ExtensionSettings(DrawForm):
+    """The settings of an extension, whichever way its instances are named."""
 
-    how = forms.ChoiceField(choices=[], initial=NONE, label="Further instances")
+    OPTIONAL_IN_PREVIEW = ("reason",)
+
     more_raters = forms.IntegerField(
         min_value=0, max_value=MOST_RATERS, required=False, initial=0, label="More raters per HIT"
     )
@@ -365,8 +430,57 @@ class ExtendForm(SelectionForm):
         label="Why",
         help_text="Logged, and shown with the results.",
     )
-    known_raters = forms.IntegerField(required=False, widget=forms.HiddenInput, label="Raters per HIT")
-    known_hits = forms.IntegerField(required=False, widget=forms.HiddenInput, label="HITs")
+    known_raters = forms.IntegerField(
+        required=False,
+        widget=forms.HiddenInput,
+        label="Raters per HIT",
+        help_text="Refused when the batch has another number by now.",
+    )
+    known_hits = forms.IntegerField(
+        required=False,
+        widget=forms.HiddenInput,
+        label="HITs",
+        help_text="Refused when the batch has another number by now.",
+    )
+
+    @property
+    def selection(self) -> SelectionSpec | None:
+        """The selection of further instances, if any."""
+        raise NotImplementedError
+
+    @property
+    def more(self) -> int:
+        """Number of further raters per HIT."""
+        return self.cleaned_data.get("more_raters") or 0
+
+    def forecast(self, batch: Batch) -> ExtensionForecast:
+        """Forecast the extension."""
+        return extension_forecast(batch, self.more, self.selection, self.drawn_seed, fee_percent=self.fee)
+
+    def run(self, batch: Batch, *, by: User | None = None) -> Batch:
+        """Extend the batch."""
+        names = ("reason", "seed", "known_raters", "known_hits")
+        given = {name: self.cleaned_data[name] for name in names}
+        return extend_batch(batch=batch, more_raters=self.more, selection=self.selection, by=by, **given)
+
+
+class ExtendBatch(NamedSelectionForm, ExtensionSettings):
+    """An extension of a batch, and why."""
+
+    @property
+    def selection(self) -> SelectionSpec | None:
+        """The selection of further instances, if any."""
+        return self.selection_or(None)
+
+
+class ExtendForm(SelectionForm, ExtensionSettings):
+    """The page of an extension."""
+
+    how = forms.ChoiceField(
+        choices=[(NONE, "None"), *((value, label) for value, label in HOW if value != IMPORTANCE)],
+        initial=NONE,
+        label="Further instances",
+    )
 
     def __init__(
         self, data: Any = None, files: Any = None, *, batch: Batch, initial: dict[str, Any] | None = None
@@ -374,24 +488,43 @@ class ExtendForm(SelectionForm):
         begin = {"seed": new_seed(), "known_raters": batch.raters_per_hit, "known_hits": batch.hits.count()}
         super().__init__(data, files, initial={**begin, **(initial or {})})
         self.offer_similarities(batch.study)
-        choices = [(NONE, "None"), *((value, label) for value, label in HOW if value != IMPORTANCE)]
-        self.fields["how"] = forms.ChoiceField(choices=choices, initial=NONE, label="Further instances")
         if batch.purpose != Batch.Purpose.RATING:
             del self.fields["more_raters"]
 
     @property
-    def more(self) -> int:
-        """Number of further raters per HIT."""
-        return self.cleaned_data.get("more_raters") or 0
-
-    @property
-    def further_selection(self) -> SelectionSpec | None:
+    def selection(self) -> SelectionSpec | None:
         """The selection of further instances, if any."""
-        return None if self.cleaned_data["how"] == NONE else self.selection
+        return None if self.cleaned_data["how"] == NONE else self.named_selection
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Keyword arguments for `extend_batch`."""
-        names = {name: self.cleaned_data[name] for name in ("reason", "seed", "known_raters", "known_hits")}
-        selection = self.further_selection
-        return {**names, **(selection.arguments if selection else {}), "more_raters": self.more}
+
+class CopyBatch(forms.Form):
+    """A copy of a batch."""
+
+    name = stored(Batch, "name")
+    dataset = stored(Batch, "dataset", required=False)
+    systems = TextsField(required=False, exactly=2, label="The two systems")
+    seed = DrawForm.base_fields["seed"]
+    status = forms.ChoiceField(choices=INITIAL_STATUSES, initial=Batch.Status.DRAFT, required=False, label="Status")
+
+    def run(self, batch: Batch, *, by: User | None = None) -> tuple[Batch, bool]:
+        """Copy the batch, to the same data set and systems where no others are named."""
+        cleaned = self.cleaned_data
+        target = configuration(
+            batch.study,
+            dataset=cleaned["dataset"] or batch.dataset,
+            systems=cleaned["systems"] or (batch.system_a.name, batch.system_b.name),
+        )
+        given = {name: cleaned[name] for name in ("name", "seed")}
+        return copy_batch(
+            batch=batch, configuration=target, status=cleaned["status"] or Batch.Status.DRAFT, by=by, **given
+        )
+
+
+class SetBatch(forms.Form):
+    """The new status of a batch, or of all batches of its design."""
+
+    status = forms.ChoiceField(choices=Batch.Status.choices[1:], label="Status")
+    reason = forms.CharField(
+        required=False, max_length=LONGEST_REASON, label="Why", help_text="Kept in the study's log."
+    )
+    design = forms.BooleanField(required=False, label="All batches of the design that can take the status")

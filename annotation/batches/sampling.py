@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -49,11 +49,6 @@ class SelectionSpec:
         return {"spec": self.spec, "instance_ids": sorted(self.instance_ids), "similarity": self.similarity}
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """Keyword arguments for `create_batch` and `extend_batch`."""
-        return {"select": self.spec, "instance_ids": self.instance_ids, "similarity": self.similarity}
-
-    @property
     def match(self) -> re.Match[str]:
         """The parts of the spec.
 
@@ -83,10 +78,10 @@ class BatchSpec:
     seed: int
     selection: SelectionSpec = field(default_factory=SelectionSpec)
     purpose: str = Batch.Purpose.RATING
+    most_hits_per_rater: int | None = None
     gold_rate: float = 0.0
     repeat_rate: float = 0.0
     lease_minutes: int = 60
-    most_hits_per_rater: int | None = None
 
     @property
     def for_rating(self) -> bool:
@@ -94,10 +89,13 @@ class BatchSpec:
         return self.purpose == Batch.Purpose.RATING
 
 
+# Names of the settings that are a number, a rate or a word.
+SETTINGS = [one.name for one in fields(BatchSpec) if one.name not in ("configuration", "seed", "selection")]
+
+
 def own_settings(batch: BatchSpec | Batch) -> dict[str, Any]:
     """Return the settings that a batch has under the same names as its specification."""
-    names = ("purpose", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
-    return {name: getattr(batch, name) for name in names}
+    return {name: getattr(batch, name) for name in SETTINGS if name not in ("pairs", "raters")}
 
 
 @dataclass(frozen=True)
@@ -167,36 +165,16 @@ def choose_instances(spec: BatchSpec, extended: Batch | None = None) -> Choice:
 
 
 def validate_spec(spec: BatchSpec) -> None:
-    """Refuse settings that no batch can have.
+    """Refuse settings that don't fit together; `BatchSettings` refuses a value by itself.
 
-    Raises: InvalidSelection naming the value.
+    Raises: InvalidSelection.
     """
-    _refuse_purpose(spec.purpose, spec.gold_rate, spec.repeat_rate)
-    if not 1 <= spec.pairs <= MOST_PAIRS:
-        raise InvalidSelection(f"{spec.pairs} pairs a HIT; it must be 1 or more, and {MOST_PAIRS} at most")
-    if not 1 <= spec.raters <= MOST_RATERS:
-        raise InvalidSelection(f"{spec.raters} raters a HIT; it must be from 1 to {MOST_RATERS}")
-    if not 1 <= spec.lease_minutes <= LONGEST_LEASE:
+    purpose, rates = spec.purpose, spec.gold_rate + spec.repeat_rate
+    if not rates <= MOST_CHECKS:
         raise InvalidSelection(
-            f"a HIT stays claimed for {spec.lease_minutes} min; it must be from 1 to {LONGEST_LEASE}"
+            f"the gold and the repeat rate make {round(rates, 6)}; together they may be {MOST_CHECKS} at most"
         )
-    if not 0 <= spec.seed <= MOST_SEED:
-        raise InvalidSelection(f"the seed is {spec.seed}; it must be from 0 to {MOST_SEED}")
-    most = spec.most_hits_per_rater
-    if most is not None and not 1 <= most <= MOST_HITS:
-        raise InvalidSelection(f"at most {most} HITs a rater; it must be 1 or more")
-
-
-def _refuse_purpose(purpose: str, gold_rate: float, repeat_rate: float) -> None:
-    if purpose not in Batch.Purpose.values:
-        raise InvalidSelection(f"the purpose is {purpose!r}; it must be one of {', '.join(Batch.Purpose.values)}")
-    for name, rate in (("gold", gold_rate), ("repeat", repeat_rate)):
-        if not 0 <= rate <= MOST_CHECKS:
-            raise InvalidSelection(f"the {name} rate is {rate}; it must be from 0 to {MOST_CHECKS}")
-    if gold_rate + repeat_rate > MOST_CHECKS:
-        total = round(gold_rate + repeat_rate, 6)
-        raise InvalidSelection(f"the gold and the repeat rate make {total}; together they may be {MOST_CHECKS} at most")
-    if purpose != Batch.Purpose.RATING and (gold_rate or repeat_rate):
+    if purpose != Batch.Purpose.RATING and rates:
         raise InvalidSelection(f"a batch for {purpose} has no hidden checks; leave the gold and the repeat rate at 0")
 
 

@@ -12,18 +12,15 @@ from annotation.batches.sampling import (
     BatchSpec,
     Choice,
     HitPlan,
-    SelectionSpec,
     choose_instances,
     own_settings,
     plan_hits,
 )
 from annotation.core.errors import InvalidSelection
-from annotation.core.keys import new_seed
 from annotation.hits.slots import make_slots
 from annotation.models import Batch, Event, Hit, HitPair, Study
 from annotation.quality.qualification import too_few_hits
 from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
-from annotation.studies.configurations import configuration
 from annotation.studies.log import log
 from annotation.studies.services import validate
 
@@ -47,54 +44,18 @@ _LOGGED = {
 
 @transaction.atomic
 def create_batch(
-    *,
-    study: Study,
-    name: str,
-    dataset: str,
-    systems: tuple[str, str],
-    pairs: int,
-    raters: int,
-    select: str = "all",
-    seed: int | None = None,
-    instance_ids: Sequence[str] = (),
-    similarity: str | None = None,
-    purpose: str = Batch.Purpose.RATING,
-    gold_rate: float = 0.0,
-    repeat_rate: float = 0.0,
-    lease_minutes: int = 60,
-    most_hits_per_rater: int | None = None,
-    status: str = Batch.Status.OPEN,
-    by: User | None = None,
+    *, spec: BatchSpec, name: str, status: str = Batch.Status.OPEN, by: User | None = None, drawn: bool = False
 ) -> tuple[Batch, bool]:
-    """Make a batch with `pairs` pairs and `raters` slots per HIT; returns it and whether it is new.
+    """Create a batch; returns it and whether it is new.
 
-    select  : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
-              importance:N, or ids (with `instance_ids`)
-    seed    : recorded; drawn when left out
-    purpose : rating; or qualification or gold, which take only instances whose gold prefers one of the two systems,
-              and whose HITs go to any number of raters, whatever `raters` says
-    gold_rate, repeat_rate : shares of a rater's HITs that are hidden checks, of a batch for rating
-    lease_minutes : how long a HIT stays claimed without activity
-    most_hits_per_rater : of this batch; no limit when left out
-    status  : open; or draft, whose HITs can't be claimed until it is launched
-    Making the same batch again changes nothing, also when it was extended or closed since.
-    Raises: InvalidSelection saying why not; UnknownName when the study has no such configuration.
+    status : open; or draft, whose HITs can't be claimed until it is launched
+    drawn  : the seed was drawn now: a batch that was created with another one is the same
+    Creating the same batch again changes nothing, also when it was extended or closed since.
+    Raises: InvalidSelection saying why not.
     """
-    study = Study.objects.select_for_update().get(pk=study.pk)
-    spec = BatchSpec(
-        configuration=configuration(study, dataset=dataset, systems=systems),
-        pairs=pairs,
-        raters=raters,
-        seed=new_seed() if seed is None else seed,
-        selection=SelectionSpec(select, instance_ids, similarity),
-        purpose=purpose,
-        gold_rate=gold_rate,
-        repeat_rate=repeat_rate,
-        lease_minutes=lease_minutes,
-        most_hits_per_rater=most_hits_per_rater,
-    )
+    study = Study.objects.select_for_update().get(pk=spec.configuration.study.pk)
     if existing := study.batches.filter(name=name).first():
-        _refuse_other(existing, spec, same_seed=seed is None)
+        _refuse_other(existing, spec, same_seed=drawn)
         return existing, False
     refuse_new(study, status)
     choice = choose_instances(spec)

@@ -10,11 +10,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
-from annotation.batches.changes import extend_batch, refuse_growth, settings_of
-from annotation.batches.designs import create_design, design_forecast, design_of, set_design_status
-from annotation.batches.forecast import BatchForecast, extension_forecast, forecast, raters_needed
-from annotation.batches.forms import BatchForm, ExtendForm, ForecastForm, SelectionForm, initial_from_query, initial_of
-from annotation.batches.services import create_batch, set_batch_status
+from annotation.batches.changes import refuse_growth, spec_of
+from annotation.batches.designs import design_of, set_design_status
+from annotation.batches.forecast import raters_needed
+from annotation.batches.forms import BatchForm, ExtendForm, SelectionForm, initial_from_query, initial_of
+from annotation.batches.services import set_batch_status
 from annotation.core.errors import AnnotationError, UnknownName
 from annotation.core.http import attempt, is_htmx, page_text
 from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, study_view
@@ -34,52 +34,34 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
         form = BatchForm(study=study, initial=initial_from_query(request.GET.dict(), configurations(study)))
         return render(request, NEW, {"study": study, "form": form, **_initial_forecast(form, study)})
     form = BatchForm(request.POST, request.FILES, study=study)
-    status = request.POST.get("status") or Batch.Status.OPEN
-    if form.is_valid() and form.asked_design:
-        if page := attempt(form, lambda: _make_design(request, form, status)):
-            return page
-    elif form.is_valid() and (
-        done := attempt(form, lambda: create_batch(study=study, status=status, by=account_of(request), **form.settings))
-    ):
-        batch, made = done
-        outcome = "was there already, made the same way"
-        if made:
-            outcome = "is launched" if batch.status == Batch.Status.OPEN else "is a draft"
-        messages.success(request, f"Batch {batch.name} {outcome}.")
-        return _after_launch(request, [batch])
+    if form.is_valid() and (done := attempt(form, lambda: form.run(by=account_of(request)))):
+        batches, made = done
+        messages.success(request, _outcome(form, batches, made))
+        is_design_draft = form.asked_design and batches[0].status == Batch.Status.DRAFT
+        return redirect("annotation:study", study.slug) if is_design_draft else _after_launch(request, batches)
     return render(request, NEW, {"study": study, "form": form}, status=422)
 
 
-def _make_design(request: HttpRequest, form: BatchForm, status: str) -> HttpResponse:
-    named, drawn, by = form.cleaned_data["name"], form.cleaned_data["seed"] is None, account_of(request)
-    batches, made = create_design(
-        spec=form.spec, design=form.asked_design, name=named, status=status, by=by, drawn=drawn
-    )
-    created, existing = (
-        f"Batches of design {named} made: {len(batches)}.",
-        f"Design {named} was there already, made the same way.",
-    )
-    messages.success(request, created if made else existing)
-    is_draft = batches[0].status == Batch.Status.DRAFT
-    return redirect("annotation:study", batches[0].study.slug) if is_draft else _after_launch(request, batches)
-
-
-def _forecast(form: ForecastForm) -> BatchForecast:
+def _outcome(form: BatchForm, batches: Sequence[Batch], made: bool) -> str:
+    name, is_open = form.cleaned_data["name"], batches[0].status == Batch.Status.OPEN
     if form.asked_design:
-        return design_forecast(form.spec, form.asked_design, fee_percent=form.fee_percent)
-    return forecast(form.spec, fee_percent=form.fee_percent)
+        created = f"Batches of design {name} made: {len(batches)}."
+        return created if made else f"Design {name} was there already, made the same way."
+    created = "is launched" if is_open else "is a draft"
+    return f"Batch {name} {created if made else 'was there already, made the same way'}."
 
 
 @study_view(*MANAGERS, methods=FORM)
 def choice(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the forecast for the form's present values: as a partial for htmx, or on the whole page."""
     data = request.POST if request.method == "POST" else request.GET
-    form = ForecastForm(data, request.FILES, study=study)
-    forecasts = _forecast_context(form, lambda: _forecast(form))
+    form = BatchForm(data, request.FILES, study=study)
+    form.for_preview()
+    forecasts = _forecast_context(form, form.forecast)
     if is_htmx(request):  # with 200: a half-filled form is no error
         return render(request, CHOICE, {"study": study, **forecasts, **_seed_drawn(form, data)})
     code = 422 if "problems" in forecasts else 200
-    page: ForecastForm = BatchForm(data, request.FILES, study=study)
+    page = BatchForm(data, request.FILES, study=study)
     if form.is_valid():
         page = BatchForm(study=study, initial={**form.redisplay_values, "name": data.get("name", "")})
     return render(request, NEW, {"study": study, "form": page, **forecasts}, status=code)
@@ -90,7 +72,7 @@ def copy(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show the form for a new batch, with the settings of another."""
     batch = _batch(study, pk)
     name = f"{batch.name}, copy"
-    initial = {**initial_of(settings_of(batch), configurations(study)), "name": name[:200]}
+    initial = {**initial_of(spec_of(batch), configurations(study)), "name": name[:200]}
     form = BatchForm(study=study, initial=initial)
     return render(request, NEW, {"study": study, "form": form, "pattern": batch, **_initial_forecast(form, study)})
 
@@ -105,11 +87,7 @@ def extend(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         return render(request, "annotation/batches/extend_batch.html", context)
     if is_htmx(request) or "show" in request.POST:
         return _show_extension(request, batch, form, context)
-    done = (
-        attempt(form, lambda: extend_batch(batch=batch, by=account_of(request), **form.settings))
-        if form.is_valid()
-        else None
-    )
+    done = attempt(form, lambda: form.run(batch, by=account_of(request))) if form.is_valid() else None
     if done is not None:
         messages.success(request, f"Batch {batch.name} extended.")
         return redirect("annotation:batch", study.slug, batch.pk)
@@ -126,7 +104,7 @@ def _refused(batch: Batch) -> str:
 
 
 def _show_extension(request: HttpRequest, batch: Batch, form: ExtendForm, context: dict[str, Any]) -> HttpResponse:
-    form.fields["reason"].required = False
+    form.for_preview()
     forecasts = _forecast_context(form, lambda: _extension(batch, form), more=True)
     if is_htmx(request):
         return render(request, CHOICE, {**context, **forecasts, **_seed_drawn(form, request.POST)})
@@ -137,10 +115,9 @@ def _show_extension(request: HttpRequest, batch: Batch, form: ExtendForm, contex
 
 
 def _extension(batch: Batch, form: ExtendForm) -> dict[str, Any]:
-    selection = form.further_selection
-    if not form.more and selection is None:
+    if not form.more and form.selection is None:
         return {}
-    expected = extension_forecast(batch, form.more, selection, form.drawn_seed, fee_percent=form.fee_percent)
+    expected = form.forecast(batch)
     return {"more_work": expected.work, "forecast": expected.hits}
 
 
@@ -208,8 +185,8 @@ def _initial_forecast(form: BatchForm, study: Study) -> dict[str, Any]:
     """Return the forecast for a form's initial values."""
     values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     values["configuration"] = values["configuration"] or "0"
-    filled = ForecastForm({name: "" if value is None else value for name, value in values.items()}, study=study)
-    return _forecast_context(filled, lambda: _forecast(filled))
+    filled = BatchForm(values, study=study)
+    return _forecast_context(filled, filled.forecast)
 
 
 def _forecast_context(form: SelectionForm, service: Callable[[], Any], *, more: bool = False) -> dict[str, Any]:

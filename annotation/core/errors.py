@@ -96,9 +96,10 @@ class Unacceptable(AnnotationError):
 
 
 class BadFields(Unacceptable):
-    """Invalid values; `fields` maps their names to the problems."""
+    """Invalid values; `fields` maps their names to the problems, and `codes` to the codes of these."""
 
-    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, fields: Mapping[str, Sequence[str]], codes: Mapping[str, Sequence[str]] | None = None) -> None:
+        self.codes = codes or {}
         self.fields = {name: [str(problem) for problem in problems] for name, problems in fields.items()}
         listed = [f"{name}: {' '.join(problems)}" for name, problems in self.fields.items()]
         super().__init__("\n".join(listed).replace("__all__: ", ""))

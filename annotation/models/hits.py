@@ -42,24 +42,48 @@ class Batch(models.Model):
         GOLD = "gold", "Hidden checks with a known answer"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="batches")
-    name = models.CharField(max_length=200)
-    dataset = models.CharField(max_length=100)
+    name = models.CharField("Name", max_length=200)
+    dataset = models.CharField("Data set", max_length=100)
     system_a = models.ForeignKey(System, on_delete=models.PROTECT, related_name="+")
     system_b = models.ForeignKey(System, on_delete=models.PROTECT, related_name="+")
-    pairs_per_hit = models.PositiveIntegerField()
-    raters_per_hit = models.PositiveIntegerField()
+    pairs_per_hit = models.PositiveIntegerField("Pairs per HIT")
+    raters_per_hit = models.PositiveIntegerField("Raters per HIT", help_text="Of a batch for ratings.")
     selection = models.JSONField(default=dict, help_text="How the instances were chosen.")
-    seed = models.PositiveIntegerField(default=new_seed)
+    seed = models.PositiveIntegerField(
+        "Seed", default=new_seed, help_text="Determines the draw, and is recorded. Clear it for another draw."
+    )
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.OPEN)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.COLLECTED)
-    purpose = models.CharField(max_length=15, choices=Purpose.choices, default=Purpose.RATING)
-    gold_rate = models.FloatField(default=0.0, help_text="Share of a rater's HITs that are hidden gold HITs.")
-    repeat_rate = models.FloatField(
-        default=0.0, help_text="Share of a rater's HITs that repeat an earlier one with the sides swapped."
+    purpose = models.CharField(
+        "What the answers are for",
+        max_length=15,
+        choices=Purpose.choices,
+        default=Purpose.RATING,
+        help_text=(
+            "A qualification and hidden checks take instances whose gold prefers one of the two systems, "
+            "and go to every rater."
+        ),
     )
-    lease_minutes = models.PositiveIntegerField(default=60)
+    gold_rate = models.FloatField(
+        "Hidden gold HITs",
+        default=0.0,
+        help_text="Share of a rater’s HITs, as 0.1; of a batch for ratings. They come from the study’s gold batches.",
+    )
+    repeat_rate = models.FloatField(
+        "Hidden repeats",
+        default=0.0,
+        help_text="Share of a rater’s HITs that are an earlier one once more, sides swapped. Both together: 0.5 at most.",
+    )
+    lease_minutes = models.PositiveIntegerField(
+        "Minutes for a HIT",
+        default=60,
+        help_text="How long a HIT stays claimed without activity; then others may claim it.",
+    )
     most_hits_per_rater = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Of this batch; empty: no limit."
+        "HITs for one rater at most",
+        null=True,
+        blank=True,
+        help_text="Of this batch. Empty: no limit but the study’s.",
     )
     created_at = models.DateTimeField(default=timezone.now)
     launched_at = models.DateTimeField(null=True, blank=True)

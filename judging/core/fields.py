@@ -1,6 +1,7 @@
 """Form fields that several rooms share, and forms with a part that narrows what is chosen."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -24,8 +25,14 @@ class ParametersField(forms.CharField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, label="Parameters", **kwargs)
 
+    json_shape = dict
+
     def clean(self, value: Any) -> dict[str, Any]:
-        """Parse the lines into a dictionary."""
+        """Parse the lines into a dictionary; a request sends one."""
+        if isinstance(value, dict):
+            if wrong := [key for key in value if re.fullmatch(r"[\w.-]+", key) is None]:
+                raise forms.ValidationError("%(key)s can't be the name of a parameter.", params={"key": wrong[0]})
+            return value
         found: dict[str, Any] = {}
         for line in filter(str.strip, super().clean(value).splitlines()):
             key, equals, text = (part.strip() for part in line.partition("="))
@@ -42,15 +49,6 @@ class ParametersField(forms.CharField):
 def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":
     """Return a field for an endpoint, by its name."""
     return forms.ModelChoiceField(Endpoint.objects.all(), to_field_name="name", **{"label": "Endpoint", **settings})
-
-
-class IdsField(forms.CharField):
-    """Ids of instances, one a line."""
-
-    widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, label="Ids of the instances", **kwargs)
 
 
 class CapField(forms.DecimalField):

@@ -4,13 +4,12 @@ from typing import Any
 
 from django import forms
 
-from annotation.batches.sampling import ids_of
+from annotation.core.actions import TextsField
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.models import Study
 from judging.core.errors import BadSettings
 from judging.core.fields import (
     CapField,
-    IdsField,
     InFlightField,
     NarrowingForm,
     ParametersField,
@@ -84,7 +83,7 @@ class GenerateForm(NarrowingForm):
     )
     max_cost = CapField(help_text="For all of the system’s texts, in the endpoint’s currency. Empty: no cap.")
     dataset = forms.ChoiceField(required=False, label="Data set")
-    instances = IdsField(help_text="One a line. Empty: all.")
+    instances = TextsField(required=False, label="Ids of the instances", help_text="One a line. Empty: all.")
     limit = StartLimitField(label="Most instances in this start")
     in_flight = InFlightField()
 
@@ -126,5 +125,5 @@ class GenerateForm(NarrowingForm):
             self.add_error(None, str(error))
             return data
         data["sampling"] = sampling
-        data["selection"] = InstanceSelection(data["dataset"], tuple(ids_of(data["instances"])), data["limit"])
+        data["selection"] = InstanceSelection(data["dataset"], tuple(data["instances"]), data["limit"])
         return data

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from analysis.judges.juries import DAWID_SKENE, MAJORITY, WEIGHTED
-from annotation.batches.sampling import ids_of
+from annotation.core.actions import TextsField
 from annotation.core.short_names import ShortNameField
 from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
@@ -18,7 +18,6 @@ from annotation.studies.questions import named_questions
 from judging.core.errors import JudgingError
 from judging.core.fields import (
     CapField,
-    IdsField,
     InFlightField,
     NarrowingForm,
     ParametersField,
@@ -233,7 +232,7 @@ class PairsForm(NarrowingForm):
     tags = forms.CharField(
         required=False, label="Tags", help_text="Instances that have one of these; separated by commas."
     )
-    instances = IdsField(help_text="One a line.")
+    instances = TextsField(required=False, label="Ids of the instances", help_text="One a line.")
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -260,7 +259,7 @@ class PairsForm(NarrowingForm):
             dataset=given["dataset"],
             systems=self.pairs_of_systems.get(given["systems"], ()),
             tags=tuple(filter(None, (tag.strip() for tag in given["tags"].split(",")))),
-            instances=tuple(ids_of(given["instances"])),
+            instances=tuple(given["instances"]),
             off_hits=off_hits,
         )
         return data

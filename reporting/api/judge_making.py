@@ -14,10 +14,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import read
+from annotation.api.bodies import body_of, read, read_form, schema_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
-from judging.core.visibility import prompt_files_seen_by
+from judging.core.visibility import judges_seen_by, prompt_files_seen_by
 from judging.models import JudgeTuning, PromptFile
 from judging.runs.forms import JuryForm
 from judging.runs.juries import add_jury
@@ -28,21 +28,24 @@ from judging.tuning.usage import cost_of_tuning
 from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.views import sent_messages
-from reporting.api.page_forms import body_of_form, filled, filled_for_judges
 from reporting.api.rows import KEY, WORK, Rows
+from reporting.api.run_setup import read_judges_form
 from reporting.api.serializers import JudgeRunSerializer
 
-JurySerializer = body_of_form(JuryForm, "Jury", "A jury of judges that have run on the study.")
-NewPromptSerializer = body_of_form(
-    PromptForm, "NewPrompt", "A wording of the group's own; a name that is there gets its next version.", but=["file"]
+JurySerializer = schema_of(JuryForm, "Jury", "A jury of judges that have run on the study.")
+NewPromptSerializer = schema_of(
+    PromptForm,
+    "NewPrompt",
+    "A wording of the group's own; a name that is there gets its next version.",
+    exclude=["file"],
 )
 CheckPromptSerializer = type(
     "CheckPromptSerializer",
-    (NewPromptSerializer, body_of_form(PairForm, "PairOf", "A pair.")),
+    (NewPromptSerializer, schema_of(PairForm, "PairOf", "A pair.")),
     {"__doc__": "A wording to be checked, and the pair of the preview: the first one when left out."},
 )
-NewTuningSerializer = body_of_form(
-    TuningForm, "NewTuning", "A judge to be tuned, what is tried, and within which budget.", but=["methods"],
+NewTuningSerializer = schema_of(
+    TuningForm, "NewTuning", "A judge to be tuned, what is tried, and within which budget.", exclude=["methods"],
     methods=serializers.ListField(child=serializers.CharField(), required=False),
     prompts=serializers.ListField(child=serializers.CharField(), required=False, help_text="NAME.vVERSION"),
     question=serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one."),
@@ -116,7 +119,7 @@ class StudyJudges(GenericViewSet[Any]):
     def juries(self, request: Request, slug: str) -> Response:
         """Add a jury, and the run that stands for its verdicts on the study; the same again changes nothing."""
         study: Study = self.get_object()
-        form = filled_for_judges(JuryForm, JurySerializer, request, study)
+        form = read_form(JuryForm, body_of(request), study=study, judges=judges_seen_by(request.user))
         run = add_jury(study=study, **form.cleaned_data)
         where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
         return Response(JudgeRunSerializer(run).data, status=status.HTTP_201_CREATED, headers=where)
@@ -132,7 +135,7 @@ class StudyJudges(GenericViewSet[Any]):
     def start_tuning(self, request: Request, slug: str) -> Response:
         """Queue a tuning; the same settings again continue it."""
         study: Study = self.get_object()
-        form = filled_for_judges(TuningForm, NewTuningSerializer, request, study)
+        form = read_judges_form(TuningForm, body_of(request), request.user, study)
         asking = {name: form.cleaned_data[name] for name in ("name", "in_flight", "max_cost")}
         tuning = start_tuning(form.settings(), **asking)
         queue_tuning(tuning)
@@ -146,9 +149,8 @@ class StudyJudges(GenericViewSet[Any]):
     @action(**WORK, methods=["post"], url_path="tunings/estimate")
     def estimate_tuning(self, request: Request, slug: str) -> Response:
         """Plan a tuning and estimate what it takes; no call is made and nothing is stored."""
-        found = estimate_tuning(
-            filled_for_judges(TuningForm, NewTuningSerializer, request, self.get_object()).settings()
-        )
+        form = read_judges_form(TuningForm, body_of(request), request.user, self.get_object())
+        found = estimate_tuning(form.settings())
         cost = None if found.cost is None else float(found.cost)
         return Response({**vars(found), "cost": cost})
 
@@ -171,7 +173,7 @@ class StudyJudges(GenericViewSet[Any]):
     def prompts(self, request: Request, slug: str) -> Response:
         """Add a wording for the study's group; the same text again changes nothing (200)."""
         study: Study = self.get_object()
-        form = filled(PromptForm, NewPromptSerializer, request)
+        form = read_form(PromptForm, body_of(request), exclude=["file"])
         named = {name: form.cleaned_data[name] for name in ("name", "parser")}
         prompt, is_new = add_prompt(given=form.given, group=study.group, **named)
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
@@ -186,8 +188,10 @@ class StudyJudges(GenericViewSet[Any]):
     def check_prompt(self, request: Request, slug: str) -> Response:
         """Check a wording, and return the messages that a judge would send of a pair; nothing is stored."""
         study: Study = self.get_object()
-        form = filled(PromptForm, CheckPromptSerializer, request, beside=PairForm.base_fields)
-        pair = filled(PairForm, CheckPromptSerializer, request, beside=PromptForm.base_fields, study=study)
+        body = body_of(request)
+        of_pair = {name: body.pop(name) for name in PairForm.base_fields if name in body}
+        form = read_form(PromptForm, body, exclude=["file"])
+        pair = read_form(PairForm, of_pair, study=study)
         return Response({"messages": sent_messages(form.given, form.cleaned_data["parser"], pair)})
 
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import read, user_of
+from annotation.api.bodies import body_of, read, read_form, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
 from annotation.core.tasks.task_queue import TaskStatus
@@ -33,7 +33,6 @@ from judging.methods.sc2.bracket import SCHEMES
 from judging.models import AspectSet
 from judging.runs.estimates import estimate
 from judging.tables.making import TableSettings, build_tables_judge, default_variant, start_tables
-from reporting.api.page_forms import body_of_form, filled
 from reporting.api.rows import COMPUTED, WORK
 from reporting.api.run_setup import AskingSerializer, EstimateSerializer, PairsSerializer, pairs_of
 from reporting.api.serializers import JudgeRunSerializer
@@ -42,12 +41,8 @@ ESTIMATED: dict[Any, Any] = {200: OpenApiTypes.OBJECT, **refusals(409, 413, 422)
 QUEUED: dict[Any, Any] = {202: OpenApiTypes.OBJECT, **refusals(409, 413, 422)}
 RUN_QUEUED: dict[Any, Any] = {202: JudgeRunSerializer, **refusals(409, 413, 422)}
 
-DistilSerializer = body_of_form(
-    DistilForm, "Distil", "Aspects to be distilled from a study's texts.", objects=["params"]
-)
-SamplingSerializer = body_of_form(
-    GenerateForm, "Sampling", "Texts of a system to be sampled.", objects=["params"], lines=["instances"]
-)
+DistilSerializer = schema_of(DistilForm, "Distil", "Aspects to be distilled from a study's texts.")
+SamplingSerializer = schema_of(GenerateForm, "Sampling", "Texts of a system to be sampled.")
 
 
 class NewAspectsSerializer(serializers.Serializer[Any]):
@@ -99,7 +94,7 @@ class StudyMaterial(GenericViewSet[Any]):
     def estimate_aspects(self, request: Request, slug: str) -> Response:
         """Estimate the distillation; no call is made."""
         study: Study = self.get_object()
-        chosen = filled(DistilForm, DistilSerializer, request).cleaned_data
+        chosen = read_form(DistilForm, body_of(request)).cleaned_data
         chosen.pop("max_cost")
         return Response(estimate_distilling(study, **chosen).as_dict())
 
@@ -108,7 +103,7 @@ class StudyMaterial(GenericViewSet[Any]):
     def distil_aspects(self, request: Request, slug: str) -> Response:
         """Have a worker distil the aspects; nothing is queued while one works on it."""
         study: Study = self.get_object()
-        chosen = filled(DistilForm, DistilSerializer, request).cleaned_data
+        chosen = read_form(DistilForm, body_of(request)).cleaned_data
         queue_distilling(study, by=user_of(request).username, **chosen)
         return Response(_aspects(study), status=status.HTTP_202_ACCEPTED)
 
@@ -145,7 +140,7 @@ class StudyMaterial(GenericViewSet[Any]):
     def sample_texts(self, request: Request, slug: str) -> Response:
         """Have a worker sample a system's texts; nothing is queued while one works on it."""
         study: Study = self.get_object()
-        chosen = filled(GenerateForm, SamplingSerializer, request, study=study).cleaned_data
+        chosen = read_form(GenerateForm, body_of(request), study=study).cleaned_data
         asked = {name: chosen[name] for name in ("selection", "in_flight", "max_cost")}
         queue_generating(study, chosen["system"], chosen["sampling"], by=user_of(request).username, **asked)
         return Response(_sampled(study), status=status.HTTP_202_ACCEPTED)
@@ -155,7 +150,7 @@ class StudyMaterial(GenericViewSet[Any]):
     def estimate_sampling(self, request: Request, slug: str) -> Response:
         """Estimate what sampling takes; no call is made and nothing is stored."""
         study: Study = self.get_object()
-        chosen = filled(GenerateForm, SamplingSerializer, request, study=study).cleaned_data
+        chosen = read_form(GenerateForm, body_of(request), study=study).cleaned_data
         check_cap(chosen["max_cost"], chosen["sampling"].endpoint)
         check_selection(study, chosen["selection"])
         run = build_run(study, chosen["system"], chosen["sampling"])

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from annotation.api.bodies import body_of, schema_of
 from annotation.api.pages import number_asked
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import UnknownName
@@ -24,9 +25,8 @@ from judging.models import Judge
 from judging.review.comparing import GOLD, compare
 from judging.review.comparing import PEOPLE as BESIDE_PEOPLE
 from reporting.accuracy.accuracies import judge_accuracy
-from reporting.api.page_forms import body_of_form, filled_for_judges
 from reporting.api.rows import COMPUTED, WORK
-from reporting.api.run_setup import EstimateSerializer
+from reporting.api.run_setup import EstimateSerializer, read_judges_form
 from reporting.api.serializers import JudgeRunSerializer
 from reporting.core.raters import PEOPLE
 from reporting.disagreements.all_pairs import KINDS as APART
@@ -71,7 +71,7 @@ COMPARE = [
     *(QUESTION, *PAGED),
 ]
 ESTIMATED: dict[Any, Any] = {200: EstimateSerializer, **refusals(409, 413, 422)}
-LogicSerializer = body_of_form(
+LogicSerializer = schema_of(
     LogicAuditForm, "Logic", "A judge to be asked for what an audit of its logic needs.",
     question=serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one."),
     wording=serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION; the judge's own."),
@@ -99,7 +99,7 @@ class StudyNumbers(GenericViewSet[Any]):
     @logic.mapping.post
     def start_logic(self, request: Request, slug: str) -> Response:
         """Queue the run of an audit of a judge's logic, new or again."""
-        form = filled_for_judges(LogicAuditForm, LogicSerializer, request, self.get_object())
+        form = read_judges_form(LogicAuditForm, body_of(request), request.user, self.get_object())
         run = start_audit(
             **{name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}, queued=True
         )
@@ -110,7 +110,7 @@ class StudyNumbers(GenericViewSet[Any]):
     @action(**WORK, methods=["post"], url_path="logic/estimate")
     def estimate_logic(self, request: Request, slug: str) -> Response:
         """Estimate the run of an audit of a judge's logic; no call is made."""
-        form = filled_for_judges(LogicAuditForm, LogicSerializer, request, self.get_object())
+        form = read_judges_form(LogicAuditForm, body_of(request), request.user, self.get_object())
         return Response(estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"]).as_dict())
 
     @extend_schema(parameters=[QUESTION], responses=COMPUTED, filters=False)

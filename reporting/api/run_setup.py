@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import read
+from annotation.api.bodies import F, read, read_form, texts_of
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS, find_study
@@ -91,12 +91,27 @@ class JudgeSetup(GenericViewSet[Any]):
 
 
 def find_prompt(user: Any, named: str) -> Any:
-    found = VERSIONED.fullmatch(named)
+    found = VERSIONED.fullmatch(str(named))
     seen = prompt_files_seen_by(user)
     prompt = seen.filter(name=found["name"], version=int(found["version"])).first() if found else None
     if prompt is None:
         raise BadFields({"prompt_file": [f"There is no prompt file {named}."]})
     return prompt
+
+
+def read_judges_form(form: type[F], body: dict[str, Any], user: Any, study: Study) -> F:
+    """Return a page's form about a study's judges as `read_form`; a request names prompts and the question.
+
+    Raises: BadFields; UnknownName.
+    """
+    question = find_question(study, texts_of(body, "question")["question"]).number
+    if question or len(study.questions) > 1:
+        body["question"] = question
+    if "wording" in body and body["wording"] is not None:
+        body["wording"] = find_prompt(user, body["wording"]).pk
+    if body.get("prompts"):
+        body["prompts"] = [find_prompt(user, name).pk for name in body["prompts"]]
+    return read_form(form, body, study=study, judges=judges_seen_by(user))
 
 
 class PairsSerializer(serializers.Serializer[Any]):

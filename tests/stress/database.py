@@ -23,9 +23,11 @@ def fill(*, raters: int, hits: int, pairs: int, raters_per_hit: int, address: st
     """Make a study with one batch, and return a sign-in link for each rater."""
     from django.core.management import call_command
 
+    from annotation.batches.sampling import BatchSpec
     from annotation.batches.services import create_batch
     from annotation.importing.study_files import import_study
     from annotation.members.accounts import grant_role, login_link
+    from annotation.studies.configurations import configurations
 
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
@@ -42,15 +44,8 @@ def fill(*, raters: int, hits: int, pairs: int, raters_per_hit: int, address: st
         for number in range(hits)
     ]
     study, _ = import_study(data="\n".join(map(json.dumps, lines)).encode(), name="stress.jsonl", slug=STUDY)
-    create_batch(
-        study=study,
-        name="all",
-        dataset="stress",
-        systems=("alpha", "beta"),
-        pairs=pairs,
-        raters=raters_per_hit,
-        seed=1,
-    )
+    [configuration] = configurations(study)
+    create_batch(spec=BatchSpec(configuration, pairs=pairs, raters=raters_per_hit, seed=1), name="all")
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
     return [login_link(user=user, base_url=address) for user in users]
 

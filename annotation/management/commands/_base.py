@@ -3,15 +3,17 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from django import forms
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
 
+from annotation.core.actions import described, filled, json_shape, static_choices
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import FOR_COMMANDS, MOST_BYTES
 from annotation.core.files.sent_files import join, read_sent
@@ -21,6 +23,7 @@ from annotation.members.audit import audited_command
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 
 
+F = TypeVar("F", bound=forms.BaseForm)
 Argument = Callable[[Any], object]  # adds itself to a parser, or to a group of one
 
 
@@ -88,6 +91,46 @@ class TandemCommand(BaseCommand):
 def argument(*names: str, **settings: Any) -> Argument:
     """Declare an argument, with the parameters of `ArgumentParser.add_argument`."""
     return lambda parser: parser.add_argument(*names, **settings)
+
+
+def arguments_of(
+    form: type[forms.BaseForm],
+    *,
+    only: Collection[str] = (),
+    exclude: Collection[str] = (),
+    **changes: Mapping[str, Any],
+) -> list[Argument]:
+    """Declare an option for each field of a form, which checks the values (`filled_by`).
+
+    changes : by a field's name, another `flag`, or parameters of `ArgumentParser.add_argument`
+    """
+    fields: Mapping[str, forms.Field] = form.base_fields  # type: ignore[attr-defined]
+    names = only or [name for name in fields if name not in exclude]
+    return [_option(name, fields[name], **changes.get(name, {})) for name in names]
+
+
+def _option(name: str, field: forms.Field, *, flag: str = "", **changes: Any) -> Argument:
+    flag = flag or f"--{name.replace('_', '-')}"
+    default = "the study’s" if callable(field.initial) else field.initial
+    note = "" if default in (None, "", False) else f" (default: {default})"
+    settings: dict[str, Any] = {"dest": name, "help": f"{described(field)}{note}".replace("%", "%%")}
+    settings["metavar"] = flag.strip("-").replace("-", "_").upper()
+    shape = json_shape(field)
+    if shape is bool:
+        return argument(flag, **{"action": "store_true", "default": None, **settings, "metavar": None, **changes})
+    if values := static_choices(field):
+        settings["metavar"] = f"{{{','.join(values)}}}"
+    if shape is list:
+        settings["nargs"] = "+"
+    return argument(flag, **{"required": field.required and field.initial is None, **settings, **changes})
+
+
+def filled_by(form: type[F], options: Mapping[str, Any], **context: Any) -> F:
+    """Return a form filled by a command's options, and valid.
+
+    Raises: BadFields.
+    """
+    return filled(form, {name: value for name, value in options.items() if value is not None}, **context)
 
 
 def group(title: str, *arguments: Argument) -> Argument:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.batches.sampling import SelectionSpec, ids_of
+from annotation.batches.sampling import ids_of
 from annotation.core.errors import UnknownName
 from annotation.management.commands._base import argument, read_file
 from annotation.models import Batch, Study
 from annotation.studies.services import find_study
 
-SELECT = "all, random:N, top:N, stratified:BxN, importance:N, or ids:FILE (one id a line)"
+SELECT = {"help": "all, random:N, top:N, stratified:BxN, importance:N, or ids:FILE (one id a line)"}
+TWO = {"nargs": 2, "metavar": ("A", "B")}
+NOT_OPTIONS = ("preview", "fee_percent", "instance_ids")  # of the forms, for pages and the API
 BATCH = (argument("study", metavar="STUDY"), argument("--batch", required=True, metavar="NAME"))
 
 
@@ -26,15 +28,16 @@ def batch_of(options: Mapping[str, Any]) -> Batch:
     return batch
 
 
-def selection_of(select: str, similarity: str | None) -> SelectionSpec:
-    """Read how instances are selected, with the ids of a file.
+def with_ids(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with the ids of the file that `--select ids:FILE` names.
 
     Raises: CommandError when the file can't be read.
     """
+    select = options["select"] or ""
     if not select.startswith("ids:"):
-        return SelectionSpec(select, (), similarity)
+        return dict(options)
     data, _ = read_file(select.removeprefix("ids:"))
-    return SelectionSpec("ids", ids_of(data.decode("utf-8-sig", errors="replace")), similarity)
+    return {**options, "select": "ids", "instance_ids": ids_of(data.decode("utf-8-sig", errors="replace"))}
 
 
 def document(study: Study, batch: Batch, **more: Any) -> dict[str, Any]:

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from annotation.batches.changes import copy_batch
-from annotation.management.commands._base import TandemCommand, argument
-from annotation.management.commands._batches import BATCH, batch_of, document
+from annotation.batches.forms import CopyBatch
+from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by
+from annotation.management.commands._batches import BATCH, TWO, batch_of, document
 from annotation.management.commands._settings import FORMAT
-from annotation.models import Batch
-from annotation.studies.configurations import configuration
 
 
 class Command(TandemCommand):
@@ -15,25 +13,16 @@ class Command(TandemCommand):
 
     arguments = (
         *BATCH,
-        argument("--to", required=True, metavar="NAME", help="name of the new batch"),
-        argument("--dataset", help="default: the same"),
-        argument("--systems", nargs=2, metavar=("A", "B"), help="default: the same"),
-        argument("--seed", type=int, help="recorded; drawn when not given"),
-        argument("--launch", action="store_true", help="open it at once; else it is a draft"),
+        *arguments_of(CopyBatch, exclude=["status"], name={"flag": "--to", "metavar": "NAME"}, systems=TWO),
+        argument(
+            "--launch", dest="status", action="store_const", const="open", help="open it at once; else it is a draft"
+        ),
         FORMAT,
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         batch = batch_of(options)
-        systems = options["systems"] or (batch.system_a.name, batch.system_b.name)
-        target = configuration(batch.study, dataset=options["dataset"] or batch.dataset, systems=tuple(systems))
-        copy, made = copy_batch(
-            batch=batch,
-            name=options["to"],
-            configuration=target,
-            seed=options["seed"],
-            status=Batch.Status.OPEN if options["launch"] else Batch.Status.DRAFT,
-        )
+        copy, made = filled_by(CopyBatch, options).run(batch)
         outcome = f"made after {batch.name}, {copy.status}" if made else "there already, made the same way"
         line = f"batch {copy.name}: {copy.hits.count()} HITs (seed {copy.seed}), {outcome}"
         self.say_result([line], document(batch.study, copy, made=made), options)

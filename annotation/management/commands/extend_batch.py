@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from annotation.batches.changes import extend_batch
+from annotation.batches.forms import ExtendBatch
 from annotation.core.counting import number_of
-from annotation.management.commands._base import TandemCommand, argument
-from annotation.management.commands._batches import BATCH, SELECT, batch_of, document, selection_of
+from annotation.management.commands._base import TandemCommand, arguments_of, filled_by
+from annotation.management.commands._batches import BATCH, NOT_OPTIONS, SELECT, batch_of, document, with_ids
 from annotation.management.commands._settings import FORMAT
 from annotation.models import Batch
 
@@ -15,22 +15,19 @@ class Command(TandemCommand):
 
     arguments = (
         *BATCH,
-        argument("--raters", type=int, default=0, metavar="+N", help="so many more raters on every HIT"),
-        argument("--select", help=f"further instances: {SELECT}, but not importance:N"),
-        argument("--similarity", help="which separability to choose by, or a run's label (default: computed last)"),
-        argument("--seed", type=int, help="of the choice; recorded, drawn when not given"),
-        argument("--reason", required=True, help="why; shown with the results"),
+        *arguments_of(
+            ExtendBatch,
+            exclude=(*NOT_OPTIONS, "known_raters", "known_hits"),
+            more_raters={"flag": "--raters", "metavar": "+N"},
+            select={"help": f"further instances: {SELECT['help']}, but not importance:N"},
+        ),
         FORMAT,
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         batch = batch_of(options)
-        select, similarity = options["select"], options["similarity"]
-        selection = {} if select is None else selection_of(select, similarity).arguments
         before = batch.hits.count()
-        done = extend_batch(
-            batch=batch, more_raters=options["raters"], seed=options["seed"], reason=options["reason"], **selection
-        )
+        done = filled_by(ExtendBatch, with_ids(options)).run(batch)
         hits = done.hits.count()
         raters = f", for {number_of(done.raters_per_hit, 'rater')} each" if done.purpose == Batch.Purpose.RATING else ""
         line = (

@@ -3,10 +3,10 @@
 from typing import Any
 
 from annotation.batches.designs import batches_of_design, set_design_status
+from annotation.batches.forms import SetBatch
 from annotation.batches.services import set_batch_status
-from annotation.management.commands._base import TandemCommand, argument, one_of
+from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by, one_of
 from annotation.management.commands._batches import batch_of
-from annotation.models import Batch
 from annotation.studies.services import find_study
 
 
@@ -20,14 +20,12 @@ class Command(TandemCommand):
             argument("--design", metavar="NAME", help="all batches of a design that can take the status"),
             required=True,
         ),
-        argument(
-            "--status", required=True, choices=[state for state in Batch.Status.values if state != Batch.Status.DRAFT]
-        ),
-        argument("--reason", default="", help="kept in the study's log"),
+        *arguments_of(SetBatch, only=("status", "reason")),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        to = {name: options[name] for name in ("status", "reason")}
+        to = filled_by(SetBatch, {name: options[name] for name in ("status", "reason")}).cleaned_data
+        del to["design"]  # here, a name
         if options["design"]:
             study = find_study(options["study"])
             before = {batch.pk: batch.status for batch in batches_of_design(study, options["design"])}

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from io import StringIO
 from typing import Any
@@ -12,12 +13,23 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from annotation.batches.changes import copy_batch, extend_batch
+from annotation.batches.sampling import SelectionSpec
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import ClaimRefused, InvalidSelection, Unacceptable
 from annotation.models import Assignment, Batch, Event, Hit, Slot, Study
 from annotation.studies.configurations import configurations
 from tests.annotation.batches.test_batches import chosen, layout, separate
-from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import (
+    NOON,
+    add_instances,
+    batch_spec,
+    claim,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    rate,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -152,16 +164,16 @@ def test_more_raters_get_places_with_the_next_numbers_on_every_hit() -> None:
 @pytest.mark.engine
 def test_the_request_that_made_a_batch_still_changes_nothing_after_an_extension() -> None:
     study = make_study(instances=4)
-    request: dict[str, Any] = {"name": "b", "dataset": "news", "systems": ("alpha", "beta"), "pairs": 2, "raters": 2}
-    batch, _ = create_batch(study=study, select="random:2", **request)
-    extend_batch(batch=batch, more_raters=1, select="all", reason="x")
+    spec = batch_spec(study, pairs=2, raters=2, select="random:2")
+    batch, _ = create_batch(spec=spec, name="b", drawn=True)
+    extend_batch(batch=batch, more_raters=1, selection=SelectionSpec("all"), reason="x")
     extend_batch(batch=batch, more_raters=1, reason="x")
 
-    again, made = create_batch(study=study, select="random:2", **request)
+    again, made = create_batch(spec=replace(spec, seed=2), name="b", drawn=True)
 
     assert (again.pk, made, again.raters_per_hit, again.hits.count()) == (batch.pk, False, 4, 4)
     with pytest.raises(InvalidSelection, match="made otherwise"):
-        create_batch(study=study, select="random:2", **{**request, "raters": 4})
+        create_batch(spec=replace(spec, raters=4), name="b", drawn=True)
 
 
 @pytest.mark.parametrize("more", [-1, 999])
@@ -181,7 +193,9 @@ def test_further_instances_become_hits_after_those_that_are_there() -> None:
     batch = make_batch(study, select="random:3", pairs=2, raters=2)
     before = layout(batch)
 
-    extend_batch(batch=batch, select="random:4", seed=9, more_raters=1, reason="The interval is too wide.")
+    extend_batch(
+        batch=batch, selection=SelectionSpec("random:4"), seed=9, more_raters=1, reason="The interval is too wide."
+    )
 
     assert layout(batch)[:3] == before
     assert sorted(batch.hits.values_list("position", flat=True)) == list(range(7))
@@ -201,7 +215,7 @@ def test_the_same_seed_adds_the_same_hits() -> None:
     one, other = (make_batch(study, name=name, select="random:3", seed=4) for name in ("one", "other"))
 
     for batch in (one, other):
-        extend_batch(batch=batch, select="random:5", seed=7, reason="x")
+        extend_batch(batch=batch, selection=SelectionSpec("random:5"), seed=7, reason="x")
 
     assert layout(one) == layout(other)
 
@@ -215,9 +229,9 @@ def test_an_importance_sample_grows_by_raters_only() -> None:
     with pytest.raises(
         InvalidSelection, match="was drawn by importance, and with other instances its chances would no longer"
     ):
-        extend_batch(batch=drawn, select="random:1", reason="x")
+        extend_batch(batch=drawn, selection=SelectionSpec("random:1"), reason="x")
     with pytest.raises(InvalidSelection, match="a batch can't be extended by importance"):
-        extend_batch(batch=plain, select="importance:2", reason="x")
+        extend_batch(batch=plain, selection=SelectionSpec("importance:2"), reason="x")
     assert extend_batch(batch=drawn, more_raters=1, reason="x").raters_per_hit == 3
     assert Hit.objects.count() == 5
 
@@ -230,7 +244,7 @@ def test_a_sample_by_strata_keeps_its_chances_and_what_is_added_has_none() -> No
     before = dict(drawn.hits.values_list("pk", "inclusion_probability"))
     assert sorted(before.values()) == pytest.approx([2 / 5, 2 / 5, 2 / 3, 2 / 3])
 
-    extend_batch(batch=drawn, select="stratified:2x1", reason="x")
+    extend_batch(batch=drawn, selection=SelectionSpec("stratified:2x1"), reason="x")
 
     assert dict(drawn.hits.filter(pk__in=before).values_list("pk", "inclusion_probability")) == before
     added = drawn.hits.exclude(pk__in=before)
@@ -247,8 +261,8 @@ def test_checks_and_qualifications_grow_as_they_can() -> None:
     with pytest.raises(InvalidSelection, match=r"goes to every rater \(gold\)"):
         extend_batch(batch=gold, more_raters=1, reason="x")
     with pytest.raises(InvalidSelection, match="is a qualification: every rater is to be asked the same"):
-        extend_batch(batch=first, select="all", reason="x")
-    extend_batch(batch=gold, select="random:2", reason="x")
+        extend_batch(batch=first, selection=SelectionSpec("all"), reason="x")
+    extend_batch(batch=gold, selection=SelectionSpec("random:2"), reason="x")
     assert (gold.hits.count(), Slot.objects.count()) == (3, 0)
 
 
@@ -262,11 +276,11 @@ def test_checks_and_qualifications_grow_as_they_can() -> None:
         ({}, {"more_raters": 1, "reason": "x" * 2001}, Unacceptable, "longer than 2000 characters"),
         (
             {},
-            {"select": "all"},
+            {"selection": SelectionSpec()},
             InvalidSelection,
             "no instance of news: alpha / beta can be rated: 3 in the batch already",
         ),
-        ({}, {"select": "best"}, InvalidSelection, "selection is 'best'"),
+        ({}, {"selection": SelectionSpec("best")}, InvalidSelection, "selection is 'best'"),
         (
             {},
             {"more_raters": 1, "known_raters": 1},
@@ -316,7 +330,7 @@ def test_a_batch_grows_while_raters_claim() -> None:
                 return
 
     jobs: list[Callable[[], object]] = [partial(rate_all, one) for one in annotators]
-    jobs.append(lambda: extend_batch(batch=batch, more_raters=1, select="all", reason="x"))
+    jobs.append(lambda: extend_batch(batch=batch, more_raters=1, selection=SelectionSpec("all"), reason="x"))
     threads = [threading.Thread(target=at_work, args=[job]) for job in jobs]
     for thread in threads:
         thread.start()

@@ -68,7 +68,7 @@ def test_each_way_to_choose_is_what_the_service_is_asked(study: Study) -> None:
         form = BatchForm(fields(**choice), study=study)
         assert form.is_valid(), spec
         ids = ["news-2", "news-5"] if spec == "ids" else []
-        assert (form.settings["select"], list(form.settings["instance_ids"])) == (spec, ids)
+        assert (form.selection.spec, list(form.selection.instance_ids)) == (spec, ids)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,9 @@ def test_the_histogram_is_a_table_of_numbers(study: Study, manager: Client) -> N
 def test_without_scripts_the_same_is_a_page_that_keeps_what_was_filled_in(study: Study, manager: Client) -> None:
     file = SimpleUploadedFile("ids.txt", "\ufeffnews-3\n".encode())
 
-    page = manager.post(f"{START}choice/", fields(name="", how="ids", ids="news-1", ids_file=file, seed="", fee="10"))
+    page = manager.post(
+        f"{START}choice/", fields(name="", how="ids", ids="news-1", ids_file=file, seed="", fee_percent="10")
+    )
 
     assert page.status_code == 200
     assert (

@@ -203,7 +203,7 @@ def test_api_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
 
 def test_a_batch_of_a_design_is_extended_and_copied_as_any(study: Study) -> None:
     batch = design(study, "balanced:1")[0]
-    extend_batch(batch=batch, reason="more", more_raters=1, select="random:1", seed=1)
+    extend_batch(batch=batch, reason="more", more_raters=1, selection=SelectionSpec("random:1"), seed=1)
     copy, _ = copy_batch(batch=batch, name="copy", seed=1)
 
     assert batch.hits.count() == 2

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from annotation.batches.services import create_batch
 from annotation.models import Annotator, Assignment, Batch, Hit, HitPair, Study
 from reporting.findings.study_findings import findings
 from tests.annotation.batches.test_batches import chosen, separate
@@ -75,10 +74,7 @@ def test_estimates_from_an_importance_sample_by_hand(drawn: Batch) -> None:
 
 def test_ratings_of_a_batch_without_chances_are_left_out_and_counted(drawn: Batch) -> None:
     before = rater_of(drawn.study)["weighted"]
-    create_batch(
-        study=drawn.study, name="all", dataset="news", systems=("alpha", "beta"), pairs=2, raters=1, seed=1,
-        select="ids", instance_ids=["news-1"],
-    )  # fmt: skip
+    make_batch(drawn.study, name="all", raters=1, select="ids", instance_ids=["news-1"])
     answer(make_annotator(drawn.study, "dee"), {"news-1": "bb"})
 
     people = rater_of(drawn.study)

@@ -50,12 +50,22 @@ class Migration(migrations.Migration):
             name="Batch",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.CharField(max_length=200)),
-                ("dataset", models.CharField(max_length=100)),
-                ("pairs_per_hit", models.PositiveIntegerField()),
-                ("raters_per_hit", models.PositiveIntegerField()),
+                ("name", models.CharField(max_length=200, verbose_name="Name")),
+                ("dataset", models.CharField(max_length=100, verbose_name="Data set")),
+                ("pairs_per_hit", models.PositiveIntegerField(verbose_name="Pairs per HIT")),
+                (
+                    "raters_per_hit",
+                    models.PositiveIntegerField(help_text="Of a batch for ratings.", verbose_name="Raters per HIT"),
+                ),
                 ("selection", models.JSONField(default=dict, help_text="How the instances were chosen.")),
-                ("seed", models.PositiveIntegerField(default=annotation.core.keys.new_seed)),
+                (
+                    "seed",
+                    models.PositiveIntegerField(
+                        default=annotation.core.keys.new_seed,
+                        help_text="Determines the draw, and is recorded. Clear it for another draw.",
+                        verbose_name="Seed",
+                    ),
+                ),
                 (
                     "status",
                     models.CharField(
@@ -86,24 +96,43 @@ class Migration(migrations.Migration):
                             ("gold", "Hidden checks with a known answer"),
                         ],
                         default="rating",
+                        help_text="A qualification and hidden checks take instances whose gold prefers one of the two systems, and go to every rater.",
                         max_length=15,
+                        verbose_name="What the answers are for",
                     ),
                 ),
                 (
                     "gold_rate",
-                    models.FloatField(default=0.0, help_text="Share of a rater's HITs that are hidden gold HITs."),
+                    models.FloatField(
+                        default=0.0,
+                        help_text="Share of a rater’s HITs, as 0.1; of a batch for ratings. They come from the study’s gold batches.",
+                        verbose_name="Hidden gold HITs",
+                    ),
                 ),
                 (
                     "repeat_rate",
                     models.FloatField(
                         default=0.0,
-                        help_text="Share of a rater's HITs that repeat an earlier one with the sides swapped.",
+                        help_text="Share of a rater’s HITs that are an earlier one once more, sides swapped. Both together: 0.5 at most.",
+                        verbose_name="Hidden repeats",
                     ),
                 ),
-                ("lease_minutes", models.PositiveIntegerField(default=60)),
+                (
+                    "lease_minutes",
+                    models.PositiveIntegerField(
+                        default=60,
+                        help_text="How long a HIT stays claimed without activity; then others may claim it.",
+                        verbose_name="Minutes for a HIT",
+                    ),
+                ),
                 (
                     "most_hits_per_rater",
-                    models.PositiveIntegerField(blank=True, help_text="Of this batch; empty: no limit.", null=True),
+                    models.PositiveIntegerField(
+                        blank=True,
+                        help_text="Of this batch. Empty: no limit but the study’s.",
+                        null=True,
+                        verbose_name="HITs for one rater at most",
+                    ),
                 ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("launched_at", models.DateTimeField(blank=True, null=True)),

@@ -1,0 +1,100 @@
+"""Settings of what a user creates or starts, declared once as a Django form.
+
+A page shows the form. The API and a command fill the same form, so all three refuse a value in the same words.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from django import forms
+from django.db import models
+
+from annotation.core.errors import BadFields
+
+F = TypeVar("F", bound=forms.BaseForm)
+
+
+class TextsField(forms.CharField):
+    """Several texts: one a line on a page, a list in a request.
+
+    longest : characters of one text
+    exactly : how many there must be, if any
+    """
+
+    widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+
+    def __init__(self, *, longest: int = 200, exactly: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.longest, self.exactly = longest, exactly
+
+    def to_python(self, value: Any) -> Any:
+        """Return the distinct texts in their order."""
+        texts = value if isinstance(value, list | tuple) else str(value or "").splitlines()
+        return list(dict.fromkeys(text for one in texts if (text := str(one).strip())))
+
+    def validate(self, value: list[str]) -> None:
+        """Refuse another number of texts, and long ones."""
+        super().validate(value)
+        if value and self.exactly not in (None, len(value)):
+            raise forms.ValidationError(f"Give {self.exactly} different ones.", code="count")
+        if any(len(text) > self.longest for text in value):
+            raise forms.ValidationError(f"At most {self.longest} characters each.", code="max_length")
+
+
+def stored(model: type[models.Model], name: str, **changes: Any) -> forms.Field:
+    """Return the form field of a model's field, with its label, help, choices and default."""
+    field: Any = model._meta.get_field(name)
+    form_field: forms.Field = field.formfield(**changes)
+    return form_field
+
+
+def json_shape(field: forms.Field) -> type:
+    """Return how a field's value is written in JSON: `bool`, `list`, `dict`; or `str`, also for numbers."""
+    if isinstance(field, forms.BooleanField):
+        return bool
+    if isinstance(field, TextsField | forms.MultipleChoiceField | forms.ModelMultipleChoiceField):
+        return list
+    return getattr(field, "json_shape", str)
+
+
+def static_choices(field: Any) -> list[str]:
+    """Return the values of a field's choices where they are the same for all studies."""
+    if isinstance(field, forms.ModelChoiceField):
+        return []
+    return [str(value) for value, _label in getattr(field, "choices", ()) if value != ""]
+
+
+def described(field: forms.Field) -> str:
+    """Return a field's label and help as one text, for API schemas and the help of commands."""
+    label, text = str(field.label or ""), str(field.help_text)
+    return f"{label}. {text}" if label and text else label or text
+
+
+def filled(form: type[F], values: Mapping[str, Any], **context: Any) -> F:
+    """Return a valid form with values by name; a field that has none takes its initial value.
+
+    context : further arguments of the form
+    Raises: BadFields.
+    """
+    blank = form(**context)
+    data = {
+        name: values[name] if name in values else blank.get_initial_for_field(field, name)
+        for name, field in blank.fields.items()
+    }
+    bound = form(data, **context)
+    checked(bound)
+    return bound
+
+
+def checked(form: forms.BaseForm) -> dict[str, Any]:
+    """Return a form's clean values.
+
+    Raises: BadFields.
+    """
+    if not form.is_valid():
+        problems = form.errors.get_json_data()
+        raise BadFields(
+            {name: [one["message"] for one in errors] for name, errors in problems.items()},
+            {name: [one["code"] for one in errors] for name, errors in problems.items()},
+        )
+    return form.cleaned_data

@@ -1,0 +1,97 @@
+"""What a user creates or starts: page, API and command refuse the same value with the same code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.core.errors import BadFields
+from annotation.models import Study
+from tests.factories import make_batch, make_study, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class Doors:
+    """How an action is asked for at its three doors, with valid values.
+
+    flags : what the command calls a field, where it is not the field's name
+    """
+
+    address: str
+    page: Mapping[str, Any]
+    api: str
+    body: Mapping[str, Any]
+    command: list[str]
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+
+SYSTEMS = ["alpha", "beta"]
+DOORS = {
+    "create batch": Doors(
+        "/studies/study/batches/new/",
+        {"name": "b", "configuration": "0", "pairs": "2", "raters": "3", "how": "all"},
+        "/api/v1/batches/",
+        {"study": "study", "name": "b", "dataset": "news", "systems": SYSTEMS, "pairs": 2},
+        ["create_batch", "study", "--name=b", "--dataset=news", "--systems", *SYSTEMS, "--pairs=2"],
+        {"most_hits_per_rater": "--max-hits-per-rater"},
+    ),
+    "extend batch": Doors(
+        "/studies/study/batches/{batch}/extend/",
+        {"more_raters": "1", "reason": "x", "how": "none"},
+        "/api/v1/batches/{batch}/extend/",
+        {"more_raters": 1, "reason": "x"},
+        ["extend_batch", "study", "--batch=batch", "--raters=1", "--reason=x"],
+        {"more_raters": "--raters"},
+    ),
+}
+CASES = [
+    ("create batch", "name", "", "required"),
+    ("create batch", "name", "x" * 201, "max_length"),
+    ("create batch", "pairs", 0, "min_value"),
+    ("create batch", "pairs", 1001, "max_value"),
+    ("create batch", "pairs", "many", "invalid"),
+    ("create batch", "raters", 1001, "max_value"),
+    ("create batch", "seed", -1, "min_value"),
+    ("create batch", "seed", 2**31, "max_value"),
+    ("create batch", "most_hits_per_rater", 0, "min_value"),
+    ("create batch", "gold_rate", 0.6, "max_value"),
+    ("create batch", "repeat_rate", -0.1, "min_value"),
+    ("create batch", "lease_minutes", 1441, "max_value"),
+    ("create batch", "purpose", "fun", "invalid_choice"),
+    ("extend batch", "more_raters", -1, "min_value"),
+    ("extend batch", "more_raters", 1001, "max_value"),
+    ("extend batch", "reason", "", "required"),
+    ("extend batch", "reason", "x" * 2001, "max_length"),
+    ("extend batch", "seed", "x", "invalid"),
+]
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(k=2, pairs_per_hit=2)
+
+
+@pytest.mark.parametrize(("action", "name", "value", "code"), CASES)
+def test_the_three_doors_refuse_a_value_alike(
+    study: Study, client: Client, action: str, name: str, value: Any, code: str
+) -> None:
+    client.force_login(make_user("admin", "study-admin"))
+    batch, doors = make_batch(study), DOORS[action]
+
+    page: Any = client.post(doors.address.format(batch=batch.pk), {**doors.page, name: value})
+    answer = client.post(doors.api.format(batch=batch.pk), {**doors.body, name: value}, content_type="application/json")
+    flag = doors.flags.get(name, f"--{name.replace('_', '-')}")
+    with pytest.raises(CommandError) as caught:
+        call_command(*doors.command, f"{flag}={value}")
+
+    refused = caught.value.__cause__
+    assert isinstance(refused, BadFields)
+    assert (page.status_code, answer.status_code) == (422, 422)
+    assert page.context["form"].errors.get_json_data()[name][0]["code"] == code
+    assert refused.codes == {name: [code]}
+    assert page.context["form"].errors[name] == answer.json()["fields"][name] == refused.fields[name]
