@@ -171,7 +171,11 @@ class RatingPlaces:
         if key not in self.matchups:
             reason = f"no {row.system_a} / {row.system_b} on instance {row.instance_id!r}"
             return BadLine(row.number, reason), swapped
-        for pair in self.matchups[key]:
+        pairs = self.matchups[key]
+        if wanted == (None, None, None) and len(pairs) > 1:
+            reason = f"pair_index is missing, and instance {row.instance_id!r} has {len(pairs)} pairs of these systems"
+            return BadLine(row.number, reason), swapped
+        for pair in pairs:
             indexes = (pair.index, pair.generation_a.index, pair.generation_b.index)
             if all(asked in (None, index) for asked, index in zip(wanted, indexes, strict=True)):
                 return pair, swapped

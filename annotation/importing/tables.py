@@ -28,7 +28,7 @@ def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
         _, cells, bad = lines.read_csv(data)
         records = lines.with_json_cells(cells, ("pair_index", "aspects", "rows", "made_by"), bad)
     else:
-        records, bad = lines.read_json_lines(data)
+        records, bad = lines.read_json(data)
     good = []
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:

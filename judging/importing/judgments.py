@@ -7,6 +7,7 @@ from analysis.types import Verdict
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import Record
+from annotation.core.files.record_fields import SIGNS_TO_LETTERS
 from annotation.core.files.spreadsheet import restore
 from annotation.importing.formats.votes import instance_of_prompt
 from judging.importing import columns
@@ -103,7 +104,7 @@ def _plain(cells: JudgmentFields) -> JudgmentRow:
         place=place,
         judge=cells.judge(cells.needed("judge")),
         order=cells.one_of("order", Judgment.Order.values),
-        verdict=VERDICTS.get(cells.one_of("verdict", VERDICTS)),
+        verdict=VERDICTS.get(cells.one_of("verdict", VERDICTS, synonyms=SIGNS_TO_LETTERS)),
         question=cells.text(columns.QUESTION),
         family=cells.text("family", longest=LONGEST_FAMILY),
         rationale=cells.text("rationale", longest=None),

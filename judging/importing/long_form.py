@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from analysis.types import Verdict
 from annotation.core.files.lines import text_problem
+from annotation.core.files.record_fields import SIGNS
 from judging.importing.columns import QUESTION
 from judging.importing.fields import JudgmentFields, JudgmentRow, PairReference
 from judging.models import Judgment
@@ -30,7 +31,7 @@ class LongFields(JudgmentFields):
             ),
             judge=self.judge(self.needed("judge")),
             order=self.one_of("order", Judgment.Order.values),
-            verdict=_VERDICTS.get(self.one_of("verdict", _VERDICTS)),
+            verdict=_VERDICTS.get(self.one_of("verdict", _VERDICTS, synonyms=SIGNS)),
             question=self.text(QUESTION),
             rationale=self.verbatim("rationale"),
             calls=self.whole("calls") or 0,

@@ -18,6 +18,7 @@ from annotation.core.files.spreadsheet import restore
 from annotation.core.tasks.progress import READING, report
 
 MOST_LINES = 2_000_000
+MOST_NAMED = 20  # fields of a record in a message
 _BOM = b"\xef\xbb\xbf"
 
 Record = tuple[int, dict[str, Any]]
@@ -65,9 +66,6 @@ def read_json_lines(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
 
 
 def _json_lines(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
-    if is_json_array(data):
-        bad.append(BadLine(1, "the file is one JSON array; JSON Lines has one object a line: {…}"))
-        return
     for number, line in decode_lines(data, bad):
         if not line.strip():
             continue
@@ -160,7 +158,8 @@ def read_csv(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
 def _csv_rows(data: bytes, bad: list[BadLine], errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(MAX_LINE_BYTES)
     file = io.BytesIO(data)
-    reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline="", errors=errors), strict=True)
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="", errors=errors)
+    reader = csv.reader(text, strict=True, delimiter=delimiter_of(data))
     start = 1
     try:
         for cells in reader:
@@ -171,6 +170,13 @@ def _csv_rows(data: bytes, bad: list[BadLine], errors: str = "strict") -> Iterat
     except csv.Error as error:
         noticed = f" (noticed on line {reader.line_num})" if reader.line_num > start else ""
         bad.append(BadLine(start, f"not valid CSV: {error}{noticed}"))
+
+
+def delimiter_of(data: bytes) -> str:
+    """Return the delimiter of a CSV file: the comma, semicolon or tab that its header has most of outside quotes."""
+    header = data[:MAX_LINE_BYTES].split(b"\n", 1)[0]
+    unquoted = b"".join(header.split(b'"')[::2])
+    return max(",;\t", key=lambda delimiter: unquoted.count(delimiter.encode()))
 
 
 def _csv_records(header: list[str], rows: Iterator[tuple[int, list[str]]], bad: list[BadLine]) -> Iterator[Record]:
@@ -198,9 +204,39 @@ def with_json_cells(records: Iterator[Record], columns: Collection[str], bad: li
             bad.append(BadLine(number, f"a cell of {', '.join(columns)} is not valid JSON: {error}"))
 
 
+class AbsentFields:
+    """The needed fields that no record of a file has, so that one sentence can say so instead of a line for each record."""
+
+    def __init__(self, needed: Iterable[str], what: str) -> None:
+        """Take the needed fields, and what the file should hold."""
+        self._absent, self._what = list(needed), what
+        self._fields: list[str] = []
+        self._count = 0
+
+    def watch(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield the records, and note their fields."""
+        for number, record in records:
+            self._count += 1
+            self._fields = self._fields or list(record)
+            self._absent = [field for field in self._absent if field not in record]
+            yield number, record
+
+    def summarised(self, bad: list[BadLine]) -> list[BadLine]:
+        """Replace the bad lines about fields that none of several records has by one."""
+        if self._count < 2 or not self._absent:
+            return bad
+        reasons = {f"{field} is missing" for field in self._absent}
+        fields = ", ".join(self._fields[:MOST_NAMED]) + (", …" if len(self._fields) > MOST_NAMED else "")
+        summary = (
+            f"{', '.join(self._absent)}: none of {self._count:,} records has this; they have {fields or 'no field'}. "
+            f"“Files in and out” in the help says what {self._what} need."
+        )
+        return [BadLine(1, summary), *(line for line in bad if line.reason not in reasons)]
+
+
 def is_csv(name: str) -> bool:
-    """Tell whether a file's name ends with .csv; other files are read as JSON."""
-    return name.lower().endswith(".csv")
+    """Tell whether a file's name ends with .csv or .tsv; other files are read as JSON."""
+    return name.lower().endswith((".csv", ".tsv"))
 
 
 def refuse(name: str, bad: Iterable[BadLine]) -> None:
@@ -252,8 +288,6 @@ def unstorable_key(values: dict[str, Any]) -> str | None:
 
 
 def _header_problems(header: list[str]) -> list[BadLine]:
-    if len(header) == 1 and ";" in header[0]:
-        return [BadLine(1, "cells are separated by semicolons; save the file with commas")]
     repeated = sorted(name for name, count in Counter(header).items() if count > 1)
     return [BadLine(1, f"column {name!r} is there more than once") for name in repeated]
 

@@ -11,6 +11,20 @@ from annotation.core.files.lines import parse_number, parse_time, text_problem
 from annotation.core.names import trim
 
 Row = TypeVar("Row")
+_NO_SYNONYMS: Mapping[str, str] = {}
+# How files name the sides of a verdict: pandas makes 1.0 of 1 where another row has none.
+SIGNS = {"-1.0": "-1", "0.0": "0", "1.0": "1", "+1": "1"}
+LETTERS_TO_SIGNS = {"a": "-1", "model_a": "-1", "tie": "0", "b": "1", "model_b": "1", **SIGNS}
+SIGNS_TO_LETTERS = {
+    "-1": "a",
+    "-1.0": "a",
+    "model_a": "a",
+    "0": "tie",
+    "0.0": "tie",
+    "1": "b",
+    "1.0": "b",
+    "model_b": "b",
+}
 
 
 class RecordFields:
@@ -30,7 +44,8 @@ class RecordFields:
         if value is None or value == "":
             return ""
         if isinstance(value, int | float) and not isinstance(value, bool):
-            value = str(value)
+            # pandas makes 1.0 of 1 where another row has none.
+            value = str(int(value) if isinstance(value, float) and value.is_integer() else value)
         if problem := text_problem(value, longest=longest):
             self.problems.append(f"{field} {problem}")
             return ""
@@ -49,7 +64,7 @@ class RecordFields:
 
     def whole(self, field: str, *, most: int) -> int | None:
         """Return a whole number from 0 to `most`, or None where there is none."""
-        value = self.text(field)
+        value = self.text(field).removesuffix(".0")
         if not value:
             return None
         # No more digits than `most` are read: int() takes long over many.
@@ -68,9 +83,15 @@ class RecordFields:
             self.problems.append(f"{field} is {value[:40]!r}, not {kind}")
         return number
 
-    def one_of(self, field: str, offered: Iterable[str], *, default: str = "") -> str:
-        """Return one of the words on offer, of which the empty one may be; `default` where there is none."""
+    def one_of(
+        self, field: str, offered: Iterable[str], *, default: str = "", synonyms: Mapping[str, str] = _NO_SYNONYMS
+    ) -> str:
+        """Return one of the words on offer, of which the empty one may be; `default` where there is none.
+
+        synonyms : words that are taken for one on offer
+        """
         value, known = self.text(field).lower() or default, list(offered)
+        value = synonyms.get(value, value)
         if value not in known and not self.in_trouble(field):
             *others, last = [one or "empty" for one in known]
             words = f"{', '.join(others)} or {last}" if others else last
@@ -107,9 +128,10 @@ def read_rows(
         lines.refuse(name, bad or [BadLine(1, f"column {one} is missing") for one in required if one not in header])
         records = lines.with_json_cells(cells, (), bad)
     else:
-        records, bad = lines.read_json_lines(data)
+        records, bad = lines.read_json(data)
     rows = []
-    for number, record in records:
+    absent = lines.AbsentFields(required, what)
+    for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break
         fields = RecordFields(record)
@@ -119,4 +141,4 @@ def read_rows(
             rows.append(row)
     if not rows and not bad:
         bad.append(BadLine(1, f"the file holds no {what}"))
-    return rows, bad
+    return rows, absent.summarised(bad)

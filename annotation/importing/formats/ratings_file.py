@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from annotation.core.errors import BadLine
-from annotation.core.files.record_fields import RecordFields, read_rows
+from annotation.core.files.record_fields import LETTERS_TO_SIGNS, RecordFields, read_rows
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating")
 # By the purpose of a HIT, the exclusion reason of its ratings in exports.
@@ -65,6 +65,7 @@ def _rating(number: int, cells: RecordFields) -> LongRow:
     kind = cells.text("rater_kind")
     if kind not in ("", "person"):
         cells.problems.append(f"rater_kind is {kind!r}; only people's ratings come in here")
+    shown_first = cells.one_of("shown_first", ("a", "b", ""))
     pair_index, index_a, index_b = (cells.whole(field, most=_MOST) for field in _INDEXES)
     row = LongRow(
         number=number,
@@ -78,8 +79,8 @@ def _rating(number: int, cells: RecordFields) -> LongRow:
         generation_b_index=index_b,
         rater=cells.needed("rater", longest=LONGEST["rater"]),
         stage=cells.one_of("stage", _STAGES, default="first"),
-        rating=_verdict(cells),
-        shown_first=cells.one_of("shown_first", ("a", "b", "")),
+        rating=_verdict(cells, shown_first),
+        shown_first=shown_first,
         arm=cells.name("arm", longest=LONGEST["arm"]),
         table_variant=cells.name("table_variant"),
         reason=cells.text("reason"),
@@ -95,8 +96,8 @@ def _rating(number: int, cells: RecordFields) -> LongRow:
         strength=_strength(cells),
         tie_kind=cells.one_of("tie_kind", ("good", "bad", "")),
     )
-    if pair_index is None and None in (index_a, index_b) and not cells.in_trouble(*_INDEXES):
-        cells.problems.append("neither pair_index nor both generation indexes are given")
+    if pair_index is None and (index_a is None) != (index_b is None) and not cells.in_trouble(*_INDEXES):
+        cells.problems.append("generation_a_index and generation_b_index go together: one of them is missing")
     if row.strength and not row.rating:
         cells.problems.append(f"strength is {row.strength} with rating 0; leave it empty where neither is preferred")
     if row.tie_kind and row.rating and not cells.in_trouble("tie_kind"):
@@ -104,13 +105,15 @@ def _rating(number: int, cells: RecordFields) -> LongRow:
     return row
 
 
-def _verdict(cells: RecordFields) -> int:
-    value = cells.text("rating")
-    if value in ("-1", "0", "1"):
-        return int(value)
-    if not cells.in_trouble("rating"):
-        cells.problems.append(f"rating is {value!r}; it must be -1, 0 or 1")
-    return 0
+def _verdict(cells: RecordFields, shown_first: str) -> int:
+    word = cells.one_of("rating", ("-1", "0", "1", "left", "right"), synonyms=LETTERS_TO_SIGNS)
+    if cells.in_trouble("rating"):
+        return 0
+    if word not in ("left", "right"):
+        return int(word)
+    if not shown_first:
+        cells.problems.append(f"rating is {word}, so shown_first must say which text was on the left: a or b")
+    return -1 if (word == "left") == (shown_first == "a") else 1
 
 
 def _strength(cells: RecordFields) -> int | None:

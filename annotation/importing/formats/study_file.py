@@ -23,6 +23,7 @@ LONGEST_WHY = 2000  # characters; shown to raters
 MOST_PROBLEMS = 50  # of one line
 MOST_TEXTS = 1000  # of one system on one instance: similarity compares all of them
 MOST_SYSTEMS = 500  # on one instance; their matchups have a bound of their own
+NEEDED = ("instance_id", "source")
 _EXPORTED = {"instance_id", "dataset", "source", "generations", "gold", "metadata"}
 _KNOWN = _EXPORTED | {"matchups"}
 _CHECKED = {"instance_id", "dataset", "source", "generations"}  # texts with a check of their own
@@ -63,10 +64,11 @@ def parse_study_file(
     first_seen: dict[str, int] = {}
     systems: dict[str, int] = {}  # first line of each
     texts = values = matchups = 0
-    for number, record in records:
+    absent = lines.AbsentFields((*NEEDED, *(() if sources_only else ("generations",))), "study files")
+    for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break
-        record = _with_trimmed_names(record)
+        record = _normalised(record)
         problems = _problems(record, sources_only=sources_only)
         instance_id = record.get("instance_id")
         if isinstance(instance_id, str) and instance_id in first_seen:
@@ -91,13 +93,13 @@ def parse_study_file(
     if not rows and not bad:
         bad.append(BadLine(1, "the file holds no instance"))
     bad.extend(lookalike_lines("system", ((number, system) for system, number in systems.items()), ()))
-    lines.refuse(name, bad)
+    lines.refuse(name, absent.summarised(bad))
     return rows
 
 
 def _records(data: bytes, name: str, *, sources_only: bool) -> tuple[Iterator[Record], list[BadLine]]:
     if not lines.is_csv(name):
-        return lines.read_json_lines(data)
+        return lines.read_json(data)
     header, wide, bad = lines.read_csv(data)
     if not bad and "generations" in header:  # as it is exported
         return lines.with_json_cells(wide, ("generations", "gold", "metadata", "matchups"), bad), bad
@@ -106,12 +108,17 @@ def _records(data: bytes, name: str, *, sources_only: bool) -> tuple[Iterator[Re
     return records, bad
 
 
-def _with_trimmed_names(record: dict[str, Any]) -> dict[str, Any]:
-    """Trim the names in a record; those of systems only where they stay apart."""
+def _normalised(record: dict[str, Any]) -> dict[str, Any]:
+    """Trim the names in a record, those of systems only where they stay apart; make text of a numeric id, and a list of one text."""
     trimmed = {key: trim(record[key]) for key in ("instance_id", "dataset") if isinstance(record.get(key), str)}
+    instance_id = record.get("instance_id")
+    if isinstance(instance_id, int) and not isinstance(instance_id, bool):
+        trimmed["instance_id"] = str(instance_id)
     generations, gold = record.get("generations"), record.get("gold")
     if not isinstance(generations, dict):
         return record | trimmed
+    generations = {system: [texts] if isinstance(texts, str) else texts for system, texts in generations.items()}
+    trimmed["generations"] = generations
     systems = {system: trim(system) for system in generations}
     if len(set(systems.values())) < len(systems):
         return record | trimmed
@@ -145,9 +152,11 @@ def _row(number: int, record: dict[str, Any], dataset: str) -> InstanceRow:
 def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[str]:
     found = []
     for key, longest in (("instance_id", LONGEST_ID), ("source", None)):
+        # Texts may have been generated from nothing.
+        may_be_blank = key == "source" and not sources_only
         if key not in record:
             found.append(f"{key} is missing")
-        elif problem := text_problem(record[key], longest=longest):
+        elif problem := text_problem(record[key], longest=longest, may_be_blank=may_be_blank):
             found.append(f"{key} {problem}")
     if record.get("dataset") is not None and (problem := text_problem(record["dataset"], longest=LONGEST_DATASET)):
         found.append(f"dataset {problem}")
@@ -198,7 +207,7 @@ def _generation_problems(generations: object, *, least: int) -> list[str]:
         if problem := text_problem(system, longest=LONGEST_SYSTEM):
             found.append(f"the system name {system!r} {problem}")
         if not isinstance(texts, list) or not texts:
-            found.append(f"system {system!r} has no text; give a list of one or more")
+            found.append(f"system {system!r} has no text; give one, or a list of one or more")
             continue
         if len(texts) > MOST_TEXTS:
             found.append(f"system {system!r} has {len(texts)} texts; at most {MOST_TEXTS} are taken")

@@ -60,7 +60,7 @@ def _records(data: bytes, name: str) -> tuple[Iterator[Record], list[BadLine]]:
     if lines.is_csv(name):
         _, records, bad = lines.read_csv(data)
         return records, bad
-    return lines.read_json_lines(data)
+    return lines.read_json(data)
 
 
 def _votes(records: Iterator[Record], bad: list[BadLine], name: str) -> list[VoteRow]:

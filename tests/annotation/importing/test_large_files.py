@@ -111,7 +111,7 @@ def test_reading_stops_at_the_first_thousand_errors(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(lines, "read_value", counted)
     with pytest.raises(BadFile) as caught:
-        parse_study_file(b"{}\n" * (3 * MOST_BAD_LINES), "big.jsonl")
+        parse_study_file(b"7\n" * (3 * MOST_BAD_LINES), "big.jsonl")
 
     assert len(read) <= MOST_BAD_LINES
     assert len(caught.value.lines) == MOST_BAD_LINES == 1000

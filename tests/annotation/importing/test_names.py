@@ -84,7 +84,7 @@ def test_every_lookalike_of_a_file_and_a_study_is_listed_with_the_other_problems
 
     assert [line.split(" differs")[0] for line in reasons(error)] == [
         "line 2: rater 'ann'",
-        "line 3: rating is '7'; it must be -1, 0 or 1",
+        "line 3: rating is '7'; it must be -1, 0, 1, left or right",
         "line 5: rater 'CEM'",
         "line 6: rater 'c em'",
         "line 7: no alpha / beta on instance 'none'",

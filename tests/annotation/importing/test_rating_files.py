@@ -166,7 +166,9 @@ def test_line_ends_inside_reasons_keep_line_numbers_right() -> None:
     with pytest.raises(BadFile) as caught:
         import_ratings(data=out.getvalue().encode(), name="f.csv", slug="study")
 
-    assert [str(problem) for problem in caught.value.lines] == ["line 5: rating is '5'; it must be -1, 0 or 1"]
+    assert [str(problem) for problem in caught.value.lines] == [
+        "line 5: rating is '5'; it must be -1, 0, 1, left or right"
+    ]
 
 
 BAD_ROWS: list[tuple[dict[str, Any], str]] = [
@@ -175,12 +177,14 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"system_b": "gamma"}, "no alpha / gamma on instance 'news-1'"),
     ({"pair_index": 7}, "the study has no pair with these indexes"),
     ({"pair_index": 0, "generation_a_index": 1}, "the study has no pair with these indexes"),
-    ({"pair_index": None}, "neither pair_index nor both generation indexes are given"),
+    ({"pair_index": None}, "pair_index is missing, and instance 'news-1' has 2 pairs of these systems"),
+    ({"pair_index": None, "generation_a_index": 0}, "generation_a_index and generation_b_index go together"),
     ({"pair_index": -1}, "pair_index is '-1', not a whole number from 0 to 999,999,999"),
     ({"pair_index": "9" * 20}, "not a whole number from 0 to 999,999,999"),
     ({"pair_index": "²"}, "pair_index is '²', not a whole number from 0 to 999,999,999"),
-    ({"rating": 2}, "rating is '2'; it must be -1, 0 or 1"),
-    ({"rating": None}, "rating is ''; it must be -1, 0 or 1"),
+    ({"rating": 2}, "rating is '2'; it must be -1, 0, 1, left or right"),
+    ({"rating": None}, "rating is ''; it must be -1, 0, 1, left or right"),
+    ({"rating": "left", "shown_first": None}, "rating is left, so shown_first must say"),
     ({"rating": True}, "rating is true or false, not text"),
     ({"shown_first": "left"}, "shown_first is 'left'; it must be a, b or empty"),
     ({"rater": " "}, "rater is empty"),
@@ -209,6 +213,26 @@ def test_a_bad_row_is_listed_and_nothing_is_stored() -> None:
         assert problem.startswith("line 2: "), change
         assert reason in problem
         assert Rating.objects.count() == Annotator.objects.count() == Batch.objects.count() == 0
+
+
+@pytest.mark.any_engine
+@pytest.mark.parametrize(
+    ("written", "shown_first", "rating"),
+    [
+        *[(-1.0, None, -1), ("0.0", None, 0), ("1.0", "b", 1), ("A", None, -1), ("tie", None, 0), ("model_b", None, 1)],
+        *[("left", "a", -1), ("left", "b", 1), ("Right", "a", 1), ("right", "b", -1)],
+    ],
+)
+def test_verdicts_are_read_as_others_write_them(written: object, shown_first: str | None, rating: int) -> None:
+    rows, bad = parse_ratings(json_lines([line(rating=written, shown_first=shown_first)]), "f.jsonl")
+
+    assert (bad, [row.rating for row in rows]) == ([], [rating])
+
+
+def test_the_only_pair_needs_no_index() -> None:
+    add_instances(make_study(), instances=1, prefix="single", k=1)
+
+    assert load(line(instance_id="single-1", pair_index=None)).added == 1
 
 
 @pytest.mark.any_engine

@@ -108,11 +108,11 @@ def test_matchups_that_name_no_two_systems_of_the_line_are_refused(matchups: obj
         pytest.param('{"metadata": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested more than 100 levels", id="abyss"),
         pytest.param('{"metadata": ' + "[" * 100 + "]" * 100 + "}", "nested more than 100 levels", id="deep"),
         pytest.param(study_line(instance_id=""), "instance_id is empty", id="empty id"),
-        pytest.param(study_line(instance_id=7), "instance_id is a number, not text", id="number as id"),
+        pytest.param(study_line(instance_id=1.5), "instance_id is a number, not text", id="fraction as id"),
+        pytest.param(study_line(instance_id=True), "instance_id is true or false, not text", id="flag as id"),
         pytest.param(study_line(instance_id="x" * 201), "instance_id is 201 characters long", id="long id"),
         pytest.param(study_line(instance_id="a\x00b"), "instance_id holds a NUL", id="NUL in id"),
         pytest.param(study_line(source=None), "source is missing", id="no source"),
-        pytest.param(study_line(source=" \n"), "source is empty", id="blank source"),
         pytest.param(study_line(source="a\x00b"), "source holds a NUL", id="NUL in source"),
         pytest.param(study_line(source="\ud800"), "source holds half of a surrogate", id="surrogate in source"),
         pytest.param(study_line(dataset=""), "dataset is empty", id="empty data set"),
@@ -126,7 +126,6 @@ def test_matchups_that_name_no_two_systems_of_the_line_are_refused(matchups: obj
         pytest.param(study_line(generations=["a"]), "generations is not a JSON object", id="generations list"),
         pytest.param(study_line(generations={"alpha": ["a"]}), "generations of 1 system(s)", id="one system"),
         pytest.param(study_line(generations={"alpha": [], "beta": ["b"]}), "'alpha' has no text", id="empty list"),
-        pytest.param(study_line(generations={"alpha": "a", "beta": ["b"]}), "'alpha' has no text", id="no list"),
         pytest.param(study_line(generations={"alpha": [None], "beta": ["b"]}), "text 1 of system 'alpha' is null", id="null text"),
         pytest.param(study_line(generations={"alpha": ["\udc00"], "beta": ["b"]}), "half of a surrogate", id="surrogate text"),
         pytest.param(study_line(generations={"": ["a"], "beta": ["b"]}), "system name '' is empty", id="nameless system"),
@@ -250,7 +249,7 @@ def test_empty_cell_is_a_text_where_nothing_else_can_be_meant(cells: list[str], 
 
 def test_system_whose_cells_are_all_empty_has_no_text() -> None:
     assert reasons(wide(HEADER, ["i1", "", "s", "", "", "three"]), "f.csv") == [
-        (2, "system 'alpha' has no text; give a list of one or more")
+        (2, "system 'alpha' has no text; give one, or a list of one or more")
     ]
 
 
@@ -264,15 +263,16 @@ def test_csv_lines_are_counted_as_an_editor_does_after_quoted_line_ends() -> Non
     data = wide(
         HEADER,
         ["i1", "", "first\nsecond\r\nthird", "one", "two", "three"],
-        ["i2", "", "", "one", "two", "three"],
+        ["", "", "s", "one", "two", "three"],
         ["i3", "", "s", "", "", "a\nb"],
-        ["i4", "", "", "one", "two", "three"],
+        [" ", "", "s", "one", "two", "three"],
     )
 
     assert reasons(data, "f.csv") == [
-        (5, "source is empty"),
-        (6, "system 'alpha' has no text; give a list of one or more"),
-        (8, "source is empty"),
+        (5, "instance_id is empty"),
+        (6, "system 'alpha' has no text; give one, or a list of one or more"),
+        (8, "instance_id is empty"),
+        (8, "instance_id '' is on line 5 already"),
     ]
 
 
@@ -301,15 +301,50 @@ def test_a_bad_csv_names_the_line(data: bytes, number: int, reason: str) -> None
     assert reason in found[0][1]
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "reason"),
-    [
-        pytest.param("f.csv", b"WorkerId,Input.id1,Answer.pref1\n1,1,1\n", "MTurk batch results", id="mturk"),
-        pytest.param("f.csv", b"instance_id;source;a/1;b/1\n1;2;3;4\n", "separated by semicolons", id="semicolons"),
-        pytest.param("f.jsonl", b'[{"instance_id": "a"},\n{"instance_id": "b"}]', "one JSON array", id="array"),
-    ],
-)
-def test_a_file_of_another_kind_is_called_by_its_name(name: str, data: bytes, reason: str) -> None:
-    with pytest.raises(BadFile, match=reason) as caught:
-        parse_study_file(data, name)
+def test_mturk_results_are_called_by_their_name() -> None:
+    with pytest.raises(BadFile, match="MTurk batch results") as caught:
+        parse_study_file(b"WorkerId,Input.id1,Answer.pref1\n1,1,1\n", "f.csv")
     assert [line.number for line in caught.value.lines][:1] == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        pytest.param("f.json", b'[{"instance_id": 7, "source": "s", "generations": {"x": "a;b", "y": ["c"]}}]', id="array"),
+        pytest.param("f.jsonl", b'{"instance_id": 7, "source": "s", "generations": {"x": ["a;b"], "y": "c"}}', id="lines"),
+        pytest.param("f.csv", b'instance_id,source,x/1,y/1\n7,s,a;b,c\n', id="commas"),
+        pytest.param("f.csv", b'instance_id;source;"x/1";y/1\n7;s;"a;b";c\n', id="semicolons"),
+        pytest.param("f.csv", b'\xef\xbb\xbfinstance_id\tsource\tx/1\ty/1\r\n7\ts\ta;b\tc\r\n', id="tabs"),
+        pytest.param("f.TSV", b'instance_id\tsource\tx/1\ty/1\n7\ts\ta;b\tc\n', id="tsv"),
+    ],
+)  # fmt: skip
+def test_the_same_instance_is_read_from_every_form(name: str, data: bytes) -> None:
+    (row,) = parse_study_file(data, name)
+
+    assert (row.instance_id, row.source, row.generations) == ("7", "s", {"x": ["a;b"], "y": ["c"]})
+
+
+def test_an_empty_source_is_taken_where_there_are_texts() -> None:
+    (row,) = parse(json.dumps(study_line(source="")))
+
+    assert row.source == ""
+    with pytest.raises(BadFile):
+        parse_study_file(json_lines([{"instance_id": "a", "source": ""}]), "f.jsonl", sources_only=True)
+
+
+def test_fields_that_no_record_has_are_named_once() -> None:
+    record = {"idx": 1, "instruction": "i", "response1": "x", "response2": "y", "source": None}
+    found = reasons(json_lines([record] * 3))
+
+    assert [number for number, _ in found] == [1, 1, 2, 3]
+    assert found[0][1].startswith(
+        "instance_id, generations: none of 3 records has this; they have idx, instruction, response1, response2, source."
+    )
+    assert {reason for _, reason in found[1:]} == {"source is null, not text"}
+
+
+def test_a_field_that_some_records_lack_is_named_line_by_line() -> None:
+    assert reasons(json_lines([study_line("a"), {"instance_id": "b"}])) == [
+        (2, "source is missing"),
+        (2, "generations is missing"),
+    ]
