@@ -110,7 +110,9 @@ def _records(data: bytes, name: str, *, sources_only: bool) -> tuple[Iterator[Re
 
 def _normalised(record: dict[str, Any]) -> dict[str, Any]:
     """Trim the names in a record, those of systems only where they stay apart; make text of a numeric id, and a list of one text."""
-    trimmed = {key: trim(record[key]) for key in ("instance_id", "dataset") if isinstance(record.get(key), str)}
+    trimmed: dict[str, Any] = {
+        key: trim(record[key]) for key in ("instance_id", "dataset") if isinstance(record.get(key), str)
+    }
     instance_id = record.get("instance_id")
     if isinstance(instance_id, int) and not isinstance(instance_id, bool):
         trimmed["instance_id"] = str(instance_id)
