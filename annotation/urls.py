@@ -9,11 +9,9 @@ ROOMS = (
     "recruitment.mturk",
     "recruitment.prolific",
     "privacy",
-    "study_pages",
     "batches",
     "monitoring",
     "planning",
 )
 
-app_name = "annotation"
 urlpatterns = [path("", include(f"annotation.{room}.urls")) for room in ROOMS]

@@ -3,7 +3,6 @@
 from django.apps import AppConfig
 
 from annotation.importing.further_kinds import AFTER_REMOVAL, FURTHER, LEVELS
-from annotation.study_pages.later_steps import LATER
 
 
 class JudgingConfig(AppConfig):
@@ -13,8 +12,7 @@ class JudgingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Offer a step and kinds of files to a study's pages, which stand below."""
-        LATER.append("judging.runs.study_step.judges_step")
+        """Register kinds of files, which the importing below reads."""
         FURTHER.update(
             dict.fromkeys(("alpacaeval", "battles", "label-studio"), "judging.importing.elsewhere.import_upload")
         )

@@ -40,7 +40,7 @@ class FurtherQuestionsWidget(forms.Widget):
     """A row of inputs for each question that could be asked."""
 
     use_fieldset = True
-    template_name = "annotation/study_pages/_further_questions.html"
+    template_name = "annotation/studies/_further_questions.html"
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         """Render by the project's templates, which a widget's own renderer doesn't find."""

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 from django import template
 from django.template import Context
-from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -19,8 +18,6 @@ from annotation.models.members import Role
 from annotation.models.studies import DEFAULT_CONSENT
 from annotation.questions.labels import isolated, side_name, stacked_label, translate_default
 from annotation.studies.hourly_pay import hourly_pay_of
-from annotation.study_pages.help_topics import help_page
-from annotation.study_pages.tabs import Tab, tabs_of
 
 register = template.Library()
 register.filter("is_for_raters", is_for_raters)
@@ -36,14 +33,6 @@ _FORMATS = {"datetime": "DATETIME_FORMAT", "short": "SHORT_DATETIME_FORMAT", "da
 
 
 @register.simple_tag(takes_context=True)
-def help_address(context: Context) -> str:
-    """Return the address of the documentation's page that helps with this page; a view may name it as `help_page`."""
-    match = context["request"].resolver_match
-    page = context.get("help_page") or help_page(match.view_name if match else "")
-    return reverse("annotation:documentation", args=[page])
-
-
-@register.simple_tag(takes_context=True)
 def roles(context: Context) -> dict[str, bool]:
     """Tell which parts of the navigation the account that is signed in sees."""
     user = context.get("user")
@@ -54,12 +43,6 @@ def roles(context: Context) -> dict[str, bool]:
         "may_read": has_any_role(user, *READERS),
         "may_see_groups": has_group_role(user, *READERS),
     }
-
-
-@register.simple_tag(takes_context=True)
-def study_tabs(context: Context) -> list[Tab]:
-    """Return the tabs of the study whose page this is."""
-    return tabs_of(context["study"], context["request"].path)
 
 
 @register.filter

@@ -10,8 +10,8 @@ from django.test import Client
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Instance, Study
 from annotation.studies.data_sets import COLUMNS, data_sets
-from annotation.study_pages import views
 from reporting.exports.files import export_lines
+from reporting.study_pages import views
 from tests.factories import add_instances, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -27,4 +27,4 @@ def documentation(request: HttpRequest, page: str) -> HttpResponse:
     if page not in pages():
         raise Http404(f"no page {page}")
     text = markdown.render((DOCS / page).read_text(encoding="utf-8"))
-    return render(request, "annotation/study_pages/documentation.html", {"text": text, "page": page})
+    return render(request, "reporting/study_pages/documentation.html", {"text": text, "page": page})

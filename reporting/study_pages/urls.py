@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.study_pages import help_views, previews, upload_views, views
+from reporting.study_pages import help_views, previews, upload_views, views
 
 urlpatterns = [
     path("help/<path:page>", help_views.documentation, name="documentation"),

@@ -1,4 +1,4 @@
-"""Views of studies: list, overview, instances; making, changing, copying and archiving a study, its log."""
+"""Views of studies: list, overview, instances, log; creating, changing, copying and archiving a study."""
 
 from typing import Any
 
@@ -47,34 +47,35 @@ from annotation.studies.log import about, changes_of, events_of
 from annotation.studies.presets import BLANK, ORIGINS, TEMPLATES, StudyTemplate, batch_defaults
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, StudySettingsForm
-from annotation.study_pages.checklist import checklist
-from annotation.study_pages.upload_views import after_upload
+from reporting.study_pages.checklist import checklist
+from reporting.study_pages.upload_views import after_upload
 
 COUNTED_TEXTS = 500  # of a data set, for one page
+EVENTS_A_PAGE = 50
 
 
 @login_required
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
-    """List the studies that the user may read, active or archived ones; without any, offer to make the first."""
+    """List the studies that the user may read, active or archived ones; without any, offer to create the first."""
     if not has_any_role(request.user, *READERS):
         raise PermissionDenied
-    seen = Study.objects.visible_to(request.user, *READERS)
-    if not seen.exists():
-        return render(request, "annotation/study_pages/first_study.html")
+    visible = Study.objects.visible_to(request.user, *READERS)
+    if not visible.exists():
+        return render(request, "reporting/study_pages/first_study.html")
     in_archive = request.GET.get("archived") == "1"
-    rows = seen.exclude(archived_at=None) if in_archive else seen.active()
-    listed = list(
+    rows = visible.exclude(archived_at=None) if in_archive else visible.active()
+    studies_on_page = list(
         rows.annotate(instance_count=_count_of(Instance.objects.all()), batch_count=_count_of(Batch.objects.all()))
     )
-    for study in listed:
+    for study in studies_on_page:
         study.refuse_reading()
     context = {
-        "studies": listed,
+        "studies": studies_on_page,
         "in_archive": in_archive,
-        "archived_count": seen.exclude(archived_at=None).count(),
+        "archived_count": visible.exclude(archived_at=None).count(),
     }
-    return render(request, "annotation/study_pages/studies.html", context)
+    return render(request, "reporting/study_pages/studies.html", context)
 
 
 @login_required
@@ -84,9 +85,9 @@ def example(request: HttpRequest) -> HttpResponse:
     if not has_any_role(request.user, *READERS):
         raise PermissionDenied
     user = account_of(request)
-    made = load_example(group=groups_of_new_study(user)[0], by=user)
+    study = load_example(group=groups_of_new_study(user)[0], by=user)
     messages.success(request, "The example study is here. Its next step is marked.")
-    return redirect("annotation:study", made.slug)
+    return redirect("annotation:study", study.slug)
 
 
 @study_view(*READERS)
@@ -97,7 +98,8 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         return HttpResponseClientRefresh()
     counts, runs = matchup_counts(study), latest_runs(study)
     rows = [
-        {"configuration": one, "matchups": counts[one.key], "run": runs.get(one.key)} for one in configurations(study)
+        {"configuration": configuration, "matchups": counts[configuration.key], "run": runs.get(configuration.key)}
+        for configuration in configurations(study)
     ]
     context: dict[str, Any] = {
         "study": study,
@@ -110,7 +112,7 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         "may_manage": may_manage(request.user, study),
     }
     if request.headers.get("HX-Target") == "separability":
-        return render(request, "annotation/study_pages/_separability_state.html", context)
+        return render(request, "reporting/study_pages/_separability_state.html", context)
     context |= {
         "instance_count": study.instances.count(),
         "systems": study.systems.all(),
@@ -123,7 +125,7 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         **_report_counts(study),
     }
     context["steps"] = checklist(study, context)
-    return render(request, "annotation/study_pages/study.html", context)
+    return render(request, "reporting/study_pages/study.html", context)
 
 
 @study_view(*READERS, methods=POST)
@@ -146,7 +148,7 @@ def instances(request: HttpRequest, study: Study) -> HttpResponse:
     page = Paginator(study.instances.all(), 50).get_page(request.GET.get("page"))
     context = {"study": study, "page": page, "counted": COUNTED_TEXTS}
     context["data_sets"] = data_sets(study, most=COUNTED_TEXTS) if page.number == 1 else []
-    return render(request, "annotation/study_pages/instances.html", context)
+    return render(request, "reporting/study_pages/instances.html", context)
 
 
 @study_view(*READERS)
@@ -165,7 +167,7 @@ def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         if matchups
         else instance.generations.select_related("system").order_by("system__position", "index"),
     }
-    return render(request, "annotation/study_pages/instance.html", context)
+    return render(request, "reporting/study_pages/instance.html", context)
 
 
 def _count_of(rows: Any, group: str = "study") -> Coalesce:
@@ -196,13 +198,10 @@ def _report_counts(study: Study) -> dict[str, int]:
     }
 
 
-EVENTS_A_PAGE = 50
-
-
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_study(request: HttpRequest) -> HttpResponse:
-    """Make a study, from a template or blank, optionally with its first file."""
+    """Create a study, from a template or blank, optionally with its first file."""
     if not has_any_role(request.user, *READERS):
         raise PermissionDenied
     query = request.POST if request.method == "POST" else request.GET
@@ -212,9 +211,9 @@ def new_study(request: HttpRequest) -> HttpResponse:
     form = NewStudyForm(data, files, groups=groups, initial={"template": template.name})
     settings = FirstSettingsForm(data, instance=template.study())
     if data is not None and all([form.is_valid(), settings.is_valid()]):
-        made = _create(request, form, settings)
-        if made is not None:
-            return _read_first_file(request, made, form)
+        study = _create(request, form, settings)
+        if study is not None:
+            return _import_first_file(request, study, form)
     context = {
         "form": form,
         "settings": settings,
@@ -223,30 +222,30 @@ def new_study(request: HttpRequest) -> HttpResponse:
         "choose_group": len(groups) > 1,
         "file_open": any(form[name].errors for name in ("dataset", "system_1", "system_2")),
     }
-    return render(request, "annotation/study_pages/new_study.html", context, status=422 if data is not None else 200)
+    return render(request, "reporting/study_pages/new_study.html", context, status=422 if data is not None else 200)
 
 
-def _read_first_file(request: HttpRequest, made: Study, form: NewStudyForm) -> HttpResponse:
-    """Take in the file that a new study was made with; one that can't be kept may be sent again."""
+def _import_first_file(request: HttpRequest, study: Study, form: NewStudyForm) -> HttpResponse:
+    """Import the file that a new study was created with; one that can't be stored may be sent again."""
     if not form.cleaned_data["file"]:
-        return redirect("annotation:study", made.slug)
+        return redirect("annotation:study", study.slug)
     try:
-        return after_upload(request, take_in(study=made, **sent_in(form), by=account_of(request)))
+        return after_upload(request, take_in(study=study, **sent_in(form), by=account_of(request)))
     except AnnotationError as error:
         messages.error(request, f"The study is made, without its file: {error}.")
-        return redirect("annotation:upload", made.slug)
+        return redirect("annotation:upload", study.slug)
 
 
 def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsForm) -> Study | None:
-    """Make a study from two valid forms; show a domain error at the first."""
+    """Create a study from two valid forms; show a domain error at the first."""
     names = form.cleaned_data
     template: StudyTemplate = names["template"]
     values = {**settings.settings, "title": settings.settings["title"] or names["slug"]}
     arguments = {"slug": names["slug"], "group": names["group"], "settings": values, "template": template}
-    made = attempt(form, lambda: create_study(**arguments, by=account_of(request)))
-    if made is None:
+    created = attempt(form, lambda: create_study(**arguments, by=account_of(request)))
+    if created is None:
         return None
-    study, _summary = made
+    study, _summary = created
     if not names["file"]:
         messages.success(request, f"Study {study.slug} is made. Read its texts in next.")
     return study
@@ -262,7 +261,7 @@ def study_settings(request: HttpRequest, study: Study) -> HttpResponse:
             messages.warning(request, notice)
         return redirect("annotation:study", study.slug)
     context = {"form": form, "study": study, "notice": too_few_hits(study)}
-    return render(request, "annotation/study_pages/study_settings.html", context, status=422 if form.is_bound else 200)
+    return render(request, "reporting/study_pages/study_settings.html", context, status=422 if form.is_bound else 200)
 
 
 def _save(request: HttpRequest, study: Study, form: StudySettingsForm) -> bool:
@@ -281,16 +280,16 @@ def _save(request: HttpRequest, study: Study, form: StudySettingsForm) -> bool:
 
 @study_view(*READERS, methods=FORM)
 def copy(request: HttpRequest, study: Study) -> HttpResponse:
-    """Make a study with the settings of this one, and optionally its instances."""
+    """Create a study with the settings of this one, and optionally its instances."""
     user = account_of(request)
     groups, first = groups_of_new_study(user), group_of_copy(user, study)
     groups = [first, *(group for group in groups if group.pk != first.pk)]
     form = CopyStudyForm(request.POST if request.method == "POST" else None, study=study, groups=groups)
-    if form.is_valid() and (made := attempt(form, lambda: copy_study(study=study, by=user, **form.cleaned_data))):
-        messages.success(request, f"Study {made.slug} is made with the settings of {study.slug}.")
-        return redirect("annotation:study", made.slug)
+    if form.is_valid() and (created := attempt(form, lambda: copy_study(study=study, by=user, **form.cleaned_data))):
+        messages.success(request, f"Study {created.slug} is made with the settings of {study.slug}.")
+        return redirect("annotation:study", created.slug)
     context = {"form": form, "study": study, "choose_group": len(groups) > 1}
-    return render(request, "annotation/study_pages/copy_study.html", context, status=422 if form.is_bound else 200)
+    return render(request, "reporting/study_pages/copy_study.html", context, status=422 if form.is_bound else 200)
 
 
 class ArchiveForm(forms.Form):
@@ -323,4 +322,4 @@ def study_log(request: HttpRequest, study: Study) -> HttpResponse:
     """Show a study's log, the latest entry first."""
     page = Paginator(events_of(study), EVENTS_A_PAGE).get_page(request.GET.get("page"))
     rows = [{"event": event, "about": about(event), "changes": changes_of(event)} for event in page]
-    return render(request, "annotation/study_pages/study_log.html", {"study": study, "page": page, "rows": rows})
+    return render(request, "reporting/study_pages/study_log.html", {"study": study, "page": page, "rows": rows})

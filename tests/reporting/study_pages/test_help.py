@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from annotation.study_pages.help_topics import OTHERWISE, TOPICS, help_page
-from annotation.study_pages.help_views import pages
-from annotation.study_pages.tabs import tabs_of
+from reporting.study_pages.help_views import pages
+from reporting.templatetags.navigation import DEFAULT_TOPIC, TOPICS, help_page, tabs_of
 from tests.factories import make_batch, make_study, make_user, signed_in
 from tests.routes import routes
 
@@ -21,7 +20,7 @@ def test_help_is_about_pages_that_there_are() -> None:
     named = [view for listed in TOPICS.values() for view in listed.split()]
     assert sorted(set(named) - views) == []
     assert len(named) == len(set(named))
-    assert {*TOPICS, OTHERWISE} <= pages()
+    assert {*TOPICS, DEFAULT_TOPIC} <= pages()
     assert help_page("annotation:new-batch") == "howto/make_a_batch.md"
     assert help_page("") == "glossary.md"
 

@@ -1,4 +1,4 @@
-"""What a form of settings comes to, before it is saved: the questions, the pay for an hour, the rater's page."""
+"""Previews of a form of settings before it is saved: the questions, the pay for an hour, the rater's page."""
 
 from csp.constants import SELF
 from csp.decorators import csp_replace
@@ -33,13 +33,13 @@ def question_preview(request: HttpRequest) -> HttpResponse:
         "first_reason": form.instance.first_reason,
         "questions": [] if problems else asked_questions(form.instance),
     }
-    return TemplateResponse(request, "annotation/study_pages/_question_preview.html", context)
+    return TemplateResponse(request, "reporting/study_pages/_question_preview.html", context)
 
 
 @login_required
 @require_POST
 def pay_preview(request: HttpRequest) -> HttpResponse:
-    """Show what the pay in a form of settings comes to for an hour."""
+    """Show the pay for an hour that a form of settings gives."""
     if not has_any_role(request.user, *READERS):
         raise PermissionDenied
     return render(request, "annotation/studies/_hourly_pay.html", {"hourly": PayForm(request.POST).hourly})
@@ -49,10 +49,10 @@ def pay_preview(request: HttpRequest) -> HttpResponse:
 def settings_preview(request: HttpRequest, study: Study) -> HttpResponse:
     """Show a HIT's page as raters would see it with a form of settings, for a frame; nothing is stored."""
     form = StudySettingsForm(request.POST, instance=study)
-    problems = _problems(form)  # what is right has been put into the study by then
+    problems = _problems(form)  # valid fields are set on the study now
     page = page_of_settings(study, viewer=account_of(request), at=timezone.now())
     context = {**page, "base": "frame.html", "problems": problems}
-    response = render(request, "annotation/study_pages/settings_preview.html", context)
+    response = render(request, "reporting/study_pages/settings_preview.html", context)
     policy = csp_replace({"frame-ancestors": [SELF]})
     xframe_options_sameorigin(policy(lambda _request: response))(request)
     return response
@@ -60,5 +60,8 @@ def settings_preview(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _problems(form: forms.BaseForm) -> list[str]:
     """Return the mistakes of a form, each after the label of its field."""
-    found = ((name, " ".join(map(str, problems))) for name, problems in form.errors.items())
-    return [f"{form[name].label}: {problems}" for name, problems in found if name in form.fields]
+    return [
+        f"{form[name].label}: {' '.join(map(str, errors))}"
+        for name, errors in form.errors.items()
+        if name in form.fields
+    ]

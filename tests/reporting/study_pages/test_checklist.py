@@ -12,8 +12,8 @@ from annotation.recruitment.channels import make_channel, set_open
 from annotation.recruitment.first_links import address_for_raters, make_first_links
 from annotation.separability.services import compute_separability
 from annotation.studies.archive import archive_study
-from tests.annotation.study_pages.test_study_pages import batch_fields
 from tests.factories import add_instances, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.reporting.study_pages.test_study_pages import batch_fields
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -1,4 +1,4 @@
-"""Views of uploads: the form, the page of one with its progress and result, its errors as a file."""
+"""Views of uploads: the form, the progress and result of an import, its errors as a file."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -15,47 +15,47 @@ from annotation.models import Study, Upload
 
 @study_view(*READERS, methods=FORM)
 def upload(request: HttpRequest, study: Study) -> HttpResponse:
-    """Take in further files for a study."""
+    """Import more files into a study."""
     form = UploadForm(request.POST or None, request.FILES or None, whole=is_site_admin(request.user))
     if form.is_valid():
         by = account_of(request)
-        if taken := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file"):
-            return after_upload(request, taken)
+        if created := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file"):
+            return after_upload(request, created)
     context = {"form": form, "study": study, "uploads": study.uploads.select_related("asked_by")[:MOST_LISTED]}
-    template = "annotation/study_pages/upload.html"
+    template = "reporting/study_pages/upload.html"
     return TemplateResponse(request, template, context, status=422 if form.is_bound else 200)
 
 
-def after_upload(request: HttpRequest, taken: Upload) -> HttpResponse:
-    """Redirect to the study if the file has been read, else to the page of the upload."""
-    if taken.status == Upload.Status.DONE:
-        added, *notices = taken.message.splitlines()
+def after_upload(request: HttpRequest, upload: Upload) -> HttpResponse:
+    """Redirect to the study if the file has been imported, else to the page of the upload."""
+    if upload.status == Upload.Status.DONE:
+        added, *notices = upload.message.splitlines()
         messages.success(request, added)
         for notice in notices:
             messages.warning(request, notice)
-        return redirect("annotation:study", taken.study.slug)
-    return redirect("annotation:upload-page", taken.study.slug, taken.key)
+        return redirect("annotation:study", upload.study.slug)
+    return redirect("annotation:upload-page", upload.study.slug, upload.key)
 
 
 @study_view(*READERS)
 def upload_page(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
-    """Show how far the reading of an upload is, and what came of it."""
-    taken = get_object_or_404(study.uploads, key=key)
+    """Show the progress of an import, and its result."""
+    row = get_object_or_404(study.uploads, key=key)
     context = {
         "study": study,
-        "upload": taken,
-        "busy": taken.status in UNDER_WAY,
-        "progress": progress_of(taken),
-        "bad_lines": taken.bad_lines[:MOST_SHOWN],
+        "upload": row,
+        "busy": row.status in UNDER_WAY,
+        "progress": progress_of(row),
+        "bad_lines": row.bad_lines[:MOST_SHOWN],
     }
-    template = "annotation/study_pages/upload_page.html"
+    template = "reporting/study_pages/upload_page.html"
     return TemplateResponse(request, f"{template}#upload" if is_htmx(request) else template, context)
 
 
 @study_view(*READERS)
 def errors(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
     """Send the bad lines of an upload as CSV."""
-    taken = get_object_or_404(study.uploads, key=key)
-    rows = ({"line": number, "reason": reason} for number, reason in taken.bad_lines)
+    row = get_object_or_404(study.uploads, key=key)
+    rows = ({"line": number, "reason": reason} for number, reason in row.bad_lines)
     lines = csv_lines(rows, ("line", "reason"))
     return as_download(HttpResponse(lines, content_type="text/csv; charset=utf-8"), f"{study.slug}-errors.csv")
