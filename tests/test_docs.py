@@ -90,19 +90,6 @@ def test_every_setting_has_its_row() -> None:
     assert settings == set(re.findall(r"(?m)^\| `([A-Z_]+)` \|", text_of("docs/architecture.md")))
 
 
-# How many figures and tables each paper has, by the beginning of its heading on the page.
-PAPERS = {"Compare": (16, 7), "Predicting": (19, 6), "The Comparative": (19, 10), "Aligning": (9, 7)}
-
-
-def test_the_page_of_the_papers_has_every_figure_and_table() -> None:
-    parts = re.split(r"(?m)^## ", text_of("docs/papers.md"))[1:]
-    for heading, (figures, tables) in PAPERS.items():
-        [part] = [one for one in parts if one.startswith(heading)]
-        listed = re.findall(r"(?m)^\| ((?:figure|table).*?) \|", part)
-        all_of_them = [f"figure {n}" for n in range(1, figures + 1)] + [f"table {n}" for n in range(1, tables + 1)]
-        assert sorted(listed) == sorted(all_of_them), heading  # a line for each
-
-
 def test_every_command_of_the_page_of_the_papers_exists() -> None:
     named = set(re.findall(r"`([a-z0-9]+_[a-z_]+)(?: [^`]*)?`", text_of("docs/papers.md")))
     assert len(named) > 15

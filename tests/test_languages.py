@@ -2,11 +2,8 @@
 
 import html
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +34,6 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de-AT,de;q=0.9,en;q=0.5"}
-READ = ("aria-label", "title", "alt", "placeholder", "label", "content", "lang", "dir")  # attributes for people
 
 
 @pytest.fixture
@@ -272,80 +268,8 @@ def test_the_switch_needs_a_post_with_its_token_and_leads_to_no_other_site(db: N
     assert 'name="next" value="/login/?next=/rate/"' in re.sub(r"\s+", " ", page)
 
 
-def test_a_language_that_is_not_on_offer_changes_nothing(client: Client, db: None) -> None:
-    client.post("/language/", {"language": "fr"})
-
-    assert '<html lang="en"' in client.get("/login/").content.decode()
-
-
 def test_no_address_sets_a_language(client: Client, db: None) -> None:
     page = client.get("/login/?language=de&lang=de&django_language=de").content.decode()
 
     assert '<html lang="en"' in page
     assert client.get("/de/login/").status_code == 404
-
-
-# What stays the same
-
-
-class Attributes(HTMLParser):
-    """Collects what programs read of a page: every attribute but those that people read or hear, and sizes of pictures, which have words."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, str, str | None]] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if given.get("name") not in ("csrfmiddlewaretoken", "language", "page"):
-            self.found += [(tag, name, value) for name, value in self._of_programs(tag, attrs)]
-
-    def _of_programs(self, tag: str, attrs: list[tuple[str, str | None]]) -> Iterator[tuple[str, str | None]]:
-        for name, value in attrs:
-            if name in (*READ, "data-now", *(("width", "height") if tag == "img" else ())) or (
-                name.startswith("data-") and not re.fullmatch(r"[\d.,:TZ+-]*", value or "")
-            ):
-                continue
-            # What a page was last sent as, in its reader's language, so that it isn't sent again.
-            yield name, re.sub(r"\?seen=\w+", "?seen=", value or "")
-
-
-@pytest.mark.weekly
-def test_what_programs_read_of_a_page_is_the_same_in_every_language(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("annotation.batches.forms.new_seed", lambda: 1)  # each new form has a seed of its own
-    study.pay_per_hit, study.currency, study.minutes_per_hit = Decimal("0.50"), "EUR", 3
-    study.gold_warn_below = 0.85
-    study.save()
-    annotator, pages = rater_pages(study)
-    reader = make_user("lead", "study-admin", study=study)
-
-    for user, addresses in ((annotator.user, pages), (reader, reader_pages(study))):
-        english, german = signed_in(user), signed_in(user, **GERMAN)
-        for address in addresses:
-            one, other = (Attributes(client.get(address).content.decode()).found for client in (english, german))
-            assert one == other, address
-
-
-@pytest.mark.weekly
-def test_data_are_the_same_whatever_language_is_asked_for(study: Study) -> None:
-    rater_pages(study)
-    reader = make_user("lead", "researcher", study=study)
-    english, german = signed_in(reader), signed_in(reader, **GERMAN)
-    german.cookies["django_language"] = "de"
-    exports = [f"export/{kind}.{form}" for kind in ("ratings", "judgments") for form in ("csv", "jsonl")]
-    inside = [f"/studies/{study.slug}/{page}" for page in (*exports, "findings.json")]
-    api = [f"/api/v1/{name}/" for name in ("studies", "ratings", "assignments", "batches", "annotators", "schema")]
-
-    for address in (*inside, *api, "/api/v1/studies/none/"):
-        one, other = english.get(address), german.get(address)
-        assert body(one) == body(other), address
-        assert "Content-Language" not in other.headers, address
-    refused = Client(**GERMAN).get("/api/v1/studies/").json()  # type: ignore[arg-type]
-    assert refused == Client().get("/api/v1/studies/").json()
-
-
-def body(response: Any) -> bytes:
-    return b"".join(response.streaming_content) if response.streaming else response.content

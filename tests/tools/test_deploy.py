@@ -86,14 +86,6 @@ def test_the_image_runs_as_an_account_of_its_own_and_gets_only_what_it_needs() -
     assert len(needed) > 8
 
 
-@pytest.mark.parametrize("name", ["deploy/Caddyfile", "deploy/nginx.conf"])
-def test_proxies_pass_on_ids_and_keep_numbers_to_themselves(name: str) -> None:
-    text = text_of(name)
-    assert "X-Request-ID" in text
-    assert "metrics" in text
-    assert "readyz" in text
-
-
 def test_proxies_log_no_addresses_of_pages() -> None:
     """`make lint-deploy` reads what they log: a link's address holds its token."""
     nginx = text_of("deploy/nginx.conf")

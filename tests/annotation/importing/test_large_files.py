@@ -239,10 +239,3 @@ def test_a_command_reads_no_file_beyond_its_bound(tmp_path: Path, monkeypatch: p
     file.write_bytes(b"\n" * (2 * MB + 1))
     with pytest.raises(CommandError, match=r"big\.jsonl is larger than 2 MB; split it"):
         call_command("import_study", str(file), "--study", "s")
-
-
-def test_the_bounds_are_those_of_the_documentation(settings: Any) -> None:
-    told = (Path(__file__).parents[3] / "docs" / "data.md").read_text()
-    assert f"{settings.UPLOAD_MAX_BYTES // MB} MB and {settings.UPLOAD_MAX_ROWS:,} rows" in told
-    assert f"{file_bounds.MOST_BYTES // MB:,} MB and {lines.MOST_LINES:,}" in told
-    assert f"{MOST_BAD_LINES:,} errors" in told

@@ -152,22 +152,6 @@ def test_study_and_batch_pages_count_reports(study: Study) -> None:
     assert "No open gold batch" not in shown
 
 
-def test_a_batch_of_checks_shows_no_slots(study: Study) -> None:
-    study.instances.update(gold={"better": "alpha"})
-    names = list(study.instances.values_list("instance_id", flat=True))
-    batch = make_batch(study, name="first", purpose="qualification", select="ids", instance_ids=names[:1])
-    make_batch(study)
-    annotator = make_annotator(study)
-    rate(claim(annotator, timezone.now()), at=timezone.now())
-
-    page = " ".join(reader(study).get(f"/studies/study/batches/{batch.pk}/").text.split())
-
-    assert "Qualification: before the first HIT, with feedback" in page
-    assert "1 HIT; submissions: 1." in page
-    assert "slots filled" not in page
-    assert '<th class="num">Slots</th>' not in page
-
-
 def test_reports_take_the_same_queries_whatever_was_reported(study: Study) -> None:
     reported(study)
     client = reader(study)

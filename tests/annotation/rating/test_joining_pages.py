@@ -80,15 +80,6 @@ def test_consent_says_what_is_paid_what_it_takes_and_what_comes_first() -> None:
     assert "withdraw/" not in page.lower()
 
 
-def test_consent_promises_nothing_that_the_study_does_not_say() -> None:
-    study = make_study(instances=1)
-    page = signed_in(make_annotator(study, consent=False)).get(f"/rate/consent/{study.key}/").text
-
-    for words in ("You are paid", "takes about", "known answer", "Content warning", "Questions?", "Your last answer"):
-        assert words not in page
-    assert "Such a page is called a HIT." in page
-
-
 @pytest.mark.parametrize(("given", "words"), [("accept", "accepted"), ("decline", "declined")])
 def test_the_last_answer_is_shown_and_only_who_accepted_may_withdraw(given: str, words: str) -> None:
     study = make_study(instances=1)
@@ -505,20 +496,3 @@ def test_progress_takes_the_same_queries_whatever_was_done() -> None:
     assert len(rows_of(page)) == 25
     assert len(rows_of(main_of(client, "/rate/progress/?page=2"))) == 3
     assert Display.objects.count() == 29
-
-
-# Nothing to rate
-
-
-def test_nothing_to_rate_says_why_whom_to_ask_and_where_to_look() -> None:
-    study = make_study(instances=1, contact="ada@example.org")
-    make_batch(study, raters=1)
-    annotator = make_annotator(study)
-    rate(claim(annotator))
-
-    page = main_of(signed_in(annotator), "/rate/")
-
-    assert "<h1>Thank you!</h1>" in " ".join(page.split()).replace("> ", ">").replace(" <", "<")
-    assert "Everything has been rated." in page
-    assert "ada@example.org" in page
-    assert 'href="/rate/progress/"' in page

@@ -61,23 +61,6 @@ def test_what_is_wrong_with_a_row_is_told_and_the_row_is_kept() -> None:
     assert Study.objects.get().criteria == []
 
 
-def test_the_preview_shows_each_question_with_its_choices() -> None:
-    make_study()
-    client = admin()
-    data = form_data(
-        Study.objects.get(), **SENT, tie_kinds="on", first_reason="optional", label_left="Erster <b>Text</b>"
-    )
-
-    page = client.post(PREVIEW, data).text
-
-    assert "Both are good" in page
-    assert "As a whole." in page
-    assert "Right, slightly" in page
-    assert "(optional)" in page
-    assert "Erster &lt;b&gt;Text&lt;/b&gt;" in page
-    assert "name=" not in page  # it lies in the form of the settings
-
-
 def test_questions_from_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
     make_study()
 

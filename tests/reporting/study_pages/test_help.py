@@ -32,13 +32,6 @@ def test_only_pages_of_the_documentation_are_shown(page: str) -> None:
     assert Client().get("/help/glossary.md").status_code == 302
 
 
-def test_a_page_of_the_documentation_links_to_others() -> None:
-    text = signed_in(make_user("r", "researcher")).get("/help/howto/recruit.md").text
-    assert 'lang="en"' in text
-    assert 'href="add_a_recruitment_channel.md"' in text
-    assert "<table>" in text
-
-
 def test_pages_have_no_rows_of_forms_or_empty_lists_of_their_own() -> None:
     for path in (ROOT / "templates").rglob("*.html"):
         text = path.read_text(encoding="utf-8")
@@ -85,18 +78,3 @@ def test_a_page_is_under_the_tab_that_leads_to_it(path: str, tab: str | None) ->
 def test_raters_are_not_sent_to_the_documentation() -> None:
     rater = signed_in(make_user("rater", "annotator", study=make_study()))
     assert "/help/" not in rater.get("/rate/", follow=True).text
-
-
-def test_page_of_a_kind_of_channel_leads_to_help_on_recruiting() -> None:
-    make_study(instances=0)
-    client = signed_in(make_user("m", "study-admin"))
-    assert 'href="/help/howto/recruit.md"' in client.get("/studies/study/channels/new/prolific/").text
-
-
-@pytest.mark.slow
-def test_breadcrumbs_end_with_the_page_itself() -> None:
-    batch = make_batch(make_study())
-    client = signed_in(make_user("m", "study-admin"))
-    for address, name in (("settings/", "Settings"), (f"batches/{batch.pk}/", "batch"), ("batches/new/", "New batch")):
-        crumbs = client.get(f"/studies/study/{address}", follow=True).text.partition("</ol>")[0]
-        assert f'<li aria-current="page">{name}</li>' in crumbs

@@ -43,14 +43,6 @@ def test_unsaved_settings_are_shown_on_the_first_texts_and_nothing_is_stored(man
     assert (study.pairs_per_hit, study.guidelines) == (5, "")
 
 
-def test_without_texts_examples_stand_in_and_mistakes_are_said(manager: Client) -> None:
-    study = make_study(instances=0)
-    page = shown(manager, study, contact="lab@example.org") + shown(manager, study, pairs_per_hit="none")
-    assert "Here is one system’s text." in page
-    assert "lab@example.org" in page
-    assert "Pairs per HIT (N): " in page
-
-
 def test_a_second_stage_is_told_of_and_a_reader_sees_nothing(manager: Client) -> None:
     study = make_study(instances=1)
     assert 'data-action="lock"' in shown(manager, study, protocol="two-stage", arms="none")

@@ -17,8 +17,6 @@ from annotation.allocation.claims import claim_hit
 from annotation.importing import upload_jobs
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Batch, ComparisonTable, ImportRecord, Pair, RoleGrant, Study, Upload
-from annotation.separability import forms
-from annotation.separability.encoders import KnownModel
 from annotation.separability.services import compute_separability
 from tests.factories import (
     add_instances,
@@ -399,16 +397,3 @@ def test_admin_lists_do_not_ask_per_row(study: Study) -> None:
 
     more = {name: queries(admin, f"/admin/annotation/{name}/") - before[name] for name in names}
     assert {name: count for name, count in more.items() if count > 1} == {}
-
-
-def test_page_suggests_the_models_that_are_installed(
-    researcher: Client, study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listed = [KnownModel("small", "an extra"), KnownModel('my"<model>', "MODEL_FOLDER")]
-    monkeypatch.setattr(forms, "list_models", lambda: listed)
-    page = researcher.get(f"/studies/{study.slug}/").content.decode()
-    suggested = page.split('<datalist id="known-models">')[1].split("</datalist>")[0].strip()
-    assert suggested == (
-        '<option value="small">an extra</option><option value="my&quot;&lt;model&gt;">MODEL_FOLDER</option>'
-    )
-    assert 'list="known-models"' in page

@@ -16,15 +16,9 @@ from tests.annotation.recruitment.mturk.setup import (
     AFTER_EFFECT,
     BEFORE_EFFECT,
     ONE_BEFORE_EFFECT,
-    mturk,
-    shared_channel,
-    stored_channel,
-    stored_work,
-    submitted,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["mturk", "shared_channel", "stored_channel", "stored_work", "submitted"]
 
 
 # Deciding

@@ -10,11 +10,10 @@ from django.urls import reverse
 
 from annotation.models import Channel
 from tests.annotation.recruitment.mturk.server import THROTTLED, MturkServer
-from tests.annotation.recruitment.mturk.setup import do_work, mturk, shared_channel, stored_channel
+from tests.annotation.recruitment.mturk.setup import do_work
 from tests.factories import make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["mturk", "shared_channel", "stored_channel"]
 
 
 def run(*arguments: str, capsys: Any) -> Any:

@@ -20,14 +20,11 @@ from tests.annotation.recruitment.mturk.setup import (
     address,
     at_stand_in,
     make_mturk,
-    mturk,
     open_frame,
-    stored_channel,
 )
 from tests.factories import ask_more, criterion, make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["mturk", "stored_channel"]
 
 
 @pytest.fixture

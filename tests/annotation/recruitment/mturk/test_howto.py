@@ -2,36 +2,26 @@
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
 from tests.annotation.recruitment.mturk.server import MturkServer
-from tests.annotation.recruitment.mturk.setup import do_work, make_mturk, mturk
+from tests.annotation.recruitment.mturk.setup import do_work, make_mturk
 from tests.factories import make_batch, make_study
 from tests.howto import text_of
 
-ROOT = Path(__file__).resolve().parent.parent.parent.parent.parent
 PAGE = text_of("docs/howto/recruit.md#amazon-mechanical-turk")
 BLOCKS = re.findall(r"```(?:sh)?\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = [line for block in BLOCKS for line in block.strip().splitlines()]
 
 pytestmark = pytest.mark.django_db
-__all__ = ["mturk"]
 
 
 def walk(command: str) -> None:
     program, *arguments = shlex.split(command)
     assert program == "./manage.py"
     call_command(*arguments)
-
-
-def test_the_page_sends_new_requesters_elsewhere_first() -> None:
-    first = PAGE.split("\n\n")[1]
-
-    assert "no new requesters since July 2026" in first
-    assert "(#where-raters-come-from)" in first
 
 
 @pytest.mark.slow

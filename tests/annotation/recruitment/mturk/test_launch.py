@@ -8,11 +8,10 @@ from django.test import Client
 
 from annotation.models import Channel, Study
 from tests.annotation.recruitment.mturk.server import MturkServer
-from tests.annotation.recruitment.mturk.setup import make_mturk, mturk
+from tests.annotation.recruitment.mturk.setup import make_mturk
 from tests.factories import make_batch, make_study, make_user, signed_in
 
 pytestmark = pytest.mark.django_db
-__all__ = ["mturk"]
 
 
 @pytest.fixture

@@ -30,16 +30,12 @@ from tests.annotation.recruitment.mturk.setup import (
     OPTIONS,
     do_work,
     make_mturk,
-    mturk,
     offer,
     places,
-    shared_channel,
-    stored_channel,
 )
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["mturk", "shared_channel", "stored_channel"]
 
 
 # Offering

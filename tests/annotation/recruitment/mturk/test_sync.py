@@ -13,10 +13,9 @@ from annotation.recruitment.mturk.client import MturkUnreachable
 from annotation.recruitment.mturk.sync import answers, sync
 from annotation.recruitment.mturk.work import MturkArrival, arrive
 from tests.annotation.recruitment.mturk.server import FAULT, MturkServer
-from tests.annotation.recruitment.mturk.setup import do_work, mturk, offer, shared_channel, stored_channel
+from tests.annotation.recruitment.mturk.setup import do_work, offer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["mturk", "shared_channel", "stored_channel"]
 
 
 def test_sync_learns_what_was_submitted_over_all_pages_and_changes_nothing_the_second_time(

@@ -32,11 +32,6 @@ from tests.annotation.recruitment.prolific.setup import (
     make_prolific,
     rater,
 )
-from tests.annotation.recruitment.prolific.setup import prolific as prolific
-from tests.annotation.recruitment.prolific.setup import shared_channel as shared_channel
-from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
-from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
-from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.factories import claim, make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -33,11 +33,6 @@ from tests.annotation.recruitment.prolific.setup import (
     set_to,
     settings_for,
 )
-from tests.annotation.recruitment.prolific.setup import prolific as prolific
-from tests.annotation.recruitment.prolific.setup import shared_channel as shared_channel
-from tests.annotation.recruitment.prolific.setup import shared_study as shared_study
-from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
-from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.factories import claim, make_user, rate, signed_in
 from tests.rows import undone_at_the_end
 

@@ -8,11 +8,10 @@ from django.test import Client
 
 from annotation.models import Batch, Channel, Study
 from tests.annotation.recruitment.prolific.server import DRAFT, LOST, ProlificServer
-from tests.annotation.recruitment.prolific.setup import come, make_prolific, prolific
+from tests.annotation.recruitment.prolific.setup import come, make_prolific
 from tests.factories import make_batch, make_study, make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-__all__ = ["prolific"]
 SCREENING = "approval_rate >= 95\nage >= 18\n\nage <= 80\nfluent-languages in 19 20"
 TEXTS = {
     "act": "draft",
@@ -23,10 +22,11 @@ TEXTS = {
 }
 
 
-def store() -> Study:
+@pytest.fixture(scope="module")
+def stored_study(module_rows: None) -> int:
     study = make_study(instances=3, pay_per_hit=Decimal("0.75"), currency="GBP", minutes_per_hit=4)
     make_batch(study, raters=2)
-    return study
+    return study.pk
 
 
 @pytest.fixture

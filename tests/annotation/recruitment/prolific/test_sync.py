@@ -7,10 +7,6 @@ from annotation.recruitment.prolific.client import ProlificUnreachable
 from annotation.recruitment.prolific.sync import sync
 from tests.annotation.recruitment.prolific.server import ProlificServer
 from tests.annotation.recruitment.prolific.setup import NOON, OTHER_PID, OTHER_SESSION, PID, SESSION, client_of, come
-from tests.annotation.recruitment.prolific.setup import prolific as prolific
-from tests.annotation.recruitment.prolific.setup import shared_channel as shared_channel
-from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
-from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
