@@ -77,9 +77,9 @@ def dawid_skene(
         posterior = votes.expect(*votes.maximise(posterior, smoothing))
         moved, iterations = float(np.abs(posterior - before).max()), iterations + 1
     prevalence, confusion = votes.maximise(posterior, smoothing)
-    confusion[np.bincount(votes.rater, minlength=votes.n_raters) == 0] = np.nan
+    confusion[np.bincount(cast.person, minlength=votes.n_raters) == 0] = np.nan
     everywhere = np.full((cast.n_units, 3), np.nan)
-    everywhere[votes.rated] = posterior
+    everywhere[votes.rated] = posterior.T
     return DawidSkene(
         verdict=_likeliest(everywhere),
         posterior=everywhere,
@@ -93,7 +93,8 @@ def dawid_skene(
 class _Votes:
     """Votes in n rows. Units with a vote are renumbered.
 
-    Each round runs over all votes, hundreds of times, so that what every round needs is made once.
+    Each round runs over all votes, hundreds of times, so that what every round needs is made once, and arrays have classes
+    first: sums, maxima and look-ups of a class then run along memory.
     """
 
     def __init__(self, votes: Votes, group: IntArray) -> None:
@@ -101,39 +102,34 @@ class _Votes:
             raise NotEnough("no rater rated a unit")
         self.rated: BoolArray = np.bincount(votes.unit, minlength=votes.n_units) > 0
         self.unit: IntArray = (np.cumsum(self.rated) - 1)[votes.unit]
-        self.rater: IntArray = votes.person
-        self.value: IntArray = np.searchsorted(VALUES, votes.verdict)
+        self.cell: IntArray = votes.person * 3 + np.searchsorted(VALUES, votes.verdict)  # rater and verdict
         self.group: IntArray = group[self.rated]
-        self.n_raters = votes.n_people
+        self.n_units, self.n_raters = len(self.group), votes.n_people
         self.n_groups = int(group.max()) + 1
         self.group_sizes = np.bincount(self.group, minlength=self.n_groups)[:, np.newaxis]
-        classes = np.arange(3)
-        self.unit_class = (self.unit[:, np.newaxis] * 3 + classes).ravel()
-        self.group_class = (self.group[:, np.newaxis] * 3 + classes).ravel()
-        self.cell = (self.rater[:, np.newaxis] * 9 + classes * 3 + self.value[:, np.newaxis]).ravel()
 
     def shares(self) -> FloatArray:
-        """Return the share of each class among the votes on each unit."""
-        counts = np.bincount(self.unit * 3 + self.value, minlength=3 * len(self.group)).reshape(-1, 3)
-        shares: FloatArray = counts / counts.sum(axis=1, keepdims=True)
+        """Return the share of each class among the votes on each unit; classes first."""
+        counts = np.bincount(self.cell % 3 * self.n_units + self.unit, minlength=3 * self.n_units).reshape(3, -1)
+        shares: FloatArray = counts / counts.sum(axis=0)
         return shares
 
     def maximise(self, posterior: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray]:
         """Prevalence and confusion matrices, from the votes and how likely each class is."""
-        of_votes = posterior[self.unit].ravel()
-        counts = np.bincount(self.cell, of_votes, minlength=9 * self.n_raters).reshape(-1, 3, 3) + smoothing
-        sums = np.bincount(self.group_class, posterior.ravel(), minlength=3 * self.n_groups).reshape(-1, 3)
+        counts = np.stack([np.bincount(self.cell, of[self.unit], minlength=3 * self.n_raters) for of in posterior])
+        counts = counts.reshape(3, -1, 3).swapaxes(0, 1) + smoothing
+        sums = np.stack([np.bincount(self.group, of, minlength=self.n_groups) for of in posterior], axis=1)
         prevalence = np.divide(sums, self.group_sizes, out=np.full(sums.shape, np.nan), where=self.group_sizes > 0)
         return prevalence, counts / counts.sum(axis=2, keepdims=True)
 
     def expect(self, prevalence: FloatArray, confusion: FloatArray) -> FloatArray:
         """Return the probability of each class on each unit, by logarithms: products of many raters underflow."""
         with np.errstate(divide="ignore"):  # a class that no unit has stays impossible
-            logs = np.log(prevalence)[self.group]
-        chances = np.log(confusion).ravel()[self.cell]
-        logs += np.bincount(self.unit_class, chances, minlength=logs.size).reshape(-1, 3)
-        weight = np.exp(logs - logs.max(axis=1, keepdims=True))
-        posterior: FloatArray = weight / weight.sum(axis=1, keepdims=True)
+            logs = np.log(prevalence).T[:, self.group]
+        for class_logs, chances in zip(logs, np.log(confusion).swapaxes(0, 1).reshape(3, -1), strict=True):
+            class_logs += np.bincount(self.unit, chances[self.cell], minlength=self.n_units)
+        weight = np.exp(logs - logs.max(axis=0))
+        posterior: FloatArray = weight / weight.sum(axis=0)
         return posterior
 
 
