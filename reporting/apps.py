@@ -5,8 +5,6 @@ from django.db.models.signals import post_migrate, pre_migrate
 
 from annotation.importing.further_kinds import WHOLE
 from annotation.privacy.personal_data import FORGET_RESULTS
-from judging.jobs.looks import LOOKS_ABOVE
-from judging.jobs.stopping import STOPPABLE_ABOVE
 
 
 class ReportingConfig(AppConfig):
@@ -16,7 +14,7 @@ class ReportingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register what names raters and goes with them (snapshots, files), kinds of files, tasks that can be stopped, and what counts changes of data."""
+        """Register what names raters and goes with them (snapshots, files), kinds of files, and what counts changes of data."""
         FORGET_RESULTS.extend(
             ("reporting.findings.snapshots.remove_snapshots", "reporting.downloads.jobs.remove_files")
         )
@@ -24,7 +22,5 @@ class ReportingConfig(AppConfig):
 
         pre_migrate.connect(drop_triggers, sender=self)
         post_migrate.connect(create_triggers, sender=self)
-        LOOKS_ABOVE.append("reporting.health.signs.note_worker")
         WHOLE["bundle"] = "reporting.bundle.importing.import_upload"
         WHOLE["bundle-check"] = "reporting.bundle.importing.verify_upload"
-        STOPPABLE_ABOVE.append("reporting.downloads.jobs.ask_for_file")

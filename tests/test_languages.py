@@ -12,10 +12,10 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone, translation
 
-from annotation.mail.outbox import send_due
 from annotation.models import Annotator, Assignment, ComparisonTable, Pair, Study
 from annotation.rating.votes import lock_first_votes
 from annotation.recruitment.invitations import invite
+from annotation.recruitment.mails import send_mails
 from tests.factories import (
     NOON,
     add_instances,
@@ -216,7 +216,7 @@ def test_an_invitation_is_in_the_language_of_the_texts(
     channel = study.channels.create(kind="accounts", name="known", is_open=True)
     invite(channel=channel, count=1, base_url="", at=timezone.now(), addresses=["ann@example.org"])
 
-    send_due(at=timezone.now())
+    send_mails(at=timezone.now())
 
     assert subject in mailoutbox[0].subject
 

@@ -8,10 +8,9 @@ not repeated by itself.
 import logging
 import re
 import smtplib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from importlib import import_module
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -24,10 +23,8 @@ from django.utils.crypto import salted_hmac
 from annotation.models import Invitation, Mail, Study
 
 State = Mail.State
-# By kind: subject and text of a mail, or None if it is no longer wanted. The modules that write them are above this room, and are
-# loaded when a mail is sent.
-WRITERS = ("annotation.members.mails", "annotation.recruitment.invitation_mails")
-COMPOSERS: dict[str, Callable[[Mail, datetime], tuple[str, str] | None]] = {}
+# Returns the subject and text of a mail, or None if the mail is no longer needed.
+Composer = Callable[[Mail, datetime], tuple[str, str] | None]
 GIVEN_UP_AFTER = timedelta(days=3)
 LONGEST_PAUSE = timedelta(hours=1)
 CLAIMED_FOR = timedelta(minutes=10)  # longer than a mail server may take (EMAIL_TIMEOUT)
@@ -71,32 +68,36 @@ def digest_of(address: str) -> str:
     return salted_hmac("tandem.mail", address.strip().lower(), algorithm="sha256").hexdigest()
 
 
-def send_due(*, at: datetime) -> int:
-    """Send the mails that are due; returns how many were taken up. Several processes may do so at once."""
-    _look_after_broken_off(at)
-    taken = 0
+def send_due(composers: Mapping[str, Composer], *, at: datetime) -> int:
+    """Send the mails that are due, and return their number. Several processes may do so at once.
+
+    composers : by kind of mail
+    """
+    _end_broken_off(at)
+    count = 0
     for pk in list(Mail.objects.filter(state=State.WAITING, due_at__lte=at).values_list("pk", flat=True)[:100]):
         claim = {"state": State.SENDING, "due_at": at + CLAIMED_FOR}
         if Mail.objects.filter(pk=pk, state=State.WAITING).update(**claim):
-            _send(Mail.objects.select_related("user", "invitation__channel__study").get(pk=pk), at)
-            taken += 1
-    return taken
+            mail = Mail.objects.select_related("user", "invitation__channel__study").get(pk=pk)
+            _send(mail, composers[mail.kind], at)
+            count += 1
+    return count
 
 
 def send_again(*, mail: Mail, at: datetime) -> bool:
     """Queue a mail that failed, or is not known to have been sent; tell whether it was one."""
-    again = Mail.objects.filter(pk=mail.pk, state__in=(State.FAILED, State.UNSURE)).exclude(address="")
-    return again.update(state=State.WAITING, due_at=at, created_at=at, ended_at=None, attempts=0) > 0
+    unsent = Mail.objects.filter(pk=mail.pk, state__in=(State.FAILED, State.UNSURE)).exclude(address="")
+    return unsent.update(state=State.WAITING, due_at=at, created_at=at, ended_at=None, attempts=0) > 0
 
 
-def _look_after_broken_off(at: datetime) -> None:
+def _end_broken_off(at: datetime) -> None:
     """End the attempts of processes that died while they were sending."""
     broken = Mail.objects.filter(state=State.SENDING, due_at__lte=at)
     broken.update(state=State.UNSURE, ended_at=at, error="the process that sent it ended")
 
 
-def _send(mail: Mail, at: datetime) -> None:
-    message = _message(mail, at)
+def _send(mail: Mail, compose: Composer, at: datetime) -> None:
+    message = _message(mail, compose, at)
     if message is None:
         _end(mail, State.FAILED, at, "no longer wanted", forget=True)
         return
@@ -118,20 +119,18 @@ def _send(mail: Mail, at: datetime) -> None:
     else:
         _end(mail, State.SENT, at, "", forget=True)
     finally:
-        with suppress(OSError, smtplib.SMTPException):  # what it has taken it has
+        with suppress(OSError, smtplib.SMTPException):  # the mail server keeps what it accepted
             server.close()
 
 
-def _message(mail: Mail, at: datetime) -> EmailMessage | None:
+def _message(mail: Mail, compose: Composer, at: datetime) -> EmailMessage | None:
     with translation.override(mail.language):
-        for writer in WRITERS:
-            import_module(writer)
-        written = COMPOSERS[mail.kind](mail, at)
-    if written is None:
+        composed = compose(mail, at)
+    if composed is None:
         return None
     host = urlsplit(settings.BASE_URL).hostname or "localhost"
     headers = {"Message-ID": f"<{mail.key}@{host}>", "Auto-Submitted": "auto-generated"}
-    return EmailMessage(*written, to=[mail.address], headers=headers)
+    return EmailMessage(*composed, to=[mail.address], headers=headers)
 
 
 def _refused(mail: Mail, at: datetime, error: Exception, code: int) -> None:

@@ -12,7 +12,7 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable
-from annotation.mail.outbox import COMPOSERS, digest_of, write_mail
+from annotation.mail.outbox import digest_of, write_mail
 from annotation.members.accounts import login_link
 from annotation.members.memberships import has_never_signed_in
 from annotation.models import Mail
@@ -57,7 +57,7 @@ def confirm_address(*, user: User, token: str) -> str:
     return str(address)
 
 
-def _reset_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
+def reset_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
     users = User.objects.filter(email__iexact=mail.address, is_active=True).order_by("pk")
     links = [
         f"{user.get_short_name() or user.get_username()}: {_reset_link(user)}"
@@ -84,7 +84,7 @@ def _reset_link(user: User) -> str:
     return _address_of(reverse("annotation:choose-password", args=[uid, token]))
 
 
-def _address_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
+def address_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
     user = mail.user
     if user is None or not user.is_active:
         return None
@@ -97,7 +97,7 @@ def _address_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
     return _("Your address for Tandem"), text % {"name": user.get_short_name() or user.get_username(), "link": link}
 
 
-def _sign_in_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
+def sign_in_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
     user = mail.user
     if user is None or not has_never_signed_in(user):
         return None
@@ -113,8 +113,3 @@ def _sign_in_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
 
 def _address_of(path: str) -> str:
     return str(settings.BASE_URL).rstrip("/") + path
-
-
-COMPOSERS[Mail.Kind.RESET] = _reset_text
-COMPOSERS[Mail.Kind.ADDRESS] = _address_text
-COMPOSERS[Mail.Kind.SIGN_IN] = _sign_in_text

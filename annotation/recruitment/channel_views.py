@@ -11,6 +11,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
@@ -21,12 +22,11 @@ from annotation.core.errors import AnnotationError, BadFields
 from annotation.core.http import as_download, attempt, error_text, status_of
 from annotation.mail.outbox import send_again
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
-from annotation.models import Channel, Study
+from annotation.models import Channel, Mail, Study
 from annotation.recruitment.accounts import InviteForm, MailInviteForm, ReissueForm
 from annotation.recruitment.base import adapter_of, adapters
 from annotation.recruitment.channel_counts import invitation_counts, with_counts
 from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
-from annotation.recruitment.invitation_mails import mails_of
 from annotation.recruitment.invitations import Link, invite, open_links, reissue
 from annotation.recruitment.options import ChannelForm
 
@@ -98,7 +98,7 @@ def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
         "form": form,
         "links": found,
         "invitations": invitation_counts(channel, timezone.now()),
-        "mails": mails_of(channel),
+        "mails": _unsent_mails(channel),
     }
     return render(request, "annotation/recruitment/links.html", context, status=422 if form.is_bound else 200)
 
@@ -120,7 +120,7 @@ def _make_links(request: HttpRequest, channel: Channel, form: forms.Form) -> str
 
 def _send_again(request: HttpRequest, channel: Channel) -> HttpResponse:
     """Queue a mail once more that failed, or may not have been sent."""
-    mail = get_object_or_404(mails_of(channel), key=request.POST["again"])
+    mail = get_object_or_404(_unsent_mails(channel), key=request.POST["again"])
     if send_again(mail=mail, at=timezone.now()):
         messages.success(request, "The mail is sent again.")
     return redirect("annotation:links", channel.study.slug, channel.key)
@@ -200,3 +200,9 @@ def _as_csv(links: list[Link]) -> HttpResponse:
     writer.writerow(["rater", "link", "valid_until"])
     writer.writerows([one.rater, one.link, one.valid_until.isoformat()] for one in links)
     return response
+
+
+def _unsent_mails(channel: Channel) -> QuerySet[Mail]:
+    """Return a channel's mails that are not known to have been sent."""
+    unsent = Mail.objects.filter(invitation__channel=channel).exclude(address="")
+    return unsent.select_related("invitation__annotator")

@@ -37,5 +37,3 @@ class StopFlag:
 
 # Set when the worker process gets a stop signal: its runs stop between two calls, for another worker to resume.
 WORKER_STOP = StopFlag()
-# Paths of tasks of apps above that watch it, and may end in their own time then.
-STOPPABLE_ABOVE: list[str] = []

@@ -48,7 +48,7 @@ def third(sql):
 staging._execute = third
 call_command(*{command!r})
 """
-LOOK_AFTER = "from judging.worker import requeue_and_release; requeue_and_release()"
+LOOK_AFTER = "from reporting.worker import requeue_and_release; requeue_and_release()"
 OF_STUDY = {
     "ratings": "annotation_rating r JOIN annotation_display d ON d.id = r.display_id JOIN annotation_assignment a "
     "ON a.id = d.assignment_id JOIN annotation_hit h ON h.id = a.hit_id JOIN annotation_batch b ON b.id = h.batch_id",

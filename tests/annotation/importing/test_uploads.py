@@ -30,7 +30,7 @@ from annotation.importing.upload_jobs import (
     take_in,
 )
 from annotation.models import Study, Upload
-from judging.worker import DEATH_RULES
+from reporting.worker import DEATH_RULES
 from tests.factories import json_lines, make_study, make_user, study_line
 
 pytestmark = pytest.mark.django_db

@@ -7,11 +7,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.mail.outbox import GIVEN_UP_AFTER, send_due, write_mail
+from annotation.mail.outbox import GIVEN_UP_AFTER, write_mail
 from annotation.models import Annotator, Channel, Invitation, Mail, Study
 from annotation.privacy.erasing import erase_rater
 from annotation.privacy.retention import erase_traces
 from annotation.recruitment.channels import make_channel, set_open
+from annotation.recruitment.mails import send_mails
 from tests.annotation.allocation.test_races import together
 from tests.factories import make_study, make_user, signed_in
 from tests.smtp import Postbox
@@ -49,8 +50,8 @@ def test_invitations_are_sent_once_with_working_links_and_the_addresses_are_forg
 ) -> None:
     assert invited(channel).status_code == 302
     assert post.taken == []  # a request waits for no mail server
-    assert send_due(at=timezone.now()) == 2
-    assert send_due(at=timezone.now() + timedelta(days=1)) == 0
+    assert send_mails(at=timezone.now()) == 2
+    assert send_mails(at=timezone.now() + timedelta(days=1)) == 0
     assert [mail["To"] for mail in post.taken] == ["ada@example.org", "bob@example.org"]
     text = post.texts[0]
     assert "ask@lab.example" in text
@@ -78,7 +79,7 @@ def test_a_dead_mail_server_loses_nothing_and_the_page_says_what_it_said(
     alive, settings.EMAIL_PORT = settings.EMAIL_PORT, 1
     at = timezone.now()
     for attempt in range(5):
-        assert send_due(at=at) == 1
+        assert send_mails(at=at) == 1
         mail = Mail.objects.get()
         assert (mail.state, mail.attempts) == ("waiting", attempt + 1)
         assert mail.due_at > at
@@ -86,50 +87,50 @@ def test_a_dead_mail_server_loses_nothing_and_the_page_says_what_it_said(
     browser = signed_in(make_user("other", "study-admin", study=channel.study))
     assert "ConnectionRefusedError" in browser.get(page(channel)).text
     settings.EMAIL_PORT = alive
-    assert send_due(at=at) == 1
+    assert send_mails(at=at) == 1
     assert len(post.taken) == 1
 
 
 def test_a_refused_address_is_not_tried_again_until_someone_asks_for_it(post: Postbox, channel: Channel) -> None:
     post.refuse = "550 no such mailbox <ada@example.org>"
     invited(channel, "ada@example.org")
-    send_due(at=timezone.now())
+    send_mails(at=timezone.now())
     mail = Mail.objects.get()
     assert (mail.state, mail.address) == ("failed", "ada@example.org")
     assert "550" in mail.error
     assert "ada" not in mail.error
-    assert send_due(at=timezone.now() + timedelta(hours=2)) == 0
+    assert send_mails(at=timezone.now() + timedelta(hours=2)) == 0
     post.refuse = ""
     browser = signed_in(make_user("other", "study-admin", study=channel.study))
     assert browser.post(page(channel), {"again": mail.key}).status_code == 302
-    assert send_due(at=timezone.now()) == 1
+    assert send_mails(at=timezone.now()) == 1
     assert len(post.taken) == 1
 
 
 def test_a_server_that_is_busy_is_asked_again_and_given_up_after_days(post: Postbox) -> None:
     post.refuse = "450 try later"
     write_mail(kind=Mail.Kind.ADDRESS, address="a@example.org", user=make_user("ann"), at=NOW)
-    send_due(at=NOW)
+    send_mails(at=NOW)
     assert Mail.objects.get().state == "waiting"
-    send_due(at=NOW + GIVEN_UP_AFTER)
+    send_mails(at=NOW + GIVEN_UP_AFTER)
     assert Mail.objects.get().state == "failed"
 
 
 def test_a_mail_that_may_have_been_sent_is_not_sent_again(post: Postbox) -> None:
     post.hang_up_after = "DATA"
     write_mail(kind=Mail.Kind.ADDRESS, address="a@example.org", user=make_user("ann"), at=NOW)
-    send_due(at=NOW)
+    send_mails(at=NOW)
     assert len(post.taken) == 1
     assert Mail.objects.get().state == "unsure"
     post.hang_up_after = ""
-    send_due(at=NOW + timedelta(hours=1))
+    send_mails(at=NOW + timedelta(hours=1))
     assert len(post.taken) == 1
 
 
 def test_a_process_that_dies_while_it_sends_leaves_a_mail_that_says_so(post: Postbox) -> None:
     write_mail(kind=Mail.Kind.ADDRESS, address="a@example.org", user=make_user("ann"), at=NOW)
     Mail.objects.update(state="sending", due_at=NOW)
-    assert send_due(at=NOW) == 0
+    assert send_mails(at=NOW) == 0
     assert Mail.objects.get().state == "unsure"
     assert post.taken == []
 
@@ -140,14 +141,14 @@ def test_of_several_workers_one_sends(post: Postbox) -> None:
     user = make_user("ann")
     for number in range(4):
         write_mail(kind=Mail.Kind.ADDRESS, address=f"a{number}@example.org", user=user, at=NOW)
-    assert sum(together([lambda: send_due(at=NOW)] * 3)) == 4
+    assert sum(together([lambda: send_mails(at=NOW)] * 3)) == 4
     assert len(post.taken) == 4
 
 
 def test_who_is_erased_gets_no_mail_and_ended_mails_are_deleted_after_a_week(post: Postbox, channel: Channel) -> None:
     invited(channel, "ada@example.org\nbob@example.org")
     erase_rater(annotator=Annotator.objects.order_by("pk").first(), by=None, at=timezone.now())
-    send_due(at=timezone.now())
+    send_mails(at=timezone.now())
     assert [mail["To"] for mail in post.taken] == ["bob@example.org"]
     erase_traces(at=timezone.now() + timedelta(days=8))
     assert not Mail.objects.exists()
@@ -156,5 +157,5 @@ def test_who_is_erased_gets_no_mail_and_ended_mails_are_deleted_after_a_week(pos
 def test_a_link_that_was_used_meanwhile_is_not_sent(post: Postbox, channel: Channel) -> None:
     invited(channel, "ada@example.org")
     Invitation.objects.update(used_at=timezone.now())
-    assert send_due(at=timezone.now()) == 1
+    assert send_mails(at=timezone.now()) == 1
     assert (post.sessions, Mail.objects.get().address) == (0, "")

@@ -12,10 +12,10 @@ from django.core import mail as sent
 from django.test import Client
 from django.utils import timezone
 
-from annotation.mail.outbox import send_due
 from annotation.members.mail_views import RESETS
 from annotation.members.mails import MOST_RESETS_PER_HOUR
 from annotation.models import AuditEntry, Mail
+from annotation.recruitment.mails import send_mails
 from tests.factories import make_study, make_user, signed_in
 
 PASSWORD, NEW = "correct horse battery", "another staple altogether"
@@ -41,7 +41,7 @@ def rita() -> User:
 
 
 def link_in_last() -> str:
-    send_due(at=timezone.now())
+    send_mails(at=timezone.now())
     return str(sent.outbox[-1].body.partition("https://tandem.example.org")[2].split()[0])
 
 
@@ -69,7 +69,7 @@ def test_an_address_that_only_looks_alike_gets_no_link(
 ) -> None:
     Mail.objects.create(kind="reset", address=address, created_at=timezone.now(), due_at=timezone.now())
     monkeypatch.setattr(User.objects, "filter", lambda **_: User.objects.all())  # a locale that takes ı for i
-    send_due(at=timezone.now())
+    send_mails(at=timezone.now())
     assert sent.outbox == []
 
 
@@ -81,7 +81,7 @@ def test_the_answer_and_what_is_stored_tell_nothing_about_accounts(rita: User) -
     assert len(attempts := [str(row) for row in AccessAttempt.objects.values()]) == 1
     assert "@" not in attempts[0]
     assert Mail.objects.count() == 2
-    send_due(at=timezone.now())
+    send_mails(at=timezone.now())
     assert len(sent.outbox) == 1
     assert set(Mail.objects.values_list("address", flat=True)) == {""}
 
@@ -96,7 +96,7 @@ def test_the_answer_and_what_is_stored_tell_nothing_about_accounts(rita: User) -
 def test_accounts_without_a_password_or_shut_ones_get_no_link(rita: User, change: dict[str, Any]) -> None:
     User.objects.update(**change)
     Client().post("/login/new/", {"address": rita.email})
-    send_due(at=timezone.now())
+    send_mails(at=timezone.now())
     assert sent.outbox == []
 
 

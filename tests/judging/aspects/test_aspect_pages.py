@@ -21,7 +21,7 @@ from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
 from judging.models import AspectSet, Completion, Endpoint
-from judging.worker import DEATH_RULES
+from reporting.worker import DEATH_RULES
 from tests.factories import signed_in
 from tests.fakes import Body, ScriptedClient, StandIn
 from tests.judging.aspects.test_aspect_sets import FIVE, Answering, answer
@@ -251,7 +251,7 @@ def test_page_takes_few_queries_however_many_versions(
 def test_worker_process_does_the_task_over_http(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     # Signals and the caretaker belong to a process of its own.
-    monkeypatch.setattr("judging.worker.TandemWorker.configure_signals", lambda worker: None)
+    monkeypatch.setattr("reporting.worker.TandemWorker.configure_signals", lambda worker: None)
     monkeypatch.setattr("annotation.core.tasks.repeating.RepeatingThread.run", lambda thread: None)
     study = make_study(instances=5)
     with StandIn(answer=answer) as server:

@@ -22,7 +22,7 @@ from judging.jobs import leases
 from judging.jobs.stopping import StopFlag
 from judging.jobs.work import do_job, queue_job
 from judging.models import AuditAnswer, Completion, Judge, JudgeAudit, Judgment
-from judging.worker import DEATH_RULES
+from reporting.worker import DEATH_RULES
 from tests.factories import add_instances, make_batch
 from tests.judging.audits.readers import Bias, Reader, client_of, study_of_facts
 from tests.judging.builders import judge_with, make_endpoint, make_judge

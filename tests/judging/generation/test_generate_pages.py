@@ -26,7 +26,7 @@ from judging.jobs import work
 from judging.jobs.stopping import StopFlag
 from judging.jobs.work import do_job
 from judging.models import Completion, Endpoint, GenerationRun
-from judging.worker import DEATH_RULES, TandemWorker
+from reporting.worker import DEATH_RULES, TandemWorker
 from tests.factories import signed_in
 from tests.fakes import ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
@@ -245,7 +245,7 @@ def test_worker_process_does_the_task_over_http(
 ) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     # Signals and the caretaker belong to a process of its own.
-    monkeypatch.setattr("judging.worker.TandemWorker.configure_signals", lambda worker: None)
+    monkeypatch.setattr("reporting.worker.TandemWorker.configure_signals", lambda worker: None)
     monkeypatch.setattr("annotation.core.tasks.repeating.RepeatingThread.run", lambda thread: None)
     standin.behave(text="A text.")
     sampling = Sampling(endpoint=make_endpoint(standin.base_url), template=find_template("plain"), samples=2)

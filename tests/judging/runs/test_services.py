@@ -18,7 +18,7 @@ from judging.models import Endpoint, Judge, JudgeRun, Judgment, RunWorker
 from judging.runs.judges import add_judge, find_judge
 from judging.runs.services import find_batch, queue_run, start_run
 from judging.runs.tasks import enqueue_extra_worker, enqueue_run, queue_unattended_runs
-from judging.worker import DEATH_RULES, requeue_and_release
+from reporting.worker import DEATH_RULES, requeue_and_release
 from tests import factories as annotators
 from tests.fakes import dead_process
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, pairs_in

@@ -14,11 +14,11 @@ from django.utils import timezone
 
 from annotation.models import Assignment
 from judging.models import JudgeRun
-from judging.worker import requeue_and_release
 from reporting.health import alarms
 from reporting.health.alarms import RULES, open_alarms
 from reporting.health.signs import WORKER_SILENT
 from reporting.models import Sign
+from reporting.worker import requeue_and_release
 from tests.factories import claim, make_annotator, make_batch, make_study, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]

@@ -18,7 +18,7 @@ from annotation.core.tasks.processes import this_machine, this_process
 from config import env
 from judging.endpoints.tasks import probe
 from judging.jobs.stopping import StopFlag
-from judging.worker import requeue_and_release
+from reporting.worker import requeue_and_release
 from tests.judging.builders import make_endpoint
 from tools.with_postgres import free_port
 
@@ -95,8 +95,8 @@ def commit(django_capture_on_commit_callbacks: Any) -> Callable[[], Any]:
 @pytest.fixture
 def _worker(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a worker run in this process: in the test's transaction, whose connection it would close, and with signals of its own."""
-    monkeypatch.setattr("judging.redis_worker.close_old_connections", lambda: None)
-    monkeypatch.setattr("judging.worker.WORKER_STOP", StopFlag())
+    monkeypatch.setattr("reporting.redis_worker.close_old_connections", lambda: None)
+    monkeypatch.setattr("reporting.worker.WORKER_STOP", StopFlag())
     kept = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGALRM)}
     yield
     for one, handler in kept.items():
@@ -104,7 +104,7 @@ def _worker(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def work() -> None:
-    from judging.redis_worker import RedisWorker
+    from reporting.redis_worker import RedisWorker
 
     RedisWorker(
         queue_names=["*"], interval=0, batch=True, backend_name="default", startup_delay=False, max_tasks=None,

@@ -15,7 +15,7 @@ from judging.endpoints import tasks
 from judging.jobs.stopping import StopFlag
 from judging.runs.execution import execute
 from judging.runs.services import start_run
-from judging.worker import TandemWorker, requeue_and_release
+from reporting.worker import TandemWorker, requeue_and_release
 from tests.factories import make_study
 from tests.judging.builders import make_endpoint, make_judge
 
@@ -74,8 +74,8 @@ def test_a_run_whose_worker_loses_the_database_stays_in_the_queue(monkeypatch: p
     assert (run.status, run.workers.count()) == ("queued", 0)
 
 
-def test_checks_of_apps_above_are_made_whenever_tasks_are_requeued(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sign_of_life_is_stored_whenever_tasks_are_requeued(monkeypatch: pytest.MonkeyPatch) -> None:
     made_at: list[datetime] = []
-    monkeypatch.setattr("reporting.health.signs.note_worker", made_at.append)
+    monkeypatch.setattr("reporting.worker.note_worker", made_at.append)
     requeue_and_release()
     assert len(made_at) == 1

@@ -7,14 +7,14 @@ from django.conf import settings
 from annotation.core.system_checks import refuse_unready
 from annotation.core.tasks.processes import this_process
 from annotation.management.commands._base import TandemCommand, argument
-from judging.worker import TandemWorker, erase_expired_data, repeating_threads, requeue_and_release
+from reporting.worker import TandemWorker, erase_expired_data, repeating_threads, requeue_and_release
 
 
 def worker_class() -> type[TandemWorker]:
     """Return the worker for the queue of this installation."""
     if not settings.TASKS_URL:
         return TandemWorker
-    from judging.redis_worker import RedisWorker
+    from reporting.redis_worker import RedisWorker
 
     return RedisWorker
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
@@ -15,20 +14,21 @@ from annotation.core.tasks.repeating import RepeatingThread
 from annotation.core.tasks.task_queue import ATTEMPTS, DeathRule, requeue_tasks
 from annotation.hits.slots import release_expired
 from annotation.importing import upload_jobs
-from annotation.mail.outbox import send_due
 from annotation.privacy.retention import erase_expired, erase_traces
+from annotation.recruitment.mails import send_mails
 from annotation.separability import queue as separability_queue
 from annotation.separability.tasks import compute_separability_of
 from judging.aspects.tasks import distil_aspects, is_stale
-from judging.jobs.looks import LOOKS_ABOVE
-from judging.jobs.stopping import STOPPABLE_ABOVE, WORKER_STOP
+from judging.jobs.stopping import WORKER_STOP
 from judging.jobs.work import DEATH_RULE, do_job
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
+from reporting.downloads.jobs import ask_for_file
+from reporting.health.signs import note_worker
 
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
 MAIL_SECONDS = 5.0
-STOPPABLE_TASKS = {  # that call models, with when their worker is dead
+MODEL_TASKS = {  # tasks that call models; the rule tells when their worker is dead
     execute_run.module_path: DeathRule(is_orphaned, attempts=None),
     distil_aspects.module_path: DeathRule(is_stale),
     do_job.module_path: DEATH_RULE,
@@ -36,8 +36,9 @@ STOPPABLE_TASKS = {  # that call models, with when their worker is dead
 DEATH_RULES = {
     upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,
     compute_separability_of.module_path: separability_queue.DEATH_RULE,
-    **STOPPABLE_TASKS,
+    **MODEL_TASKS,
 }
+STOPPABLE_TASKS = {*MODEL_TASKS, ask_for_file.module_path}  # they watch `WORKER_STOP`, and end by themselves
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 
 
@@ -50,7 +51,7 @@ class TandemWorker(Worker):
         """Stop; a second signal ends the process at once."""
         WORKER_STOP.set()
         self.running = False
-        if self.running_task and self.current and self.current.task_path in (*STOPPABLE_TASKS, *STOPPABLE_ABOVE):
+        if self.running_task and self.current and self.current.task_path in STOPPABLE_TASKS:
             self.reset_signals()
             return  # a run also releases its lease
         raise SystemExit(0)
@@ -93,8 +94,7 @@ def requeue_and_release() -> None:
         from annotation.core.tasks.redis_queue import deliver_due
 
         deliver_due()
-    for path in LOOKS_ABOVE:
-        import_string(path)(timezone.now())
+    note_worker(timezone.now())
     while release_expired(at=timezone.now()):
         pass
 
@@ -106,11 +106,11 @@ def erase_expired_data() -> None:
 
 
 def repeating_threads() -> list[RepeatingThread]:
-    """Return what a worker does beside its tasks, so that no long task delays it and a dead mail server delays no task."""
+    """Return the threads beside a worker's tasks. No long task delays them, and a dead mail server delays no task."""
     threads = [
         RepeatingThread("requeueing", REQUEUE_SECONDS, requeue_and_release),
         RepeatingThread("erasure", ERASURE_SECONDS, erase_expired_data),
     ]
     if settings.MAIL_ON:
-        threads.append(RepeatingThread("mail", MAIL_SECONDS, lambda: send_due(at=timezone.now())))
+        threads.append(RepeatingThread("mail", MAIL_SECONDS, lambda: send_mails(at=timezone.now())))
     return threads

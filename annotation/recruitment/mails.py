@@ -1,23 +1,17 @@
-"""Mails with one-time links for raters."""
+"""Invitations by mail, and the sending of mails of all kinds."""
 
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import QuerySet
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import ClaimRefused
-from annotation.mail.outbox import COMPOSERS
-from annotation.models import Channel, Mail
+from annotation.mail.outbox import Composer, send_due
+from annotation.members.mails import address_text, reset_text, sign_in_text
+from annotation.models import Mail
 from annotation.questions.labels import translate_default
 from annotation.recruitment.invitations import link_of, refuse_unusable
-
-
-def mails_of(channel: Channel) -> QuerySet[Mail]:
-    """Return a channel's mails that are not known to have been sent."""
-    unsent = Mail.objects.filter(invitation__channel=channel).exclude(address="")
-    return unsent.select_related("invitation__annotator")
 
 
 def _invitation_text(mail: Mail, at: datetime) -> tuple[str, str] | None:
@@ -46,4 +40,14 @@ def _invitation_text(mail: Mail, at: datetime) -> tuple[str, str] | None:
     return _("Invitation to compare texts"), text
 
 
-COMPOSERS[Mail.Kind.INVITATION] = _invitation_text
+COMPOSERS: dict[str, Composer] = {
+    Mail.Kind.RESET: reset_text,
+    Mail.Kind.ADDRESS: address_text,
+    Mail.Kind.SIGN_IN: sign_in_text,
+    Mail.Kind.INVITATION: _invitation_text,
+}
+
+
+def send_mails(*, at: datetime) -> int:
+    """Send the mails that are due, and return their number."""
+    return send_due(COMPOSERS, at=at)

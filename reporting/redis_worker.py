@@ -13,7 +13,7 @@ from rq.exceptions import StopRequested
 from rq.job import Job
 
 from annotation.core.tasks.redis_queue import deliver_due, redis_queue, serve
-from judging.worker import TandemWorker
+from reporting.worker import TandemWorker
 
 log = logging.getLogger(__name__)
 WORKER_TTL = (
