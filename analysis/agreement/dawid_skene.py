@@ -116,8 +116,8 @@ class _Votes:
 
     def maximise(self, posterior: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray]:
         """Prevalence and confusion matrices, from the votes and how likely each class is."""
-        counts = np.stack([np.bincount(self.cell, of[self.unit], minlength=3 * self.n_raters) for of in posterior])
-        counts = counts.reshape(3, -1, 3).swapaxes(0, 1) + smoothing
+        cells = [np.bincount(self.cell, of[self.unit], minlength=3 * self.n_raters) for of in posterior]
+        counts = np.stack(cells).reshape(3, -1, 3).swapaxes(0, 1) + smoothing
         sums = np.stack([np.bincount(self.group, of, minlength=self.n_groups) for of in posterior], axis=1)
         prevalence = np.divide(sums, self.group_sizes, out=np.full(sums.shape, np.nan), where=self.group_sizes > 0)
         return prevalence, counts / counts.sum(axis=2, keepdims=True)

@@ -1,7 +1,6 @@
 """Numbers of many rows as arrays, and finding rows by their keys."""
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -30,10 +29,10 @@ def number_columns(rows: QuerySet[Any, Any], *columns: str | Combinable) -> Floa
     columns : as for `values_list`; whole numbers are exact up to 2^53, conditions are given by `code_of`
     returns : (len(columns), n)
     """
-    chunks = [np.empty((0, len(columns)))]
-    values = rows.values_list(*columns).iterator(CHUNK)
-    while chunk := list(islice(values, CHUNK)):
-        chunks.append(np.array(chunk, dtype=np.float64))
+    # Not `iterator()`, which spends two thirds of its time on tuples of converted values: arrays convert for themselves.
+    compiler = rows.values_list(*columns).query.get_compiler(rows.db)
+    found = compiler.execute_sql(chunked_fetch=True, chunk_size=CHUNK)
+    chunks = [np.empty((0, len(columns))), *(np.array(chunk, dtype=np.float64) for chunk in found)]
     return np.ascontiguousarray(np.concatenate(chunks).T)
 
 
