@@ -68,11 +68,11 @@ def settings() -> str:
 def study_settings() -> str:
     """Return the settings of a study as `configure_study` takes them, in the groups of the page."""
     from annotation.models import Study
-    from annotation.studies.settings_form import StudySettingsForm
+    from annotation.studies.settings_form import GROUPS, StudySettingsForm
 
     text = "# Settings of a study\n\nBy the page *Settings*, `configure_study STUDY NAME=VALUE` or the API.\n"
     fields = StudySettingsForm.base_fields
-    for title, about, names in StudySettingsForm.GROUPS:
+    for title, about, names in GROUPS:
         rows = ((f"`{name}`", fields[name].label, _default(Study, name), fields[name].help_text) for name in names)
         text += f"\n## {title}\n\n{about}\n\n" + _table(("name", "on the page", "default", "effect"), rows)
     return text

@@ -18,20 +18,13 @@ class BatchSerializer(serializers.ModelSerializer[Batch]):
 
     class Meta:
         model = Batch
-        fields = [
-            *("id", "study", "name", "dataset", "system_a", "system_b", "pairs_per_hit", "raters_per_hit"),
-            *("selection", "seed", "status", "origin", "purpose", "gold_rate", "repeat_rate", "lease_minutes"),
-            *("most_hits_per_rater", "created_at", "launched_at", "closed_at"),
-        ]
+        fields = "__all__"
 
 
 class ChangedBatchSerializer(BatchSerializer):
     """A batch after it was made or changed, with notices for its admin."""
 
     notices = serializers.SerializerMethodField()
-
-    class Meta(BatchSerializer.Meta):
-        fields = [*BatchSerializer.Meta.fields, "notices"]
 
     def get_notices(self, batch: Batch) -> list[str]:
         """Return the notices that the pages show."""

@@ -9,7 +9,7 @@ from annotation.models import Event, Study
 from annotation.quality.qualification import too_few_hits
 from annotation.questions.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT
 from annotation.studies.presets import TEMPLATES
-from annotation.studies.settings_form import StudySettingsForm
+from annotation.studies.settings_form import SETTINGS
 
 
 class QuestionSerializer(serializers.Serializer[Any]):
@@ -32,19 +32,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
 
     class Meta:
         model = Study
-        fields = [
-            *("slug", "group", "title", "task_kind", "question", "source_label", "label_left", "label_right"),
-            *("guidelines", "consent_text", "consent_version", "content_warning", "contact", "language"),
-            *("render_markdown", "render_math", "ties_allowed", "pair_order", "auto_advance"),
-            *("question_key", "question_description", "strength", "tie_kinds"),
-            *("criteria", "first_reason", "first_reason_min_length"),
-            *("protocol", "arms", "arm_unit", "balance_arms"),
-            *("reason_min_length", "pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
-            *("pay_per_hit", "currency", "minutes_per_hit", "pay_late", "keep_personal_days"),
-            *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
-            *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
-            *("seed", "created_at", "archived_at"),
-        ]
+        fields = ["slug", "group", *SETTINGS, "consent_version", "seed", "created_at", "archived_at"]
 
 
 class ChangedStudySerializer(StudySerializer):
@@ -80,10 +68,8 @@ class StudySettingsSerializer(serializers.ModelSerializer[Study]):
 
     class Meta:
         model = Study
-        fields = [*StudySettingsForm.Meta.fields, "amendment_reason"]
-        extra_kwargs = {
-            name: {"required": False} for name in StudySettingsForm.Meta.fields if name not in ("arms", "criteria")
-        }
+        fields = [*SETTINGS, "amendment_reason"]
+        extra_kwargs = {name: {"required": False} for name in SETTINGS if name not in ("arms", "criteria")}
 
 
 class NewStudySerializer(serializers.ModelSerializer[Study]):
@@ -96,10 +82,8 @@ class NewStudySerializer(serializers.ModelSerializer[Study]):
 
     class Meta:
         model = Study
-        fields = ["slug", "template", "group", *StudySettingsForm.Meta.fields]
-        extra_kwargs = {
-            name: {"required": False} for name in StudySettingsForm.Meta.fields if name not in ("arms", "criteria")
-        }
+        fields = ["slug", "template", "group", *SETTINGS]
+        extra_kwargs = {name: {"required": False} for name in SETTINGS if name not in ("arms", "criteria")}
 
 
 class CopySerializer(serializers.Serializer[Any]):

@@ -1,5 +1,6 @@
 """Studies, the files imported into them, and the log of their admins' decisions."""
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -139,43 +140,97 @@ class Study(models.Model):
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
     group = models.ForeignKey(ResearchGroup, on_delete=models.PROTECT, related_name="studies")
     slug = models.SlugField(max_length=80, unique=True)
-    title = models.CharField(max_length=200, help_text="For researchers only: raters never see it.")
-    task_kind = models.CharField(max_length=40, choices=TaskKind.choices, default=TaskKind.SUMMARIZATION)
-    question = models.CharField(max_length=300, default="Which one is better?")
-    source_label = models.CharField(max_length=60, default="Source text")
-    label_left = models.CharField(max_length=40, default="Left")
-    label_right = models.CharField(max_length=40, default="Right")
-    guidelines = models.TextField(blank=True, help_text="Markdown, shown to raters.")
+    title = models.CharField("Title", max_length=200, help_text="On researchers’ pages and in exports.")
+    task_kind = models.CharField(
+        "Task",
+        max_length=40,
+        choices=TaskKind.choices,
+        default=TaskKind.SUMMARIZATION,
+        help_text="Decides the words in which judges are asked.",
+    )
+    question = models.CharField(
+        "Question",
+        max_length=300,
+        default="Which one is better?",
+        help_text="Asked about each pair. Of several questions it is the main one, which gold and checks are about.",
+    )
+    source_label = models.CharField(
+        "Heading of the source text",
+        max_length=60,
+        default="Source text",
+        help_text="Above the source, on raters’ pages and in judges’ prompts.",
+    )
+    label_left = models.CharField(
+        "Name of the left text",
+        max_length=40,
+        default="Left",
+        help_text="Above the text on the left, and on its button.",
+    )
+    label_right = models.CharField(
+        "Name of the right text",
+        max_length=40,
+        default="Right",
+        help_text="Above the text on the right, and on its button.",
+    )
+    guidelines = models.TextField("Guidelines", blank=True, help_text="How to rate, with examples.")
     consent_text = models.TextField(
-        default=DEFAULT_CONSENT, help_text="Markdown; a change raises the version and asks again."
+        "Consent text",
+        default=DEFAULT_CONSENT,
+        help_text="A change raises the version, and all raters are asked again.",
     )
     consent_version = models.PositiveIntegerField(default=1)
-    content_warning = models.TextField(blank=True, help_text="Markdown, shown to raters on every page of the study.")
-    contact = models.CharField(max_length=200, blank=True, help_text="How raters reach the researcher.")
+    content_warning = models.TextField(
+        "Content warning", blank=True, help_text="On every page of the study, where there is one."
+    )
+    contact = models.CharField(
+        "Contact",
+        max_length=200,
+        blank=True,
+        help_text="How raters reach you: an address, a phone number. On every page.",
+    )
     language = models.CharField(
+        "Language of the texts",
         max_length=35,
         blank=True,
         validators=[RegexValidator(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", "Not a language tag such as en or pt-BR.")],
-        help_text="Language tag of the texts (en, ar, pt-BR …), for screen readers; empty when unknown or mixed.",
+        help_text="A tag such as en, ar or pt-BR, for screen readers and invitations by mail; empty if unknown or mixed.",
     )
     render_markdown = models.BooleanField(
-        default=False, help_text="Render Markdown in the generations, without links and pictures."
+        "Render Markdown in sources and generations", default=False, help_text="Without links and pictures."
     )
     render_math = models.BooleanField(
-        default=False, help_text="Show LaTeX in sources and generations as formulas; else it is shown as typed."
+        "Show LaTeX as formulas",
+        default=False,
+        help_text="$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed.",
     )
-    ties_allowed = models.BooleanField(default=True, help_text="Offer “no preference”.")
+    ties_allowed = models.BooleanField(
+        "Offer “no preference”", default=True, help_text="Else raters must choose a side. Findings count it as a tie."
+    )
     strength = models.BooleanField(
-        default=False, db_default=False, help_text="Ask whether one is preferred much or slightly."
+        "Ask how much one is preferred",
+        default=False,
+        db_default=False,
+        help_text="Much or slightly. Findings use the side; one measure of agreement uses the strength too.",
     )
     tie_kinds = models.BooleanField(
-        default=False, db_default=False, help_text="Split “no preference” into “both good” and “both bad”."
+        "Ask whether both are good or both are bad",
+        default=False,
+        db_default=False,
+        help_text="In place of “no preference”: “both are good” and “both are bad”.",
     )
     question_key = models.CharField(
-        max_length=30, default="overall", db_default="overall", help_text="Of the main question, in files and filters."
+        "Key of the question",
+        max_length=30,
+        default="overall",
+        db_default="overall",
+        help_text="Its name in files and filters, where several questions are asked.",
     )
     question_description = models.TextField(
-        blank=True, default="", db_default="", help_text="Of the main question; shown to raters below it."
+        "Description of the question",
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Shown to raters below the question.",
     )
     criteria: models.JSONField[Any, Any] = models.JSONField(
         default=list,
@@ -184,71 +239,162 @@ class Study(models.Model):
         help_text="Up to five further questions on each pair: key, text, description, choices.",
     )
     first_reason = models.CharField(
+        "A reason for each pair’s first choice",
         max_length=10,
         choices=FirstReason.choices,
         default=FirstReason.OFF,
         db_default=FirstReason.OFF,
-        help_text="A reason for each pair's first choice.",
+        help_text="In the first stage, in the rater’s words, beside the main question.",
     )
     first_reason_min_length = models.PositiveSmallIntegerField(
-        default=20, db_default=20, help_text="Characters that a needed reason for a first choice must have at least."
+        "Least length of that reason", default=20, db_default=20, help_text="Characters, where it is needed."
     )
-    pair_order = models.CharField(max_length=10, choices=PairOrder.choices, default=PairOrder.RANDOM)
+    pair_order = models.CharField(
+        "Order of the pairs on a page",
+        max_length=10,
+        choices=PairOrder.choices,
+        default=PairOrder.RANDOM,
+        help_text="Random: drawn for each rater, so that no pair always comes first.",
+    )
     auto_advance = models.BooleanField(
-        default=True, help_text="A choice on a pair leads to the next pair; raters can switch it off for themselves."
+        "A choice leads to the next pair", default=True, help_text="Raters can switch it off for themselves."
     )
-    protocol = models.CharField(max_length=10, choices=Protocol.choices, default=Protocol.ONE_STAGE)
+    protocol = models.CharField(
+        "How often raters are asked",
+        max_length=10,
+        choices=Protocol.choices,
+        default=Protocol.ONE_STAGE,
+        help_text="Two stages: a second vote on each pair, beside a comparison table or another arm.",
+    )
     arms: models.JSONField[Any, Any] = models.JSONField(
         default=list,
         blank=True,
         help_text="Names of the arms of a two-stage study: none, table:VARIANT, placebo:VARIANT.",
     )
-    arm_unit = models.CharField(max_length=10, choices=ArmUnit.choices, default=ArmUnit.RATER)
-    balance_arms = models.BooleanField(default=True, help_text="Divide each HIT's slots evenly among its raters' arms.")
+    arm_unit = models.CharField(
+        "What is split into arms",
+        max_length=10,
+        choices=ArmUnit.choices,
+        default=ArmUnit.RATER,
+        help_text="Raters: each sees one kind throughout. Instances: each instance has one kind for all.",
+    )
+    balance_arms = models.BooleanField(
+        "Keep each HIT’s places evenly for the arms",
+        default=True,
+        help_text="Where raters are split: as many of every arm on each HIT.",
+    )
     reason_min_length = models.PositiveSmallIntegerField(
-        default=20, help_text="Characters that a reason for a changed choice must have at least."
+        "Least length of a reason",
+        default=20,
+        help_text="Characters, of a reason for changing a choice. A kept choice needs none.",
     )
     pairs_per_hit = models.PositiveSmallIntegerField(
-        default=5, validators=[MinValueValidator(1)], help_text="N, where a batch names no other."
+        "Pairs per HIT (N)",
+        default=5,
+        validators=[MinValueValidator(1)],
+        help_text="A HIT is one page for a rater: an instance and N of its pairs.",
     )
     raters_per_hit = models.PositiveSmallIntegerField(
-        default=3, validators=[MinValueValidator(1)], help_text="R, where a batch names no other."
+        "Raters per HIT (R)",
+        default=3,
+        validators=[MinValueValidator(1)],
+        help_text="The number of ratings of each pair.",
     )
     most_hits_per_rater = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)], help_text="In the whole study; empty: no limit."
-    )
-    pay_per_hit = models.DecimalField(
-        max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
-    )
-    currency = models.CharField(
-        max_length=3, blank=True, validators=[RegexValidator(r"^[A-Z]{3}$", "Three capital letters, as EUR.")]
-    )
-    minutes_per_hit = models.PositiveSmallIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Expected; shown before consent."
-    )
-    pay_late = models.BooleanField(
-        default=False, help_text="Pay also for a HIT submitted after its lease expired, even if its slot is filled."
-    )
-    keep_personal_days = models.PositiveSmallIntegerField(
+        "Most HITs for one rater",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Days from the study's end until the data that identify its raters are deleted; empty: until asked for.",
+        help_text="In the whole study; empty: no limit.",
+    )
+    pay_per_hit = models.DecimalField(
+        "Pay per HIT",
+        max_digits=8,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="What a rater gets for a HIT. Empty: no pay is named.",
+    )
+    currency = models.CharField(
+        "Currency",
+        max_length=3,
+        blank=True,
+        validators=[RegexValidator(r"^[A-Z]{3}$", "Three capital letters, as EUR.")],
+        help_text="Three capital letters, as EUR.",
+    )
+    minutes_per_hit = models.PositiveSmallIntegerField(
+        "Expected minutes per HIT",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Shown before consent; hours and pay for an hour are computed with it.",
+    )
+    pay_late = models.BooleanField(
+        "Pay for late HITs that no longer count",
+        default=False,
+        help_text="A HIT sent in after its time counts only while its place is free.",
+    )
+    keep_personal_days = models.PositiveSmallIntegerField(
+        "Days until personal data are deleted",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Counted from the archive, or from the day on which the last batch was closed. Accounts, platforms’ ids and messages go; ratings stay under their codes. Empty: all is kept until a rater or a study admin deletes it.",
     )
     qualification_share = models.FloatField(
-        default=0.8, validators=SHARE, help_text="Share of qualification pairs to be answered as expected."
+        "Share of qualification pairs to get right",
+        default=0.8,
+        validators=SHARE,
+        help_text="As 0.8: 8 of 10 pairs as expected.",
     )
-    qualification_attempts = models.PositiveSmallIntegerField(default=2, validators=[MinValueValidator(1)])
+    qualification_attempts = models.PositiveSmallIntegerField(
+        "Attempts at the qualification",
+        default=2,
+        validators=[MinValueValidator(1)],
+        help_text="After the last one that fails, the rater gets no HIT.",
+    )
     qualification_hits = models.PositiveSmallIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)], help_text="In one attempt; empty: all of them."
+        "Qualification HITs in one attempt",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Empty: all of them. With fewer, a further attempt gets HITs that the rater has not had.",
     )
     check_pairs_needed = models.PositiveSmallIntegerField(
-        default=5, validators=[MinValueValidator(1)], help_text="Checked pairs before a threshold acts on a rater."
+        "Checked pairs before a threshold acts",
+        default=5,
+        validators=[MinValueValidator(1)],
+        help_text="Of gold or repeated pairs, so that one slip is not decisive.",
     )
-    gold_warn_below = models.FloatField(null=True, blank=True, validators=SHARE)
-    gold_block_below = models.FloatField(null=True, blank=True, validators=SHARE)
-    repeat_warn_below = models.FloatField(null=True, blank=True, validators=SHARE)
-    repeat_block_below = models.FloatField(null=True, blank=True, validators=SHARE)
+    gold_warn_below = models.FloatField(
+        "Gold: warn below",
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text="Share of hidden gold pairs answered as expected.",
+    )
+    gold_block_below = models.FloatField(
+        "Gold: end the work below",
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text="The rater gets no further HIT. You can undo it under Reports.",
+    )
+    repeat_warn_below = models.FloatField(
+        "Repeats: warn below",
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text="Share of repeated pairs answered as the first time, sides swapped.",
+    )
+    repeat_block_below = models.FloatField(
+        "Repeats: end the work below",
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text="The rater gets no further HIT. You can undo it under Reports.",
+    )
     seed = models.PositiveIntegerField(default=new_seed)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     archived_at = models.DateTimeField(null=True, blank=True, help_text="An archived study gives out no HITs.")
@@ -312,6 +458,15 @@ class Study(models.Model):
         """
         if self.merging:
             raise OperationalError(f"an import into study {self.slug} is being completed")
+
+    @property
+    def pays(self) -> bool:
+        """Tell whether a pay is named."""
+        return self.pay_per_hit is not None
+
+    def pay_for(self, hits: int) -> Decimal | None:
+        """Return the pay for so many HITs; None where no pay is named."""
+        return None if self.pay_per_hit is None else self.pay_per_hit * hits
 
     @property
     def is_two_stage(self) -> bool:

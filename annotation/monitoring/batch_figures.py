@@ -47,13 +47,14 @@ def figures_of(batch: Batch, slots: Slots, raters: Sequence[RaterRow], at: datet
     )
     seconds, timed = sum(row.votes.seconds for row in raters), sum(row.votes.timed for row in raters)
     pay, left = to_cents(found["pay"] or Decimal(0)), slots.total - slots.filled
+    due = study.pay_for(left)
     a_hit = _hours_of_a_hit(batch, seconds, timed)
     return Figures(
         hours=seconds / 3600,
         hours_total=None if a_hit is None or not slots.total else seconds / 3600 + left * a_hit,
         measured=timed > 0,
         pay=pay,
-        pay_total=None if study.pay_per_hit is None or not slots.total else to_cents(pay + left * study.pay_per_hit),
+        pay_total=None if due is None or not slots.total else to_cents(pay + due),
         currency=study.currency,
         last_hour=found["last_hour"],
         finish=_finish(left, found["last_hour"], found["began"], at),

@@ -148,7 +148,7 @@ def _figures(request: HttpRequest, batch: Batch, slots: Slots) -> tuple[str, str
         "glance": glance_at(batch, raters),
         "raters": raters[:MOST_RATERS],
         "more": max(len(raters) - MOST_RATERS, 0),
-        "pays": batch.study.pay_per_hit is not None,
+        "pays": batch.study.pays,
     }
     took = perf_counter() - began
     every = max(FIGURES_SECONDS, min(LONGEST_SECONDS, round(took * SHARE_OF_TIME)))

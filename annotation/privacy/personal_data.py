@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.apps import apps
+
 # Dotted paths of what deletes the results that are kept of a study: results name raters, and are computed again without an
 # erased one.
 FORGET_RESULTS: list[str] = []
@@ -267,16 +269,11 @@ PERSONAL = (
     ),
 )
 
-# Fields without personal data.
+# Fields without personal data. Of a study and a batch, which researchers make, all that PERSONAL does not name.
+ALL_OTHERS = "*"
 OTHER = {
     "annotation.ResearchGroup": "slug name created_at",
-    "annotation.Study": "key group slug title task_kind question source_label label_left label_right guidelines "
-    "consent_text consent_version content_warning language render_markdown render_math ties_allowed strength tie_kinds "
-    "question_key question_description criteria first_reason first_reason_min_length pair_order auto_advance protocol arms "
-    "arm_unit balance_arms reason_min_length pairs_per_hit raters_per_hit most_hits_per_rater pay_per_hit currency "
-    "minutes_per_hit pay_late keep_personal_days qualification_share qualification_attempts qualification_hits "
-    "check_pairs_needed gold_warn_below gold_block_below repeat_warn_below repeat_block_below seed created_at archived_at "
-    "importer merging",
+    "annotation.Study": ALL_OTHERS,
     "annotation.ImportRecord": "study kind file_name sha256 options counts imported_at",
     "annotation.Upload": "key study kind names options size status executor asked_at finished_at",
     "annotation.System": "study name family position",
@@ -286,8 +283,7 @@ OTHER = {
     "annotation.Pair": "key matchup index generation_a generation_b",
     "annotation.ComparisonTable": "study table_id pair variant aspects rows made_by",
     "annotation.Annotator": "study",
-    "annotation.Batch": "study name dataset system_a system_b pairs_per_hit raters_per_hit selection seed status origin "
-    "purpose gold_rate repeat_rate lease_minutes most_hits_per_rater created_at launched_at closed_at",
+    "annotation.Batch": ALL_OTHERS,
     "annotation.Hit": "key batch matchup position external_id inclusion_probability",
     "annotation.HitPair": "hit pair position",
     "annotation.Slot": "hit batch number position arm assignment",
@@ -321,5 +317,10 @@ OTHER = {
 
 def classified(held: Iterable[Entry], other: dict[str, str]) -> list[tuple[str, str]]:
     """List every field that a registry names, as (model, field), with duplicates."""
-    personal = [(one.model, name) for one in held for name in one.fields.split()]
-    return [*personal, *((model, name) for model, names in other.items() for name in names.split())]
+    named = [(entry.model, name) for entry in held for name in entry.fields.split()]
+    for model, names in other.items():
+        if names == ALL_OTHERS:
+            fields = [field.name for field in apps.get_model(model)._meta.local_concrete_fields if field.name != "id"]
+            names = " ".join(name for name in fields if (model, name) not in named)
+        named += [(model, name) for name in names.split()]
+    return named

@@ -266,6 +266,6 @@ def _add_thanks(request: HttpRequest, assignment: Assignment) -> None:
     )
     shut = _("Submitted, but too late: the study takes no more work on it. Your answers are kept, but not counted.")
     sentences = [by_other if is_taken(assignment) else shut]
-    if study.pay_per_hit is not None:
+    if study.pays:
         sentences.append(_("You are paid for it all the same.") if study.pay_late else _("It is not paid."))
     messages.warning(request, " ".join([*sentences, _("Thank you!")]))

@@ -150,7 +150,7 @@ def next_hit(request: HttpRequest) -> Assignment | HttpResponse:
         "studies": [annotator.study for annotator in search.known],
         "last_hit": last_hit_link(user.pk, now),
         "look_again": stays and not (ended_studies and len(ended_studies) == len(search.known)),
-        "pays": any(study.pay_per_hit for study in ended_studies),
+        "pays": any(study.pay_for(1) for study in ended_studies),
     }
     return render(request, "annotation/rating/nothing_to_rate.html", context)
 

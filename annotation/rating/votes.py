@@ -182,9 +182,9 @@ def is_counted(assignment: Assignment) -> bool:
 def _pay(assignment: Assignment) -> Decimal | None:
     """Return the pay due for a HIT at its submission; None where the study sets no pay."""
     study = assignment.hit.batch.study
-    if study.pay_per_hit is None or assignment.purpose == Assignment.Purpose.QUALIFICATION:
+    if assignment.purpose == Assignment.Purpose.QUALIFICATION:
         return None
-    return study.pay_per_hit if is_counted(assignment) or study.pay_late else Decimal(0)
+    return study.pay_for(1 if is_counted(assignment) or study.pay_late else 0)
 
 
 def _apply_quality_rules(assignment: Assignment, at: datetime) -> None:

@@ -26,55 +26,59 @@ QUESTION_FIELDS = (
 )
 
 
+PAY_FIELDS = ["pay_per_hit", "currency", "minutes_per_hit", "pay_late"]
+GROUPS: list[tuple[str, str, list[str]]] = [
+    ("The study", "For researchers; raters never see this part.", ["title", "task_kind"]),
+    (
+        "What raters read",
+        "Texts in Markdown. Name no system here: raters are not to know which one wrote what.",
+        [
+            *("consent_text", "guidelines", "content_warning", "contact", "source_label"),
+            *("language", "render_markdown", "render_math"),
+        ],
+    ),
+    (
+        "Questions",
+        "What raters are asked of each pair. Once votes have been given, only the wording can be changed.",
+        list(QUESTION_FIELDS),
+    ),
+    ("The page", "How the pairs of a HIT follow each other.", ["pair_order", "auto_advance"]),
+    (
+        "Two stages",
+        "First a vote on every pair of a HIT; then, pair by pair, a second one. Fixed once votes are given.",
+        ["protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"],
+    ),
+    (
+        "Personal data",
+        "Shown before consent. Settle pay before that day: afterwards raters can't be identified.",
+        ["keep_personal_days"],
+    ),
+    (
+        "HITs",
+        "What a batch begins with; each batch may be made otherwise.",
+        ["pairs_per_hit", "raters_per_hit", "most_hits_per_rater"],
+    ),
+    ("Pay", "Shown before consent.", PAY_FIELDS),
+    (
+        "Qualification and checks",
+        "Shares from 0 to 1, as 0.8 for 80%. A threshold left empty does nothing.",
+        [
+            *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
+            *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
+        ],
+    ),
+]
+SETTINGS = [name for _title, _subject, names in GROUPS for name in names]
+
+
 class StudySettingsForm(forms.ModelForm[Study]):
     """All settings of a study, in groups."""
 
     # The groups of these fields show what they come to: the questions as raters see them, the pay for an hour.
     PREVIEWS: ClassVar[dict[str, str]] = {
         "question": "annotation:question-preview",
-        "pay_per_hit": "annotation:pay-preview",
+        PAY_FIELDS[0]: "annotation:pay-preview",
     }
-    GROUPS: ClassVar[list[tuple[str, str, list[str]]]] = [
-        ("The study", "For researchers; raters never see this part.", ["title", "task_kind"]),
-        (
-            "What raters read",
-            "Texts in Markdown. Name no system here: raters are not to know which one wrote what.",
-            [
-                *("consent_text", "guidelines", "content_warning", "contact", "source_label"),
-                *("language", "render_markdown", "render_math"),
-            ],
-        ),
-        (
-            "Questions",
-            "What raters are asked of each pair. Once votes have been given, only the wording can be changed.",
-            list(QUESTION_FIELDS),
-        ),
-        ("The page", "How the pairs of a HIT follow each other.", ["pair_order", "auto_advance"]),
-        (
-            "Two stages",
-            "First a vote on every pair of a HIT; then, pair by pair, a second one. Fixed once votes are given.",
-            ["protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"],
-        ),
-        (
-            "Personal data",
-            "Shown before consent. Settle pay before that day: afterwards raters can't be identified.",
-            ["keep_personal_days"],
-        ),
-        (
-            "HITs",
-            "What a batch begins with; each batch may be made otherwise.",
-            ["pairs_per_hit", "raters_per_hit", "most_hits_per_rater"],
-        ),
-        ("Pay", "Shown before consent.", ["pay_per_hit", "currency", "minutes_per_hit", "pay_late"]),
-        (
-            "Qualification and checks",
-            "Shares from 0 to 1, as 0.8 for 80%. A threshold left empty does nothing.",
-            [
-                *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
-                *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
-            ],
-        ),
-    ]
 
     arms = forms.CharField(
         required=False,
@@ -92,114 +96,9 @@ class StudySettingsForm(forms.ModelForm[Study]):
         help_text="Up to five on each pair, after the main one. A row without a key and a text is not asked.",
     )
 
-    currency = forms.CharField(
-        required=False, max_length=3, label="Currency", help_text="Three capital letters, as EUR."
-    )
-
     class Meta:
         model = Study
-        fields = [
-            *("title", "task_kind", "question", "source_label", "label_left", "label_right", "ties_allowed"),
-            *("guidelines", "consent_text", "content_warning", "contact", "language", "render_markdown"),
-            "render_math",
-            *("question_key", "question_description", "strength", "tie_kinds"),
-            *("criteria", "first_reason", "first_reason_min_length"),
-            *("pair_order", "auto_advance", "protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"),
-            *("pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
-            *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
-            *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
-            *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
-            "keep_personal_days",
-        ]
-        labels: ClassVar[dict[str, str]] = {
-            "title": "Title",
-            "task_kind": "Task",
-            "consent_text": "Consent text",
-            "guidelines": "Guidelines",
-            "content_warning": "Content warning",
-            "contact": "Contact",
-            "source_label": "Heading of the source text",
-            "language": "Language of the texts",
-            "render_markdown": "Render Markdown in sources and generations",
-            "render_math": "Show LaTeX as formulas",
-            "question": "Question",
-            "label_left": "Name of the left text",
-            "label_right": "Name of the right text",
-            "question_key": "Key of the question",
-            "question_description": "Description of the question",
-            "ties_allowed": "Offer “no preference”",
-            "tie_kinds": "Ask whether both are good or both are bad",
-            "strength": "Ask how much one is preferred",
-            "first_reason": "A reason for each pair’s first choice",
-            "first_reason_min_length": "Least length of that reason",
-            "pair_order": "Order of the pairs on a page",
-            "auto_advance": "A choice leads to the next pair",
-            "protocol": "How often raters are asked",
-            "arm_unit": "What is split into arms",
-            "balance_arms": "Keep each HIT’s places evenly for the arms",
-            "reason_min_length": "Least length of a reason",
-            "keep_personal_days": "Days until personal data are deleted",
-            "pairs_per_hit": "Pairs per HIT (N)",
-            "raters_per_hit": "Raters per HIT (R)",
-            "most_hits_per_rater": "Most HITs for one rater",
-            "pay_per_hit": "Pay per HIT",
-            "minutes_per_hit": "Expected minutes per HIT",
-            "pay_late": "Pay for late HITs that no longer count",
-            "qualification_share": "Share of qualification pairs to get right",
-            "qualification_attempts": "Attempts at the qualification",
-            "qualification_hits": "Qualification HITs in one attempt",
-            "check_pairs_needed": "Checked pairs before a threshold acts",
-            "gold_warn_below": "Gold: warn below",
-            "gold_block_below": "Gold: end the work below",
-            "repeat_warn_below": "Repeats: warn below",
-            "repeat_block_below": "Repeats: end the work below",
-        }
-        help_texts: ClassVar[dict[str, str]] = {
-            "title": "On researchers’ pages and in exports.",
-            "task_kind": "Decides the words in which judges are asked.",
-            "source_label": "Above the source, on raters’ pages and in judges’ prompts.",
-            "label_left": "Above the text on the left, and on its button.",
-            "label_right": "Above the text on the right, and on its button.",
-            "pair_order": "Random: drawn for each rater, so that no pair always comes first.",
-            "protocol": "Two stages: a second vote on each pair, beside a comparison table or another arm.",
-            "arm_unit": "Raters: each sees one kind throughout. Instances: each instance has one kind for all.",
-            "pay_per_hit": "What a rater gets for a HIT. Empty: no pay is named.",
-            "qualification_attempts": "After the last one that fails, the rater gets no HIT.",
-            "consent_text": "A change raises the version, and all raters are asked again.",
-            "guidelines": "How to rate, with examples.",
-            "content_warning": "On every page of the study, where there is one.",
-            "contact": "How raters reach you: an address, a phone number. On every page.",
-            "language": "A tag such as en, ar or pt-BR, for screen readers and invitations by mail; empty if unknown or mixed.",
-            "render_markdown": "Without links and pictures.",
-            "render_math": "$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed.",
-            "question": "Asked about each pair. Of several questions it is the main one, which gold and checks are about.",
-            "question_key": "Its name in files and filters, where several questions are asked.",
-            "question_description": "Shown to raters below the question.",
-            "ties_allowed": "Else raters must choose a side. Findings count it as a tie.",
-            "tie_kinds": "In place of “no preference”: “both are good” and “both are bad”.",
-            "strength": "Much or slightly. Findings use the side; one measure of agreement uses the strength too.",
-            "first_reason": "In the first stage, in the rater’s words, beside the main question.",
-            "first_reason_min_length": "Characters, where it is needed.",
-            "auto_advance": "Raters can switch it off for themselves.",
-            "balance_arms": "Where raters are split: as many of every arm on each HIT.",
-            "keep_personal_days": (
-                "Counted from the archive, or from the day on which the last batch was closed. Accounts, platforms’ ids and "
-                "messages go; ratings stay under their codes. Empty: all is kept until a rater or a study admin deletes it."
-            ),
-            "pairs_per_hit": "A HIT is one page for a rater: an instance and N of its pairs.",
-            "raters_per_hit": "The number of ratings of each pair.",
-            "most_hits_per_rater": "In the whole study; empty: no limit.",
-            "reason_min_length": "Characters, of a reason for changing a choice. A kept choice needs none.",
-            "minutes_per_hit": "Shown before consent; hours and pay for an hour are computed with it.",
-            "pay_late": "A HIT sent in after its time counts only while its place is free.",
-            "qualification_share": "As 0.8: 8 of 10 pairs as expected.",
-            "qualification_hits": "Empty: all of them. With fewer, a further attempt gets HITs that the rater has not had.",
-            "check_pairs_needed": "Of gold or repeated pairs, so that one slip is not decisive.",
-            "gold_warn_below": "Share of hidden gold pairs answered as expected.",
-            "gold_block_below": "The rater gets no further HIT. You can undo it under Reports.",
-            "repeat_warn_below": "Share of repeated pairs answered as the first time, sides swapped.",
-            "repeat_block_below": "The rater gets no further HIT. You can undo it under Reports.",
-        }
+        fields = SETTINGS
         widgets: ClassVar[dict[str, forms.Widget]] = {
             name: forms.Textarea(attrs={"rows": rows})
             for name, rows in (
@@ -247,7 +146,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
     @property
     def groups(self) -> list["SettingsGroup"]:
         """The groups of fields, each field with its default."""
-        return [self._group(title, about, names) for title, about, names in self.GROUPS]
+        return [self._group(title, about, names) for title, about, names in GROUPS]
 
     def _group(self, title: str, about: str, names: Sequence[str]) -> "SettingsGroup":
         fields = [self[name] for name in names]
@@ -321,19 +220,26 @@ class FirstSettingsForm(StudySettingsForm):
     @property
     def further(self) -> list[SettingsGroup]:
         """The other groups."""
-        others = (
-            (title, about, [name for name in names if name not in self.FIRST]) for title, about, names in self.GROUPS
-        )
+        others = ((title, about, [name for name in names if name not in self.FIRST]) for title, about, names in GROUPS)
         return [self._group(title, about, names) for title, about, names in others if names]
 
 
 class QuestionsForm(StudySettingsForm):
     """The questions alone, for their preview."""
 
-    arms = currency = None  # type: ignore[assignment]  # how Django leaves out a field of the parent
+    arms = None  # type: ignore[assignment]  # how Django leaves out a field of the parent
 
     class Meta(StudySettingsForm.Meta):
         fields = list(QUESTION_FIELDS)
+
+
+class PayForm(StudySettingsForm):
+    """The pay alone, for its preview."""
+
+    arms = criteria = None  # type: ignore[assignment]
+
+    class Meta(StudySettingsForm.Meta):
+        fields = PAY_FIELDS
 
 
 def reason_field(**more: Any) -> forms.CharField:

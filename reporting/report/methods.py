@@ -113,8 +113,8 @@ def _people(study: Study) -> Iterator[str]:
     )
     if channels:
         yield f"They came through: {', '.join(map(str, channels))}."
-    if study.pay_per_hit:
-        yield f"A HIT was paid with {study.pay_per_hit} {study.currency}."
+    if pay := study.pay_for(1):
+        yield f"A HIT was paid with {pay} {study.currency}."
     consents = Consent.objects.filter(annotator__in=people, accepted=True).order_by("version")
     if versions := consents.values_list("version", flat=True).distinct():
         yield f"They consented to the text of version {', '.join(map(str, versions))}."

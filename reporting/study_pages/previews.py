@@ -16,8 +16,8 @@ from annotation.members.permissions import MANAGERS, POST, READERS, account_of, 
 from annotation.models import Study
 from annotation.rating.preview import page_of_settings
 from annotation.rating.vote_context import asked_questions
-from annotation.studies.hourly_pay import PayForm
-from annotation.studies.settings_form import QuestionsForm, StudySettingsForm
+from annotation.studies.hourly_pay import hourly_pay_of
+from annotation.studies.settings_form import PayForm, QuestionsForm, StudySettingsForm
 
 
 @login_required
@@ -42,7 +42,9 @@ def pay_preview(request: HttpRequest) -> HttpResponse:
     """Show the pay for an hour that a form of settings gives."""
     if not has_any_role(request.user, *READERS):
         raise PermissionDenied
-    return render(request, "annotation/studies/_hourly_pay.html", {"hourly": PayForm(request.POST).hourly})
+    form = PayForm(request.POST, instance=Study())
+    hourly = hourly_pay_of(form.instance) if form.is_valid() else None
+    return render(request, "annotation/studies/_hourly_pay.html", {"hourly": hourly})
 
 
 @study_view(*MANAGERS, methods=POST)

@@ -138,9 +138,7 @@ class MturkSettings:
 
 def _pay(study: Study) -> str:
     """Return the study's pay if it is in dollars, MTurk's only currency."""
-    if study.pay_per_hit is None or study.currency != "USD":
-        return ""
-    return str(study.pay_per_hit)
+    return str(study.pay_for(1)) if study.pays and study.currency == "USD" else ""
 
 
 def parse_requirements(text: str) -> list[dict[str, Any]]:

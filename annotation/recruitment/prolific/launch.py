@@ -91,8 +91,8 @@ def hits_of_place(channel: Channel) -> int:
 
 def reward_of(channel: Channel) -> "Decimal | None":
     """Return the pay of one place; None where the study names no pay."""
-    pay = channel.study.pay_per_hit
-    return None if pay is None else to_cents(pay * hits_of_place(channel))
+    pay = channel.study.pay_for(hits_of_place(channel))
+    return None if pay is None else to_cents(pay)
 
 
 def make_draft(*, channel: Channel, data: Mapping[str, str], client: ProlificClient) -> str:

@@ -14,7 +14,7 @@ from annotation.batches.services import set_batch_status
 from annotation.core.errors import AnnotationError, InvalidSelection, SettingFixed
 from annotation.models import Batch, ComparisonTable, Pair, Study
 from annotation.studies.services import save_settings
-from annotation.studies.settings_form import StudySettingsForm
+from annotation.studies.settings_form import GROUPS, StudySettingsForm
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -71,7 +71,7 @@ def stored(stored_study: int) -> Study:
 def test_the_page_shows_every_setting_in_a_group(stored: Study) -> None:
     page = admin().get("/studies/stored/settings/").text
 
-    grouped = [name for _, _, names in StudySettingsForm.GROUPS for name in names]
+    grouped = [name for _, _, names in GROUPS for name in names]
     assert sorted(grouped) == sorted(StudySettingsForm.base_fields)
     for name in grouped:
         assert page.count(f'id="id_{name}"') == 1

@@ -1044,7 +1044,12 @@ class Migration(migrations.Migration):
                     models.CharField(default=annotation.core.keys.new_key, editable=False, max_length=32, unique=True),
                 ),
                 ("slug", models.SlugField(max_length=80, unique=True)),
-                ("title", models.CharField(help_text="For researchers only: raters never see it.", max_length=200)),
+                (
+                    "title",
+                    models.CharField(
+                        help_text="On researchers’ pages and in exports.", max_length=200, verbose_name="Title"
+                    ),
+                ),
                 (
                     "task_kind",
                     models.CharField(
@@ -1061,58 +1066,122 @@ class Migration(migrations.Migration):
                             ("free", "Other (the study's own question)"),
                         ],
                         default="summarization",
+                        help_text="Decides the words in which judges are asked.",
                         max_length=40,
+                        verbose_name="Task",
                     ),
                 ),
-                ("question", models.CharField(default="Which one is better?", max_length=300)),
-                ("source_label", models.CharField(default="Source text", max_length=60)),
-                ("label_left", models.CharField(default="Left", max_length=40)),
-                ("label_right", models.CharField(default="Right", max_length=40)),
-                ("guidelines", models.TextField(blank=True, help_text="Markdown, shown to raters.")),
+                (
+                    "question",
+                    models.CharField(
+                        default="Which one is better?",
+                        help_text="Asked about each pair. Of several questions it is the main one, which gold and checks are about.",
+                        max_length=300,
+                        verbose_name="Question",
+                    ),
+                ),
+                (
+                    "source_label",
+                    models.CharField(
+                        default="Source text",
+                        help_text="Above the source, on raters’ pages and in judges’ prompts.",
+                        max_length=60,
+                        verbose_name="Heading of the source text",
+                    ),
+                ),
+                (
+                    "label_left",
+                    models.CharField(
+                        default="Left",
+                        help_text="Above the text on the left, and on its button.",
+                        max_length=40,
+                        verbose_name="Name of the left text",
+                    ),
+                ),
+                (
+                    "label_right",
+                    models.CharField(
+                        default="Right",
+                        help_text="Above the text on the right, and on its button.",
+                        max_length=40,
+                        verbose_name="Name of the right text",
+                    ),
+                ),
+                (
+                    "guidelines",
+                    models.TextField(blank=True, help_text="How to rate, with examples.", verbose_name="Guidelines"),
+                ),
                 (
                     "consent_text",
                     models.TextField(
                         default="You will compare pairs of texts and say which one you prefer.\n\n- Your choices are stored under a random code, together with the time they were made.\n- They are used for research and may be published in that form.\n- You may stop at any time.",
-                        help_text="Markdown; a change raises the version and asks again.",
+                        help_text="A change raises the version, and all raters are asked again.",
+                        verbose_name="Consent text",
                     ),
                 ),
                 ("consent_version", models.PositiveIntegerField(default=1)),
                 (
                     "content_warning",
-                    models.TextField(blank=True, help_text="Markdown, shown to raters on every page of the study."),
+                    models.TextField(
+                        blank=True,
+                        help_text="On every page of the study, where there is one.",
+                        verbose_name="Content warning",
+                    ),
                 ),
-                ("contact", models.CharField(blank=True, help_text="How raters reach the researcher.", max_length=200)),
+                (
+                    "contact",
+                    models.CharField(
+                        blank=True,
+                        help_text="How raters reach you: an address, a phone number. On every page.",
+                        max_length=200,
+                        verbose_name="Contact",
+                    ),
+                ),
                 (
                     "language",
                     models.CharField(
                         blank=True,
-                        help_text="Language tag of the texts (en, ar, pt-BR …), for screen readers; empty when unknown or mixed.",
+                        help_text="A tag such as en, ar or pt-BR, for screen readers and invitations by mail; empty if unknown or mixed.",
                         max_length=35,
                         validators=[
                             django.core.validators.RegexValidator(
                                 "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", "Not a language tag such as en or pt-BR."
                             )
                         ],
+                        verbose_name="Language of the texts",
                     ),
                 ),
                 (
                     "render_markdown",
                     models.BooleanField(
-                        default=False, help_text="Render Markdown in the generations, without links and pictures."
+                        default=False,
+                        help_text="Without links and pictures.",
+                        verbose_name="Render Markdown in sources and generations",
                     ),
                 ),
                 (
                     "render_math",
                     models.BooleanField(
                         default=False,
-                        help_text="Show LaTeX in sources and generations as formulas; else it is shown as typed.",
+                        help_text="$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed.",
+                        verbose_name="Show LaTeX as formulas",
                     ),
                 ),
-                ("ties_allowed", models.BooleanField(default=True, help_text="Offer “no preference”.")),
+                (
+                    "ties_allowed",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Else raters must choose a side. Findings count it as a tie.",
+                        verbose_name="Offer “no preference”",
+                    ),
+                ),
                 (
                     "strength",
                     models.BooleanField(
-                        db_default=False, default=False, help_text="Ask whether one is preferred much or slightly."
+                        db_default=False,
+                        default=False,
+                        help_text="Much or slightly. Findings use the side; one measure of agreement uses the strength too.",
+                        verbose_name="Ask how much one is preferred",
                     ),
                 ),
                 (
@@ -1120,7 +1189,8 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         db_default=False,
                         default=False,
-                        help_text="Split “no preference” into “both good” and “both bad”.",
+                        help_text="In place of “no preference”: “both are good” and “both are bad”.",
+                        verbose_name="Ask whether both are good or both are bad",
                     ),
                 ),
                 (
@@ -1128,8 +1198,9 @@ class Migration(migrations.Migration):
                     models.CharField(
                         db_default="overall",
                         default="overall",
-                        help_text="Of the main question, in files and filters.",
+                        help_text="Its name in files and filters, where several questions are asked.",
                         max_length=30,
+                        verbose_name="Key of the question",
                     ),
                 ),
                 (
@@ -1138,7 +1209,8 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_default="",
                         default="",
-                        help_text="Of the main question; shown to raters below it.",
+                        help_text="Shown to raters below the question.",
+                        verbose_name="Description of the question",
                     ),
                 ),
                 (
@@ -1160,8 +1232,9 @@ class Migration(migrations.Migration):
                         ],
                         db_default="off",
                         default="off",
-                        help_text="A reason for each pair's first choice.",
+                        help_text="In the first stage, in the rater’s words, beside the main question.",
                         max_length=10,
+                        verbose_name="A reason for each pair’s first choice",
                     ),
                 ),
                 (
@@ -1169,7 +1242,8 @@ class Migration(migrations.Migration):
                     models.PositiveSmallIntegerField(
                         db_default=20,
                         default=20,
-                        help_text="Characters that a needed reason for a first choice must have at least.",
+                        help_text="Characters, where it is needed.",
+                        verbose_name="Least length of that reason",
                     ),
                 ),
                 (
@@ -1177,14 +1251,17 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[("random", "Random, drawn for each rater"), ("fixed", "The same for every rater")],
                         default="random",
+                        help_text="Random: drawn for each rater, so that no pair always comes first.",
                         max_length=10,
+                        verbose_name="Order of the pairs on a page",
                     ),
                 ),
                 (
                     "auto_advance",
                     models.BooleanField(
                         default=True,
-                        help_text="A choice on a pair leads to the next pair; raters can switch it off for themselves.",
+                        help_text="Raters can switch it off for themselves.",
+                        verbose_name="A choice leads to the next pair",
                     ),
                 ),
                 (
@@ -1195,7 +1272,9 @@ class Migration(migrations.Migration):
                             ("two-stage", "A vote on each pair, then a second one beside a comparison table"),
                         ],
                         default="one-stage",
+                        help_text="Two stages: a second vote on each pair, beside a comparison table or another arm.",
                         max_length=10,
+                        verbose_name="How often raters are asked",
                     ),
                 ),
                 (
@@ -1214,35 +1293,43 @@ class Migration(migrations.Migration):
                             ("instance", "Instances: each is in one arm for every rater"),
                         ],
                         default="rater",
+                        help_text="Raters: each sees one kind throughout. Instances: each instance has one kind for all.",
                         max_length=10,
+                        verbose_name="What is split into arms",
                     ),
                 ),
                 (
                     "balance_arms",
                     models.BooleanField(
-                        default=True, help_text="Divide each HIT's slots evenly among its raters' arms."
+                        default=True,
+                        help_text="Where raters are split: as many of every arm on each HIT.",
+                        verbose_name="Keep each HIT’s places evenly for the arms",
                     ),
                 ),
                 (
                     "reason_min_length",
                     models.PositiveSmallIntegerField(
-                        default=20, help_text="Characters that a reason for a changed choice must have at least."
+                        default=20,
+                        help_text="Characters, of a reason for changing a choice. A kept choice needs none.",
+                        verbose_name="Least length of a reason",
                     ),
                 ),
                 (
                     "pairs_per_hit",
                     models.PositiveSmallIntegerField(
                         default=5,
-                        help_text="N, where a batch names no other.",
+                        help_text="A HIT is one page for a rater: an instance and N of its pairs.",
                         validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="Pairs per HIT (N)",
                     ),
                 ),
                 (
                     "raters_per_hit",
                     models.PositiveSmallIntegerField(
                         default=3,
-                        help_text="R, where a batch names no other.",
+                        help_text="The number of ratings of each pair.",
                         validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="Raters per HIT (R)",
                     ),
                 ),
                 (
@@ -1252,6 +1339,7 @@ class Migration(migrations.Migration):
                         help_text="In the whole study; empty: no limit.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="Most HITs for one rater",
                     ),
                 ),
                 (
@@ -1259,122 +1347,143 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         blank=True,
                         decimal_places=2,
+                        help_text="What a rater gets for a HIT. Empty: no pay is named.",
                         max_digits=8,
                         null=True,
                         validators=[django.core.validators.MinValueValidator(0)],
+                        verbose_name="Pay per HIT",
                     ),
                 ),
                 (
                     "currency",
                     models.CharField(
                         blank=True,
+                        help_text="Three capital letters, as EUR.",
                         max_length=3,
                         validators=[
                             django.core.validators.RegexValidator("^[A-Z]{3}$", "Three capital letters, as EUR.")
                         ],
+                        verbose_name="Currency",
                     ),
                 ),
                 (
                     "minutes_per_hit",
                     models.PositiveSmallIntegerField(
                         blank=True,
-                        help_text="Expected; shown before consent.",
+                        help_text="Shown before consent; hours and pay for an hour are computed with it.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="Expected minutes per HIT",
                     ),
                 ),
                 (
                     "pay_late",
                     models.BooleanField(
                         default=False,
-                        help_text="Pay also for a HIT submitted after its lease expired, even if its slot is filled.",
+                        help_text="A HIT sent in after its time counts only while its place is free.",
+                        verbose_name="Pay for late HITs that no longer count",
                     ),
                 ),
                 (
                     "keep_personal_days",
                     models.PositiveSmallIntegerField(
                         blank=True,
-                        help_text="Days from the study's end until the data that identify its raters are deleted; empty: until asked for.",
+                        help_text="Counted from the archive, or from the day on which the last batch was closed. Accounts, platforms’ ids and messages go; ratings stay under their codes. Empty: all is kept until a rater or a study admin deletes it.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="Days until personal data are deleted",
                     ),
                 ),
                 (
                     "qualification_share",
                     models.FloatField(
                         default=0.8,
-                        help_text="Share of qualification pairs to be answered as expected.",
+                        help_text="As 0.8: 8 of 10 pairs as expected.",
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(1.0),
                         ],
+                        verbose_name="Share of qualification pairs to get right",
                     ),
                 ),
                 (
                     "qualification_attempts",
                     models.PositiveSmallIntegerField(
-                        default=2, validators=[django.core.validators.MinValueValidator(1)]
+                        default=2,
+                        help_text="After the last one that fails, the rater gets no HIT.",
+                        validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="Attempts at the qualification",
                     ),
                 ),
                 (
                     "qualification_hits",
                     models.PositiveSmallIntegerField(
                         blank=True,
-                        help_text="In one attempt; empty: all of them.",
+                        help_text="Empty: all of them. With fewer, a further attempt gets HITs that the rater has not had.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="Qualification HITs in one attempt",
                     ),
                 ),
                 (
                     "check_pairs_needed",
                     models.PositiveSmallIntegerField(
                         default=5,
-                        help_text="Checked pairs before a threshold acts on a rater.",
+                        help_text="Of gold or repeated pairs, so that one slip is not decisive.",
                         validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="Checked pairs before a threshold acts",
                     ),
                 ),
                 (
                     "gold_warn_below",
                     models.FloatField(
                         blank=True,
+                        help_text="Share of hidden gold pairs answered as expected.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(1.0),
                         ],
+                        verbose_name="Gold: warn below",
                     ),
                 ),
                 (
                     "gold_block_below",
                     models.FloatField(
                         blank=True,
+                        help_text="The rater gets no further HIT. You can undo it under Reports.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(1.0),
                         ],
+                        verbose_name="Gold: end the work below",
                     ),
                 ),
                 (
                     "repeat_warn_below",
                     models.FloatField(
                         blank=True,
+                        help_text="Share of repeated pairs answered as the first time, sides swapped.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(1.0),
                         ],
+                        verbose_name="Repeats: warn below",
                     ),
                 ),
                 (
                     "repeat_block_below",
                     models.FloatField(
                         blank=True,
+                        help_text="The rater gets no further HIT. You can undo it under Reports.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(1.0),
                         ],
+                        verbose_name="Repeats: end the work below",
                     ),
                 ),
                 ("seed", models.PositiveIntegerField(default=annotation.core.keys.new_seed)),
