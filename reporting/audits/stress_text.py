@@ -4,9 +4,10 @@ from decimal import Decimal
 from typing import Any
 
 from analysis.bias.stress import TURNS
+from annotation.core.tables import UNDEFINED
 from judging.core.pricing import money
 from reporting.audits.stress import PARTS
-from reporting.core.text import UNDEFINED, estimate_text, printable
+from reporting.core.text import estimate_text, printable
 from reporting.core.units import counted as count
 
 TITLES = {"all": "all pairs", "people_agree": "where people agree", "people_disagree": "where people disagree"}

@@ -2,14 +2,8 @@
 
 from typing import Any
 
+from annotation.core.tables import UNDEFINED, fixed
 from reporting.core.units import counted
-
-UNDEFINED = "—"
-
-
-def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
-    """Format a number with a fixed number of decimals and the minus sign that pictures have; 0 has no sign."""
-    return f"{value:{'+' if signed else ''}z.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from reporting.core.text import UNDEFINED, printable, share_text
+from annotation.core.tables import UNDEFINED
+from reporting.core.text import printable, share_text
 from reporting.core.units import counted as count
 
 

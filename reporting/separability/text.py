@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from annotation.core.tables import fixed
 from reporting.core.instance_selection import selection_note
-from reporting.core.text import estimate_text, fixed, printable
+from reporting.core.text import estimate_text, printable
 from reporting.core.units import counted as count
 
 READINGS = {

@@ -9,7 +9,8 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
 from annotation.core.percentages import percent
-from reporting.core.text import fixed, level_text, printable
+from annotation.core.tables import fixed
+from reporting.core.text import level_text, printable
 from reporting.core.units import counted
 from reporting.findings.judges.verdicts import verdict_text
 

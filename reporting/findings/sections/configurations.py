@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
+from annotation.core.tables import MOST_ROWS, DataTable, Row, fixed
 from annotation.studies.sources import SourceCounts
-from reporting.core.text import fixed
 from reporting.core.words import rater_name
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.data_table import MOST_ROWS, DataTable, Row, bin_text, by_bin, configuration_name
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name
 
 Findings = Mapping[str, Any]
 EXCLUSIONS = {

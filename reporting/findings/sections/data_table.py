@@ -1,46 +1,13 @@
 """A table of the page: rows with their headings, of which it shows the first."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reporting.core.text import fixed
+from annotation.core.tables import DataTable, fixed
 from reporting.core.units import counted
 from reporting.core.words import rater_name
 
 LEAST_P = 0.001  # smaller ones are not written out
-MOST_ROWS = 50  # all are in the JSON
-Row = tuple[Sequence[Any], Sequence[Any]]  # cells that head the row, and the others; see the template tag `cell`
-
-
-@dataclass(frozen=True)
-class DataTable:
-    """A table with a caption.
-
-    name   : its id on the page
-    rows   : all, or the first `most` at least
-    most   : rows that are shown
-    digits : decimals of its estimates
-    beyond : number of rows that are not among `rows`
-    """
-
-    name: str
-    caption: str
-    headings: Sequence[str]
-    rows: Sequence[Row]
-    digits: int = 3
-    beyond: int = 0
-    most: int = MOST_ROWS
-
-    @property
-    def shown(self) -> Sequence[Row]:
-        """The first rows."""
-        return self.rows[: self.most]
-
-    @property
-    def more(self) -> int:
-        """Number of further rows."""
-        return len(self.rows) - len(self.shown) + self.beyond
 
 
 def by_bin(
@@ -54,7 +21,7 @@ def by_bin(
         return None
     listed = list(bins)
     raters = list(dict.fromkeys(one["rater"] for bin_ in listed for one in bin_["raters"] if key in one))
-    rows: list[Row] = []
+    rows = []
     for bin_ in listed:
         found = {one["rater"]: one[key] for one in bin_["raters"] if key in one}
         rows.append(((bin_text(bin_), bin_["instances"]), [found.get(rater) for rater in raters]))

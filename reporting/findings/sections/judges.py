@@ -5,10 +5,9 @@ from typing import Any
 
 from django.template.defaultfilters import pluralize
 
+from annotation.core.tables import DataTable, Row
 from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED, verdict_text
 from reporting.findings.sections.data_table import (
-    DataTable,
-    Row,
     adjusted_heading,
     bin_text,
     configuration_name,

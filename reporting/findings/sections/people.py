@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from annotation.core.percentages import percent
+from annotation.core.tables import DataTable, Row
 from reporting.core.raters import PEOPLE
 from reporting.core.words import rater_name
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair, sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.data_table import DataTable, Row, bin_text, by_bin, configuration_name, short_estimate
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, short_estimate
 
 Findings = Mapping[str, Any]
 

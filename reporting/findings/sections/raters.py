@@ -5,11 +5,12 @@ from typing import Any
 
 from django.urls import reverse
 
+from annotation.core.tables import DataTable
+from annotation.core.tables import Row as TableRow
 from annotation.models import Study
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.raters.rater_flags import flag_text
-from reporting.findings.sections.data_table import DataTable, configuration_name
-from reporting.findings.sections.data_table import Row as TableRow
+from reporting.findings.sections.data_table import configuration_name
 
 MOST_SHOWN = 50  # all are in the JSON
 FIRST = "flags"

@@ -11,10 +11,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from annotation.core.tables import fixed
 from annotation.studies.separability_runs import runs_by_configuration
 from judging.models import Endpoint, GenerationRun
 from reporting.core.charts import NO_DATA
-from reporting.core.text import fixed
 from reporting.separability.arrays import SeparabilityFilters
 from reporting.separability.distributions import MAX_BARS
 from reporting.separability.instance_list import PAGE_SIZE, instance_page

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from annotation.core.tables import MOST_ROWS, DataTable
 from annotation.models import System
+from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
-from reporting.findings.sections.data_table import MOST_ROWS, DataTable, by_bin, p_text
+from reporting.findings.sections.data_table import by_bin, p_text
 from reporting.findings.sections.people import _kappa_note, separability_section
 from reporting.findings.sections.rankings import first_text, rankings_section
 from reporting.findings.sections.raters import SORTS, _columns
-from reporting.templatetags.numbers import cell, table_rows
 from tests.factories import signed_in
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
 
@@ -169,7 +170,7 @@ def test_bins_are_rows_and_raters_columns() -> None:
     ]
     table = by_bin("name", "caption", bins, "mean")
     assert table is not None
-    assert table.headings == ["Separability", "Instances", "people", "x"]
+    assert table.columns == ["Separability", "Instances", "people", "x"]
     assert table.rows == [(("0.00 to 0.50", 3), [1, 2]), (("0.50 to 1.00", 0), [3, None])]
     assert by_bin("name", "caption", None, "mean") is None
 
@@ -335,10 +336,10 @@ def test_one_pair_an_instance_is_not_shown_as_consistency() -> None:
 
 def test_only_several_tests_are_adjusted_and_two_systems_have_none_beside_the_ranking() -> None:
     single, several = three_ranked(), three_ranked(of=3)
-    assert single["tests"].headings[-1] == "p"
+    assert single["tests"].columns[-1] == "p"
     assert len(single["tests"].rows[0][1]) == 2
     assert single["tested"] == ""
-    assert several["tests"].headings[-1] == "p, adjusted by Holm’s method over 3 tests"
+    assert several["tests"].columns[-1] == "p, adjusted by Holm’s method over 3 tests"
     assert several["tests"].rows[0][1][1:] == ["0.300", "0.300"]
     assert several["tested"] == "Of 3 pairs of systems tested, 0 differ by more than chance."
     assert three_ranked(measure="win_loss_rate")["tests"] is None

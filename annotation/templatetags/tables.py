@@ -1,0 +1,168 @@
+"""`{% table one in rows %}{% column "Label" %}…{% endcolumn %}{% endtable %}`, and tables that views made."""
+
+from dataclasses import dataclass
+from html import escape, unescape
+from typing import Any
+
+from django import template
+from django.forms.utils import flatatt
+from django.template.base import FilterExpression, Node, NodeList, Parser, Token, token_kwargs
+from django.template.context import Context
+from django.template.loader import render_to_string
+from django.utils.html import conditional_escape, strip_tags
+from django.utils.safestring import SafeString
+
+from annotation.core.counting import unit_of
+from annotation.core.tables import UNDEFINED, Cell, Column, DataTable, StyledRow, fixed
+
+register = template.Library()
+CELLS = "cells_of_row"  # in the context of a row
+DEFAULTS = {"name": "", "caption": "", "css": "wide stack lines"}
+
+
+@dataclass(eq=False)
+class TableNode(Node):
+    """A table with a row for each value; the columns are what its content declares."""
+
+    names: list[str]
+    values: FilterExpression
+    options: dict[str, FilterExpression]
+    nodelist: NodeList
+    empty: NodeList | None
+    child_nodelists = ("nodelist", "empty")
+
+    def render(self, context: Context) -> SafeString:
+        """Render the rows, then the table around them; without rows, what stands after `empty`, or “None.”"""
+        columns: list[Column] = []
+        rows: list[StyledRow] = []
+        for value in self.values.resolve(context) or ():
+            with context.push(**self._variables(value), **{CELLS: []}):
+                self.nodelist.render(context)
+                declared: list[tuple[Column, Cell]] = context[CELLS]
+                css = self.options["row_class"].resolve(context) if "row_class" in self.options else ""
+            columns = [column for column, _cell in declared]
+            heads = [cell for _column, cell in declared if "scope" in cell.attributes]
+            rows.append(StyledRow(heads, [cell for _column, cell in declared if "scope" not in cell.attributes], css))
+        if not rows:
+            return self.empty.render(context) if self.empty else render_to_string("annotation/core/_empty.html")
+        options = {key: value.resolve(context) for key, value in self.options.items() if key != "row_class"}
+        table = DataTable(columns=columns, rows=rows, most=len(rows), **{**DEFAULTS, **options})
+        return render_to_string("annotation/core/_table.html", {"table": table})
+
+    def _variables(self, value: Any) -> dict[str, Any]:
+        return {self.names[0]: value} if len(self.names) == 1 else dict(zip(self.names, value, strict=True))
+
+
+@dataclass(eq=False)
+class ColumnNode(Node):
+    """A column's heading and what its cell of a row holds."""
+
+    label: FilterExpression
+    attributes: dict[str, FilterExpression]
+    nodelist: NodeList
+
+    def render(self, context: Context) -> str:
+        """Add the heading and the cell to the row."""
+        attributes = {key: value.resolve(context) for key, value in self.attributes.items()}
+        column = Column(conditional_escape(self.label.resolve(context)), "num" in attributes.get("class", "").split())
+        context[CELLS].append((column, Cell(SafeString(self.nodelist.render(context).strip()), attributes)))
+        return ""
+
+
+@register.tag("table")
+def do_table(parser: Parser, token: Token) -> TableNode:
+    """Parse `{% table one, other in rows class="…" %}` up to its end; `{% empty %}` begins what is shown without rows."""
+    bits = token.split_contents()[1:]
+    at = bits.index("in")
+    names = "".join(bits[:at]).split(",")
+    values = parser.compile_filter(bits[at + 1])
+    options = token_kwargs(bits[at + 2 :], parser)
+    nodelist, empty = parser.parse(("empty", "endtable")), None
+    if parser.next_token().contents == "empty":
+        empty = parser.parse(("endtable",))
+        parser.delete_first_token()
+    return TableNode(names, values, options, nodelist, empty)
+
+
+@register.tag("column")
+def do_column(parser: Parser, token: Token) -> ColumnNode:
+    """Parse `{% column "Label" class="…" %}` up to its end; with `scope="row"` its cells head their rows."""
+    bits = token.split_contents()[1:]
+    nodelist = parser.parse(("endcolumn",))
+    parser.delete_first_token()
+    return ColumnNode(parser.compile_filter(bits[0]), token_kwargs(bits[1:], parser), nodelist)
+
+
+@register.simple_tag
+def table_head(table: DataTable) -> SafeString:
+    """Show the headings of a table's columns."""
+    return SafeString(
+        "\n".join(
+            f"<th{flatatt({'scope': 'col', 'class': 'num' if column.is_numeric else None})}>{cell(column.label)}</th>"
+            for column in _columns(table)
+        )
+    )
+
+
+@register.simple_tag
+def table_rows(table: DataTable) -> SafeString:
+    """Show the rows of a table: a page has thousands of cells, for which templates take four times as long."""
+    labelled = "stack" in table.css.split()
+    plain = [
+        {
+            "class": "num" if column.is_numeric else None,
+            "data-label": unescape(strip_tags(column.label)) if labelled else None,
+        }
+        for column in _columns(table)
+    ]
+    tags = [f"<td{flatatt(attributes)}>" for attributes in plain]
+    return SafeString("\n".join(_row(StyledRow(*row), table.digits, plain, tags) for row in table.shown))
+
+
+def _columns(table: DataTable) -> list[Column]:
+    return [column if isinstance(column, Column) else Column(column) for column in table.columns]
+
+
+def _row(row: StyledRow, digits: int, plain: list[dict[str, Any]], tags: list[str]) -> str:
+    first = len(row.heads)
+    html = [f'<tr class="{escape(row.css)}">' if row.css else "<tr>"]
+    for head in row.heads:
+        value, attributes = head if isinstance(head, Cell) else (head, {})
+        html.append(f"<th{flatatt({'scope': 'row', **attributes})}>{cell(value)}</th>")
+    for value, attributes, tag in zip(row.cells, plain[first:], tags[first:], strict=False):
+        if isinstance(value, Cell):
+            html.append(f"<td{flatatt({**attributes, **value.attributes})}>{cell(value.value, digits)}</td>")
+        else:
+            html.append(f"{tag}{cell(value, digits)}</td>")
+    return "".join([*html, "</tr>"])
+
+
+@register.simple_tag
+def cell(value: Any, digits: int = 3) -> SafeString:
+    """Show what a table's cell holds: an estimate with its interval and n below, a number, or text, which is isolated."""
+    if value is None:
+        return SafeString(UNDEFINED)
+    if isinstance(value, dict):
+        return SafeString(_estimate_cell(value, value.get("digits", digits)))
+    if isinstance(value, float):
+        return SafeString(fixed(value, digits))
+    if isinstance(value, int | SafeString):
+        return SafeString(value)
+    return SafeString(f"<bdi>{escape(str(value))}</bdi>")
+
+
+def _estimate_cell(found: dict[str, Any], digits: int) -> str:
+    if found["value"] is None:
+        return f"{UNDEFINED} <small>{escape(found['why'])}</small>"
+    shown = fixed(found["value"], digits)
+    about = [found["about"] if "about" in found else f"n = {found['n']} {unit_of(found['n'], found['of'])}"]
+    if "about" not in found and found.get("n_instances") is not None and found["of"] != "instances":
+        about.append(f"{found['n_instances']} {unit_of(found['n_instances'], 'instances')}")
+    if "effective_n" in found and "about" not in found:
+        about.append(f"as good as {fixed(found['effective_n'], 1)} of equal size")
+    if found["low"] is None:
+        about.append(found["why"])
+    else:
+        low, high = fixed(found["low"], digits), fixed(found["high"], digits)
+        shown = f'<span class="nowrap">{shown} <small>[{low}, {high}]</small></span>'
+    return f"{shown} <small>{escape('; '.join(filter(None, about)))}</small>"

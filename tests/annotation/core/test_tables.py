@@ -1,0 +1,38 @@
+"""The template tags that write tables."""
+
+from typing import Any
+
+from django.template import engines
+
+ROWS = """{% load tables %}
+{% table name, number in rows css="stack" name="names" row_class=number|yesno:"gone," %}
+  {% column "Name" scope="row" %}{{ name }}{% endcolumn %}
+  {% if numbers %}
+    {% column heading class="num" %}{{ number }}{% endcolumn %}
+  {% endif %}
+{% empty %}
+  nothing
+{% endtable %}"""
+
+
+def written(**context: Any) -> str:
+    """Return the HTML of a table without spaces between its elements."""
+    return " ".join(engines["django"].from_string(ROWS).render(context).split()).replace("> <", "><")
+
+
+def test_columns_are_declared_once_and_may_depend_on_the_page() -> None:
+    html = written(rows=[("<b>", 1), ("c", 0)], numbers=True, heading="n & m")
+    head, body = html.split("<tbody>")
+    assert head == (
+        '<div class="scroll"><table class="stack" id="names"><thead><tr>'
+        '<th scope="col">Name</th><th class="num" scope="col">n &amp; m</th></tr></thead>'
+    )
+    assert body == (
+        '<tr class="gone"><th scope="row">&lt;b&gt;</th><td class="num" data-label="n &amp; m">1</td></tr>'
+        '<tr><th scope="row">c</th><td class="num" data-label="n &amp; m">0</td></tr></tbody></table></div>'
+    )
+    assert "num" not in written(rows=[("c", 0)])
+
+
+def test_table_without_rows_is_replaced() -> None:
+    assert written(rows=[]) == written(rows=None) == "nothing"
