@@ -83,8 +83,7 @@ class SignedOutMiddleware(MiddlewareMixin):
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Replace a redirect to the sign-in page."""
-        to_login = response.get("Location", "").startswith(resolve_url(settings.LOGIN_URL))
-        if to_login and is_htmx(request):
+        if is_htmx(request) and response.get("Location", "").startswith(resolve_url(settings.LOGIN_URL)):
             return render(request, "error.html#card", {"message": _("Please sign in again.")}, status=401)
         return response
 

@@ -26,6 +26,7 @@ from annotation.questions.questions import LONGEST_REASON, MAIN, Question
 from annotation.rating.forms import PAIR_FLAGS
 from annotation.rating.votes import asked_in, is_answered
 
+AGAIN = "?again=1"
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 _PLAIN_KEYS = {"left": ("1", "←"), "none": ("2", "↓"), "right": ("3", "→")}
 
@@ -263,18 +264,18 @@ _PLACES, _KEYS, _GIVEN = Prepared(_places), Prepared(_keys), Prepared(_given)
 
 def hit_address(assignment: Assignment) -> str:
     """Return the address of a HIT's page; a submitted HIT has one only while it may be changed."""
-    here = reverse("annotation:hit", args=[assignment.key])
-    return f"{here}?again=1" if assignment.submitted_at else here
+    return reverse("annotation:hit", args=[assignment.key]) + (AGAIN if assignment.submitted_at else "")
 
 
 def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
     """Return the context of every part of the page; `page` identifies the loaded page, by default a new one."""
     study = assignment.hit.batch.study
     questions = asked_questions(study)
+    address = hit_address(assignment)
     return {
         "assignment": assignment,
-        "here": reverse("annotation:hit", args=[assignment.key]),
-        "page_address": hit_address(assignment),
+        "here": address.removesuffix(AGAIN),
+        "page_address": address,
         "revisable_until": assignment.submitted_at and assignment.submitted_at + PERIOD,
         "owner": owner_key(assignment.annotator.user_id),
         "study": study,
