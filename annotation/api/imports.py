@@ -16,7 +16,8 @@ from annotation.api.bodies import user_of
 from annotation.api.errors import MOST_LINES
 from annotation.api.study_serializers import refusals
 from annotation.core.actions import checked
-from annotation.importing.forms import UploadForm, sent_in
+from annotation.core.files.mapping import HELP as MAPPING_HELP
+from annotation.importing.forms import MAPPED, UploadForm, sent_in
 from annotation.importing.upload_jobs import progress_of, refusal_of, take_in
 from annotation.members.permissions import is_site_admin
 from annotation.models import Study, Upload
@@ -36,6 +37,9 @@ class UploadSerializer(serializers.Serializer[Any]):
     dataset = serializers.CharField(required=False)
     system_1 = serializers.CharField(required=False)
     system_2 = serializers.CharField(required=False)
+    mapping = serializers.CharField(
+        required=False, help_text=f"For {', '.join(MAPPED)}, lines of a text: {MAPPING_HELP}."
+    )
 
 
 class ImportSerializer(serializers.ModelSerializer[Upload]):

@@ -7,12 +7,16 @@ from django import forms
 from django.conf import settings
 
 from annotation.core.counting import counted
+from annotation.core.errors import Unacceptable
 from annotation.core.files.file_bounds import command_for
+from annotation.core.files.mapping import HELP as MAPPING_HELP
+from annotation.core.files.mapping import parse_mapping
 from annotation.core.short_names import ShortNameField
 from annotation.models import ResearchGroup, Study
 from annotation.models.studies import RESERVED_SLUGS
 from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate, find_template
 
+MAPPED = ("study", "sources", "ratings", "judgments")  # kinds that take a mapping
 MOST_COPIED = 2000  # instances, within one request
 
 
@@ -77,6 +81,14 @@ class UploadForm(forms.Form):
         required=False, max_length=200, label="System 2", help_text="MTurk results: whose Input.id is 2 (B)."
     )
 
+    mapping = forms.CharField(
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "source=prompt\ngenerations.gpt-4=answer_a"}),
+        label="Mapping",
+        help_text=f"For study files, sources, ratings and judgments with columns of other names, a line each: {MAPPING_HELP}.",
+    )
+
     def __init__(self, *args: Any, whole: bool = False, **kwargs: Any) -> None:
         """Offer whole studies too, if the user may read them in."""
         super().__init__(*args, **kwargs)
@@ -94,9 +106,20 @@ class UploadForm(forms.Form):
             )
         return files
 
+    def clean_mapping(self) -> str:
+        """Check the mapping."""
+        mapping: str = self.cleaned_data["mapping"].strip()
+        try:
+            parse_mapping(line for line in mapping.splitlines() if line.strip())
+        except Unacceptable as error:
+            raise forms.ValidationError(str(error)) from None
+        return mapping
+
     def clean(self) -> dict[str, Any]:
-        """Require the names that an MTurk file does not contain."""
+        """Require the names that an MTurk file does not contain, and refuse a mapping for other forms of files."""
         cleaned = super().clean() or {}
+        if cleaned.get("mapping") and (cleaned.get("kind") or "study") not in MAPPED:
+            self.add_error("mapping", f"Only these kinds take a mapping: {', '.join(MAPPED)}.")
         if cleaned.get("kind") == "mturk":
             for field in ("dataset", "system_1", "system_2"):
                 if not cleaned.get(field):
@@ -163,7 +186,7 @@ class NewStudyForm(NamesStudyForm, UploadForm):
         widget=forms.HiddenInput,
     )
 
-    field_order = ["template", "slug", "group", "kind", "file", "dataset", "system_1", "system_2"]
+    field_order = ["template", "slug", "group", "kind", "file", "dataset", "system_1", "system_2", "mapping"]
 
     def clean_template(self) -> StudyTemplate:
         """Return the template object."""
@@ -202,5 +225,7 @@ class CopyStudyForm(NamesStudyForm):
 def sent_in(form: forms.Form) -> dict[str, Any]:
     """Return the keyword arguments for `take_in` from a valid form with files."""
     cleaned = form.cleaned_data
-    names = {key: cleaned[key] for key in ("dataset", "system_1", "system_2")}
-    return {"kind": cleaned["kind"] or "study", "files": cleaned["file"], "options": names}
+    options = {key: cleaned[key] for key in ("dataset", "system_1", "system_2")}
+    if cleaned["mapping"]:
+        options["mapping"] = cleaned["mapping"]
+    return {"kind": cleaned["kind"] or "study", "files": cleaned["file"], "options": options}

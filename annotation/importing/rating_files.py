@@ -1,11 +1,12 @@
 """Importing long-form ratings, and votes with a winner."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.files.mapping import NOTHING
 from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings
@@ -17,25 +18,29 @@ from annotation.models import Annotator, ComparisonTable, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Question
 
 
-def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False) -> tuple[Study, StoredRatings]:
+def import_ratings(
+    *, data: bytes, name: str, slug: str, scripted: bool = False, mapping: Mapping[str, str] = NOTHING
+) -> tuple[Study, StoredRatings]:
     """Import long-form ratings of a study's pairs, whole or not at all; `scripted`: the raters are programs.
 
     Ratings of qualifications and hidden checks are left out.
+    mapping : field → column, see `annotation.core.files.mapping`
     Raises: BadFile listing the bad lines; UnknownStudy.
     """
-    given, bad = parse_ratings(data, name)
+    given, bad = parse_ratings(data, name, mapping)
     rows = [row for row in given if not row.is_check]
     if scripted:
         # A prefix, since exports have no column that tells a program's code from a person's.
         rows = [
             row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}") for row in rows
         ]
+    mapped = {"mapping": dict(mapping)} if mapping else {}
     with open_import(slug, rows=len(rows)) as target:
         resolved, unknown = RatingPlaces(target.study).resolve(rows)
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
         stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=[*bad, *unknown])
         if stored.added:
-            target.record(kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
+            target.record(kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted, **mapped)
     return target.study, replace(stored, checks=len(given) - len(rows))
 
 

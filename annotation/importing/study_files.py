@@ -1,10 +1,11 @@
 """Importing study files, source texts, labelled outputs, preference pairs and outputs of systems."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.mapping import NOTHING
 from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
@@ -25,15 +26,19 @@ def import_study(
     dataset: str = DEFAULT_DATASET,
     sources_only: bool = False,
     bound: Bound = FOR_COMMANDS,
+    mapping: Mapping[str, str] = NOTHING,
     **settings: Any,
 ) -> tuple[Study, StoredInstances]:
     """Import a study file, or source texts without generations, whole or not at all; a missing study is created.
 
+    mapping : field → column, see `annotation.core.files.mapping`
     Raises: BadFile listing the bad lines.
     """
-    rows = parse_study_file(data, name, dataset=trim(dataset), sources_only=sources_only, bound=bound)
+    reading: dict[str, Any] = {"sources_only": sources_only, "bound": bound, "mapping": mapping}
+    rows = parse_study_file(data, name, dataset=trim(dataset), **reading)
     kind = "sources" if sources_only else "study"
-    return _store(rows, kind=kind, data=data, name=name, slug=slug, settings=settings, dataset=dataset)
+    mapped = {"mapping": dict(mapping)} if mapping else {}
+    return _store(rows, kind=kind, data=data, name=name, slug=slug, settings=settings, dataset=dataset, **mapped)
 
 
 def import_labelled(

@@ -8,6 +8,7 @@ from django.utils.module_loading import import_string
 from annotation.core.counting import number_of
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import bound_of_upload
+from annotation.core.files.mapping import parse_mapping
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.further_kinds import FURTHER
@@ -20,16 +21,28 @@ from annotation.models import Study
 
 
 def read_upload(
-    *, kind: str, data: bytes, name: str, slug: str, dataset: str, system_1: str, system_2: str, **settings: Any
+    *,
+    kind: str,
+    data: bytes,
+    name: str,
+    slug: str,
+    dataset: str,
+    system_1: str,
+    system_2: str,
+    mapping: str = "",
+    **settings: Any,
 ) -> tuple[Study, str]:
     """Import a file into a study; return the study, and one line on what was added with a line for each notice.
 
-    data : as of `annotation.core.files.sent_files`: rows of Parquet are JSON Lines already
+    data    : as of `annotation.core.files.sent_files`: rows of Parquet are JSON Lines already
+    mapping : lines FIELD=COLUMN, for the kinds in MAPPED
     Raises: BadFile listing the bad lines; AnnotationError for an unknown kind.
     """
     bound = bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
     bound.refuse_rows(data, name)
     file: dict[str, Any] = {"data": data, "name": name, "slug": slug}
+    if mapping:
+        file["mapping"] = parse_mapping(line for line in mapping.splitlines() if line.strip())
     if kind in ("study", "sources"):
         file |= {"dataset": dataset or DEFAULT_DATASET, "sources_only": kind == "sources"}
         study, stored = import_study(**file, bound=bound, **settings)

@@ -1,12 +1,13 @@
 """Parsing judgments made elsewhere: plain or exported rows of one presentation, votes with a winner, or LLMBar's rows of two."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from analysis.types import Verdict
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import Record
+from annotation.core.files.mapping import NOTHING, read_mapped
 from annotation.core.files.record_fields import SIGNS_TO_LETTERS
 from annotation.core.files.spreadsheet import restore
 from annotation.importing.formats.votes import instance_of_prompt
@@ -36,13 +37,14 @@ class JudgmentFile:
     unread: list[str]
 
 
-def parse_judgments(data: bytes, name: str, judge: str = "") -> JudgmentFile:
+def parse_judgments(data: bytes, name: str, judge: str = "", mapping: Mapping[str, str] = NOTHING) -> JudgmentFile:
     """Parse judgments from CSV or JSON, in the form that the header indicates.
 
-    judge : who gave votes with a winner whose rows name no judge
+    judge   : who gave votes with a winner whose rows name no judge
+    mapping : field → column, see `annotation.core.files.mapping`
     Raises: BadFile for a file without the columns, or without rows.
     """
-    header, records, bad = _records(data)
+    header, records, bad = _records(data, mapping)
     if not header:
         lines.refuse(name, bad)
     is_long = set(header) >= set(columns.NEEDED)
@@ -76,18 +78,18 @@ def parse_judgments(data: bytes, name: str, judge: str = "") -> JudgmentFile:
     return JudgmentFile(rows, bad, [column for column in header if column not in known])
 
 
-def _records(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
-    """Read CSV or JSON, recognised by the first character; the header of JSON is every field that occurs."""
-    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+def _records(data: bytes, mapping: Mapping[str, str]) -> tuple[list[str], Iterator[Record], list[BadLine]]:
+    """Read CSV or JSON; the header of JSON, and of what is mapped, is every field that occurs."""
+    if not (mapping or lines.is_json(data)):
         header, records, bad = lines.read_csv(data)
         if set(header) >= set(columns.NEEDED):  # exports prefix formulas with an apostrophe
             records = ((number, {name: restore(cell) for name, cell in row.items()}) for number, row in records)
         return header, records, bad
-    records, bad = lines.read_json(data)
+    records, bad = read_mapped(data, mapping)
     header = list(dict.fromkeys(field for _, record in records for field in record))
     if not header:
         return [], iter(()), bad
-    return header, *lines.read_json(data)  # read twice: keeping every record would take too much memory
+    return header, *read_mapped(data, mapping)  # read twice: keeping every record would take too much memory
 
 
 def _plain(cells: JudgmentFields) -> JudgmentRow:

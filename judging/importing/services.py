@@ -11,6 +11,7 @@ from django.utils import timezone
 from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
 from annotation.core.files.lines import refuse
+from annotation.core.files.mapping import NOTHING
 from annotation.core.names import lookalikes
 from annotation.core.short_names import short_name_problem
 from annotation.core.version import VERSION
@@ -50,21 +51,24 @@ class ImportedJudgments:
         return {"added": self.added, "unchanged": self.unchanged, "judges": len(self.judges)}
 
 
-def import_judgments(*, data: bytes, name: str, slug: str, judge: str = "") -> tuple[Study, ImportedJudgments]:
+def import_judgments(
+    *, data: bytes, name: str, slug: str, judge: str = "", mapping: Mapping[str, str] = NOTHING
+) -> tuple[Study, ImportedJudgments]:
     """Import a file of judgments on a study's pairs, whole or not at all; `judge` gave votes that name none.
 
     Judgments that are already stored must agree. Each judge of the file gets a run on the study for each question that it
     answers, which is done.
     Raises: BadFile listing every line that can't be imported; UnknownStudy.
     """
-    file = parse_judgments(data, name, judge)
+    file = parse_judgments(data, name, judge, mapping)
+    mapped = {"mapping": dict(mapping)} if mapping else {}
     with open_import(slug, rows=len(file.rows)) as target:
-        stored = stage_judgments(target, file, data, name)
+        stored = stage_judgments(target, file, data, name, **mapped)
     return target.study, stored
 
 
-def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str) -> ImportedJudgments:
-    """Add the judgments of a file to the target of an import.
+def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str, **options: Any) -> ImportedJudgments:
+    """Add the judgments of a file to the target of an import; `options` are recorded with it.
 
     Raises: BadFile listing every line that can't be imported.
     """
@@ -82,13 +86,15 @@ def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str) 
         unread=file.unread,
     )
     if fresh:
-        target.record(kind="judgments", name=name, data=data, counts=stored.counts)
+        target.record(kind="judgments", name=name, data=data, counts=stored.counts, **options)
     return stored
 
 
-def import_upload(*, data: bytes, name: str, slug: str, **_of_other_kinds: Any) -> tuple[Study, str]:
+def import_upload(
+    *, data: bytes, name: str, slug: str, mapping: Mapping[str, str] = NOTHING, **_of_other_kinds: Any
+) -> tuple[Study, str]:
     """Import an uploaded file, whose rows name their judges; return the study and one line on what was added."""
-    study, stored = import_judgments(data=data, name=name, slug=slug)
+    study, stored = import_judgments(data=data, name=name, slug=slug, mapping=mapping)
     if not stored.added:
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
     unread = f"; nothing was made of the columns {', '.join(stored.unread)}" if stored.unread else ""

@@ -96,6 +96,11 @@ def first_json_record(data: bytes) -> dict[str, Any]:
     return next((record for _, record in records), {})
 
 
+def is_json(data: bytes) -> bool:
+    """Tell whether a file begins as JSON Lines or a JSON array does."""
+    return data.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
+
+
 def is_json_array(data: bytes) -> bool:
     """Tell whether a file is one JSON array."""
     return data.removeprefix(_BOM).lstrip()[:1] == b"["

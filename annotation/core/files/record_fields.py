@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import parse_number, parse_time, text_problem
+from annotation.core.files.mapping import NOTHING, read_mapped
 from annotation.core.names import trim
 
 Row = TypeVar("Row")
@@ -116,14 +117,23 @@ class RecordFields:
 
 
 def read_rows(
-    data: bytes, name: str, read: Callable[[int, RecordFields], Row], *, required: Sequence[str], what: str
+    data: bytes,
+    name: str,
+    read: Callable[[int, RecordFields], Row],
+    *,
+    required: Sequence[str],
+    what: str,
+    mapping: Mapping[str, str] = NOTHING,
 ) -> tuple[list[Row], list[BadLine]]:
     """Read the rows of an exported file, CSV or JSON Lines; return the good ones and the bad lines.
 
-    what : the file holds, in the plural
+    what    : the file holds, in the plural
+    mapping : field → column, see `annotation.core.files.mapping`
     Raises: BadFile for CSV without a required column.
     """
-    if lines.is_csv(name):
+    if mapping:
+        records, bad = read_mapped(data, mapping)
+    elif lines.is_csv(name):
         header, cells, bad = lines.read_csv(data)
         lines.refuse(name, bad or [BadLine(1, f"column {one} is missing") for one in required if one not in header])
         records = lines.with_json_cells(cells, (), bad)

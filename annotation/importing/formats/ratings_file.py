@@ -1,9 +1,11 @@
 """Long-form ratings, one a row, as CSV or JSON Lines, as Tandem exports them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from annotation.core.errors import BadLine
+from annotation.core.files.mapping import NOTHING
 from annotation.core.files.record_fields import LETTERS_TO_SIGNS, RecordFields, read_rows
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating")
@@ -53,12 +55,12 @@ class LongRow:
         return self.excluded and self.exclusion_reason in CHECK_REASONS.values()
 
 
-def parse_ratings(data: bytes, name: str) -> tuple[list[LongRow], list[BadLine]]:
+def parse_ratings(data: bytes, name: str, mapping: Mapping[str, str] = NOTHING) -> tuple[list[LongRow], list[BadLine]]:
     """Parse long-form ratings; return the rows and the bad lines.
 
     Raises: BadFile for a file without the columns.
     """
-    return read_rows(data, name, _rating, required=REQUIRED, what="ratings")
+    return read_rows(data, name, _rating, required=REQUIRED, what="ratings", mapping=mapping)
 
 
 def _rating(number: int, cells: RecordFields) -> LongRow:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import comb
 from typing import Any
@@ -13,6 +13,7 @@ from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.json_values import count_values
 from annotation.core.files.lines import Record, text_problem, unstorable_key
+from annotation.core.files.mapping import NOTHING, read_mapped
 from annotation.core.names import lookalike_lines, trim
 
 DEFAULT_DATASET = "default"
@@ -51,15 +52,20 @@ def parse_study_file(
     dataset: str = DEFAULT_DATASET,
     sources_only: bool = False,
     bound: Bound = FOR_COMMANDS,
+    mapping: Mapping[str, str] = NOTHING,
 ) -> list[InstanceRow]:
     """Parse a study file.
 
     dataset      : of lines without one
     sources_only : lines have no generations, which are sampled later
     bound        : of texts, values of metadata, and matchups
+    mapping      : field → column, see `annotation.core.files.mapping`
     Raises: BadFile listing the bad lines.
     """
-    records, bad = _records(data, name, sources_only=sources_only)
+    if mapping:
+        records, bad = read_mapped(data, mapping)
+    else:
+        records, bad = _records(data, name, sources_only=sources_only)
     rows: list[InstanceRow] = []
     first_seen: dict[str, int] = {}
     systems: dict[str, int] = {}  # first line of each

@@ -6,6 +6,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
+from annotation.core.files.mapping import HELP as MAPPING_HELP
+from annotation.core.files.mapping import parse_mapping
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.notices import with_notices
 from annotation.importing.rating_files import import_ratings, import_votes
@@ -24,21 +26,23 @@ class Command(TandemCommand):
         argument("--scripted", action="store_true", help="the raters are programs; label them wherever shown"),
         argument("--texts", metavar="FILE", help="FILE holds votes with a winner; their texts are here"),
         argument("--dataset", default=DEFAULT_DATASET, help="data set of the votes (with --texts)"),
+        argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP),
         NEW_STUDY,
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         data, name = read_file(options["file"])
         if options["texts"] is None:
-            study, ratings = import_ratings(data=data, name=name, slug=options["study"], scripted=options["scripted"])
+            more: dict[str, Any] = {"scripted": options["scripted"], "mapping": parse_mapping(options["map"])}
+            study, ratings = import_ratings(data=data, name=name, slug=options["study"], **more)
             self._report(name, study, ratings, notices=ratings.notices)
             if ratings.checks:
                 self.stderr.write(
                     f"notice: left out: {number_of(ratings.checks, 'rating')} of qualifications and hidden checks"
                 )
             return
-        if options["scripted"]:
-            raise CommandError("--scripted is for long-form ratings, not for --texts")
+        if options["scripted"] or options["map"]:
+            raise CommandError("--scripted and --map are for long-form ratings, not for --texts")
         texts, texts_name = read_file(options["texts"])
         study, stored, ratings = import_votes(
             data=data,

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from annotation.core.files.mapping import HELP as MAPPING_HELP
+from annotation.core.files.mapping import parse_mapping
 from annotation.importing import study_files
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.management.commands._base import TandemCommand, argument, read_file
@@ -18,12 +20,13 @@ class Command(TandemCommand):
         argument("file"),
         argument("--study", required=True, metavar="SLUG"),
         argument("--dataset", default=DEFAULT_DATASET, help="data set of lines that name none"),
+        argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP),
         NEW_STUDY,
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         data, name = read_file(options["file"])
-        settings = study_settings(options)
+        settings = {"mapping": parse_mapping(options["map"]), **study_settings(options)}
         study, stored = study_files.import_study(
             data=data, name=name, slug=options["study"], dataset=options["dataset"], sources_only=True, **settings
         )

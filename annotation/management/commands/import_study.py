@@ -5,6 +5,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.files.lines import is_csv
+from annotation.core.files.mapping import HELP as MAPPING_HELP
+from annotation.core.files.mapping import parse_mapping
 from annotation.importing import study_files
 from annotation.importing.formats.labelled import FIELDS, detect_form
 from annotation.importing.formats.study_file import DEFAULT_DATASET
@@ -31,17 +33,23 @@ class Command(TandemCommand):
         argument(
             "--side-seed", type=int, default=0, help="of the draw which output a preference pair's chosen text becomes"
         ),
+        argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP),
         NEW_STUDY,
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         data, name = read_file(options["file"])
-        form = options["form"] or (None if is_csv(name) else detect_form(data)) or STUDY
+        mapping = parse_mapping(options["map"])
+        form = options["form"] or (None if is_csv(name) or mapping else detect_form(data)) or STUDY
         given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
         if form == STUDY:
             if options["tag"] or options["side_seed"]:
                 raise CommandError("--tag and --side-seed go with labelled outputs and preference pairs only")
-            study, stored = study_files.import_study(dataset=options["dataset"] or DEFAULT_DATASET, **given)
+            study, stored = study_files.import_study(
+                dataset=options["dataset"] or DEFAULT_DATASET, mapping=mapping, **given
+            )
+        elif mapping:
+            raise CommandError("--map goes with study files only")
         else:
             chosen = {"dataset": options["dataset"], "tags": options["tag"], "side_seed": options["side_seed"]}
             study, stored = study_files.import_labelled(form=form, **chosen, **given)

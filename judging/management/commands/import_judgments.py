@@ -3,6 +3,8 @@
 from typing import Any
 
 from annotation.core.counting import number_of
+from annotation.core.files.mapping import HELP as MAPPING_HELP
+from annotation.core.files.mapping import parse_mapping
 from annotation.management.commands._base import TandemCommand, argument, read_file
 from judging.importing.services import import_judgments
 
@@ -20,11 +22,13 @@ class Command(TandemCommand):
         argument(
             "--judge", default="", metavar="NAME", help="whose votes with a winner these are; otherwise column judge"
         ),
+        argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         data, name = read_file(options["file"])
-        study, stored = import_judgments(data=data, name=name, slug=options["study"], judge=options["judge"])
+        more: dict[str, Any] = {"judge": options["judge"], "mapping": parse_mapping(options["map"])}
+        study, stored = import_judgments(data=data, name=name, slug=options["study"], **more)
         if stored.unread:
             self.stderr.write(f"notice: nothing was made of the columns {', '.join(stored.unread)}")
         for judge, label in stored.judges.items():

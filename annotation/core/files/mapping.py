@@ -1,0 +1,95 @@
+"""Mapping the fields of a file to those of a format."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from annotation.core.errors import BadLine, Unacceptable
+from annotation.core.files import lines
+from annotation.core.files.lines import MOST_NAMED, Record
+
+HELP = (
+    "FIELD=COLUMN takes a field from a column or key of the file (source=prompt, generations.gpt-4=answer_a, "
+    'source=messages.0.content); FIELD="text" gives all records the same text'
+)
+NOTHING: Mapping[str, str] = {}
+MOST = 1_000  # fields of a mapping
+_MISSING = object()
+
+
+def parse_mapping(arguments: Iterable[str]) -> dict[str, str]:
+    """Return field → column or quoted text, from arguments FIELD=COLUMN.
+
+    Raises: Unacceptable for an argument without both, and a field that is named twice.
+    """
+    mapping: dict[str, str] = {}
+    for argument in arguments:
+        field, equals, column = (part.strip() for part in argument.partition("="))
+        if not (field and equals and column):
+            raise Unacceptable(f'“{argument[:100]}” is not a mapping; write FIELD=COLUMN or FIELD="text"')
+        if field in mapping:
+            raise Unacceptable(f"the mapping names {field} twice")
+        mapping[field] = column
+    if len(mapping) > MOST:
+        raise Unacceptable(f"the mapping has {len(mapping):,} fields; at most {MOST:,} are taken")
+    return mapping
+
+
+def read_mapped(data: bytes, mapping: Mapping[str, str]) -> tuple[Iterator[Record], list[BadLine]]:
+    """Return an iterator over the records of a JSON or CSV file with their fields renamed, and the bad lines, which it fills.
+
+    Columns that the mapping does not name keep their names.
+    """
+    if lines.is_json(data):
+        records, bad = lines.read_json(data)
+    else:
+        _, records, bad = lines.read_csv(data)
+    return (_mapped(records, mapping, bad) if mapping else records), bad
+
+
+def _mapped(records: Iterable[Record], mapping: Mapping[str, str], bad: list[BadLine]) -> Iterator[Record]:
+    columns = {column for column in mapping.values() if not _is_text(column)}
+    unseen = set(columns)
+    first: dict[str, Any] = {}
+    for number, record in records:
+        first = first or record
+        mapped = {key: value for key, value in record.items() if key not in columns}
+        for field, column in mapping.items():
+            value = column[1:-1] if _is_text(column) else _value(record, column)
+            if value is not _MISSING:
+                unseen.discard(column)
+                _set(mapped, field, value)
+        yield number, mapped
+    if first and unseen:
+        fields = ", ".join(list(first)[:MOST_NAMED]) + (", …" if len(first) > MOST_NAMED else "")
+        bad.append(
+            BadLine(1, f"no record has {', '.join(sorted(unseen))}, which the mapping names; they have {fields}")
+        )
+
+
+def _is_text(column: str) -> bool:
+    return len(column) > 1 and column[0] == column[-1] == '"'
+
+
+def _value(record: Mapping[str, Any], column: str) -> Any:
+    """Return the value of a column: a field of this name, else what lies at its dotted path."""
+    if column in record:
+        return record[column]
+    value: Any = record
+    for part in column.split("."):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and len(part) < 7 and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return _MISSING
+    return value
+
+
+def _set(record: dict[str, Any], field: str, value: Any) -> None:
+    """Set a field, or after its first dot a key of the object in it, as in generations.gpt-4.1."""
+    outer, dot, inner = field.partition(".")
+    if not dot:
+        record[field] = value
+        return
+    existing = record.get(outer)
+    record[outer] = {**existing, inner: value} if isinstance(existing, dict) else {inner: value}
