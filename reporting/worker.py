@@ -18,7 +18,6 @@ from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.recruitment.mails import send_mails
 from annotation.separability import queue as separability_queue
 from annotation.separability.tasks import compute_separability_of
-from judging.aspects.tasks import distil_aspects, is_stale
 from judging.jobs.stopping import WORKER_STOP
 from judging.jobs.work import DEATH_RULE, do_job
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
@@ -30,7 +29,6 @@ ERASURE_SECONDS = 3600.0
 MAIL_SECONDS = 5.0
 MODEL_TASKS = {  # tasks that call models; the rule tells when their worker is dead
     execute_run.module_path: DeathRule(is_orphaned, attempts=None),
-    distil_aspects.module_path: DeathRule(is_stale),
     do_job.module_path: DEATH_RULE,
 }
 DEATH_RULES = {

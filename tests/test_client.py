@@ -20,7 +20,7 @@ from annotation.models.members import Role
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
-from judging.models import JudgeRun
+from judging.models import Distillation, GenerationRun, JudgeRun
 from judging.runs.execution import execute
 from reporting.downloads.jobs import make_file
 from reporting.models import MadeFile
@@ -40,7 +40,7 @@ class Server(httpx2.BaseTransport):
         self.wsgi = httpx2.WSGITransport(app=WSGIHandler())
         self.busy = 0
         self.lost = 0
-        self.result: dict[str, str] = {}  # of tasks that ask a model
+        self.refusal = ""  # why jobs that ask a model stop
         self.requests: list[httpx2.Request] = []
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -55,7 +55,10 @@ class Server(httpx2.BaseTransport):
             make_file.func(made.pk)
         for upload in Upload.objects.filter(status="queued"):
             read_files.call(upload.pk)
-        DBTaskResult.objects.filter(status="READY").update(status="SUCCESSFUL", return_value=self.result)
+        status = "stopped" if self.refusal else "done"
+        for kind in (Distillation, GenerationRun):
+            kind._default_manager.filter(status="queued").update(status=status, message=self.refusal)
+        DBTaskResult.objects.filter(status="READY").update(status="SUCCESSFUL")
         if self.busy:
             self.busy -= 1
             return httpx2.Response(503, headers={"Retry-After": "0"}, json={"detail": "busy"})
@@ -183,7 +186,7 @@ def test_work_is_waited_for_and_its_failures_are_raised(
     assert tandem.distil_aspects("talks", "local", pairs=1)["aspects"] == ["Facts"]
     sampled = {"samples": 1, "wording": "Shorten: $source"}
     assert tandem.sample_texts("talks", "gamma", "local", **sampled)["model"]
-    server.result = {"error": "the endpoint is gone"}
+    server.refusal = "the endpoint is gone"
     with pytest.raises(ApiError, match="the endpoint is gone"):
         tandem.sample_texts("talks", "delta", "local", **sampled)
     tandem.add_judge("coin", "coin")

@@ -7,9 +7,33 @@ from annotation.models import Study
 from judging.aspects.aspect_sets import DISTILLED, PAIRS, procedure_of, sample_of, store_distilled
 from judging.calls.adhoc import AdhocRequests
 from judging.calls.adhoc_runner import ProcedureUsage, run_procedure
+from judging.jobs.progress import OnProgress, ignore_progress
+from judging.jobs.stopping import StopFlag
+from judging.jobs.work import held, renewing
 from judging.methods.sc2.distilling import prompt_versions
 from judging.methods.task_files import task_of
-from judging.models import AspectSet, Endpoint
+from judging.models import AspectSet, Distillation, Endpoint
+
+Distilled = tuple[AspectSet, bool, ProcedureUsage]
+
+
+def work_on(job: Distillation, *, stop: StopFlag, on_progress: OnProgress = ignore_progress) -> Distilled:
+    """Distil the aspects of a study as its job says; returns as `distil`. Resuming repeats no answered call.
+
+    Raises: as `distil`; RunBusy while another process works on it
+    """
+    same = ("endpoint", "pairs", "seed", "params", "in_flight", "max_cost", "by")
+    with held(job):
+        version, is_new, usage = distil(
+            job.study,
+            **{name: getattr(job, name) for name in same},
+            since=job.created_at,  # what earlier attempts cost counts towards the cap
+            stop=stop,
+            on_progress=renewing(job, on_progress),
+        )
+        job.found = {"version": str(version), "new": is_new, "calls": usage.calls, "cached": usage.cached}
+        job.save(update_fields=["found"])
+    return version, is_new, usage
 
 
 def distil(
@@ -21,7 +45,7 @@ def distil(
     params: Mapping[str, Any] | None = None,
     by: str = "",
     **running: Any,
-) -> tuple[AspectSet, bool, ProcedureUsage]:
+) -> Distilled:
     """Distil the aspects of a sample of a study's pairs; return the version, whether it is new, and the usage.
 
     params  : sent with each call

@@ -13,10 +13,10 @@ from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
 from judging.aspects.forms import AspectsForm, DistilForm
-from judging.aspects.tasks import last_distillation, queue_distilling
+from judging.aspects.services import queue_distilling
 from judging.calls.dry_run import CallsEstimate
 from judging.core.fields import errors_on
-from judging.models import AspectSet
+from judging.models import AspectSet, Distillation
 
 MOST_VERSIONS = 50
 
@@ -25,7 +25,7 @@ MOST_VERSIONS = 50
 def aspects(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the current aspects and all versions, with forms to edit and to distil them."""
     if is_htmx(request):
-        context = {"study": study, "work": last_distillation(study)}
+        context = {"study": study, "work": Distillation.objects.filter(study=study).select_related("endpoint").first()}
         return TemplateResponse(request, "judging/aspects/aspects.html#work", context)
     return _page(request, study)
 
@@ -88,7 +88,7 @@ def _page(
         "name": name,
         "latest": latest,
         "versions": [(version, *cost_of(version)) for version in versions[:MOST_VERSIONS]],
-        "work": last_distillation(study),
+        "work": Distillation.objects.filter(study=study).select_related("endpoint").first(),
         "form": form or AspectsForm(initial=initial),
         "distil_form": distil_form or DistilForm(),
         "estimate": found,

@@ -11,6 +11,7 @@ PERSONAL = (
         "the account that gave it is stripped of its name when it is deleted",
     ),
     Entry("judging.GenerationRun", "by", "who started it", Fate.KEPT, "a researcher's user name"),
+    Entry("judging.Distillation", "by", "who started it", Fate.KEPT, "a researcher's user name"),
 )
 
 OTHER = {
@@ -41,5 +42,7 @@ OTHER = {
     "judging.RationaleMark": "judgment sound",
     "judging.TableMaking": "judgment table record",
     "judging.AspectSet": "group task version aspects made_by created_at",
+    "judging.Distillation": "study endpoint pairs seed params found status message in_flight max_cost created_at heartbeat_at "
+    "executor ended_at software_version",
     "judging.TableCheck": "table endpoint model found made_at",
 }

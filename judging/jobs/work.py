@@ -20,6 +20,7 @@ from annotation.models.jobs import LEASE, Job, lease_expired
 from judging.core.checks import check_in_flight
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
+from judging.jobs.progress import OnProgress, Progress
 from judging.jobs.stopping import WORKER_STOP
 from judging.models import Endpoint
 from judging.models.jobs import AskingJob, BilledJob
@@ -74,11 +75,17 @@ def queue_job(job: Job) -> bool:
     """Queue a job; False if it is queued or a process works on it."""
     kind = job._meta.label
     locked = _row(kind, job.pk).select_for_update().get()
-    if locked.is_at_work or is_under_way(do_job.module_path, _is_dead, args__0=kind, args__1=job.pk):
+    if is_taken(locked):
         return False
     _row(kind, job.pk).update(status=Status.QUEUED, message="")
     do_job.enqueue(kind, job.pk)
     return True
+
+
+def is_taken(job: Job) -> bool:
+    """Tell whether a job is queued or a process works on it."""
+    queued = is_under_way(do_job.module_path, _is_dead, args__0=job._meta.label, args__1=job.pk)
+    return job.is_at_work or queued
 
 
 @contextmanager
@@ -107,6 +114,16 @@ def held(job: Job) -> Iterator[None]:
 def held_row(job: Job) -> QuerySet[Job]:
     """Return the row of a job unless another process holds it."""
     return _row(job._meta.label, job.pk).filter(executor=job.executor)
+
+
+def renewing(job: Job, on_progress: OnProgress) -> OnProgress:
+    """Return a callback for progress that renews the lease of a job before it calls another one."""
+
+    def report(progress: Progress) -> None:
+        held_row(job).update(heartbeat_at=timezone.now())
+        on_progress(progress)
+
+    return report
 
 
 def _take(job: Job) -> None:

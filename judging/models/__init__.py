@@ -3,7 +3,7 @@
 May use no other room.
 """
 
-from judging.models.aspects import AspectSet
+from judging.models.aspects import AspectSet, Distillation
 from judging.models.audits import AuditAnswer, JudgeAudit
 from judging.models.endpoints import Endpoint
 from judging.models.generation import GenerationRun
@@ -17,6 +17,7 @@ __all__ = [
     "AspectSet",
     "AuditAnswer",
     "Completion",
+    "Distillation",
     "Endpoint",
     "GenerationRun",
     "Judge",

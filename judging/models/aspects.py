@@ -3,7 +3,9 @@
 from django.db import models
 from django.utils import timezone
 
-from annotation.models import ResearchGroup
+from annotation.models import ResearchGroup, Study
+from judging.models.endpoints import Endpoint
+from judging.models.jobs import AskingJob
 
 
 class AspectSet(models.Model):
@@ -24,3 +26,23 @@ class AspectSet(models.Model):
 
     def __str__(self) -> str:
         return f"{self.task}.v{self.version}"
+
+
+class Distillation(AskingJob):
+    """The distilling of aspects from a study's texts that was started last, and what came of it."""
+
+    worked_by = "judging.aspects.distillation.work_on"
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="distillation")
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="distillations")
+    pairs = models.PositiveIntegerField(help_text="How many were drawn.")
+    seed = models.PositiveIntegerField()
+    params = models.JSONField(default=dict, blank=True, help_text="Sent with each call.")
+    by = models.CharField(max_length=150, blank=True)
+    found = models.JSONField(default=dict, blank=True, help_text="The version, whether it is new, and its calls.")
+
+    class Meta:
+        ordering = ["study"]
+
+    def __str__(self) -> str:
+        return f"aspects of {self.study}"

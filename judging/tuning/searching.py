@@ -13,9 +13,9 @@ from analysis.types import IntArray
 from annotation.models import Instance, Pair
 from judging.core.errors import Interrupted, RunStopped
 from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs.progress import OnProgress, Progress, ignore_progress
+from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import StopFlag
-from judging.jobs.work import held, held_row
+from judging.jobs.work import held, renewing
 from judging.models import Judge, JudgeRun, JudgeTuning
 from judging.outcomes.people import people_by_pair
 from judging.runs.execution import execute
@@ -94,23 +94,14 @@ class Search:
             run.pk,
             stop=self.stop,
             when_stopped=JudgeRun.Status.PAUSED,
-            on_progress=self._report,
+            on_progress=renewing(self.tuning, self.on_progress),
             make_client=self.make_client,
         )
-        self._send_heartbeat()
         if ended.signal:
             raise Interrupted
         if ended.status != JudgeRun.Status.DONE:
             raise TuningStopped(ended.message)
         return JudgeRun.objects.select_related("judge__endpoint", "study").get(pk=run.pk)
-
-    def _report(self, progress: Progress) -> None:
-        """Renew the tuning's heartbeat whenever its run's is renewed."""
-        self._send_heartbeat()
-        self.on_progress(progress)
-
-    def _send_heartbeat(self) -> None:
-        held_row(self.tuning).update(heartbeat_at=timezone.now())
 
     def _share_of_cap(self, run: JudgeRun) -> Decimal | None:
         """Return a run's own cap: what the tuning may spend, less what its other candidates have cost."""

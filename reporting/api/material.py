@@ -14,11 +14,11 @@ from rest_framework.viewsets import GenericViewSet
 from annotation.api.bodies import body_of, read, read_form, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
-from annotation.core.tasks.task_queue import TaskStatus
 from annotation.models import Study
+from annotation.models.jobs import Job
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
 from judging.aspects.forms import DistilForm
-from judging.aspects.tasks import last_distillation, queue_distilling
+from judging.aspects.services import queue_distilling
 from judging.aspects.text import as_dict as aspects_as_dict
 from judging.core.constants import MOST_SEED
 from judging.core.pricing import check_cap
@@ -30,7 +30,7 @@ from judging.generation.sampled_systems import as_dict, instances_with_texts, ru
 from judging.generation.services import build_run, queue_generating
 from judging.methods.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
 from judging.methods.sc2.bracket import SCHEMES
-from judging.models import AspectSet
+from judging.models import AspectSet, Distillation
 from judging.runs.estimates import estimate
 from judging.tables.making import TableSettings, build_tables_judge, default_variant, start_tables
 from reporting.api.rows import COMPUTED, WORK
@@ -165,16 +165,15 @@ def _aspects(study: Study) -> dict[str, Any]:
         "aspects": current,
         "version": versions[0].version if versions else 0,
         "versions": [aspects_as_dict(one) for one in versions],
-        "distillation": told(last_distillation(study)),
+        "distillation": told(Distillation.objects.filter(study=study).first()),
     }
 
 
-def told(work: TaskStatus | None) -> dict[str, Any] | None:
-    """Return the status of a task for JSON."""
-    if work is None:
+def told(job: Job | None) -> dict[str, Any] | None:
+    """Return the status of a job for JSON."""
+    if job is None:
         return None
-    state = "queued" if work.waiting else "running" if work.running else "failed" if work.error else "done"
-    return {"status": state, "error": work.error}
+    return {"status": "failed" if job.status == Job.Status.STOPPED else job.status, "error": job.message}
 
 
 def _sampled(study: Study) -> dict[str, Any]:
@@ -183,7 +182,7 @@ def _sampled(study: Study) -> dict[str, Any]:
         {
             **as_dict(run),
             "instances": counts.get(run.name, 0),
-            "work": {"status": "failed" if run.status == run.Status.STOPPED else run.status, "error": run.message},
+            "work": told(run),
             "at_work": run.is_at_work,
         }
         for run in runs_of(study)

@@ -1,4 +1,4 @@
-"""Tasks that take long: the status of one, and requeueing those whose worker is dead."""
+"""Tasks that take long: finding one, and requeueing those whose worker is dead."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -19,34 +19,6 @@ LONGEST = timedelta(hours=6)  # of a task that sends no heartbeats; its worker o
 UNDER_WAY = (TaskResultStatus.READY, TaskResultStatus.RUNNING)
 
 
-@dataclass(frozen=True)
-class TaskStatus:
-    """The status of a task.
-
-    waiting, running : queued for a worker; running in one
-    error            : why it failed or ended early; empty otherwise
-    result           : what it returned; empty before
-    """
-
-    waiting: bool
-    running: bool
-    error: str
-    result: dict[str, Any]
-
-    @property
-    def under_way(self) -> bool:
-        """Tell whether it is queued or running."""
-        return self.waiting or self.running
-
-
-def status_of(task: QueuedTask) -> TaskStatus:
-    """Return the status of a task."""
-    result: dict[str, Any] = task.return_value or {}
-    unexpected = f"unexpected: {task.exception_class_path}" if task.status == TaskResultStatus.FAILED else ""
-    waiting, running = (task.status == status for status in UNDER_WAY)
-    return TaskStatus(waiting, running, result.get("error", "") or unexpected, result)
-
-
 def last_task(path: str, **arguments: object) -> QueuedTask | None:
     """Return the last task of a path with these arguments, each named by its place as `args__0`."""
     wanted = {f"args_kwargs__{place}": value for place, value in arguments.items()}
@@ -57,12 +29,6 @@ def is_under_way(path: str, is_dead: Callable[[QueuedTask], bool], **arguments: 
     """Tell whether the last task of a path with these arguments (as `last_task`) is queued, or runs in a live worker."""
     last = last_task(path, **arguments)
     return last is not None and last.status in UNDER_WAY and not is_dead(last)
-
-
-def statuses_in_study(path: str, study_id: int) -> dict[int, TaskStatus]:
-    """Return the status of the last task about each thing of a study, whose primary keys are the first two arguments."""
-    tasks = DBTaskResult.objects.filter(task_path=path, args_kwargs__args__0=study_id)
-    return {task.args_kwargs["args"][1]: status_of(task) for task in tasks.order_by("enqueued_at")}
 
 
 def ignore_failure(task: QueuedTask, reason: str) -> None:

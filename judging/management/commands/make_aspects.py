@@ -12,7 +12,8 @@ from annotation.management.commands._base import TandemCommand, argument, one_of
 from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import PAIRS, current_aspects, edit_aspects, estimate_distilling, versions_of
-from judging.aspects.distillation import distil
+from judging.aspects.distillation import work_on
+from judging.aspects.services import start_distilling
 from judging.aspects.text import as_dict, estimate_lines, origin_of
 from judging.calls.adhoc_runner import IN_FLIGHT
 from judging.core.pricing import money
@@ -24,7 +25,6 @@ from judging.methods.task_files import bulleted
 from judging.models import AspectSet
 
 BY = "command line"
-MOST_IN_FLIGHT = 1000
 
 
 class Command(TandemCommand):
@@ -99,19 +99,11 @@ class Command(TandemCommand):
 
     def distil(self, study: Study, options: dict[str, Any]) -> None:
         """Distil; progress goes to stderr."""
-        if not 1 <= options["in_flight"] <= MOST_IN_FLIGHT:
-            raise CommandError(f"--in-flight must be from 1 to {MOST_IN_FLIGHT}, got {options['in_flight']}")
+        bounds: dict[str, Any] = {"in_flight": options["in_flight"], "max_cost": parse_money(options["max_cost"])}
+        endpoint = find_endpoint(options["endpoint"])
+        job = start_distilling(study, endpoint=endpoint, **_asked(options), **bounds, by=BY)
         with asking(self.stderr) as work:
-            version, is_new, usage = distil(
-                study,
-                endpoint=find_endpoint(options["endpoint"]),
-                **_asked(options),
-                max_cost=parse_money(options["max_cost"]),
-                by=BY,
-                in_flight=options["in_flight"],
-                stop=work.stop,
-                on_progress=work.meter,
-            )
+            version, is_new, usage = work_on(job, stop=work.stop, on_progress=work.meter)
         work.conclude()
         cost = f", cost {money(usage.total.cost, work.meter.progress.currency)}" if usage.calls else ""
         self.print_version(version, is_new, options, f"; cached {usage.cached}, calls {usage.calls}{cost}")

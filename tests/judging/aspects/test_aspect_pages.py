@@ -1,10 +1,9 @@
 """The page of a task's aspects: who sees it, changing them, distilling by a worker, and that nothing gets out."""
 
-from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import pytest
 from django.core.management import call_command
@@ -12,16 +11,16 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.tasks.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Study
-from judging.aspects import distillation, tasks
+from judging.aspects import distillation
 from judging.aspects.aspect_sets import edit_aspects
-from judging.aspects.tasks import STALE_AFTER, distil_aspects, last_distillation, queue_distilling
-from judging.core.errors import BadSettings
+from judging.aspects.services import queue_distilling, start_distilling
+from judging.core.errors import BadSettings, RunBusy
 from judging.endpoints.retrying import RetryingClient
+from judging.jobs import work
 from judging.jobs.stopping import StopFlag
-from judging.models import AspectSet, Completion, Endpoint
-from reporting.worker import DEATH_RULES
+from judging.jobs.work import do_job
+from judging.models import AspectSet, Completion, Distillation, Endpoint
 from tests.factories import signed_in
 from tests.fakes import Body, ScriptedClient, StandIn
 from tests.judging.aspects.test_aspect_sets import FIVE, Answering, answer
@@ -53,14 +52,13 @@ def page(client: Client) -> str:
     return client.get(PAGE).content.decode()
 
 
-def finish(client: ScriptedClient) -> dict[str, Any]:
-    """Do the last task as a worker does; return what it keeps."""
+def finish(client: ScriptedClient) -> Distillation:
+    """Do the last task as a worker does; return its job."""
     task = DBTaskResult.objects.latest("enqueued_at")
     asked = partial(distillation.distil, make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep))
     with patch.object(distillation, "distil", asked):
-        result: dict[str, Any] = distil_aspects.func(Mock(task_result=task), *task.args_kwargs["args"])
-    task.set_successful(result)
-    return result
+        task.set_successful(do_job.func(*task.args_kwargs["args"]))
+    return Distillation.objects.get()
 
 
 def test_tasks_own_aspects_are_shown_first_and_the_judges_page_leads_there(researcher: Client) -> None:
@@ -139,10 +137,11 @@ def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endp
     assert 'hx-trigger="every 2s, wake"' in page(researcher)
     researcher.post(f"{PAGE}distil/", ASKED)
     assert DBTaskResult.objects.count() == 1
-    DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now())
+    Distillation.objects.update(status="running", heartbeat_at=timezone.now())
     assert "A worker is working on it: 4 pairs" in page(researcher)
+    Distillation.objects.update(status="queued", heartbeat_at=None)
     client = Answering()
-    assert finish(client) == {"version": "summarization.v1", "new": True, "calls": 9, "cached": 0}
+    assert finish(client).found == {"version": "summarization.v1", "new": True, "calls": 9, "cached": 0}
     assert {body["max_tokens"] for body in client.bodies} == {300}
     part = researcher.get(PAGE, headers=HTMX).content.decode()
     assert part.lstrip().startswith("<section")
@@ -155,13 +154,13 @@ def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endp
     assert AspectSet.objects.get().made_by["by"] == "rea"
     assert "max_tokens=300" in shown
     researcher.post(f"{PAGE}distil/", sent)
-    assert finish(ScriptedClient()) == {"version": "summarization.v1", "new": False, "calls": 0, "cached": 9}
+    assert finish(ScriptedClient()).found == {"version": "summarization.v1", "new": False, "calls": 0, "cached": 9}
     assert "The last time it was summarization.v1 again." in page(researcher)
 
 
 def test_why_nothing_came_of_it_is_said_and_escaped(researcher: Client, endpoint: Endpoint) -> None:
     researcher.post(f"{PAGE}distil/", ASKED)
-    assert "error" in finish(ScriptedClient(then="<script>alert(1)</script>"))
+    assert finish(ScriptedClient(then="<script>alert(1)</script>")).status == "stopped"
     shown = page(researcher)
     assert "The last attempt failed: aspects could be read of 0 of 8 texts" in shown
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
@@ -193,46 +192,35 @@ def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, mo
                 stop.set()
             return await super().complete(body)
 
-    monkeypatch.setattr(tasks, "WORKER_STOP", stop)
+    monkeypatch.setattr(work, "WORKER_STOP", stop)
     assert queue_distilling(study, endpoint=endpoint, pairs=10, max_cost=Decimal(1), by="rea")
     with pytest.raises(SystemExit):
         finish(Stopping())
     kept = Completion.objects.count()
     assert 4 <= kept < 20
-    monkeypatch.setattr(tasks, "WORKER_STOP", StopFlag())
+    monkeypatch.setattr(work, "WORKER_STOP", StopFlag())
     client = Answering()
-    result = finish(client)
-    assert (result["version"], len(client.bodies)) == ("summarization.v1", 21 - kept)
+    assert finish(client).found["version"] == "summarization.v1"
+    assert len(client.bodies) == 21 - kept
     # All of it was paid since it was asked for, by either worker.
     made_by = AspectSet.objects.get().made_by
     assert (made_by["calls"], made_by["cached"], made_by["prompt_tokens"]) == (21, 0, 21 * 11)
 
 
-def test_task_of_a_dead_worker_goes_back_to_the_queue(study: Study, endpoint: Endpoint) -> None:
-    queue_distilling(study, endpoint=endpoint, pairs=4)
-    long_ago = timezone.now() - STALE_AFTER - timedelta(seconds=1)
-    assert requeue_tasks(DEATH_RULES) == 0
-    DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now(), worker_ids=["a"])
-    assert requeue_tasks(DEATH_RULES) == 0
-    DBTaskResult.objects.update(started_at=long_ago)
-    answered = Completion.objects.create(base_url=endpoint.base_url, request={}, kind="aspects-extract")
-    assert requeue_tasks(DEATH_RULES) == 0
-    assert not queue_distilling(study, endpoint=endpoint)
-    Completion.objects.filter(pk=answered.pk).update(created_at=long_ago)
-    assert requeue_tasks(DEATH_RULES) == 1
-    work = last_distillation(study)
-    assert work is not None
-    assert work.waiting
-    DBTaskResult.objects.update(status="RUNNING", started_at=long_ago, worker_ids=["a"] * ATTEMPTS)
-    assert requeue_tasks(DEATH_RULES) == 0
-    work = last_distillation(study)
-    assert work is not None
-    assert work.error == "unexpected: builtins.RuntimeError"
+def test_one_that_is_at_work_is_not_started_again(study: Study, endpoint: Endpoint) -> None:
+    assert queue_distilling(study, endpoint=endpoint, pairs=4)
+    assert not queue_distilling(study, endpoint=endpoint, pairs=5)
+    with pytest.raises(RunBusy):
+        start_distilling(study, endpoint=endpoint, pairs=5)
+    assert Distillation.objects.get().pairs == 4
+    DBTaskResult.objects.all().delete()
+    assert queue_distilling(study, endpoint=endpoint, pairs=5)
+    assert Distillation.objects.get().pairs == 5
 
 
 def test_other_studies_work_is_not_this_ones(study: Study, endpoint: Endpoint) -> None:
     queue_distilling(make_study("second"), endpoint=endpoint)
-    assert last_distillation(study) is None
+    assert not Distillation.objects.filter(study=study).exists()
     with pytest.raises(BadSettings):
         queue_distilling(make_study("empty", instances=0), endpoint=endpoint)
 

@@ -7,8 +7,7 @@ from django.contrib.auth.models import User
 
 from annotation.models import AuditEntry, ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role
-from judging.aspects.tasks import last_distillation
-from judging.models import AspectSet, GenerationRun, JudgeRun
+from judging.models import AspectSet, Distillation, GenerationRun, JudgeRun
 from tests.factories import make_batch, make_study, make_user, token_of
 from tests.judging.builders import make_endpoint
 from tests.reporting.api.test_whole_job import Client
@@ -44,7 +43,7 @@ def test_aspects_are_edited_estimated_and_distilled(researcher: Client, study: S
     asked = {"endpoint": "local", "pairs": 2, "params": {"temperature": 0.5}}
     estimate = researcher.post(f"{AT}aspects/estimate/", **asked).json()
     assert (estimate["currency"], estimate["calls"] > 0) == ("USD", True)
-    assert last_distillation(study) is None
+    assert not Distillation.objects.exists()
     begun = researcher.post(f"{AT}aspects/distil/", **asked, max_cost="0.5")
     assert (begun.status_code, begun.json()["distillation"]["status"]) == (202, "queued")
     for wrong, field in (

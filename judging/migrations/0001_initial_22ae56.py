@@ -1238,4 +1238,71 @@ class Migration(migrations.Migration):
             model_name="tablecheck",
             constraint=models.UniqueConstraint(fields=("table", "model"), name="table_check_once_per_model"),
         ),
+        migrations.CreateModel(
+            name="Distillation",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("stopped", "Stopped"),
+                            ("done", "Done"),
+                        ],
+                        default="stopped",
+                        max_length=10,
+                    ),
+                ),
+                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "heartbeat_at",
+                    models.DateTimeField(blank=True, help_text="A process is at work while this is recent.", null=True),
+                ),
+                (
+                    "executor",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="The process that holds it; empty: none.",
+                        max_length=200,
+                    ),
+                ),
+                ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
+                ("software_version", models.CharField(max_length=40)),
+                ("in_flight", models.PositiveIntegerField(default=8)),
+                (
+                    "max_cost",
+                    models.DecimalField(blank=True, decimal_places=6, help_text="Hard cap.", max_digits=12, null=True),
+                ),
+                ("pairs", models.PositiveIntegerField(help_text="How many were drawn.")),
+                ("seed", models.PositiveIntegerField()),
+                ("params", models.JSONField(blank=True, default=dict, help_text="Sent with each call.")),
+                ("by", models.CharField(blank=True, max_length=150)),
+                (
+                    "found",
+                    models.JSONField(
+                        blank=True, default=dict, help_text="The version, whether it is new, and its calls."
+                    ),
+                ),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="distillations", to="judging.endpoint"
+                    ),
+                ),
+                (
+                    "study",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="distillation", to="annotation.study"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["study"],
+            },
+        ),
     ]
