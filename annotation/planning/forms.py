@@ -19,6 +19,8 @@ from annotation.planning.pilots import (
 from annotation.studies.configurations import Configuration, configurations
 
 LIST_ROWS = 4  # rows of the list of batches
+HIGHEST_PRICE = 1_000_000
+OF_VERDICTS = SHARES[PlannedMeasure.WIN_RATE]
 
 
 class NumbersField(forms.CharField):
@@ -30,10 +32,28 @@ class NumbersField(forms.CharField):
         try:
             numbers = tuple(dict.fromkeys(int(part) for part in text.replace(",", " ").split()))
         except ValueError:
-            raise forms.ValidationError("Whole numbers with commas between them, such as 1, 3, 5.") from None
+            raise forms.ValidationError(
+                "Whole numbers with commas between them, such as 1, 3, 5.", code="invalid"
+            ) from None
         if len(numbers) > MOST_NUMBERS or any(not 1 <= number <= LARGEST for number in numbers):
-            raise forms.ValidationError(f"Up to {MOST_NUMBERS} numbers from 1 to {LARGEST}.")
+            raise forms.ValidationError(f"Up to {MOST_NUMBERS} numbers from 1 to {LARGEST}.", code="invalid")
         return numbers
+
+
+def share(label: str, usual: float | None = None, *, help_text: str = "") -> forms.FloatField:
+    """Return a field for a share from 0 to 1, which shows its default."""
+    return number(label, 1, usual, help_text=help_text)
+
+
+def number(
+    label: str, most: float = HIGHEST_PRICE, usual: float | None = None, *, help_text: str = ""
+) -> forms.FloatField:
+    """Return a field for a number that may be left out, which shows its default."""
+    attributes = {"step": "any"} | ({} if usual is None else {"placeholder": str(usual)})
+    widget = forms.NumberInput(attrs=attributes)
+    return forms.FloatField(
+        required=False, min_value=0, max_value=most, label=label, help_text=help_text, widget=widget
+    )
 
 
 class PlanForm(forms.Form):
@@ -60,14 +80,22 @@ class PlanForm(forms.Form):
         label="Measure",
     )
     width = forms.FloatField(
-        min_value=0,
+        min_value=0.001,
         max_value=1,
         initial=0.1,
         label="Width of the interval",
+        widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="From its lower to its upper bound: 0.1 is ± 0.05.",
     )
-    level = forms.FloatField(min_value=0, max_value=1, initial=0.95, required=False, label="Level")
-    configuration = forms.ChoiceField(required=False)
+    level = forms.FloatField(
+        min_value=0.5,
+        max_value=0.999,
+        initial=0.95,
+        required=False,
+        label="Level",
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+    configuration = forms.ChoiceField(required=False, label="Data set and systems")
     finite = forms.BooleanField(
         required=False,
         label="The study’s instances are all there are",
@@ -77,6 +105,7 @@ class PlanForm(forms.Form):
         required=False,
         label="Pairs per HIT (N)",
         help_text="Empty: 1, 3, 5; for consistency the pilot’s or the study’s number.",
+        widget=forms.TextInput(attrs={"placeholder": ", ".join(map(str, PAIRS))}),
     )
     raters = NumbersField(required=False, initial=", ".join(map(str, RATERS)), label="Raters per HIT (R)")
     source = forms.ChoiceField(
@@ -84,24 +113,26 @@ class PlanForm(forms.Form):
         required=False,
         label="Plan from",
     )
-    batches = forms.MultipleChoiceField(required=False)
-    win_rate = forms.FloatField(required=False, min_value=0, max_value=1, label="Win rate")
-    tie_share = forms.FloatField(required=False, min_value=0, max_value=1, label="Share of ties")
-    consistency_sd = forms.FloatField(
-        required=False, min_value=0, max_value=1, label="Standard deviation of consistency"
+    batches = forms.MultipleChoiceField(
+        required=False, label="Votes of these batches", help_text="None chosen: all of them."
     )
-    instance = forms.FloatField(
-        required=False, min_value=0, max_value=1, label="Share of instances", help_text="For consistency: 0.2."
+    win_rate = share("Win rate", Assumptions.win_rate)
+    tie_share = share("Share of ties", Assumptions.tie_share)
+    consistency_sd = share("Standard deviation of consistency", Assumptions.consistency_sd)
+    instance = share("Share of instances", OF_VERDICTS["instance"], help_text="For consistency: 0.2.")
+    pair = share("Share of pairs", OF_VERDICTS["pair"])
+    rater = share("Share of raters", OF_VERDICTS["rater"])
+    pay_per_hit = number("Pay for a HIT")
+    minutes_per_hit = number("Minutes for a HIT")
+    source_share = share("Share of these minutes for the source text")
+    judges = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=1000,
+        label="Judges that rate every pair",
+        widget=forms.NumberInput(attrs={"placeholder": "0"}),
     )
-    pair = forms.FloatField(required=False, min_value=0, max_value=1, label="Share of pairs")
-    rater = forms.FloatField(required=False, min_value=0, max_value=1, label="Share of raters")
-    pay_per_hit = forms.FloatField(required=False, min_value=0, label="Pay for a HIT")
-    minutes_per_hit = forms.FloatField(required=False, min_value=0, label="Minutes for a HIT")
-    source_share = forms.FloatField(
-        required=False, min_value=0, max_value=1, label="Share of these minutes for the source text"
-    )
-    judges = forms.IntegerField(required=False, min_value=0, label="Judges that rate every pair")
-    calls_per_pair = forms.FloatField(required=False, min_value=0, label="A judge’s calls for one pair")
+    calls_per_pair = number("A judge’s calls for one pair", 10_000, 1)
     orders = forms.TypedChoiceField(
         choices=[(1, "One order"), (2, "Both orders")],
         coerce=int,
@@ -109,24 +140,20 @@ class PlanForm(forms.Form):
         required=False,
         label="Orders",
     )
-    cost_per_call = forms.FloatField(required=False, min_value=0, label="Price of a judge’s call")
+    cost_per_call = number("Price of a judge’s call")
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, study: Study) -> None:
         super().__init__(data)
         self.known = {self._key(one): one for one in configurations(study)}
-        listed = [(key, str(one)) for key, one in self.known.items()] or [("", "none yet")]
-        self.fields["configuration"] = forms.ChoiceField(choices=listed, required=False, label="Data set and systems")
-        batches = [(name, name) for name in study.batches.for_rating().values_list("name", flat=True)]
-        self.fields["batches"] = forms.MultipleChoiceField(
-            choices=batches,
-            widget=forms.SelectMultiple(attrs={"size": min(LIST_ROWS, max(1, len(batches)))}),
-            required=False,
-            label="Votes of these batches",
-            help_text="None chosen: all of them.",
-        )
+        fields: dict[str, Any] = self.fields
+        fields["configuration"].choices = [(key, str(one)) for key, one in self.known.items()] or [("", "none yet")]
+        fields["batches"].choices = [(name, name) for name in study.batches.for_rating().values_list("name", flat=True)]
+        fields["batches"].widget.attrs["size"] = min(LIST_ROWS, max(1, len(fields["batches"].choices)))
         has_votes = Rating.objects.filter(display__assignment__hit__batch__study=study).exists()
         self.fields["source"].initial = self.PILOT if has_votes else self.ASSUMED
-        self._set_placeholders(study)
+        for name in ("pay_per_hit", "minutes_per_hit"):
+            if (value := getattr(study, name)) is not None:
+                fields[name].widget.attrs["placeholder"] = str(value)
 
     @property
     def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
@@ -163,29 +190,6 @@ class PlanForm(forms.Form):
             assumptions=None if from_votes else Assumptions(**assumed),
             prices={name: sent[name] for name in self.PRICES if sent[name] is not None},
         )
-
-    def _set_placeholders(self, study: Study) -> None:
-        """Show the default of each field as its placeholder."""
-        rate = SHARES[PlannedMeasure.WIN_RATE]
-        defaults = {
-            "pairs": ", ".join(map(str, PAIRS)),
-            "win_rate": Assumptions.win_rate,
-            "tie_share": Assumptions.tie_share,
-            "consistency_sd": Assumptions.consistency_sd,
-            "instance": rate["instance"],
-            "pair": rate["pair"],
-            "rater": rate["rater"],
-            "pay_per_hit": study.pay_per_hit,
-            "minutes_per_hit": study.minutes_per_hit,
-            "judges": 0,
-            "calls_per_pair": 1,
-        }
-        for name, value in defaults.items():
-            if value is not None:
-                self.fields[name].widget.attrs["placeholder"] = str(value)
-        for name in (*self.ASSUMPTIONS, *self.PRICES, "width", "level"):
-            if isinstance(self.fields[name], forms.FloatField):
-                self.fields[name].widget.attrs["step"] = "any"
 
     @staticmethod
     def _key(named: Configuration) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from django.db.models import Avg, Count
@@ -14,25 +14,19 @@ from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance, Study
 from annotation.planning.notes import notes
-from annotation.planning.pilots import LARGEST, MOST_NUMBERS, PlannedMeasure, PlanSpec, Variance, variance_of
+from annotation.planning.pilots import PlannedMeasure, PlanSpec, Variance, variance_of
 from annotation.studies.configurations import Configuration, configuration, configurations
 
 SAMPLED_INSTANCES = 200
 
 
-LEAST_WIDTH = 0.001
-LEVELS = (0.5, 0.999)
-HIGHEST_PRICE = 1_000_000.0
-MOST_OF_PRICES = {"judges": 1000.0, "calls_per_pair": 10_000.0, "source_share": 1.0, "orders": 2.0}
-
-
 def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
     """Return a plan as the JSON object that the command prints.
 
-    Raises: UnknownName for unknown names; InvalidSelection if the configuration is ambiguous; Unacceptable for invalid
-    numbers, or votes that no plan can be made from.
+    Raises: UnknownName for unknown names; InvalidSelection if the configuration is ambiguous; Unacceptable for settings
+    that don't fit together, or votes that no plan can be made from.
     """
-    _refuse_numbers(spec)
+    _refuse_together(spec)
     named = _configuration(study, spec)
     sizes = _sizes(named)
     try:
@@ -70,19 +64,7 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
     return {**document, "notes": notes(document)}
 
 
-def _refuse_numbers(spec: PlanSpec) -> None:
-    bounds = {"width": (LEAST_WIDTH, 1.0, spec.width), "level": (*LEVELS, spec.level)}
-    bounds |= {
-        name: (0.0, MOST_OF_PRICES.get(name, HIGHEST_PRICE), float(min(value, 2 * HIGHEST_PRICE)))
-        for name, value in spec.prices.items()
-        if isinstance(value, int | float)
-    }
-    for what, (least, most, given) in bounds.items():
-        if not least <= given <= most:  # refuses NaN too
-            raise Unacceptable(f"{what.replace('_', ' ')} must be from {least:g} to {most:,.10g}.")
-    for name, numbers in (("pairs", spec.pairs), ("raters", spec.raters)):
-        if len(numbers) > MOST_NUMBERS or any(not 1 <= number <= LARGEST for number in numbers):
-            raise Unacceptable(f"{name}: give up to {MOST_NUMBERS} whole numbers from 1 to {LARGEST}.")
+def _refuse_together(spec: PlanSpec) -> None:
     if not spec.raters:
         raise Unacceptable("Say how many raters to look at.")
     if spec.measure == PlannedMeasure.CONSISTENCY and len(spec.pairs) > 1:
@@ -120,11 +102,10 @@ def _with_available(aim: Aim, sizes: Mapping[int, int] | None, pairs: int, finit
 
 
 def _rates(study: Study, named: Configuration | None, spec: PlanSpec) -> Prices:
-    """Return the given prices, completed by the study's."""
+    """Return the given prices, completed by the study's settings of the same names."""
+    own = {price.name: getattr(study, price.name, None) for price in fields(Prices)}
     known: dict[str, Any] = {
-        "pairs_per_hit": study.pairs_per_hit,
-        "pay_per_hit": None if study.pay_per_hit is None else float(study.pay_per_hit),
-        "minutes_per_hit": study.minutes_per_hit,
+        name: value if isinstance(value, int) else float(value) for name, value in own.items() if value is not None
     }
     if "source_share" not in spec.prices and named is not None:
         known["source_share"] = _source_share(named, study.pairs_per_hit)

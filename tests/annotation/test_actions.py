@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ class Doors:
     body: Mapping[str, Any]
     command: list[str]
     flags: Mapping[str, str] = field(default_factory=dict)
+    is_read: bool = False
 
 
 SYSTEMS = ["alpha", "beta"]
@@ -39,6 +41,15 @@ DOORS = {
         {"study": "study", "name": "b", "dataset": "news", "systems": SYSTEMS, "pairs": 2},
         ["create_batch", "study", "--name=b", "--dataset=news", "--systems", *SYSTEMS, "--pairs=2"],
         {"most_hits_per_rater": "--max-hits-per-rater"},
+    ),
+    "plan": Doors(
+        "/studies/study/plan/",
+        {"width": "0.1", "source": "assumed"},
+        "/api/v1/studies/study/plan/",
+        {"width": 0.1, "source": "assumed"},
+        ["plan", "study", "--width=0.1", "--assume-win-rate=0.5"],
+        {"tie_share": "--assume-tie-share", "instance": "--assume-icc-instance", "orders": "--judge-orders"},
+        is_read=True,
     ),
     "extend batch": Doors(
         "/studies/study/batches/{batch}/extend/",
@@ -63,6 +74,15 @@ CASES = [
     ("create batch", "repeat_rate", -0.1, "min_value"),
     ("create batch", "lease_minutes", 1441, "max_value"),
     ("create batch", "purpose", "fun", "invalid_choice"),
+    ("plan", "width", 0, "min_value"),
+    ("plan", "width", "nan", "invalid"),
+    ("plan", "level", 95, "max_value"),
+    ("plan", "pairs", "0", "invalid"),
+    ("plan", "raters", "1,1001", "invalid"),
+    ("plan", "tie_share", 2, "max_value"),
+    ("plan", "instance", -0.1, "min_value"),
+    ("plan", "pay_per_hit", -1, "min_value"),
+    ("plan", "orders", 3, "invalid_choice"),
     ("extend batch", "more_raters", -1, "min_value"),
     ("extend batch", "more_raters", 1001, "max_value"),
     ("extend batch", "reason", "", "required"),
@@ -83,8 +103,10 @@ def test_the_three_doors_refuse_a_value_alike(
     client.force_login(make_user("admin", "study-admin"))
     batch, doors = make_batch(study), DOORS[action]
 
-    page: Any = client.post(doors.address.format(batch=batch.pk), {**doors.page, name: value})
-    answer = client.post(doors.api.format(batch=batch.pk), {**doors.body, name: value}, content_type="application/json")
+    address, api = (text.format(batch=batch.pk) for text in (doors.address, doors.api))
+    ask: Any = client.get if doors.is_read else partial(client.post, content_type="application/json")
+    page: Any = (client.get if doors.is_read else client.post)(address, {**doors.page, name: value})
+    answer = ask(api, {**doors.body, name: value})
     flag = doors.flags.get(name, f"--{name.replace('_', '-')}")
     with pytest.raises(CommandError) as caught:
         call_command(*doors.command, f"{flag}={value}")

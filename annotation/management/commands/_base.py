@@ -111,13 +111,13 @@ def arguments_of(
 
 def _option(name: str, field: forms.Field, *, flag: str = "", **changes: Any) -> Argument:
     flag = flag or f"--{name.replace('_', '-')}"
-    default = "the study’s" if callable(field.initial) else field.initial
-    note = "" if default in (None, "", False) else f" (default: {default})"
+    default = "the study’s" if callable(field.initial) else field.initial or field.widget.attrs.get("placeholder")
+    note = "" if default in (None, "", False) or changes.get("required") else f" (default: {default})"
     settings: dict[str, Any] = {"dest": name, "help": f"{described(field)}{note}".replace("%", "%%")}
-    settings["metavar"] = flag.strip("-").replace("-", "_").upper()
     shape = json_shape(field)
     if shape is bool:
-        return argument(flag, **{"action": "store_true", "default": None, **settings, "metavar": None, **changes})
+        return argument(flag, **{"action": "store_true", "default": None, **settings, **changes})
+    settings["metavar"] = flag.strip("-").replace("-", "_").upper()
     if values := static_choices(field):
         settings["metavar"] = f"{{{','.join(values)}}}"
     if shape is list:

@@ -237,12 +237,9 @@ def test_configuration_has_to_be_named_where_there_are_several() -> None:
         pytest.param({"width": 1.0}, "width", id="width-one"),
         pytest.param({"width": float("nan")}, "width", id="width-nan"),
         pytest.param({"level": 95}, "level", id="level-in-percent"),
-        pytest.param({"pairs": (0,)}, "pairs", id="no-pairs"),
-        pytest.param({"raters": (1, 1001)}, "raters", id="too-many-raters"),
         pytest.param({"raters": ()}, "raters", id="no-raters"),
         pytest.param({"assumptions": Assumptions(win_rate=0.9, tie_share=0.5)}, "ties", id="more-ties-than-fit"),
         pytest.param({"assumptions": Assumptions(instance=0.9, rater=0.9)}, "shares", id="shares-above-one"),
-        pytest.param({"prices": {"pay_per_hit": -1.0}}, "pay per hit must be from 0", id="pay-negative"),
         pytest.param({"assumptions": Assumptions(), "pilot_batches": ("b",)}, "not from both", id="both"),
     ],
 )
