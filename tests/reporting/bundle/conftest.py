@@ -1,7 +1,7 @@
 """A study with something of everything that findings depend on, and its bundle."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -40,8 +40,11 @@ from judging.models import (
     TableCheck,
     TableMaking,
 )
+from reporting.bundle import exporting, verifying
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import EVERYTHING, Contents
+from reporting.bundle.verifying import compare_elsewhere
+from reporting.exports.folders import sha256_of
 from tests.factories import ask_more, criterion
 from tests.reporting.builders import (
     Built,
@@ -442,6 +445,24 @@ def _in_rounds(
             record = {"samples": [{"rows": rows}], "winner": 0, "bracket": []}
             tables.append(TableMaking(judgment=cell, record=record))
     TableMaking.objects.bulk_create(tables)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _each_bundle_compared_once() -> Iterator[None]:
+    """Start no other process for a bundle that was compared before, byte for byte."""
+    compared: dict[tuple[object, ...], int] = {}
+
+    def compare_once(folder: Path) -> int:
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        key = tuple((path.relative_to(folder), sha256_of(path)) for path in files)
+        if key not in compared:
+            compared[key] = compare_elsewhere(folder)
+        return compared[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (exporting, verifying):
+            patch.setattr(module, "compare_elsewhere", compare_once)
+        yield
 
 
 @pytest.fixture(scope="module")
