@@ -89,15 +89,26 @@ def needed_text(data: dict[str, Any], name: str) -> str:
 
 
 def schema_of(
-    form: type[forms.BaseForm], name: str = "", about: str = "", *, exclude: Collection[str] = (), **extra: Any
+    form: type[forms.BaseForm],
+    name: str = "",
+    about: str = "",
+    *,
+    exclude: Collection[str] = (),
+    partial: bool = False,
+    **extra: Any,
 ) -> type[serializers.Serializer[Any]]:
     """Return the serializer that describes the fields of a form, for the schema alone; the form checks their values.
 
-    extra : fields that the form doesn't have, or has otherwise
+    partial : what is left out stays as it is stored
+    extra   : fields that the form doesn't have, or has otherwise
     """
-    optional = getattr(form, "OPTIONAL_IN_PREVIEW", ())
+    optional = form.base_fields if partial else getattr(form, "OPTIONAL_IN_PREVIEW", ())  # type: ignore[attr-defined]
     fields = {
-        key: _described(field, required=field.required and field.initial is None and key not in optional)
+        key: _described(
+            field,
+            required=field.required and field.initial is None and key not in optional,
+            default=None if partial else field.initial,
+        )
         for key, field in form.base_fields.items()  # type: ignore[attr-defined]
         if key not in exclude
     }
@@ -105,18 +116,19 @@ def schema_of(
     return type(f"{name or form.__name__}Serializer", (serializers.Serializer,), attributes)
 
 
-def _described(field: Any, *, required: bool) -> serializers.Field[Any, Any, Any, Any]:
+def _described(field: Any, *, required: bool, default: Any) -> serializers.Field[Any, Any, Any, Any]:
     shared: dict[str, Any] = {"required": required, "allow_null": not field.required, "help_text": described(field)}
-    if not required and field.initial not in (None, "") and not callable(field.initial):
-        shared["default"] = field.initial
+    if not required and default not in (None, "") and not callable(default):
+        shared["default"] = default
     shape = json_shape(field)
     if shape is dict:
-        return serializers.DictField(**shared)
+        texts = serializers.CharField(max_length=getattr(field, "longest", None), allow_blank=True)
+        more: dict[str, Any] = {"child": texts} if hasattr(field, "longest") else {}
+        return serializers.DictField(**shared, **more)
     if shape is list:
         whole = getattr(field, "coerce", None) is int
-        texts = serializers.CharField(max_length=getattr(field, "longest", None))
-        exactly = getattr(field, "exactly", None)
-        child = serializers.IntegerField() if whole else texts
+        exactly, longest = getattr(field, "exactly", None), getattr(field, "longest", None)
+        child = serializers.IntegerField() if whole else serializers.CharField(max_length=longest)
         return serializers.ListField(child=child, min_length=exactly, max_length=exactly, **shared)
     if shape is bool:
         return serializers.BooleanField(**{**shared, "default": bool(field.initial)})
@@ -133,6 +145,10 @@ def _described(field: Any, *, required: bool) -> serializers.Field[Any, Any, Any
         pattern = f"^({'|'.join(values)}){'' if required or 'default' in shared else '?'}$"
         return serializers.RegexField(pattern, **shared)
     longest = getattr(field, "max_length", None)
+    if isinstance(field, forms.SlugField) and field.required:
+        return serializers.SlugField(**shared, max_length=longest)
+    if isinstance(field, forms.RegexField):
+        return serializers.RegexField(field.regex.pattern, **shared, max_length=longest)
     return serializers.CharField(**shared, max_length=longest, allow_blank=not field.required)
 
 

@@ -1,5 +1,6 @@
 """The forms of the endpoints' pages. The services validate the values, for pages and commands alike."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -8,18 +9,26 @@ from annotation.core.short_names import ShortNameField
 from judging.endpoints.services import CHANGEABLE
 from judging.models import Endpoint
 
+MOST_A_MINUTE = 2**31 - 1
+
 
 class HeadersField(forms.CharField):
     """Lines of Name: value."""
 
     widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"})
+    json_shape = dict
+    longest = 500  # characters of a value
 
     def prepare_value(self, value: Any) -> Any:
         """Format headers as lines."""
         return "\n".join(f"{name}: {one}" for name, one in value.items()) if isinstance(value, dict) else value
 
     def clean(self, value: Any) -> dict[str, str]:
-        """Parse the lines; errors don't repeat a line, since it may hold a secret."""
+        """Parse the lines; a request sends an object. Errors don't repeat a line, since it may hold a secret."""
+        if isinstance(value, dict):
+            if not all(isinstance(text, str) and len(text) <= self.longest for text in value.values()):
+                raise forms.ValidationError(f"A header is a text of at most {self.longest} characters.")
+            return value
         found: dict[str, str] = {}
         for number, line in enumerate(super().clean(value).splitlines(), start=1):
             if not line.strip():
@@ -35,16 +44,30 @@ class HeadersField(forms.CharField):
         return found
 
 
+class PriceField(forms.DecimalField):
+    """A price of a million tokens."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        bounds: dict[str, Any] = {"min_value": 0, "max_digits": 12, "decimal_places": 6}
+        super().__init__(required=False, help_text="Empty: unknown.", **bounds, **kwargs)
+
+
+class RateField(forms.IntegerField):
+    """A limit a minute."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        bounds: dict[str, Any] = {"min_value": 1, "max_value": MOST_A_MINUTE}
+        super().__init__(required=False, help_text="Empty: no limit.", **bounds, **kwargs)
+
+
 class LimitsForm(forms.Form):
     """The settings of an endpoint that may change: prices, limits, time-out, headers."""
 
-    price_prompt = forms.DecimalField(
-        required=False, min_value=0, label="Price of a million prompt tokens", help_text="Empty: unknown."
+    price_prompt = PriceField(label="Price of a million prompt tokens")
+    price_completion = PriceField(label="Price of a million tokens written")
+    currency = forms.RegexField(
+        "^[A-Za-z]{3}$", initial="USD", label="Currency", error_messages={"invalid": "Three letters, as EUR."}
     )
-    price_completion = forms.DecimalField(
-        required=False, min_value=0, label="Price of a million tokens written", help_text="Empty: unknown."
-    )
-    currency = forms.CharField(max_length=3, min_length=3, initial="USD", label="Currency")
     batch_discount = forms.FloatField(
         min_value=0,
         max_value=1,
@@ -60,13 +83,11 @@ class LimitsForm(forms.Form):
         label="Share of the price paid for cached prompt tokens",
         help_text="Empty: all of it.",
     )
-    requests_per_minute = forms.IntegerField(
-        required=False, min_value=1, label="Calls a minute", help_text="Empty: no limit."
+    requests_per_minute = RateField(label="Calls a minute")
+    tokens_per_minute = RateField(label="Tokens a minute")
+    timeout_seconds = forms.FloatField(
+        min_value=0.1, max_value=86_400, initial=60, label="Time-out of a call, in seconds"
     )
-    tokens_per_minute = forms.IntegerField(
-        required=False, min_value=1, label="Tokens a minute", help_text="Empty: no limit."
-    )
-    timeout_seconds = forms.FloatField(min_value=0.1, initial=60, label="Time-out of a call, in seconds")
     headers = HeadersField(
         required=False,
         label="Headers",
@@ -80,6 +101,10 @@ class LimitsForm(forms.Form):
         """Return the share; all of the price where none is given."""
         found: float | None = self.cleaned_data["cached_discount"]
         return 1.0 if found is None else found
+
+    def named_in(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the clean values of the fields that are named: others keep what is stored."""
+        return {name: value for name, value in self.cleaned_data.items() if name in values}
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> "LimitsForm":

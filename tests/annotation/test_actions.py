@@ -6,12 +6,13 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.core.errors import BadFields
 from annotation.models import Study
-from tests.factories import make_batch, make_study, make_user
+from tests.factories import make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -33,6 +34,7 @@ class Doors:
 
 
 SYSTEMS = ["alpha", "beta"]
+ENDPOINT = {"name": "far", "base_url": "https://models.example/v1", "model": "big"}
 DOORS = {
     "create batch": Doors(
         "/studies/study/batches/new/",
@@ -50,6 +52,14 @@ DOORS = {
         ["plan", "study", "--width=0.1", "--assume-win-rate=0.5"],
         {"tie_share": "--assume-tie-share", "instance": "--assume-icc-instance", "orders": "--judge-orders"},
         is_read=True,
+    ),
+    "add endpoint": Doors(
+        "/endpoints/new/",
+        {**ENDPOINT, "currency": "USD", "batch_discount": "0.5", "timeout_seconds": "60"},
+        "/api/v1/endpoints/",
+        ENDPOINT,
+        ["add_endpoint", "far", "--base-url=https://models.example/v1", "--model=big"],
+        {"timeout_seconds": "--timeout"},
     ),
     "extend batch": Doors(
         "/studies/study/batches/{batch}/extend/",
@@ -83,6 +93,15 @@ CASES = [
     ("plan", "instance", -0.1, "min_value"),
     ("plan", "pay_per_hit", -1, "min_value"),
     ("plan", "orders", 3, "invalid_choice"),
+    ("add endpoint", "price_prompt", -1, "min_value"),
+    ("add endpoint", "price_completion", "0.1234567", "max_decimal_places"),
+    ("add endpoint", "currency", "dollars", "invalid"),
+    ("add endpoint", "batch_discount", 1.5, "max_value"),
+    ("add endpoint", "cached_discount", "most", "invalid"),
+    ("add endpoint", "requests_per_minute", -1, "min_value"),
+    ("add endpoint", "tokens_per_minute", 2**31, "max_value"),
+    ("add endpoint", "timeout_seconds", 86_401, "max_value"),
+    ("add endpoint", "base_url", "x" * 501, "max_length"),
     ("extend batch", "more_raters", -1, "min_value"),
     ("extend batch", "more_raters", 1001, "max_value"),
     ("extend batch", "reason", "", "required"),
@@ -100,7 +119,7 @@ def study() -> Study:
 def test_the_three_doors_refuse_a_value_alike(
     study: Study, client: Client, action: str, name: str, value: Any, code: str
 ) -> None:
-    client.force_login(make_user("admin", "study-admin"))
+    client.force_login(User.objects.create_superuser("root"))
     batch, doors = make_batch(study), DOORS[action]
 
     address, api = (text.format(batch=batch.pk) for text in (doors.address, doors.api))

@@ -3,22 +3,13 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import CommandError
-
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.core.actions import filled
+from annotation.management.commands._base import TandemCommand, argument, arguments_of
+from judging.endpoints.forms import EndpointForm, LimitsForm
 from judging.endpoints.services import add_endpoint, update_endpoint
 from judging.models import Endpoint
 
-SETTINGS = {
-    "timeout": "timeout_seconds",
-    "requests_per_minute": "requests_per_minute",
-    "tokens_per_minute": "tokens_per_minute",
-    "price_prompt": "price_prompt",
-    "price_completion": "price_completion",
-    "batch_discount": "batch_discount",
-    "cached_discount": "cached_discount",
-    "currency": "currency",
-}
+RATES = ("requests_per_minute", "tokens_per_minute")
 
 
 def header(text: str) -> tuple[str, str] | None:
@@ -31,13 +22,6 @@ def header(text: str) -> tuple[str, str] | None:
     return name.strip(), value.strip()
 
 
-def limit(text: str) -> int:
-    """Read a limit; 0 stands for none."""
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text}")
-    return int(text)
-
-
 class Command(TandemCommand):
     help = (
         "Add an OpenAI-compatible endpoint. Its key stays in an environment variable; only the name is stored. Prices, "
@@ -46,10 +30,13 @@ class Command(TandemCommand):
 
     arguments = (
         argument("name", metavar="NAME"),
-        argument("--base-url", metavar="URL", help="for example https://api.openai.com/v1"),
-        argument("--model", metavar="M", help="the model's name at that service"),
-        argument("--key-env", metavar="VAR", help="environment variable that holds the key"),
-        argument("--timeout", type=float, metavar="SECONDS", help="for one call (default: 60)"),
+        *arguments_of(
+            EndpointForm,
+            exclude=("name", "headers"),
+            base_url={"required": False, "metavar": "URL"},
+            model={"required": False, "metavar": "M"},
+            timeout_seconds={"flag": "--timeout", "metavar": "SECONDS"},
+        ),
         argument(
             "--header",
             type=header,
@@ -58,40 +45,20 @@ class Command(TandemCommand):
             help="sent with each call; env:VAR as the value reads a variable, which secrets must come from; with "
             "--update, these take the place of all headers, and --header '' leaves none",
         ),
-        argument("--requests-per-minute", type=limit, metavar="N", help="0: no limit (default)"),
-        argument("--tokens-per-minute", type=limit, metavar="N", help="0: no limit (default)"),
-        argument("--price-prompt", metavar="X", help="for a million prompt tokens; '' if unknown (default)"),
-        argument("--price-completion", metavar="X", help="for a million tokens written"),
-        argument(
-            "--batch-discount",
-            type=float,
-            metavar="SHARE",
-            help="share of the price that is paid through the provider's Batch API (default: 0.5)",
-        ),
-        argument(
-            "--cached-discount",
-            type=float,
-            metavar="SHARE",
-            help="share of the price that is paid for prompt tokens from the provider's cache of prefixes (default: 1)",
-        ),
-        argument("--currency", metavar="CODE", help="of the prices (default: USD)"),
         argument("--update", action="store_true", help="change prices, limits, time-out or headers of an endpoint"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        given = {field: options[name] for name, field in SETTINGS.items() if options[name] is not None}
-        for name in ("requests_per_minute", "tokens_per_minute"):
-            if name in given:
-                given[name] = given[name] or None
+        given = {name: options[name] for name in EndpointForm.base_fields if options.get(name) is not None}
+        given |= {name: None for name in RATES if given.get(name) in (0, "0")}  # no limit
         if options["header"] is not None:
             given["headers"] = dict(pair for pair in options["header"] if pair is not None)
-        about = {name: options[name] for name in ("base_url", "model", "key_env") if options[name] is not None}
         if options["update"]:
-            self.report(update_endpoint(name=options["name"], **about, **given), "updated")
+            changes = {name: value for name, value in given.items() if name in LimitsForm.base_fields}
+            changes = filled(LimitsForm, changes).named_in(changes)
+            self.report(update_endpoint(**{**given, **changes}), "updated")
             return
-        if missing := [f"--{name.replace('_', '-')}" for name in ("base_url", "model") if name not in about]:
-            raise CommandError(f"a new endpoint needs {' and '.join(missing)}; to change one, add --update")
-        endpoint, is_new = add_endpoint(name=options["name"], **about, **given)
+        endpoint, is_new = add_endpoint(**filled(EndpointForm, given).named_in(given))
         self.report(endpoint, "added" if is_new else "unchanged")
 
     def report(self, endpoint: Endpoint, what: str) -> None:
