@@ -24,7 +24,10 @@ VALUES: dict[str, dict[str, Any]] = {
     "Mail": {"kind": "invitation", "state": "failed", "user": None},
     "QualificationResult": {"right": 0},
     "TableCheck": {"found": {"supported": 0.5, "support": 0.5, "n": 2, "missing": 0, "threshold": 0.5, "cells": CELLS}},
-    "Upload": {"names": ["mine.jsonl"], "bad_lines": [[1, "mine"]]},
+    "Upload": {
+        "names": ["mine.jsonl"],
+        "bad_lines": [{"number": 1, "code": "no_rows", "values": {"what": "mine"}, "file": ""}],
+    },
     "VoteChange": {"verdict": 0, "strength": None, "tie_kind": ""},
 }
 

@@ -34,7 +34,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 def _more(error: AnnotationError) -> dict[str, Any]:
     """Return an error's lines or fields, for programs."""
     if isinstance(error, BadFile):
-        listed = [{"number": line.number, "reason": line.reason} for line in error.lines[:MOST_LINES]]
+        listed = [
+            {"number": line.number, "code": line.reason.code, "reason": line.text} for line in error.lines[:MOST_LINES]
+        ]
         return {"lines": listed, "bad_lines": len(error.lines)}
     if isinstance(error, BadFields):
         return {"fields": error.fields}

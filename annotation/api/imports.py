@@ -17,6 +17,7 @@ from annotation.api.errors import MOST_LINES
 from annotation.api.study_serializers import refusals
 from annotation.core.actions import checked
 from annotation.core.files.mapping import HELP as MAPPING_HELP
+from annotation.core.refusals import restored
 from annotation.importing.forms import MAPPED, UploadForm, sent_in
 from annotation.importing.upload_jobs import progress_of, refusal_of, take_in
 from annotation.members.permissions import is_site_admin
@@ -88,6 +89,7 @@ class BadLineSerializer(serializers.Serializer[Any]):
     """A line that can't be taken."""
 
     number = serializers.IntegerField()
+    code = serializers.CharField(help_text="Of the reason.")
     reason = serializers.CharField()
 
 
@@ -102,7 +104,8 @@ class ReadImportSerializer(ImportSerializer):
     @extend_schema_field(BadLineSerializer(many=True))
     def get_lines(self, upload: Upload) -> list[dict[str, Any]]:
         """Return the first bad lines."""
-        return [{"number": number, "reason": reason} for number, reason in upload.bad_lines[:MOST_LINES]]
+        lines = [restored(**line) for line in upload.bad_lines[:MOST_LINES]]
+        return [{"number": line.number, "code": line.reason.code, "reason": line.text} for line in lines]
 
 
 class StudyImports(GenericViewSet[Any]):

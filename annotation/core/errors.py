@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
+from annotation.core.reasons import Reason
+
 
 class AnnotationError(Exception):
     """Base class; the message is shown to the user.
@@ -21,14 +23,20 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line of a file that was refused, and why."""
+    """A line of a file that was refused, and why; `file`: its name where several were sent."""
 
     number: int
-    reason: str
+    reason: Reason
+    file: str = ""
+
+    @property
+    def text(self) -> str:
+        """The reason in English, after the name of the file."""
+        return f"{self.file}: {self.reason.text}" if self.file else self.reason.text
 
     def __str__(self) -> str:
-        reason = self.reason if len(self.reason) <= LONGEST_REASON else f"{self.reason[:LONGEST_REASON]}…"
-        return f"line {self.number}: {reason}"
+        text = self.text if len(self.text) <= LONGEST_REASON else f"{self.text[:LONGEST_REASON]}…"
+        return f"line {self.number}: {text}"
 
 
 class BadFile(AnnotationError):

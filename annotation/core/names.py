@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from annotation.core.errors import BadLine
+from annotation.core.refusals import refusal
 
 
 def _is_blank(char: str) -> bool:
@@ -53,7 +54,7 @@ def lookalike_lines(what: str, names: Iterable[tuple[int, str]], existing: Itera
     for number, name in names:
         first.setdefault(name, number)
     return [
-        BadLine(first[name], f"{what} {name!r} differs from {other!r} by case or blanks only; write both alike")
+        BadLine(first[name], refusal("lookalike", what=what, name=repr(name), other=repr(other)))
         for name, other in lookalikes(first, existing).items()
     ]
 

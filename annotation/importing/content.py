@@ -13,6 +13,8 @@ from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.lines import text_problem
 from annotation.core.markdown import is_blank
 from annotation.core.names import lookalike_lines
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.core.tasks.progress import STORING, report
 from annotation.importing.formats.study_file import (
     LONGEST_DATASET,
@@ -146,11 +148,11 @@ def _existing(study: Study, rows: Sequence[InstanceRow]) -> _Existing:
     return _Existing(instances, texts)
 
 
-def _invalid_names(row: InstanceRow) -> list[str]:
+def _invalid_names(row: InstanceRow) -> list[Reason]:
     """List the names that can't be stored; the parser doesn't check those given in a form or a command."""
     names = [("instance_id", row.instance_id, LONGEST_ID), ("the data set", row.dataset, LONGEST_DATASET)]
     names += [("the system name", system, LONGEST_SYSTEM) for system in row.generations]
-    return [f"{what} {problem}" for what, name, longest in names if (problem := text_problem(name, longest=longest))]
+    return [problem for what, name, longest in names if (problem := text_problem(name, what, longest=longest))]
 
 
 def _lookalikes(study: Study, rows: Sequence[InstanceRow]) -> list[BadLine]:
@@ -185,7 +187,7 @@ def _newly_paired(study: Study, rows: Sequence[InstanceRow], known: _Existing) -
     ]
 
 
-def _contradiction(row: InstanceRow, known: _Existing) -> str | None:
+def _contradiction(row: InstanceRow, known: _Existing) -> Reason | None:
     instance = known.instances.get(row.instance_id)
     if instance is None:
         return None
@@ -198,7 +200,7 @@ def _contradiction(row: InstanceRow, known: _Existing) -> str | None:
     ]
     if not differing:
         return None
-    return f"instance {row.instance_id!r} is in the study already with other {', '.join(differing)}"
+    return refusal("other_instance", instance=repr(row.instance_id), differing=", ".join(differing))
 
 
 def _too_many(rows: Sequence[InstanceRow], known: _Existing) -> list[BadLine]:
@@ -209,9 +211,9 @@ def _too_many(rows: Sequence[InstanceRow], known: _Existing) -> list[BadLine]:
         instance = known.instances.get(row.instance_id)
         number = len(_new_systems(row, known)) + (systems[instance.pk] if instance else 0)
         if number > MOST_SYSTEMS:
-            bad.append(BadLine(row.number, f"generations of {number} systems; at most {MOST_SYSTEMS} are taken"))
+            bad.append(BadLine(row.number, refusal("too_many_systems", number=number, most=MOST_SYSTEMS)))
         bad += [
-            BadLine(row.number, f"system {system!r} has {len(texts)} texts; at most {MOST_TEXTS} are taken")
+            BadLine(row.number, refusal("too_many_texts", system=repr(system), number=len(texts), most=MOST_TEXTS))
             for system, texts in row.generations.items()
             if len(texts) > MOST_TEXTS
         ]

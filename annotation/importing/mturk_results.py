@@ -6,6 +6,7 @@ from typing import Any
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.names import trim
+from annotation.core.refusals import refusal
 from annotation.importing.content import StoredInstances, orientations, stage_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
@@ -66,11 +67,11 @@ def import_mturk(
 
 def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> None:
     if system_1 == system_2:
-        raise BadFile(name, [BadLine(1, f"system 1 and system 2 are both {system_1!r}")])
+        raise BadFile(name, [BadLine(1, refusal("same_systems", system=repr(system_1)))])
     known = dict(study.systems.values_list("name", "pk"))
     a, b = known.get(system_1, 0), known.get(system_2, 0)
     if orientations(study).get(frozenset((a, b)), (a, b)) != (a, b):
-        reason = f"in study {study.slug} {system_2!r} is system 1 and {system_1!r} system 2; name them so"
+        reason = refusal("systems_turned", study=study.slug, system_2=repr(system_2), system_1=repr(system_1))
         raise BadFile(name, [BadLine(1, reason)])
 
 

@@ -8,6 +8,8 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files.mapping import NOTHING
 from annotation.core.names import trim
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
@@ -109,25 +111,24 @@ class _StudyQuestions:
         """Return the question that a row without a problem is about."""
         return self.by_key[row.question] if row.question else self.main
 
-    def problem(self, row: LongRow) -> str | None:
+    def problem(self, row: LongRow) -> Reason | None:
         """Return why the study does not take a row's answer, or None."""
         question = self.by_key.get(row.question or self.main.key)
         if question is None:
-            return (
-                f"question is {row.question!r}; study {self.slug} asks {', '.join(self.by_key)}: name one of these, "
-                "or let the study ask that one too (setting criteria)"
+            return refusal(
+                "unknown_question", question=repr(row.question), study=self.slug, questions=", ".join(self.by_key)
             )
         key, main = question.key, self.main.key
         for field, value, setting in (("strength", row.strength, "strength"), ("tie_kind", row.tie_kind, "tie_kinds")):
             if value and not getattr(question, setting):
                 to_set = setting if question.number == MAIN else f"{setting} of {key} in criteria"
-                return f"{field} is {value!r}, which {key} does not ask for: set {to_set}, or leave it empty"
+                return refusal("not_asked_for", field=field, value=repr(value), question=key, setting=to_set)
         if question.number == MAIN:
             return None
         if row.stage != Rating.Stage.FIRST:
-            return f"stage is {row.stage} with question {key}; only {main} is asked in the second stage"
+            return refusal("not_in_second_stage", stage=row.stage, question=key, main=main)
         if row.reason or row.active_seconds is not None or row.wall_seconds is not None:
-            return f"reason and seconds are about the whole pair: give them with question {main}, not with {key}"
+            return refusal("of_whole_pair", main=main, question=key)
         return None
 
 
@@ -159,7 +160,7 @@ class RatingPlaces:
             if isinstance(pair, BadLine):
                 bad.append(pair)
             elif row.table_variant and not _shows_placebo(row) and (pair.pk, row.table_variant) not in self.tables:
-                bad.append(BadLine(row.number, f"the pair has no comparison table of variant {row.table_variant!r}"))
+                bad.append(BadLine(row.number, refusal("no_table", variant=repr(row.table_variant))))
             elif problem := self.asked.problem(row):
                 bad.append(BadLine(row.number, problem))
             else:
@@ -174,17 +175,19 @@ class RatingPlaces:
         if swapped:
             key, wanted = (row.instance_id, row.system_b, row.system_a), (row.pair_index, b, a)
         if key not in self.matchups:
-            reason = f"no {row.system_a} / {row.system_b} on instance {row.instance_id!r}"
+            reason = refusal(
+                "not_compared", system_a=row.system_a, system_b=row.system_b, instance=repr(row.instance_id)
+            )
             return BadLine(row.number, reason), swapped
         pairs = self.matchups[key]
         if wanted == (None, None, None) and len(pairs) > 1:
-            reason = f"pair_index is missing, and instance {row.instance_id!r} has {len(pairs)} pairs of these systems"
+            reason = refusal("pair_index_needed", instance=repr(row.instance_id), number=len(pairs))
             return BadLine(row.number, reason), swapped
         for pair in pairs:
             indexes = (pair.index, pair.generation_a.index, pair.generation_b.index)
             if all(asked in (None, index) for asked, index in zip(wanted, indexes, strict=True)):
                 return pair, swapped
-        return BadLine(row.number, "the study has no pair with these indexes"), swapped
+        return BadLine(row.number, refusal("no_pair_of_indexes")), swapped
 
     def _rating(self, row: LongRow, pair: Pair, swapped: bool) -> RatingRow:
         return RatingRow(

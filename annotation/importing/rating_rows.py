@@ -6,6 +6,8 @@ from datetime import datetime
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.names import lookalike_lines
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.formats.ratings_file import LONGEST
 from annotation.models import Annotator, Assignment, ComparisonTable, Display, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Answer
@@ -89,18 +91,18 @@ class _EarlierRows:
         self._lines: dict[tuple[str, int, str, int], int] = {}
         self._shown: dict[tuple[str, int], RatingRow] = {}
 
-    def problem(self, row: RatingRow) -> str | None:
+    def problem(self, row: RatingRow) -> Reason | None:
         """Return how a row contradicts an earlier one, or None."""
         earlier = self._lines.setdefault((row.rater, row.pair.pk, row.stage, row.question), row.number)
         if earlier != row.number:
             if row.question != MAIN:
-                return f"rater {row.rater} rated this pair, and the same question, on line {earlier} already"
-            return f"rater {row.rater} rated this pair on line {earlier} already"
+                return refusal("question_rated_before", rater=row.rater, line=earlier)
+            return refusal("pair_rated_before", rater=row.rater, line=earlier)
         shown = self._shown.setdefault((row.rater, row.pair.pk), row)
         if are_opposite(shown.a_is_left, row.a_is_left):
-            return f"rater {row.rater} was shown the other text first on line {shown.number}"
+            return refusal("other_text_first", rater=row.rater, line=shown.number)
         if (shown.batch, shown.hit) != (row.batch, row.hit):
-            return f"rater {row.rater} rated this pair on another HIT on line {shown.number}"
+            return refusal("on_another_hit", rater=row.rater, line=shown.number)
         return None
 
 
@@ -123,18 +125,17 @@ class _StoredRatings:
             )
         }
 
-    def problem(self, row: RatingRow) -> str | None:
+    def problem(self, row: RatingRow) -> Reason | None:
         """Return how a row contradicts the stored ratings, or None."""
         shown = self._shown.get((row.rater, row.pair.pk))
         is_same_order = not are_opposite(shown, row.a_is_left)
         stored = self._answers.get((row.rater, row.pair.pk, row.stage, row.question), row.answer)
         if is_same_order and stored == row.answer:
             return None
-        problem = f"rater {row.rater} has another rating of this pair in the study already"
         answer = row.answer
         if is_same_order and stored and answer and stored.verdict == answer.verdict:
-            return f"{problem}, with {_degree(stored)}, not {_degree(answer)}; what is stored stays as it is"
-        return problem
+            return refusal("refined_otherwise", rater=row.rater, stored=_degree(stored), given=_degree(answer))
+        return refusal("rated_otherwise", rater=row.rater)
 
     def holds(self, row: RatingRow) -> bool:
         """Tell whether the row is stored already."""
@@ -150,10 +151,10 @@ def _degree(answer: Answer) -> str:
     return f"tie_kind {answer.tie_kind or 'unknown'}"
 
 
-def _too_long(row: RatingRow) -> list[str]:
+def _too_long(row: RatingRow) -> list[Reason]:
     """List the names that are too long."""
     return [
-        f"{name} is {len(value)} characters long; at most {longest} are taken"
+        refusal("too_long", field=name, number=len(value), longest=longest)
         for name, longest in LONGEST.items()
         if len(value := getattr(row, name)) > longest
     ]
@@ -172,8 +173,7 @@ def _wrong_kind(study: Study, rows: Iterable[RatingRow], kind: str) -> list[BadL
         elif row.rater in kinds and (kinds[row.rater] == Annotator.Kind.SCRIPTED) != scripted:
             first.setdefault(row.rater, row)
     there, here = ("a person", "scripted") if scripted else ("scripted", "a person")
-    bad = [BadLine(row.number, f"rater {code} is {there} in the study, {here} here") for code, row in first.items()]
-    return bad + [
-        BadLine(row.number, f"rater {code} rates here, with an account; a file can't add to that")
-        for code, row in own.items()
+    bad = [
+        BadLine(row.number, refusal("other_kind", rater=code, there=there, here=here)) for code, row in first.items()
     ]
+    return bad + [BadLine(row.number, refusal("has_account", rater=code)) for code, row in own.items()]

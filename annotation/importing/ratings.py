@@ -9,6 +9,8 @@ from django.db.models import Max
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files.lines import refuse
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.core.tasks.progress import counted
 from annotation.importing.notices import notices_of_raters
 from annotation.importing.rating_rows import RatingRow, classify_rows
@@ -58,7 +60,6 @@ def stage_ratings(
 
 
 _CHUNK = 500
-OTHER_MATCHUP = "HIT {hit!r} holds pairs of more than one matchup"
 
 HitNames = dict[tuple[str, str], Hit]  # (batch, HIT's name in the file) → HIT
 Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignment
@@ -96,7 +97,7 @@ class _RatingWriter:
             if row.verdict is not None  # shown but not answered
         )
 
-    def _add_error(self, row: RatingRow, reason: str) -> None:
+    def _add_error(self, row: RatingRow, reason: Reason) -> None:
         self.bad.append(BadLine(row.number, reason))
 
     def _raise_errors(self) -> None:
@@ -124,7 +125,7 @@ class _RatingWriter:
         }
         for row in rows:
             if matchups.get((row.batch, row.hit), row.pair.matchup_id) != row.pair.matchup_id:
-                self._add_error(row, OTHER_MATCHUP.format(hit=row.hit))
+                self._add_error(row, refusal("hit_of_several", hit=repr(row.hit)))
             if item := stored.get((row.batch, row.hit, row.rater)):
                 self._joins(row, item)
         self.target.later(self._check_raters(rows))
@@ -148,7 +149,7 @@ class _RatingWriter:
     def _joins(self, row: RatingRow, assignment: Assignment) -> bool:
         """Tell whether a row of an assignment makes it later, which is set."""
         if assignment.excluded != row.excluded:
-            self._add_error(row, "excluded differs from this rater's other ratings on the same HIT")
+            self._add_error(row, refusal("excluded_differs"))
         elif row.rated_at and (assignment.submitted_at is None or row.rated_at > assignment.submitted_at):
             assignment.submitted_at = row.rated_at
             return True
@@ -157,9 +158,9 @@ class _RatingWriter:
     def _check_batch(self, batch: Batch, rows: Sequence[RatingRow]) -> bool:
         """Tell whether rows may join a batch."""
         if batch.origin != Batch.Origin.IMPORTED:
-            self._add_error(rows[0], f"batch {batch.name!r} collects ratings here; give imported ones another batch")
+            self._add_error(rows[0], refusal("batch_collects", batch=repr(batch.name)))
         elif _configurations(rows) != {(batch.dataset, batch.system_a_id, batch.system_b_id)}:
-            self._add_error(rows[0], f"batch {batch.name!r} holds more than one data set or pair of systems")
+            self._add_error(rows[0], refusal("batch_of_several", batch=repr(batch.name)))
         else:
             return True
         return False
@@ -187,7 +188,7 @@ class _RatingWriter:
             return batch if self._check_batch(batch, rows) else None
         (dataset, system_a, system_b), *others = _configurations(rows)
         if others:
-            self._add_error(rows[0], f"batch {name!r} holds more than one data set or pair of systems")
+            self._add_error(rows[0], refusal("batch_of_several", batch=repr(name)))
             return None
         pairs: dict[str, set[int]] = {}
         raters: dict[str, set[str]] = {}
@@ -230,7 +231,7 @@ class _RatingWriter:
         for row in rows:
             hit = hits[row.batch, row.hit]
             if hit.matchup_id != row.pair.matchup_id:
-                self._add_error(row, OTHER_MATCHUP.format(hit=row.hit))
+                self._add_error(row, refusal("hit_of_several", hit=repr(row.hit)))
                 continue
             there = placed.setdefault(hit.pk, set())
             if row.pair.pk not in there:

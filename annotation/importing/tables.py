@@ -11,6 +11,8 @@ from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import text_problem, unstorable_key
 from annotation.core.names import trim
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.staging import Target, open_import
 from annotation.models import ComparisonTable, Pair, Study
 
@@ -50,7 +52,7 @@ def _store(
         fresh, unchanged = _fresh(target, records, bad)
         lines.refuse(name, bad)
         if not fresh and not unchanged:
-            raise BadFile(name, [BadLine(1, "the file holds no tables")])
+            raise BadFile(name, [BadLine(1, refusal("no_rows", what="tables"))])
         target.create(fresh)
         if fresh:
             target.record(kind="tables", name=name, data=data, counts={"added": len(fresh)})
@@ -68,10 +70,10 @@ def _fresh(target: Target, records: Iterable[lines.Record], bad: list[BadLine]) 
             break
         pair, swapped = _find(pairs, record)
         if pair is None:
-            bad.append(BadLine(number, "the study has no such pair (instance_id, system_a, system_b, pair_index)"))
+            bad.append(BadLine(number, refusal("no_such_pair")))
             continue
         if record["table_id"] in fresh:
-            bad.append(BadLine(number, f"table_id {record['table_id']!r} is there more than once"))
+            bad.append(BadLine(number, refusal("repeated", field="table_id", value=repr(record["table_id"]))))
             continue
         table = _table(target.staged, pair, record, swapped)
         stored = known.get(table.table_id)
@@ -80,7 +82,7 @@ def _fresh(target: Target, records: Iterable[lines.Record], bad: list[BadLine]) 
         elif all(getattr(stored, name) == getattr(table, name) for name in ("pair_id", "variant", "aspects", "rows")):
             unchanged += 1
         else:
-            bad.append(BadLine(number, f"table {table.table_id!r} is in the study already with other content"))
+            bad.append(BadLine(number, refusal("other_table", table=repr(table.table_id))))
     return list(fresh.values()), unchanged
 
 
@@ -123,9 +125,9 @@ def _table(study: Study, pair: Pair, record: dict[str, Any], swapped: bool) -> C
     )
 
 
-def _problems(record: dict[str, Any]) -> list[str]:
+def _problems(record: dict[str, Any]) -> list[Reason]:
     found = [
-        f"{key} {problem}" if key in record else f"{key} is missing"
+        problem if key in record else refusal("missing", field=key)
         for key, longest in (
             ("table_id", 200),
             ("instance_id", 200),
@@ -133,34 +135,33 @@ def _problems(record: dict[str, Any]) -> list[str]:
             ("system_b", 200),
             ("variant", 40),
         )
-        if (problem := text_problem(record.get(key), longest=longest))
+        if (problem := text_problem(record.get(key), key, longest=longest))
     ]
     index = record.get("pair_index")
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
-        found.append(f"pair_index is {index!r}, not a whole number from 0 on")
+        found.append(refusal("not_kind", field="pair_index", kind="a whole number from 0 on", value=repr(index)))
     rows = record.get("rows")
     if not isinstance(rows, list) or not rows:
-        return [*found, "rows is not a list of one or more rows"]
+        return [*found, refusal("not_a", field="rows", kind="a list of one or more rows")]
     if len(rows) > _MOST_ROWS:
-        return [*found, f"rows are {len(rows):,}; at most {_MOST_ROWS} are taken"]
+        return [*found, refusal("too_many_rows", number=len(rows), most=_MOST_ROWS)]
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or text_problem(row.get("aspect")):
-            found.append(f"row {number} has no aspect")
+            found.append(refusal("no_aspect", row=number))
             continue
         for cell in _CELLS:
-            if (
-                problem := text_problem(row.get(cell), longest=_LONGEST_CELL, may_be_blank=True)
-                if cell in row
-                else "is missing"
-            ):
-                found.append(f"row {number}: {cell} {problem}")  # noqa: PERF401  # one of several kinds
+            named = f"row {number}: {cell}"
+            if cell not in row:
+                found.append(refusal("missing", field=named))
+            elif problem := text_problem(row[cell], named, longest=_LONGEST_CELL, may_be_blank=True):
+                found.append(problem)
     aspects, made_by = record.get("aspects") or [], record.get("made_by") or {}
     if not isinstance(aspects, list) or any(text_problem(aspect) for aspect in aspects):
-        found.append("aspects is not a list of texts")
+        found.append(refusal("not_a", field="aspects", kind="a list of texts"))
     if not isinstance(made_by, dict):
-        found.append("made_by is not a JSON object")
+        found.append(refusal("not_a", field="made_by", kind="a JSON object"))
     elif broken := unstorable_key(made_by):
-        found.append(f"a text under {broken!r} of made_by holds a NUL character or half of a surrogate pair")
+        found.append(refusal("unstorable_in", field="made_by", key=repr(broken)))
     return found
 
 

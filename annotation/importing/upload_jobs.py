@@ -18,9 +18,10 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_tasks import task
 
-from annotation.core.errors import AnnotationError, BadFile, BadLine
+from annotation.core.errors import AnnotationError, BadFile
 from annotation.core.files.file_bounds import bound_of_upload
 from annotation.core.files.sent_files import DATA_FILES, Joined, is_packed, is_zip, join, read_sent, unpack
+from annotation.core.refusals import restored, stored
 from annotation.core.tasks import progress
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.task_queue import UNDER_WAY as TASK_UNDER_WAY
@@ -114,7 +115,7 @@ def read_files(upload_id: int) -> bool:
         with progress.noted_in(folder_of(upload) / PROGRESS):
             summary = _read(upload)
     except BadFile as error:
-        _finish(upload, Status.FAILED, error.abridged(0), [(line.number, line.reason) for line in error.lines])
+        _finish(upload, Status.FAILED, error.abridged(0), [stored(line) for line in error.lines])
     except AnnotationError as error:
         _finish(upload, Status.FAILED, str(error))
     except (OperationalError, InterfaceError):  # the database is busy, or can't be reached
@@ -167,7 +168,7 @@ def _joined(upload: Upload, files: list[Path]) -> Joined:
     return read_sent(unpacked, upload.names[0], most=most, bound=bound)
 
 
-def _finish(upload: Upload, status: str, message: str, bad_lines: Sequence[tuple[int, str]] = ()) -> None:
+def _finish(upload: Upload, status: str, message: str, bad_lines: Sequence[dict[str, Any]] = ()) -> None:
     _update(upload, status=status, message=message, bad_lines=list(bad_lines), finished_at=timezone.now())
     shutil.rmtree(folder_of(upload), ignore_errors=True)
     finished = upload.study.uploads.exclude(status__in=UNDER_WAY)
@@ -191,7 +192,7 @@ def refusal_of(upload: Upload) -> AnnotationError | None:
     if upload.status != Status.FAILED:
         return None
     if upload.bad_lines:
-        return BadFile(upload.name, [BadLine(number, reason) for number, reason in upload.bad_lines])
+        return BadFile(upload.name, [restored(**line) for line in upload.bad_lines])
     return AnnotationError(upload.message)
 
 

@@ -1,5 +1,7 @@
 """Imported content: systems, instances, generations, matchups, pairs and comparison tables; and the files it comes from."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -145,8 +147,8 @@ class Upload(models.Model):
     size = models.PositiveBigIntegerField(help_text="Bytes.")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     message = models.TextField(blank=True, help_text="What was added, or why nothing was.")
-    bad_lines: models.JSONField[list[tuple[int, str]], list[tuple[int, str]]] = models.JSONField(
-        default=list, help_text="Number and reason of each."
+    bad_lines: models.JSONField[list[dict[str, Any]], list[dict[str, Any]]] = models.JSONField(
+        default=list, help_text="Of each its number, the code and values of the reason, and its file of several."
     )
     executor = models.CharField(max_length=80, blank=True, help_text="The process that reads it.")
     asked_by = models.ForeignKey(

@@ -307,5 +307,9 @@ def _kind_problem(field: forms.Field, value: Any) -> str:
         return "This must be a text or a number."
     if isinstance(value, list) and not all(isinstance(part, str) for part in value):
         return "This must be a list of texts."
-    texts = [problem for part in parts if isinstance(part, str) and (problem := text_problem(part, may_be_blank=True))]
-    return f"{texts[0]}." if texts else ""
+    texts = [
+        problem
+        for part in parts
+        if isinstance(part, str) and (problem := text_problem(part, "This", may_be_blank=True))
+    ]
+    return f"{texts[0].text}." if texts else ""

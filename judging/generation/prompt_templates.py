@@ -80,8 +80,8 @@ def clean_template(text: str, name: str) -> str:
     Raises: BadSettings
     """
     kept = text.strip()
-    if problem := text_problem(kept, longest=LONGEST):
-        raise BadSettings(f"template {name} {problem}")
+    if problem := text_problem(kept, f"template {name}", longest=LONGEST):
+        raise BadSettings(problem.text)
     template = Template(kept)
     if not template.is_valid():
         raise BadSettings(f"template {name} holds a lone dollar sign; write $$ for one")

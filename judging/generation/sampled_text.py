@@ -39,6 +39,6 @@ def read_text(reply: Reply, *, keep_refusals: bool = False) -> SampledText:
         raise UnparsedVerdict(f"{'nothing but thoughts' if reply.text.strip() else 'empty'}{cut}")
     if not keep_refusals and DECLINES.match(text):
         raise UnparsedVerdict(f"refused: {text[:SHOWN]}")
-    if problem := text_problem(text):
-        raise UnparsedVerdict(f"a text that {problem}")
+    if problem := text_problem(text, "a text that"):
+        raise UnparsedVerdict(problem.text)
     return SampledText(text, reply.is_cut_off)

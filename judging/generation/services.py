@@ -79,8 +79,8 @@ class Sampling:
         if self.max_tokens is not None and self.max_tokens < 1:
             raise BadSettings(f"the longest answer must have 1 token or more, got {self.max_tokens}")
         check_seed(self.seed)
-        if self.system_prompt and (problem := text_problem(self.system_prompt, longest=LONGEST)):
-            raise BadSettings(f"the system prompt {problem}")
+        if self.system_prompt and (problem := text_problem(self.system_prompt, "the system prompt", longest=LONGEST)):
+            raise BadSettings(problem.text)
         self._check_params()
 
     def _check_params(self) -> None:
@@ -151,8 +151,8 @@ def build_run(study: Study, name: str, sampling: Sampling, *, by: str = "") -> G
     Raises: BadSettings for invalid settings, or if the study has other texts of a system of this name.
     """
     sampling.check()
-    if problem := text_problem(name, longest=LONGEST_SYSTEM):
-        raise BadSettings(f"the system's name {problem}")
+    if problem := text_problem(name, "the system's name", longest=LONGEST_SYSTEM):
+        raise BadSettings(problem.text)
     wanted = _made(study, name, sampling, by)
     known = GenerationRun.objects.filter(study=study, name=name).first()
     if known is not None and known.settings_key == wanted.settings_key:

@@ -10,6 +10,7 @@ from analysis.types import Verdict
 from annotation.core.files.lines import text_problem
 from annotation.core.files.record_fields import RecordFields
 from annotation.core.names import trim
+from annotation.core.refusals import refusal
 
 LONGEST = 200
 LONGEST_NAME = 80  # of a judge
@@ -92,8 +93,8 @@ class JudgmentFields(RecordFields):
             return ""
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
-        if problem := text_problem(value, longest=longest, may_be_blank=True):
-            self.problems.append(f"{field} {problem}")
+        if problem := text_problem(value, field, longest=longest, may_be_blank=True):
+            self.problems.append(problem)
             return ""
         return trim(str(value))
 
@@ -107,7 +108,7 @@ class JudgmentFields(RecordFields):
         """Return the file's label of the judge, if a slug can be made from it."""
         name = judge_name(label)
         if label and not name:
-            self.problems.append(f"judge {label!r} can't be named: a name needs a letter from A to Z, or a digit")
+            self.problems.append(refusal("judge_without_name", judge=repr(label)))
         elif len(name) > LONGEST_NAME:
-            self.problems.append(f"judge {label!r} is too long a name; at most {LONGEST_NAME} characters are taken")
+            self.problems.append(refusal("judge_name_too_long", judge=repr(label), most=LONGEST_NAME))
         return label

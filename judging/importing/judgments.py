@@ -10,6 +10,7 @@ from annotation.core.files.lines import Record
 from annotation.core.files.mapping import NOTHING, read_mapped
 from annotation.core.files.record_fields import SIGNS_TO_LETTERS
 from annotation.core.files.spreadsheet import restore
+from annotation.core.refusals import refusal
 from annotation.importing.formats.votes import instance_of_prompt
 from judging.importing import columns
 from judging.importing.fields import LONGEST_FAMILY, JudgmentFields, JudgmentRow, PairReference
@@ -51,12 +52,14 @@ def parse_judgments(data: bytes, name: str, judge: str = "", mapping: Mapping[st
     is_table = "winner_noswap" in header and not is_long
     is_votes = "winner" in header and not is_long
     if judge and not is_votes:
-        lines.refuse(name, [BadLine(1, "the rows name their judges; only votes with a winner take one name for all")])
+        lines.refuse(name, [BadLine(1, refusal("judges_named"))])
     needed: tuple[str, ...] = columns.NEEDED if is_long else TABLE if is_table else VOTES if is_votes else PLAIN
     long = (*columns.JUDGMENT_COLUMNS, columns.QUESTION)
     known: tuple[str, ...] = long if is_long else TABLE if is_table else PLAIN + OPTIONAL
     known = (*VOTES, "id", "judge") if is_votes else known
-    lines.refuse(name, [BadLine(1, f"column {column} is missing") for column in needed if column not in header])
+    lines.refuse(
+        name, [BadLine(1, refusal("missing_column", column=column)) for column in needed if column not in header]
+    )
     rows: list[JudgmentRow] = []
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
@@ -73,7 +76,7 @@ def parse_judgments(data: bytes, name: str, judge: str = "", mapping: Mapping[st
         bad.extend(BadLine(number, problem) for problem in cells.problems)
         rows.extend(made if not cells.problems else [])
     if not rows and not bad:
-        bad.append(BadLine(1, "the file holds no judgments"))
+        bad.append(BadLine(1, refusal("no_rows", what="judgments")))
     rows = latest(rows) if is_long else rows
     return JudgmentFile(rows, bad, [column for column in header if column not in known])
 
@@ -100,7 +103,7 @@ def _plain(cells: JudgmentFields) -> JudgmentRow:
         system_b=cells.text("system_b"),
     )
     if bool(place.system_a) != bool(place.system_b):
-        cells.problems.append("system_a and system_b go together: one of them is missing")
+        cells.problems.append(refusal("one_of_two_systems"))
     return JudgmentRow(
         number=cells.line,
         place=place,

@@ -6,6 +6,7 @@ from decimal import Decimal
 from analysis.types import Verdict
 from annotation.core.files.lines import text_problem
 from annotation.core.files.record_fields import SIGNS
+from annotation.core.refusals import refusal
 from judging.importing.columns import QUESTION
 from judging.importing.fields import JudgmentFields, JudgmentRow, PairReference
 from judging.models import Judgment
@@ -50,7 +51,7 @@ class LongFields(JudgmentFields):
             judged_at=self.moment("rated_at"),
         )
         if not self.problems and (row.verdict is None) == (row.status == Judgment.Status.PARSED):
-            self.problems.append(f"status is {row.status}: a verdict is there when it is parsed, and only then")
+            self.problems.append(refusal("verdict_and_status", status=row.status))
         return row
 
     def text(self, field: str, **options: int | None) -> str:
@@ -63,8 +64,8 @@ class LongFields(JudgmentFields):
     def verbatim(self, field: str) -> str:
         """Return a text without stripping white space."""
         value = self.record.get(field) or ""
-        if problem := text_problem(value, may_be_blank=True):
-            self.problems.append(f"{field} {problem}")
+        if problem := text_problem(value, field, may_be_blank=True):
+            self.problems.append(problem)
             return ""
         return str(value)
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.staging import Target
 from annotation.models import Instance, Pair
 from annotation.questions.questions import MAIN
@@ -58,7 +60,7 @@ class Resolver:
     def __init__(self, target: Target) -> None:
         self.studies = target.studies
         self.questions = {question.key: question.number for question in target.study.questions}
-        self.subsets: dict[str, _Subset | str] = {}
+        self.subsets: dict[str, _Subset | Reason] = {}
         self.candidates: dict[str, list[_Candidate]] = {}
 
     def resolve(self, rows: Sequence[JudgmentRow]) -> tuple[list[ResolvedRow], list[BadLine]]:
@@ -73,65 +75,69 @@ class Resolver:
             if len(bad) >= MOST_BAD_LINES:
                 break
             one = self._found(row)
-            if isinstance(one, str):
+            if isinstance(one, Reason):
                 bad[BadLine(row.number, one)] = None
             elif one.key in first_seen:
-                said = f"{row.place} in order {row.order} by judge {row.judge} is on line {first_seen[one.key]} already"
+                said = refusal(
+                    "judged_before", place=str(row.place), order=row.order, judge=row.judge, line=first_seen[one.key]
+                )
                 bad[BadLine(row.number, said)] = None
             else:
                 first_seen[one.key] = row.number
                 found.append(one)
         return found, list(bad)
 
-    def _found(self, row: JudgmentRow) -> "ResolvedRow | str":
+    def _found(self, row: JudgmentRow) -> "ResolvedRow | Reason":
         """Return the row with its pair and question, or the problem."""
         place = row.place
         if row.question and row.question not in self.questions:
-            return f"the study asks no question {row.question!r}; it asks: {', '.join(self.questions)}"
+            return refusal("question_not_asked", question=repr(row.question), questions=", ".join(self.questions))
         instance, problem = self._instance(place)
         if problem:
             return problem
         candidate = self._candidate(place, self.candidates.get(instance, []), instance)
-        if isinstance(candidate, str):
+        if isinstance(candidate, Reason):
             return candidate
         swapped = bool(place.system_a) and place.system_a == candidate.system_b
         verdict = None if row.verdict is None else int(row.verdict)
         if row.gold is not None and candidate.gold is not None and int(row.gold) != candidate.gold:
-            return f"{place} has another label here ({_SAID[candidate.gold]}) than in the file ({_SAID[int(row.gold)]})"
+            return refusal("other_label", place=str(place), here=_SAID[candidate.gold], in_file=_SAID[int(row.gold)])
         if swapped:
             verdict = None if verdict is None else -verdict
         order = _SWAPPED[Judgment.Order(row.order)] if swapped else row.order
         question = self.questions[row.question] if row.question else MAIN
         return ResolvedRow(row, candidate.pair_id, question, order, verdict, swapped)
 
-    def _candidate(self, place: PairReference, candidates: list[_Candidate], instance: str) -> "_Candidate | str":
+    def _candidate(self, place: PairReference, candidates: list[_Candidate], instance: str) -> "_Candidate | Reason":
         if not candidates:
-            return f"the study has no pairs of instance {instance!r}"
+            return refusal("no_pairs", instance=repr(instance))
         if place.system_a:
             named = [one for one in candidates if {one.system_a, one.system_b} == {place.system_a, place.system_b}]
             if not named:
-                return f"no {place.system_a} / {place.system_b} on instance {instance!r}"
+                return refusal(
+                    "not_compared", system_a=place.system_a, system_b=place.system_b, instance=repr(instance)
+                )
             candidates = named
         elif len({(one.system_a, one.system_b) for one in candidates}) > 1:
-            return f"instance {instance!r} has more than two systems: name them in the columns system_a and system_b"
+            return refusal("systems_not_named", instance=repr(instance))
         if place.pair is None and len(candidates) > 1:
-            return f"pair is empty, and instance {instance!r} has {len(candidates)} pairs; they count from 0"
+            return refusal("pair_not_named", instance=repr(instance), number=len(candidates))
         chosen = [one for one in candidates if place.pair in (None, one.index)]
         if not chosen:
-            return f"instance {instance!r} has no pair {place.pair}; it has {len(candidates)}, counted from 0"
+            return refusal("no_pair_of_number", instance=repr(instance), pair=place.pair, number=len(candidates))
         return chosen[0]
 
-    def _instance(self, place: PairReference) -> tuple[str, str]:
+    def _instance(self, place: PairReference) -> tuple[str, Reason | None]:
         """Return the id of the instance, and the problem if there is none."""
         if place.idx is None:
-            return place.instance, ""
+            return place.instance, None
         subset = self.subsets[place.subset]
-        if isinstance(subset, str):
+        if isinstance(subset, Reason):
             return "", subset
         if place.idx >= len(subset.instances):
-            last = f"data set {subset.dataset} has {len(subset.instances)} instances, counted from 0"
-            return "", f"there is no {place}: {last}"
-        return subset.instances[place.idx], ""
+            known = {"dataset": subset.dataset, "number": len(subset.instances)}
+            return "", refusal("no_instance_of_number", place=str(place), **known)
+        return subset.instances[place.idx], None
 
     def _read_subsets(self, names: Iterable[str]) -> None:
         """Find the data set of each subset in a file: the one whose name is the end of the subset's path."""
@@ -151,7 +157,7 @@ class Resolver:
             else:
                 listed = ", ".join(one.dataset for one in meant or datasets.values()) or "none yet"
                 which = "several data sets" if meant else "no data set"
-                self.subsets[name] = f"{which} of the study can be meant by subset {name}: {listed}"
+                self.subsets[name] = refusal("unknown_subset", which=which, subset=name, datasets=listed)
 
     def _read_candidates(self, instance_ids: Sequence[str]) -> None:
         for start in range(0, len(instance_ids), _CHUNK):

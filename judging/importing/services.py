@@ -13,6 +13,8 @@ from annotation.core.errors import BadLine
 from annotation.core.files.lines import refuse
 from annotation.core.files.mapping import NOTHING
 from annotation.core.names import lookalikes
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.core.short_names import short_name_problem
 from annotation.core.version import VERSION
 from annotation.importing.staging import Level, Target, open_import
@@ -106,26 +108,26 @@ def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine
     labels = list(dict.fromkeys(row.judge for row in rows))
     judges = Judge.objects.filter(name__in=[judge_name(label) for label in labels])
     known = {judge.name: judge for judge in judges}
-    refused: dict[str, str] = {}
+    refused: dict[str, Reason] = {}
     by_name: dict[str, str] = {}
     families = _families(rows)
     for label in labels:
         other = by_name.setdefault(judge_name(label), label)
         if other != label:
-            refused[label] = f"judges {other!r} and {label!r} would both be named {judge_name(label)}"
+            refused[label] = refusal("judges_of_one_name", other=repr(other), judge=repr(label), name=judge_name(label))
         elif len(families[label]) > 1:
-            refused[label] = (
-                f"judge {label!r} has several families: {', '.join(one or 'none' for one in families[label])}"
+            refused[label] = refusal(
+                "several_families", judge=repr(label), families=", ".join(one or "none" for one in families[label])
             )
         elif problem := _taken(known.get(judge_name(label)), label, *families[label]):
             refused[label] = problem
     names = {judge_name(label): label for label in labels}
     for name, other in lookalikes(names, known).items():
-        refused[names[name]] = f"judge {name} differs from {other} by case only; write both alike"
+        refused[names[name]] = refusal("judge_lookalike", judge=name, other=other)
     for label in labels:
         name = judge_name(label)
         if name not in known and (similar := short_name_problem(Judge, "name", name)):
-            refused[label] = f"judge {similar}"
+            refused[label] = refusal("judge_near_other", problem=similar)
     first = {row.judge: row.number for row in reversed(rows)}
     bad = [BadLine(first[label], problem) for label, problem in refused.items()]
     found = {
@@ -143,20 +145,22 @@ def _families(rows: Sequence[JudgmentRow]) -> dict[str, list[str]]:
     return {label: sorted(families) for label, families in found.items()}
 
 
-def _taken(judge: Judge | None, label: str, family: str) -> str:
-    """Say why the verdicts can't be added to a stored judge; empty if they can."""
+def _taken(judge: Judge | None, label: str, family: str) -> Reason | None:
+    """Return why the verdicts can't be added to a stored judge; None if they can."""
     if judge is None:
-        return ""
+        return None
     if judge.method != Imported.name:
-        return (
-            f"judge {judge.name} is there already, of method {judge.method}: its verdicts are made here; "
-            "to import these beside them, give the judge another name in the file"
-        )
+        return refusal("judge_made_here", judge=judge.name, method=judge.method)
     if judge.params.get("label", judge.name) != label:
-        return f"judge {judge.name} is there already, for {judge.params.get('label', judge.name)!r} and not {label!r}"
+        return refusal(
+            "judge_of_other_label",
+            judge=judge.name,
+            stored=repr(judge.params.get("label", judge.name)),
+            label=repr(label),
+        )
     if family and family != judge.family:
-        return f"judge {judge.name} is there already, with family {judge.family or 'none'} and not {family}"
-    return ""
+        return refusal("judge_of_other_family", judge=judge.name, stored=judge.family or "none", family=family)
+    return None
 
 
 def _judge(label: str, family: str) -> Judge:
@@ -264,10 +268,10 @@ def _judgment(one: ResolvedRow, run: JudgeRun, at: datetime) -> Judgment:
     )
 
 
-def _contradiction(one: ResolvedRow, there: Sequence[object]) -> str:
+def _contradiction(one: ResolvedRow, there: Sequence[object]) -> Reason:
     status, verdict, _ = there
     words = {-1: "a", 0: "tie", 1: "b", None: str(status)}
     given = words[one.verdict] if one.verdict is not None else str(Judgment.Status.UNPARSED.value)
     said = words.get(verdict, str(status))  # type: ignore[call-overload]
     what = f"verdict {said}, not {given}" if said != given else "another rationale"
-    return f"judge {one.row.judge} is stored with {what}, for {one.row.place} in order {one.row.order}"
+    return refusal("judged_otherwise", judge=one.row.judge, what=what, place=str(one.row.place), order=one.row.order)

@@ -10,11 +10,12 @@ import numpy as np
 
 from analysis.judges.accuracy import MEASURES, AgainstGold, sound_when_wrong_sums, wrong_when_sound_sums
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.reasons import Reason
 from annotation.core.version import VERSION
 from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
-from reporting.core.reasons import ALL_TIES, NO_ORDER, NOT_BOTH_ORDERS, Reason
+from reporting.core.reasons import ALL_TIES, NO_ORDER, NOT_BOTH_ORDERS
 from reporting.core.wordings import JudgeSettings, sets_of_wordings, settings_of, spread_over_wordings
 
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"

@@ -7,12 +7,12 @@ import numpy as np
 
 from analysis.bias.stress import turn_sums, unanimity
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.reasons import Reason
 from annotation.models import Hit, Study
 from annotation.studies.votes import read_votes
 from judging.audits.stress import IDENTICAL, PLAIN
 from judging.models import JudgeAudit, Judgment
 from reporting.core.estimates import Basis, IntervalSettings, share_estimate
-from reporting.core.reasons import Reason
 
 TIE_IS_VERDICT = "a tie is a verdict"
 NO_VERDICTS = Reason("no_verdicts", "no pair has a verdict before and after")

@@ -21,7 +21,8 @@ from analysis.intervals.analytic import (
 from analysis.intervals.bootstrap import Interval, Statistic, ratio
 from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
 from analysis.types import FloatArray, code_array
-from reporting.core.reasons import BEING_COMPUTED, NO_ROUNDS, NO_SPREAD, NOTHING_TO_MEASURE, TOO_FEW, Reason
+from annotation.core.reasons import Reason
+from reporting.core.reasons import BEING_COMPUTED, NO_ROUNDS, NO_SPREAD, NOTHING_TO_MEASURE, TOO_FEW
 
 Estimate = dict[str, Any]
 UNEVEN = 0.5  # of the instances: where few have most of the units, fewer of equal size would tell as much

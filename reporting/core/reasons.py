@@ -1,34 +1,6 @@
-"""Reasons as codes with values; their English text is made when they are shown."""
+"""Reasons why several rooms have no value, or no interval."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why something has no value, or no interval.
-
-    template : the text, in which {name} stands for a value
-    """
-
-    code: str
-    template: str
-    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    def with_values(self, **values: object) -> "Reason":
-        """Return the reason with the values that its text names."""
-        return replace(self, values=values)
-
-    @property
-    def text(self) -> str:
-        """The sentence in English."""
-        return self.template.format(**self.values)
-
-    def as_json(self) -> dict[str, str]:
-        """Return the text and the code, as they stand beside a missing value."""
-        return {"why": self.text, "why_code": self.code}
-
+from annotation.core.reasons import Reason
 
 NOTHING_TO_MEASURE = Reason("nothing_to_measure", "nothing to measure yet")
 TOO_FEW = Reason("too_few", "no interval: fewer than {least} {of}")

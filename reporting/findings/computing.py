@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+from annotation.core.reasons import Reason
 from annotation.core.version import VERSION
 from reporting.core.estimates import IntervalSettings
 from reporting.core.instance_selection import selection_note
 from reporting.core.raters import Rater
-from reporting.core.reasons import Reason
 from reporting.core.scripted import SCRIPTED
 from reporting.core.votes import Units, units
 from reporting.findings.answer.answer import answer, being_computed

@@ -1,7 +1,7 @@
 """Reasons why findings have no value, or no interval."""
 
 from analysis.refusal import REFUSALS, Refusal
-from reporting.core.reasons import Reason
+from annotation.core.reasons import Reason
 
 NO_RATING_SETS = Reason("no_rating_sets", "no rating set with a verdict yet")
 ALL_INCOMPLETE = Reason("all_incomplete", "every rating set lacks a rating, and such sets are left out here")

@@ -9,8 +9,9 @@ import numpy as np
 from analysis.logic import coin_transitivity, complete_set_sums, cyclic_triples, first_sums, self_agreement_sums
 from analysis.ranking.refinement import connected_items
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
-from reporting.core.reasons import FEW_COMPLETE_SETS, NO_ORDER, NOT_BOTH_ORDERS, UNKNOWN_ORDER, Reason
+from reporting.core.reasons import FEW_COMPLETE_SETS, NO_ORDER, NOT_BOTH_ORDERS, UNKNOWN_ORDER
 from reporting.logic.presentations import Presentations
 
 SIZES = tuple(range(3, 9))  # K of the transitivity

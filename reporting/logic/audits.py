@@ -9,6 +9,7 @@ import numpy as np
 
 from analysis.agreement.rank_correlation import spearman
 from annotation.core.errors import UnknownName
+from annotation.core.reasons import Reason
 from annotation.models import Instance, Study
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of
@@ -16,7 +17,6 @@ from reporting.core.data_version import version_of
 from reporting.core.estimates import IntervalSettings
 from reporting.core.kept import Kept
 from reporting.core.raters import PEOPLE
-from reporting.core.reasons import Reason
 from reporting.core.wordings import JudgeSettings, sets_of_wordings, settings_of, spread_over_wordings
 from reporting.logic.answers import read_gold, read_judge, read_text_pairs, read_votes
 from reporting.logic.audit import audit, by_instance, found_in, preference_graphs

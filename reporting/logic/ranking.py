@@ -19,6 +19,7 @@ from analysis.ranking.pairs_ranking import (
     swiss_rounds,
 )
 from analysis.types import FloatArray, IntArray
+from annotation.core.reasons import Reason
 from judging.core.pricing import money
 from reporting.core.charts import (
     Spec,
@@ -30,7 +31,6 @@ from reporting.core.charts import (
     with_ends,
 )
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate
-from reporting.core.reasons import Reason
 from reporting.core.text import estimate_text, printable
 from reporting.core.themes import THEMES
 from reporting.core.units import counted as count

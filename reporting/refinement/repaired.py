@@ -9,7 +9,8 @@ from analysis.intervals.bootstrap import ratio
 from analysis.logic import coin_transitivity, complete_set_sums
 from analysis.ranking.refinement import Method, Repaired, repair
 from analysis.types import BoolArray, FloatArray, IntArray
-from reporting.core.reasons import FEW_COMPLETE_SETS, Reason
+from annotation.core.reasons import Reason
+from reporting.core.reasons import FEW_COMPLETE_SETS
 from reporting.logic.audit import LEAST_SETS
 from reporting.logic.preferences import Preferences
 

@@ -1,7 +1,7 @@
 """Reasons why numbers on separability have no value."""
 
 from analysis.planning.advice import NoCrossing
-from reporting.core.reasons import Reason
+from annotation.core.reasons import Reason
 
 NO_VALUE = Reason("no_value", "no instance has a separability")
 NONE_OF_TWO = Reason("none_of_two", "no instance has a separability: it needs two generations or more of each system")

@@ -7,6 +7,7 @@ from django.template.response import TemplateResponse
 
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt, is_htmx
+from annotation.core.refusals import restored
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.upload_jobs import MOST_LISTED, UNDER_WAY, progress_of, take_in
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
@@ -46,7 +47,7 @@ def upload_page(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
         "upload": row,
         "busy": row.status in UNDER_WAY,
         "progress": progress_of(row),
-        "bad_lines": row.bad_lines[:MOST_SHOWN],
+        "bad_lines": [restored(**line) for line in row.bad_lines[:MOST_SHOWN]],
     }
     template = "reporting/study_pages/upload_page.html"
     return TemplateResponse(request, f"{template}#upload" if is_htmx(request) else template, context)
@@ -56,6 +57,6 @@ def upload_page(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
 def errors(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
     """Send the bad lines of an upload as CSV."""
     row = get_object_or_404(study.uploads, key=key)
-    rows = ({"line": number, "reason": reason} for number, reason in row.bad_lines)
+    rows = ({"line": line.number, "reason": line.text} for line in (restored(**one) for one in row.bad_lines))
     lines = csv_lines(rows, ("line", "reason"))
     return as_download(HttpResponse(lines, content_type="text/csv; charset=utf-8"), f"{study.slug}-errors.csv")

@@ -10,6 +10,7 @@ from analysis.bias.revision import BY_CHANGE, BY_MOVE, BY_TABLE, SCORES, Decisio
 from analysis.intervals.bootstrap import mean_rows, median_difference_interval, median_interval
 from analysis.types import FloatArray, IntArray
 from annotation.core.arms import Arm, BadArm
+from annotation.core.reasons import Reason
 from annotation.core.version import VERSION
 from reporting.core.estimates import (
     Basis,
@@ -21,7 +22,6 @@ from reporting.core.estimates import (
     share_estimate,
 )
 from reporting.core.instance_selection import selection_note
-from reporting.core.reasons import Reason
 from reporting.core.scripted import SCRIPTED
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters
 

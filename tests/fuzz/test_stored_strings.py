@@ -134,7 +134,9 @@ def test_no_stored_string_breaks_a_page_or_runs_and_no_page_holds_a_secret(
     root = User.objects.create_superuser("root")
     for route in routes():
         values_of(route, whole)  # makes rows of some tables
-    Upload.objects.update(names=["mine.jsonl"], bad_lines=[[1, "mine"]])
+    Upload.objects.update(
+        names=["mine.jsonl"], bad_lines=[{"number": 1, "code": "no_rows", "values": {"what": "mine"}, "file": ""}]
+    )
     fill_empty_tables()
     assert fill() == set(STRINGS)
     whole.batch = Batch.objects.get(pk=whole.batch.pk)  # by the names that it has now

@@ -6,6 +6,7 @@ from django.conf import settings
 
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.lines import MOST_LINES, count_rows, is_json_array
+from annotation.core.refusals import refusal
 
 MOST_BYTES = 1024 * 1024 * 1024
 METADATA_PER_ROW = 20  # values: an empty list takes three bytes in a file, and thirty times that in memory
@@ -22,7 +23,7 @@ class Bound:
     def refuse_more(self, name: str, count: int, what: str, *, each: int = 1) -> None:
         """Raise `BadFile` if `count` is above the limit; `each`: how many a row may have on average."""
         if count > (most := self.most * each):
-            raise BadFile(name, [BadLine(1, f"the file holds more than {most:,} {what}: {self.instead}")])
+            raise BadFile(name, [BadLine(1, refusal("too_many", most=most, what=what, instead=self.instead))])
 
     def refuse_metadata(self, name: str, values: int) -> None:
         """Raise `BadFile` if there are too many values of metadata, at any depth."""

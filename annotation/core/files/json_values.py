@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
+
 MAX_LINE_BYTES = 4 * 1024 * 1024
 DEEPEST = 100  # levels of nesting; below the databases' own limits
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -41,7 +44,7 @@ def count_values(value: Any) -> int:
     return count
 
 
-def items_of_array(text: str, at: int) -> Iterator[tuple[int, int, str | None, Any]]:
+def items_of_array(text: str, at: int) -> Iterator[tuple[int, int, Reason | None, Any]]:
     """Yield (start, end, problem, value) of each item of an array; `at` is the place after the opening bracket.
 
     Raises: JSONDecodeError where the syntax is wrong.
@@ -55,7 +58,7 @@ def items_of_array(text: str, at: int) -> Iterator[tuple[int, int, str | None, A
         try:
             yield at, end, None, read_value(text[at:end])
         except ValueError as error:
-            yield at, end, f"not valid JSON: {error}", None
+            yield at, end, refusal("not_json", error=str(error)), None
         at = _after_blanks(text, end)
         if text[at : at + 1] == ",":
             at = _after_blanks(text, at + 1)

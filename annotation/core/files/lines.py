@@ -15,6 +15,8 @@ from django.utils.dateparse import parse_datetime
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files.json_values import MAX_LINE_BYTES, items_of_array, read_value
 from annotation.core.files.spreadsheet import restore
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.core.tasks.progress import READING, report
 
 MOST_LINES = 2_000_000
@@ -39,7 +41,7 @@ def _lines(data: bytes) -> int:
 def decode_lines(data: bytes, bad: list[BadLine]) -> Iterator[tuple[int, str]]:
     """Yield numbered lines of text; over-long and wrongly encoded ones are appended to `bad`."""
     if (count := _lines(data)) > MOST_LINES:
-        bad.append(BadLine(MOST_LINES + 1, f"the file has {count:,} lines; at most {MOST_LINES:,} are read: split it"))
+        bad.append(BadLine(MOST_LINES + 1, refusal("too_many_lines", count=count, most=MOST_LINES)))
         return
     file = io.BytesIO(data.removeprefix(_BOM))
     for number, raw in enumerate(file, start=1):
@@ -48,12 +50,12 @@ def decode_lines(data: bytes, bad: list[BadLine]) -> Iterator[tuple[int, str]]:
         report(READING, file.tell(), len(data))
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         if len(line) > MAX_LINE_BYTES:
-            bad.append(BadLine(number, f"the line is {len(line):,} bytes long; at most {MAX_LINE_BYTES:,} are taken"))
+            bad.append(BadLine(number, refusal("line_too_long", number=len(line), most=MAX_LINE_BYTES)))
             continue
         try:
             yield number, line.decode("utf-8")
         except UnicodeDecodeError as error:
-            bad.append(BadLine(number, f"byte {error.start + 1} is not valid UTF-8; save the file as UTF-8"))
+            bad.append(BadLine(number, refusal("not_utf8", byte=error.start + 1)))
 
 
 def read_json_lines(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
@@ -72,15 +74,15 @@ def _json_lines(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
         try:
             value = read_value(line)
         except json.JSONDecodeError as error:  # its text would always name line 1
-            bad.append(BadLine(number, f"not valid JSON: {error.msg} at column {error.colno}"))
+            bad.append(BadLine(number, refusal("not_json_at", error=error.msg, column=error.colno)))
             continue
         except ValueError as error:
-            bad.append(BadLine(number, f"not valid JSON: {error}"))
+            bad.append(BadLine(number, refusal("not_json", error=str(error))))
             continue
         if isinstance(value, dict):
             yield number, value
         else:
-            bad.append(BadLine(number, "not a JSON object; each line holds one {…}"))
+            bad.append(BadLine(number, refusal("not_object")))
 
 
 def read_json(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
@@ -132,15 +134,15 @@ def _json_array(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
             if len(bad) >= MOST_BAD_LINES:
                 return
             if problem is None and end - start > MAX_LINE_BYTES:
-                problem = f"the object is {end - start:,} characters long; at most {MAX_LINE_BYTES:,} are taken"
+                problem = refusal("object_too_long", number=end - start, most=MAX_LINE_BYTES)
             if problem is None and not isinstance(value, dict):
-                problem = "not a JSON object; the array holds one {…} for each instance"
+                problem = refusal("not_object_of_array")
             if problem is None:
                 yield number, value
             else:
                 bad.append(BadLine(number, problem))
     except json.JSONDecodeError as error:
-        bad.append(BadLine(error.lineno, f"not valid JSON: {error.msg} at column {error.colno}"))
+        bad.append(BadLine(error.lineno, refusal("not_json_at", error=error.msg, column=error.colno)))
 
 
 def read_csv(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
@@ -150,7 +152,7 @@ def read_csv(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
     """
     bad: list[BadLine] = []
     with_nul = (number for number, line in decode_lines(data, bad) if "\x00" in line)
-    found = [BadLine(number, "holds a NUL character") for number in islice(with_nul, MOST_BAD_LINES)]
+    found = [BadLine(number, refusal("nul_character")) for number in islice(with_nul, MOST_BAD_LINES)]
     bad = bad or found
     if bad:  # without these lines, quotes would not match and every later line would look wrong
         return [], iter(()), bad
@@ -173,8 +175,8 @@ def _csv_rows(data: bytes, bad: list[BadLine], errors: str = "strict") -> Iterat
                 yield start, cells
             start = reader.line_num + 1
     except csv.Error as error:
-        noticed = f" (noticed on line {reader.line_num})" if reader.line_num > start else ""
-        bad.append(BadLine(start, f"not valid CSV: {error}{noticed}"))
+        later = {"line": reader.line_num} if reader.line_num > start else {}
+        bad.append(BadLine(start, refusal("not_csv_until" if later else "not_csv", error=str(error), **later)))
 
 
 def delimiter_of(data: bytes) -> str:
@@ -191,7 +193,7 @@ def _csv_records(header: list[str], rows: Iterator[tuple[int, list[str]]], bad: 
         if len(cells) == len(header):
             yield number, dict(zip(header, cells, strict=True))
         else:
-            bad.append(BadLine(number, f"{len(cells)} cells under {len(header)} columns"))
+            bad.append(BadLine(number, refusal("cells", cells=len(cells), columns=len(header))))
 
 
 def with_json_cells(records: Iterator[Record], columns: Collection[str], bad: list[BadLine]) -> Iterator[Record]:
@@ -206,7 +208,7 @@ def with_json_cells(records: Iterator[Record], columns: Collection[str], bad: li
                 },
             )
         except ValueError as error:
-            bad.append(BadLine(number, f"a cell of {', '.join(columns)} is not valid JSON: {error}"))
+            bad.append(BadLine(number, refusal("cell_not_json", columns=", ".join(columns), error=str(error))))
 
 
 class AbsentFields:
@@ -230,12 +232,10 @@ class AbsentFields:
         """Replace the bad lines about fields that none of several records has by one."""
         if self._count < 2 or not self._absent:
             return bad
-        reasons = {f"{field} is missing" for field in self._absent}
+        reasons = [refusal("missing", field=field) for field in self._absent]
         fields = ", ".join(self._fields[:MOST_NAMED]) + (", …" if len(self._fields) > MOST_NAMED else "")
-        summary = (
-            f"{', '.join(self._absent)}: none of {self._count:,} records has this; they have {fields or 'no field'}. "
-            f"“Files in and out” in the help says what {self._what} need."
-        )
+        known = {"records": self._count, "fields": fields or "no field", "what": self._what}
+        summary = refusal("in_no_record", field=", ".join(self._absent), **known)
         return [BadLine(1, summary), *(line for line in bad if line.reason not in reasons)]
 
 
@@ -261,19 +261,21 @@ KINDS = {
 }
 
 
-def text_problem(value: object, *, longest: int | None = None, may_be_blank: bool = False) -> str | None:
-    """Return why `value` can't be stored as text, or None."""
+def text_problem(
+    value: object, field: str = "it", *, longest: int | None = None, may_be_blank: bool = False
+) -> Reason | None:
+    """Return why the value of a field can't be stored as text, or None."""
     if not isinstance(value, str):
         kind = type(value).__name__
-        return f"is {KINDS.get(kind, kind)}, not text"
+        return refusal("not_text", field=field, kind=KINDS.get(kind, kind))
     if not may_be_blank and not value.strip():
-        return "is empty"
+        return refusal("empty", field=field)
     if "\x00" in value:
-        return "holds a NUL character"
+        return refusal("nul_in_text", field=field)
     if any("\ud800" <= char <= "\udfff" for char in value):
-        return "holds half of a surrogate pair"
+        return refusal("surrogate", field=field)
     if longest is not None and len(value) > longest:
-        return f"is {len(value)} characters long; at most {longest} are taken"
+        return refusal("too_long", field=field, number=len(value), longest=longest)
     return None
 
 
@@ -294,7 +296,7 @@ def unstorable_key(values: dict[str, Any]) -> str | None:
 
 def _header_problems(header: list[str]) -> list[BadLine]:
     repeated = sorted(name for name, count in Counter(header).items() if count > 1)
-    return [BadLine(1, f"column {name!r} is there more than once") for name in repeated]
+    return [BadLine(1, refusal("repeated_column", column=repr(name))) for name in repeated]
 
 
 def parse_number(cell: str, *, least: float = -math.inf, most: float = math.inf) -> float | None:

@@ -6,6 +6,7 @@ from typing import Any
 from annotation.core.errors import BadLine, Unacceptable
 from annotation.core.files import lines
 from annotation.core.files.lines import MOST_NAMED, Record
+from annotation.core.refusals import refusal
 
 HELP = (
     "FIELD=COLUMN takes a field from a column or key of the file (source=prompt, generations.gpt-4=answer_a, "
@@ -61,9 +62,7 @@ def _mapped(records: Iterable[Record], mapping: Mapping[str, str], bad: list[Bad
         yield number, mapped
     if first and unseen:
         fields = ", ".join(list(first)[:MOST_NAMED]) + (", …" if len(first) > MOST_NAMED else "")
-        bad.append(
-            BadLine(1, f"no record has {', '.join(sorted(unseen))}, which the mapping names; they have {fields}")
-        )
+        bad.append(BadLine(1, refusal("not_mapped", columns=", ".join(sorted(unseen)), fields=fields)))
 
 
 def _is_text(column: str) -> bool:

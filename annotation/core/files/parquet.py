@@ -12,6 +12,7 @@ from typing import Any
 from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files import arrow_rows
 from annotation.core.files.file_bounds import Bound
+from annotation.core.refusals import refusal
 
 CHUNK = 10_000
 PARQUET = ".parquet"
@@ -85,6 +86,6 @@ def as_json_lines(path: Path, name: str, *, most: int, bound: Bound) -> bytes:
         bound.refuse_more(name, bound.most + 1, "rows")
     if program.returncode == arrow_rows.UNREADABLE:
         reason = program.stderr.decode(errors="replace").strip()
-        raise BadFile(name, [BadLine(1, f"not a readable {path.suffix[1:].title()} file: {reason}")])
+        raise BadFile(name, [BadLine(1, refusal("unreadable", kind=path.suffix[1:].title(), error=reason))])
     # Too much text, or the system has ended the program for want of memory.
-    raise BadFile(name, [BadLine(1, f"its rows take more than {most // 2**20:,} MB as text: split it")])
+    raise BadFile(name, [BadLine(1, refusal("rows_too_large", most=most // 2**20))])

@@ -10,6 +10,8 @@ from annotation.core.files import lines
 from annotation.core.files.lines import parse_number, parse_time, text_problem
 from annotation.core.files.mapping import NOTHING, read_mapped
 from annotation.core.names import trim
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 
 Row = TypeVar("Row")
 _NO_SYNONYMS: Mapping[str, str] = {}
@@ -33,11 +35,11 @@ class RecordFields:
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         self.record = record
-        self.problems: list[str] = []
+        self.problems: list[Reason] = []
 
     def in_trouble(self, *fields: str) -> bool:
         """Tell whether a problem of one of these fields was found."""
-        return any(problem.split(" ")[0] in fields for problem in self.problems)
+        return any(problem.values.get("field") in fields for problem in self.problems)
 
     def text(self, field: str, *, longest: int | None = None) -> str:
         """Return a text, or that of a number; empty where there is none."""
@@ -47,8 +49,8 @@ class RecordFields:
         if isinstance(value, int | float) and not isinstance(value, bool):
             # pandas makes 1.0 of 1 where another row has none.
             value = str(int(value) if isinstance(value, float) and value.is_integer() else value)
-        if problem := text_problem(value, longest=longest):
-            self.problems.append(f"{field} {problem}")
+        if problem := text_problem(value, field, longest=longest):
+            self.problems.append(problem)
             return ""
         return str(value)
 
@@ -60,7 +62,7 @@ class RecordFields:
         """Return a name or code that must be there."""
         value = self.name(field, longest=longest)
         if not value and not self.in_trouble(field):
-            self.problems.append(f"{field} is missing")
+            self.problems.append(refusal("missing", field=field))
         return value
 
     def whole(self, field: str, *, most: int) -> int | None:
@@ -70,7 +72,7 @@ class RecordFields:
             return None
         # No more digits than `most` are read: int() takes long over many.
         if not value.isascii() or not value.isdigit() or len(value) > len(str(most)) or int(value) > most:
-            self.problems.append(f"{field} is {value[:40]!r}, not a whole number from 0 to {most:,}")
+            self.problems.append(refusal("not_whole", field=field, value=repr(value[:40]), most=most))
             return None
         return int(value)
 
@@ -81,7 +83,7 @@ class RecordFields:
         value = self.text(field)
         number = parse_number(value, least=least, most=most)
         if value and number is None:
-            self.problems.append(f"{field} is {value[:40]!r}, not {kind}")
+            self.problems.append(refusal("not_kind", field=field, value=repr(value[:40]), kind=kind))
         return number
 
     def one_of(
@@ -96,7 +98,7 @@ class RecordFields:
         if value not in known and not self.in_trouble(field):
             *others, last = [one or "empty" for one in known]
             words = f"{', '.join(others)} or {last}" if others else last
-            self.problems.append(f"{field} is {value!r}; it must be {words}")
+            self.problems.append(refusal("not_one_of", field=field, value=repr(value), words=words))
         return value
 
     def moment(self, field: str) -> datetime | None:
@@ -104,7 +106,9 @@ class RecordFields:
         value = self.text(field)
         moment = parse_time(value)
         if value and moment is None:
-            self.problems.append(f"{field} is {value[:40]!r}, not an ISO time with its zone")
+            self.problems.append(
+                refusal("not_kind", field=field, kind="an ISO time with its zone", value=repr(value[:40]))
+            )
         return moment
 
     def flag(self, field: str) -> bool | None:
@@ -112,7 +116,7 @@ class RecordFields:
         value = self.record.get(field)
         word = str(value).strip().lower() if value is not None else ""
         if word not in ("", "true", "false", "1", "0"):
-            self.problems.append(f"{field} is {value!r}; it must be true or false")
+            self.problems.append(refusal("not_one_of", field=field, words="true or false", value=repr(value)))
         return word in ("true", "1") if word else None
 
 
@@ -135,7 +139,9 @@ def read_rows(
         records, bad = read_mapped(data, mapping)
     elif lines.is_csv(name):
         header, cells, bad = lines.read_csv(data)
-        lines.refuse(name, bad or [BadLine(1, f"column {one} is missing") for one in required if one not in header])
+        lines.refuse(
+            name, bad or [BadLine(1, refusal("missing_column", column=one)) for one in required if one not in header]
+        )
         records = lines.with_json_cells(cells, (), bad)
     else:
         records, bad = lines.read_json(data)
@@ -150,5 +156,5 @@ def read_rows(
         if not fields.problems:
             rows.append(row)
     if not rows and not bad:
-        bad.append(BadLine(1, f"the file holds no {what}"))
+        bad.append(BadLine(1, refusal("no_rows", what=what)))
     return rows, absent.summarised(bad)

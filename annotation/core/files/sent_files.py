@@ -7,7 +7,7 @@ import zipfile
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from django.conf import settings
@@ -47,7 +47,7 @@ class Joined:
 
     def _own(self, line: BadLine) -> BadLine:
         before, name = self.starts[bisect_right(self.starts, line.number - 1, key=lambda start: start[0]) - 1]
-        return BadLine(line.number - before, f"{name}: {line.reason}")
+        return replace(line, number=line.number - before, file=name)
 
 
 def read_sent(path: Path, name: str, *, most: int, bound: Bound) -> Joined:

@@ -3,6 +3,7 @@
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.refusals import refusal
 from annotation.importing.formats.comparisons import LONGEST_RATER, Comparison, Fields, Read
 from annotation.importing.formats.study_file import LONGEST_SYSTEM, InstanceRow
 
@@ -18,7 +19,9 @@ def reader(*, dataset: str, people: bool) -> Read:
         source = _source(fields)
         preference = fields.record.get("preference")
         if preference is not None and not _is_preference(preference):
-            fields.problems.append(f"preference is {preference!r}; it must be from 1 to 2, 0, or null")
+            fields.problems.append(
+                refusal("not_one_of", field="preference", words="from 1 to 2, 0, or null", value=repr(preference))
+            )
             preference = None
         p_second = None if preference is None else 0.5 if preference in TIES else float(preference) - 1
         systems = [fields.name(f"generator_{place}", longest=LONGEST_SYSTEM) for place in (1, 2)]
@@ -28,7 +31,9 @@ def reader(*, dataset: str, people: bool) -> Read:
         verdict = None if p_second is None else (p_second > 0.5) - (p_second < 0.5)
         place, kind = fields.place(source, dataset, "alpaca"), fields.record.get("rater_kind")
         if kind not in (None, "person", "judge"):
-            fields.problems.append(f"rater_kind is {kind!r}; it must be person or judge, or missing")
+            fields.problems.append(
+                refusal("not_one_of", field="rater_kind", words="person or judge, or missing", value=repr(kind))
+            )
         return [
             Comparison(
                 fields.number,
@@ -69,11 +74,11 @@ def parse_outputs(
             place["instance_id"], InstanceRow(number, place["instance_id"], place["dataset"], source, {})
         )
         if system in row.generations:
-            fields.problems.append(f"{system!r} has an output for this instruction already")
+            fields.problems.append(refusal("second_output", system=repr(system)))
         bad.extend(BadLine(number, problem) for problem in fields.problems)
         row.generations[system] = [text]
     bad.extend(
-        BadLine(row.number, f"the reference {reference!r} has no output for this instruction")
+        BadLine(row.number, refusal("no_reference", reference=repr(reference)))
         for row in rows.values()
         if reference not in row.generations
     )
@@ -81,9 +86,7 @@ def parse_outputs(
         bad.append(
             BadLine(
                 1,
-                f"there are outputs of {reference!r} only: add those of another system"
-                if rows
-                else "the file holds no outputs",
+                refusal("only_reference", reference=repr(reference)) if rows else refusal("no_rows", what="outputs"),
             )
         )
     lines.refuse(name, bad)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from annotation.core.names import trim
+from annotation.core.refusals import refusal
 from annotation.importing.formats.comparisons import Comparison, Fields, Read
 from annotation.importing.formats.study_file import LONGEST_ID, LONGEST_SYSTEM
 
@@ -19,10 +20,12 @@ def reader(*, dataset: str) -> Read:
         conversations = [_conversation(fields, f"conversation_{side}") for side in "ab"]
         sources = {source for source, _ in conversations}
         if len(sources) > 1:
-            fields.problems.append("the conversations begin with different messages of the user")
+            fields.problems.append(refusal("different_beginnings"))
         winner = fields.record.get("winner")
         if winner not in WINNERS:
-            fields.problems.append(f"winner is {winner!r}; it must be one of {', '.join(WINNERS)}")
+            fields.problems.append(
+                refusal("not_one_of_these", field="winner", value=repr(winner), words=", ".join(WINNERS))
+            )
         judge: Any = fields.record.get("judge")
         by_judge = isinstance(judge, list) or (isinstance(judge, str) and judge.startswith(JUDGE))
         rater = " ".join(map(str, judge)) if isinstance(judge, list) else str(judge or "anonymous").removeprefix(JUDGE)
@@ -56,7 +59,7 @@ def _conversation(fields: Fields, name: str) -> tuple[str, str]:
     """Return the first message of the user, and what follows: the answer alone, or a transcript of several turns."""
     messages = fields.record.get(name)
     if not isinstance(messages, list) or len(messages) < 2 or not all(map(_is_message, messages)):
-        fields.problems.append(f"{name} must be a list of messages, each with a role and a content: texts are needed")
+        fields.problems.append(refusal("not_conversation", field=name))
         return "", ""
     first, *rest = messages
     if len(rest) == 1:

@@ -11,6 +11,8 @@ from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import text_problem
 from annotation.core.names import trim
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
 
 LONGEST_RATER = 200  # as of any rater: exports write every code
@@ -50,15 +52,15 @@ class Fields:
     def __init__(self, number: int, record: dict[str, Any]) -> None:
         self.number = number
         self.record = record
-        self.problems: list[str] = []
+        self.problems: list[Reason] = []
 
     def text(self, name: str, *, longest: int | None = None, may_be_blank: bool = False, default: str = "") -> str:
         """Return a text; a missing one is a problem unless there is a default."""
         value = self.record.get(name)
         if value is None and default:
             return default
-        if problem := text_problem(value, longest=longest, may_be_blank=may_be_blank):
-            self.problems.append(f"{name} {'is missing' if value is None else problem}")
+        if problem := text_problem(value, name, longest=longest, may_be_blank=may_be_blank):
+            self.problems.append(refusal("missing", field=name) if value is None else problem)
             return ""
         return str(value)
 
@@ -70,7 +72,9 @@ class Fields:
         """Return a whole number from 0 on; 0 where there is none."""
         value = self.record.get(name) or 0
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1000:
-            self.problems.append(f"{name} is {value!r}; it must be a whole number from 0 to 999")
+            self.problems.append(
+                refusal("not_one_of", field=name, words="a whole number from 0 to 999", value=repr(value))
+            )
             return 0
         return value
 
@@ -111,24 +115,24 @@ def read_comparisons(data: bytes, name: str, read: Read, bound: Bound = FOR_COMM
             found += read_here
         bound.refuse_more(name, len(found), "comparisons")
     if not found and not bad:
-        bad.append(BadLine(1, "the file holds no comparisons"))
+        bad.append(BadLine(1, refusal("no_rows", what="comparisons")))
     lines.refuse(name, bad)
     return found
 
 
-def _problems(one: Comparison) -> list[str]:
+def _problems(one: Comparison) -> list[Reason]:
     problems = [
-        f"{what} {problem}"
+        problem
         for what, value, longest in (
             *(("the name of a system", system, LONGEST_SYSTEM) for system in one.systems),
             ("the rater", one.rater, LONGEST_RATER),
         )
-        if (problem := text_problem(value, longest=longest))
+        if (problem := text_problem(value, what, longest=longest))
     ]
     if one.systems[0] == one.systems[1]:
-        problems.append(f"both texts are of system {one.systems[0]!r}")
+        problems.append(refusal("one_system", system=repr(one.systems[0])))
     if one.system_a and one.system_a not in one.systems:
-        problems.append(f"system_a is {one.system_a!r}, which is not compared")
+        problems.append(refusal("a_not_compared", system=repr(one.system_a)))
     return problems
 
 
@@ -156,21 +160,23 @@ def instances_of(comparisons: Iterable[Comparison], name: str) -> list[InstanceR
         here = found.setdefault(one.instance_id, _Instance(row))
         if (here.row.source, here.row.dataset) != (one.source, one.dataset):
             bad.append(
-                BadLine(one.number, f"{one.instance_id} has another source, or data set, on line {here.row.number}")
+                BadLine(one.number, refusal("other_source_or_set", instance=one.instance_id, line=here.row.number))
             )
         for system, text in zip(one.systems, one.texts, strict=True):
             if here.texts.setdefault(system, {}).setdefault(one.index, text) != text:
-                bad.append(BadLine(one.number, f"system {system!r} has another text on {one.instance_id} before"))
+                bad.append(
+                    BadLine(one.number, refusal("other_text_before", system=repr(system), instance=one.instance_id))
+                )
         both = frozenset(one.systems)
         a = one.system_a or one.systems[0]
         order = orders.setdefault(both, (a, *(both - {a})))  # type: ignore[arg-type]  # of two
         if one.system_a and order[0] != a:
-            bad.append(BadLine(one.number, f"system_a is {a!r}, and {order[0]!r} before"))
+            bad.append(BadLine(one.number, refusal("other_a_before", system=repr(a), earlier=repr(order[0]))))
         here.matchups[both] = order
     for one_instance in found.values():
         for system, texts in one_instance.texts.items():
             if set(texts) != set(range(len(texts))):
-                bad.append(BadLine(one_instance.row.number, f"{system!r} lacks texts of pairs between those it has"))
+                bad.append(BadLine(one_instance.row.number, refusal("gaps", system=repr(system))))
             one_instance.row.generations[system] = [texts[index] for index in sorted(texts)]
     lines.refuse(name, bad)
     return [

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation.core.names import trim
+from annotation.core.refusals import refusal
 from annotation.importing.formats.comparisons import Comparison, Fields, Read
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 
@@ -21,7 +22,7 @@ def reader(*, dataset: str, source: str = "", left: str = "", right: str = "") -
     def read(fields: Fields) -> list[Comparison]:
         data = fields.record.get("data")
         if not isinstance(data, dict):
-            fields.problems.append("data is missing")
+            fields.problems.append(refusal("missing", field="data"))
             return []
         task = Fields(fields.number, data)
         prompt = task.text(names["source"])
@@ -50,7 +51,7 @@ def _answers(fields: Fields) -> Iterator[tuple[dict[str, Any], str, bool]]:
     for kind in ("annotations", "predictions"):
         answers = fields.record.get(kind) or []
         if not isinstance(answers, list) or not all(isinstance(one, dict) for one in answers):
-            fields.problems.append(f"{kind} must be a list of objects")
+            fields.problems.append(refusal("not_objects", field=kind))
             continue
         for one in answers:
             if kind == "predictions":
@@ -75,4 +76,4 @@ def _verdicts(fields: Fields, answer: dict[str, Any]) -> Iterator[int]:
         if isinstance(choices, list) and [str(one).lower() for one in choices] == [TIE]:
             yield 0
             return
-    fields.problems.append("an annotation selects neither left nor right, nor the choice “tie”")
+    fields.problems.append(refusal("no_selection"))

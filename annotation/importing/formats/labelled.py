@@ -17,6 +17,8 @@ from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.json_values import count_values
 from annotation.core.files.lines import text_problem, unstorable_key
 from annotation.core.names import trim
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.formats.preferences import NEEDED, read_preference
 from annotation.importing.formats.study_file import LONGEST_ID, InstanceRow
 
@@ -76,7 +78,9 @@ def parse_labelled(
         found = _READ[form](record, instance_id, seed)
         problems = [*(found if isinstance(found, list) else ()), *_problems(record, FIELDS[form], instance_id)]
         if instance_id in first_seen:
-            problems.append(f"instance {instance_id!r} is on line {first_seen[instance_id]} already")
+            problems.append(
+                refusal("repeated_on", field="instance", value=repr(instance_id), line=first_seen[instance_id])
+            )
         first_seen.setdefault(instance_id, number)
         bad.extend(BadLine(number, problem) for problem in problems)
         if not problems and isinstance(found, _Compared):
@@ -84,27 +88,29 @@ def parse_labelled(
             values += count_values(rows[-1].metadata)
             bound.refuse_metadata(name, values)
     if not rows and not bad:
-        bad.append(BadLine(1, "the file holds no instance"))
+        bad.append(BadLine(1, refusal("no_rows", what="instance")))
     lines.refuse(name, bad)
     return rows
 
 
-def _labelled(record: dict[str, Any], instance_id: str, seed: int) -> _Compared | list[str]:
+def _labelled(record: dict[str, Any], instance_id: str, seed: int) -> _Compared | list[Reason]:
     problems = []
     for field in FIELDS[LABELLED]:
         if field not in record:
-            problems.append(f"{field} is missing")
+            problems.append(refusal("missing", field=field))
         elif field == "label":
             if isinstance(record[field], bool) or str(record[field]) not in ("1", "2"):
-                problems.append(f"label is {record[field]!r}; it must be 1 or 2, the better output")
-        elif problem := text_problem(record[field], may_be_blank=field != "input"):
-            problems.append(f"{field} {problem}")
+                problems.append(
+                    refusal("not_one_of", field="label", words="1 or 2, the better output", value=repr(record[field]))
+                )
+        elif problem := text_problem(record[field], field, may_be_blank=field != "input"):
+            problems.append(problem)
     if problems:
         return problems
     return _Compared(record["input"], (record["output_1"], record["output_2"]), SYSTEMS[int(record["label"]) - 1])
 
 
-def _preference(record: dict[str, Any], instance_id: str, seed: int) -> _Compared | list[str]:
+def _preference(record: dict[str, Any], instance_id: str, seed: int) -> _Compared | list[Reason]:
     """Return the pair with the chosen text on a random side."""
     found = read_preference(record)
     if isinstance(found, list):
@@ -114,7 +120,7 @@ def _preference(record: dict[str, Any], instance_id: str, seed: int) -> _Compare
     return _Compared(found.source, outputs[::-1] if second else outputs, SYSTEMS[second])
 
 
-_READ: dict[str, Callable[[dict[str, Any], str, int], _Compared | list[str]]] = {
+_READ: dict[str, Callable[[dict[str, Any], str, int], _Compared | list[Reason]]] = {
     LABELLED: _labelled,
     PREFERENCES: _preference,
 }
@@ -144,17 +150,17 @@ def _extra(record: dict[str, Any], fields: Sequence[str], tags: list[str]) -> di
     return {**extra, "tags": together} if together else extra
 
 
-def _problems(record: dict[str, Any], fields: Sequence[str], instance_id: str) -> list[str]:
+def _problems(record: dict[str, Any], fields: Sequence[str], instance_id: str) -> list[Reason]:
     found = []
     if not instance_id.strip():
-        found.append("the id is neither text nor a whole number")
-    elif problem := text_problem(instance_id, longest=LONGEST_ID):
-        found.append(f"the id {problem}")
+        found.append(refusal("no_id"))
+    elif problem := text_problem(instance_id, "the id", longest=LONGEST_ID):
+        found.append(problem)
     tags = record.get("tags")
     if tags is not None and (
         not isinstance(tags, list) or any(text_problem(tag, longest=LONGEST_TAG) is not None for tag in tags)
     ):
-        found.append("tags is not a list of short texts")
+        found.append(refusal("not_a", field="tags", kind="a list of short texts"))
     if broken := unstorable_key({key: value for key, value in record.items() if key not in fields}):
-        found.append(f"a text under {broken!r} holds a NUL character or half of a surrogate pair")
+        found.append(refusal("unstorable", key=repr(broken)))
     return found

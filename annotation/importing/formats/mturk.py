@@ -11,6 +11,8 @@ from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import parse_number
 from annotation.core.names import trim
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.questions.answer_codes import answers_of, column_of
 from annotation.questions.questions import MAIN, Answer, Question
 
@@ -88,7 +90,7 @@ def parse_mturk(
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
-        problems: list[str] = []
+        problems: list[Reason] = []
         record = {column: kept.setdefault(cell, cell) for column, cell in record.items()}
         row = _row(number, record, wanted, numbers, header, asked, problems)
         bad.extend(BadLine(number, problem) for problem in problems)
@@ -96,7 +98,7 @@ def parse_mturk(
             rows.append(row)
             bound.refuse_more(name, len(rows) * len(numbers) * len(questions), "ratings")
     if not rows and not bad:
-        bad.append(BadLine(1, "the file holds no answers"))
+        bad.append(BadLine(1, refusal("no_rows", what="answers")))
     bad.extend(_contradictions(rows))
     lines.refuse(name, bad)
     return rows
@@ -105,8 +107,9 @@ def parse_mturk(
 def _pair_numbers(header: list[str], wanted: Mapping[str, str]) -> tuple[list[int], list[BadLine]]:
     """Return the numbers j in the header, each of which needs all four columns."""
     if unnumbered := [field for field in _PER_PAIR if "{j}" not in wanted[field]]:
-        reason = "{} is to be read from column {!r}, which must hold {{j}}, the pair's number"
-        return [], [BadLine(1, reason.format(field, wanted[field])) for field in unnumbered]
+        return [], [
+            BadLine(1, refusal("no_pair_number", field=field, column=repr(wanted[field]))) for field in unnumbered
+        ]
     found: dict[str, set[int]] = {}
     for field in _PER_PAIR:
         pattern = re.escape(wanted[field]).replace(re.escape("{j}"), r"(0|[1-9][0-9]{0,3})")
@@ -117,7 +120,7 @@ def _pair_numbers(header: list[str], wanted: Mapping[str, str]) -> tuple[list[in
         missing.insert(0, wanted["worker"])
     if not numbers:
         missing += [wanted[field] for field in _PER_PAIR]
-    return numbers, [BadLine(1, f"column {column} is missing") for column in missing]
+    return numbers, [BadLine(1, refusal("missing_column", column=column)) for column in missing]
 
 
 def _row(
@@ -127,11 +130,11 @@ def _row(
     numbers: list[int],
     header: list[str],
     asked: Asked,
-    problems: list[str],
+    problems: list[Reason],
 ) -> MturkRow:
     worker = trim(record[wanted["worker"]])
     if not worker:
-        problems.append(f"{wanted['worker']} is empty")
+        problems.append(refusal("empty", field=wanted["worker"]))
     pairs = [_pair(record, wanted, j, asked, problems) for j in numbers]
     named = trim(record.get(wanted["hit"], ""))
     source = record.get(wanted["source"], "").strip()
@@ -154,20 +157,18 @@ def _strange_questions(header: list[str], column: str, questions: Sequence[Quest
     pattern = re.escape(column).replace(re.escape("{j}"), r"(?:0|[1-9][0-9]{0,3})") + "_(.+)"
     keys = [question.key for question in questions if question.number != MAIN]
     strange = [name for name in header if (match := re.fullmatch(pattern, name)) and match[1] not in keys]
-    return [
-        BadLine(1, f"column {name} is of a question that the study does not ask; it asks {keys}") for name in strange
-    ]
+    return [BadLine(1, refusal("column_of_unknown_question", column=name, questions=keys)) for name in strange]
 
 
 def _pair(
-    record: dict[str, str], wanted: Mapping[str, str], j: int, asked: Asked, problems: list[str]
+    record: dict[str, str], wanted: Mapping[str, str], j: int, asked: Asked, problems: list[Reason]
 ) -> MturkPair | None:
     names = {field: wanted[field].replace("{j}", str(j)) for field in _PER_PAIR}
     cells = {field: record[name] for field, name in names.items()}
     found = []
     order = cells["order"].strip()
     if order not in ("1", "2", "1.0", "2.0"):
-        found.append(f"{names['order']} is {order!r}; 1 or 2 says which system wrote the text shown first")
+        found.append(refusal("no_order", field=names["order"], value=repr(order)))
     answers: dict[int, Answer] = {}
     for question, meaning in asked:
         column = column_of(names["answer"], question)
@@ -176,7 +177,7 @@ def _pair(
             answers[question.number] = answer
         elif cell:
             offered = ", ".join(sorted(meaning))
-            found.append(f"{column} is {cell!r}; it must be {offered}, or empty where there is no answer")
+            found.append(refusal("not_an_answer", field=column, value=repr(cell), words=offered))
     problems.extend(found)
     if found:
         return None
@@ -193,10 +194,10 @@ def _pair(
     )
 
 
-def _seconds(cell: str, column: str, problems: list[str]) -> float | None:
+def _seconds(cell: str, column: str, problems: list[Reason]) -> float | None:
     seconds = parse_number(cell, least=0)
     if cell.strip() and seconds is None:
-        problems.append(f"{column} is {cell!r}, not a number of seconds")
+        problems.append(refusal("not_kind", field=column, kind="a number of seconds", value=repr(cell)))
     return seconds
 
 
@@ -219,8 +220,8 @@ def _contradictions(rows: list[MturkRow]) -> list[BadLine]:
         shown = (row.source, [(pair.text_1, pair.text_2) for pair in row.pairs])
         line, first = texts.setdefault(row.hit, (row.number, shown))
         if shown != first:
-            bad.append(BadLine(row.number, f"HIT {row.hit} has other texts than on line {line}"))
+            bad.append(BadLine(row.number, refusal("other_texts", hit=row.hit, line=line)))
         earlier = answered.setdefault((row.hit, row.worker), row.number)
         if earlier != row.number:
-            bad.append(BadLine(row.number, f"worker {row.worker} answered the same HIT on line {earlier} already"))
+            bad.append(BadLine(row.number, refusal("answered_before", worker=row.worker, line=earlier)))
     return bad

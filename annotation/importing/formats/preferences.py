@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.core.files.lines import text_problem
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 
 NEEDED = ("chosen", "rejected")
 # A line that starts a turn in a written conversation, such as "Assistant:".
@@ -28,10 +30,10 @@ class Preference:
     rejected: str
 
 
-def read_preference(record: dict[str, Any]) -> Preference | list[str]:
+def read_preference(record: dict[str, Any]) -> Preference | list[Reason]:
     """Parse one record, or return a list of problems."""
     problems = [
-        f"{name} {problem}"
+        problem
         for name in ("prompt", *NEEDED)
         if (name in record or name in NEEDED) and (problem := _problem(record, name))
     ]
@@ -39,34 +41,34 @@ def read_preference(record: dict[str, Any]) -> Preference | list[str]:
         return problems
     prompt, chosen, rejected = (record.get(name) for name in ("prompt", *NEEDED))
     if isinstance(chosen, str) != isinstance(rejected, str):
-        return ["chosen and rejected are a text and a list of messages; they must be of one kind"]
+        return [refusal("two_kinds")]
     found = (
         _of_texts(prompt, str(chosen), str(rejected))
         if isinstance(chosen, str)
         else _of_messages(prompt, list(chosen or ()), list(rejected or ()))
     )
     if isinstance(found, Preference):
-        return found if found.source.strip() else ["the prompt is empty"]
+        return found if found.source.strip() else [refusal("empty", field="the prompt")]
     return [found]
 
 
-def _of_texts(prompt: Any, chosen: str, rejected: str) -> Preference | str:
+def _of_texts(prompt: Any, chosen: str, rejected: str) -> Preference | Reason:
     if prompt is not None:
         return Preference(prompt if isinstance(prompt, str) else _transcript(prompt), chosen, rejected)
     common = len(_common_prefix(chosen, rejected))
     turns = [turn for turn in _TURN.finditer(chosen) if turn.end() <= common]
     if not turns:
-        return "prompt is missing, and chosen and rejected begin with no common conversation"
+        return refusal("no_common_conversation")
     begin, end = turns[-1].start(), turns[-1].end()
     return Preference(chosen[:begin].strip(), chosen[end:].strip(), rejected[end:].strip())
 
 
-def _of_messages(prompt: Any, chosen: Messages, rejected: Messages) -> Preference | str:
+def _of_messages(prompt: Any, chosen: Messages, rejected: Messages) -> Preference | Reason:
     common = len(_common_prefix(chosen, rejected))
     common = min(common, len(chosen) - 1, len(rejected) - 1)  # two answers may be equal
     before = chosen[:common]
     if not before and prompt is None:
-        return "prompt is missing, and chosen and rejected begin with no common message"
+        return refusal("no_common_message")
     source = _transcript(before) if before else prompt if isinstance(prompt, str) else _transcript(prompt)
     return Preference(source, *(_transcript(one[common:]) for one in (chosen, rejected)))
 
@@ -86,19 +88,20 @@ def _transcript(messages: Messages) -> str:
     )
 
 
-def _problem(record: dict[str, Any], name: str) -> str | None:
+def _problem(record: dict[str, Any], name: str) -> Reason | None:
     if name not in record:
-        return "is missing"
+        return refusal("missing", field=name)
     value, may_be_blank = record[name], name in NEEDED  # an answer may be empty, a prompt not
     if not isinstance(value, list):
-        return text_problem(value, may_be_blank=may_be_blank)
+        return text_problem(value, name, may_be_blank=may_be_blank)
     if not value:
-        return "is an empty list"
+        return refusal("empty_list", field=name)
     for one in value:
         if not isinstance(one, dict) or not isinstance(one.get("role"), str):
-            return "is a list, but not of messages with a role and a content"
-        if problem := text_problem(one.get("content"), may_be_blank=may_be_blank):
-            return f"has a message whose content {problem}"
-        if problem := text_problem(one["role"]):
-            return f"has a message whose role {problem}"
+            return refusal("not_messages", field=name)
+        content, role = (f"{name} has a message whose {part}" for part in ("content", "role"))
+        if problem := text_problem(one.get("content"), content, may_be_blank=may_be_blank):
+            return problem
+        if problem := text_problem(one["role"], role):
+            return problem
     return None

@@ -7,6 +7,7 @@ from datetime import datetime
 from annotation.core.errors import BadLine
 from annotation.core.files.mapping import NOTHING
 from annotation.core.files.record_fields import LETTERS_TO_SIGNS, RecordFields, read_rows
+from annotation.core.refusals import refusal
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating")
 # By the purpose of a HIT, the exclusion reason of its ratings in exports.
@@ -66,7 +67,7 @@ def parse_ratings(data: bytes, name: str, mapping: Mapping[str, str] = NOTHING) 
 def _rating(number: int, cells: RecordFields) -> LongRow:
     kind = cells.text("rater_kind")
     if kind not in ("", "person"):
-        cells.problems.append(f"rater_kind is {kind!r}; only people's ratings come in here")
+        cells.problems.append(refusal("not_by_people", kind=repr(kind)))
     shown_first = cells.one_of("shown_first", ("a", "b", ""))
     pair_index, index_a, index_b = (cells.whole(field, most=_MOST) for field in _INDEXES)
     row = LongRow(
@@ -99,11 +100,11 @@ def _rating(number: int, cells: RecordFields) -> LongRow:
         tie_kind=cells.one_of("tie_kind", ("good", "bad", "")),
     )
     if pair_index is None and (index_a is None) != (index_b is None) and not cells.in_trouble(*_INDEXES):
-        cells.problems.append("generation_a_index and generation_b_index go together: one of them is missing")
+        cells.problems.append(refusal("one_of_two_indexes"))
     if row.strength and not row.rating:
-        cells.problems.append(f"strength is {row.strength} with rating 0; leave it empty where neither is preferred")
+        cells.problems.append(refusal("strength_of_tie", strength=row.strength))
     if row.tie_kind and row.rating and not cells.in_trouble("tie_kind"):
-        cells.problems.append(f"tie_kind is {row.tie_kind!r} with rating {row.rating}; leave it empty there")
+        cells.problems.append(refusal("kind_of_no_tie", tie_kind=repr(row.tie_kind), rating=row.rating))
     return row
 
 
@@ -114,7 +115,7 @@ def _verdict(cells: RecordFields, shown_first: str) -> int:
     if word not in ("left", "right"):
         return int(word)
     if not shown_first:
-        cells.problems.append(f"rating is {word}, so shown_first must say which text was on the left: a or b")
+        cells.problems.append(refusal("side_without_order", rating=word))
     return -1 if (word == "left") == (shown_first == "a") else 1
 
 
@@ -123,5 +124,7 @@ def _strength(cells: RecordFields) -> int | None:
     if value in ("1", "2"):
         return int(value)
     if value:
-        cells.problems.append(f"strength is {value!r}; it must be 1 or 2, or empty where it is not known")
+        cells.problems.append(
+            refusal("not_one_of", field="strength", words="1 or 2, or empty where it is not known", value=repr(value))
+        )
     return None

@@ -15,6 +15,8 @@ from annotation.core.files.json_values import count_values
 from annotation.core.files.lines import Record, text_problem, unstorable_key
 from annotation.core.files.mapping import NOTHING, read_mapped
 from annotation.core.names import lookalike_lines, trim
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 
 DEFAULT_DATASET = "default"
 LONGEST_ID = 200
@@ -78,7 +80,9 @@ def parse_study_file(
         problems = _problems(record, sources_only=sources_only)
         instance_id = record.get("instance_id")
         if isinstance(instance_id, str) and instance_id in first_seen:
-            problems.append(f"instance_id {instance_id!r} is on line {first_seen[instance_id]} already")
+            problems.append(
+                refusal("repeated_on", field="instance_id", value=repr(instance_id), line=first_seen[instance_id])
+            )
         elif isinstance(instance_id, str):
             first_seen[instance_id] = number
         if isinstance(generations := record.get("generations"), dict):
@@ -86,7 +90,7 @@ def parse_study_file(
                 systems.setdefault(system, number)
         bad.extend(BadLine(number, problem) for problem in problems[:MOST_PROBLEMS])
         if len(problems) > MOST_PROBLEMS:
-            bad.append(BadLine(number, f"and {len(problems) - MOST_PROBLEMS} more problems"))
+            bad.append(BadLine(number, refusal("more_problems", number=len(problems) - MOST_PROBLEMS)))
         if not problems:
             rows.append(_row(number, record, dataset))
             texts += 1 + sum(map(len, rows[-1].generations.values()))
@@ -97,7 +101,7 @@ def parse_study_file(
             matchups += comb(len(rows[-1].generations), 2) if compared is None else len(compared)
             bound.refuse_matchups(name, matchups)
     if not rows and not bad:
-        bad.append(BadLine(1, "the file holds no instance"))
+        bad.append(BadLine(1, refusal("no_rows", what="instance")))
     bad.extend(lookalike_lines("system", ((number, system) for system, number in systems.items()), ()))
     lines.refuse(name, absent.summarised(bad))
     return rows
@@ -157,29 +161,26 @@ def _row(number: int, record: dict[str, Any], dataset: str) -> InstanceRow:
     )
 
 
-def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[str]:
+def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[Reason]:
     found = []
     for key, longest in (("instance_id", LONGEST_ID), ("source", None)):
         # Texts may have been generated from nothing.
         may_be_blank = key == "source" and not sources_only
         if key not in record:
-            found.append(f"{key} is missing")
-        elif problem := text_problem(record[key], longest=longest, may_be_blank=may_be_blank):
-            found.append(f"{key} {problem}")
-    if record.get("dataset") is not None and (problem := text_problem(record["dataset"], longest=LONGEST_DATASET)):
-        found.append(f"dataset {problem}")
+            found.append(refusal("missing", field=key))
+        elif problem := text_problem(record[key], key, longest=longest, may_be_blank=may_be_blank):
+            found.append(problem)
+    named = record.get("dataset")
+    if named is not None and (problem := text_problem(named, "dataset", longest=LONGEST_DATASET)):
+        found.append(problem)
     if record.get("metadata") is not None and not isinstance(record["metadata"], dict):
-        found.append("metadata is not a JSON object")
+        found.append(refusal("not_a", field="metadata", kind="a JSON object"))
     if broken := unstorable_key({key: value for key, value in record.items() if key not in _CHECKED}):
-        found.append(f"a text under {broken!r} holds a NUL character or half of a surrogate pair")
+        found.append(refusal("unstorable", key=repr(broken)))
     if sources_only:
-        return found + [
-            f"{key} is there: read a file with texts by import_study"
-            for key in ("generations", "gold")
-            if record.get(key)
-        ]
+        return found + [refusal("has_texts", field=key) for key in ("generations", "gold") if record.get(key)]
     if "generations" not in record:
-        return [*found, "generations is missing"]
+        return [*found, refusal("missing", field="generations")]
     is_exported = record.keys() >= _EXPORTED  # also while systems are still being sampled
     if problems := _generation_problems(record["generations"], least=0 if is_exported else 2):
         return found + problems
@@ -187,61 +188,62 @@ def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[str
     return found + _gold_problems(record.get("gold"), systems) + _matchup_problems(record.get("matchups"), systems)
 
 
-def _matchup_problems(matchups: object, systems: set[str]) -> list[str]:
+def _matchup_problems(matchups: object, systems: set[str]) -> list[Reason]:
     if matchups is None:
         return []
     if not isinstance(matchups, list):
-        return ["matchups is not a list of pairs of systems"]
+        return [refusal("not_a", field="matchups", kind="a list of pairs of systems")]
     compared: set[frozenset[str]] = set()
     for pair in matchups:
         names = set(pair) if isinstance(pair, list) and all(isinstance(name, str) for name in pair) else set()
         if len(names) != 2 or not names <= systems:
-            return [f"matchups has {json.dumps(pair)[:LONGEST_SYSTEM]}, which is not two systems of this line"]
+            return [refusal("matchup_of_others", matchup=json.dumps(pair)[:LONGEST_SYSTEM])]
         if names in compared:
-            return [f"matchups has {json.dumps(pair)[:LONGEST_SYSTEM]} twice"]
+            return [refusal("matchup_twice", matchup=json.dumps(pair)[:LONGEST_SYSTEM])]
         compared.add(frozenset(names))
     return []
 
 
-def _generation_problems(generations: object, *, least: int) -> list[str]:
+def _generation_problems(generations: object, *, least: int) -> list[Reason]:
     if not isinstance(generations, dict):
-        return ["generations is not a JSON object of system → list of texts"]
+        return [refusal("not_a", field="generations", kind="a JSON object of system → list of texts")]
     found = []
     if len(generations) > MOST_SYSTEMS:
-        return [f"generations of {len(generations)} systems; at most {MOST_SYSTEMS} are taken"]
+        return [refusal("too_many_systems", number=len(generations), most=MOST_SYSTEMS)]
     if len(generations) < least:
-        found.append(f"generations of {len(generations)} system(s); two or more are needed")
+        found.append(refusal("too_few_systems", number=len(generations)))
     for system, texts in generations.items():
-        if problem := text_problem(system, longest=LONGEST_SYSTEM):
-            found.append(f"the system name {system!r} {problem}")
+        if problem := text_problem(system, f"the system name {system!r}", longest=LONGEST_SYSTEM):
+            found.append(problem)
         if not isinstance(texts, list) or not texts:
-            found.append(f"system {system!r} has no text; give one, or a list of one or more")
+            found.append(refusal("no_text", system=repr(system)))
             continue
         if len(texts) > MOST_TEXTS:
-            found.append(f"system {system!r} has {len(texts)} texts; at most {MOST_TEXTS} are taken")
+            found.append(refusal("too_many_texts", system=repr(system), number=len(texts), most=MOST_TEXTS))
             continue
         for index, text in enumerate(texts, start=1):
-            if problem := text_problem(text, may_be_blank=True):  # systems may give empty texts
-                found.append(f"text {index} of system {system!r} {problem}")
+            # Systems may give empty texts.
+            if problem := text_problem(text, f"text {index} of system {system!r}", may_be_blank=True):
+                found.append(problem)
     return found
 
 
-def _gold_problems(gold: object, systems: set[str]) -> list[str]:
+def _gold_problems(gold: object, systems: set[str]) -> list[Reason]:
     if gold is None:
         return []
     if not isinstance(gold, dict) or set(gold) - {"why"} not in ({"better"}, {"scores"}):
-        return ['gold is neither {"better": system or "tie"} nor {"scores": {system: number}}, with a "why" or without']
-    if "why" in gold and (problem := text_problem(gold["why"], longest=LONGEST_WHY)):
-        return [f"why of the gold {problem}"]
+        return [refusal("not_gold")]
+    if "why" in gold and (problem := text_problem(gold["why"], "why of the gold", longest=LONGEST_WHY)):
+        return [problem]
     if "better" in gold:
         if not isinstance(gold["better"], str) or gold["better"] not in (systems | {"tie"}):
-            return [f"gold names {gold['better']!r}, which is none of the systems, nor 'tie'"]
+            return [refusal("gold_of_other", system=repr(gold["better"]))]
         return []
     scores = gold["scores"]
     if not isinstance(scores, dict) or not set(scores) <= systems or not scores:
-        return ["gold scores must name systems of this line"]
+        return [refusal("scores_of_others")]
     wrong = [name for name, score in scores.items() if not _is_number(score)]
-    return [f"gold score of {wrong[0]!r} is not a number"] if wrong else []
+    return [refusal("score_not_number", system=repr(wrong[0]))] if wrong else []
 
 
 def _is_number(value: object) -> bool:
@@ -256,7 +258,7 @@ def _from_wide(
 ) -> tuple[Iterator[Record], list[BadLine]]:
     """Convert records of a wide CSV to those of the JSON format."""
     if any(column.startswith(("Input.", "Answer.")) for column in header):
-        reason = "this is a file of MTurk batch results: read it as such (import_mturk, or that kind on the page)"
+        reason = refusal("file_of_mturk")
         return iter(()), [BadLine(1, reason)]
     columns: dict[str, list[tuple[int, str]]] = {}
     unknown = []
@@ -265,20 +267,22 @@ def _from_wide(
             columns.setdefault(trim(match["system"]), []).append((int(match["index"]), column))
         elif column not in ("instance_id", "dataset", "source"):
             unknown.append(column)
-    bad = [
-        BadLine(1, f"column {column!r} is not known; generations go under SYSTEM/1, SYSTEM/2, …") for column in unknown
+    bad = [BadLine(1, refusal("unknown_column", column=repr(column))) for column in unknown]
+    bad += [
+        BadLine(1, refusal("missing_column", column=column))
+        for column in ("instance_id", "source")
+        if column not in header
     ]
-    bad += [BadLine(1, f"column {column} is missing") for column in ("instance_id", "source") if column not in header]
     for system, named in columns.items():
         numbers = sorted(index for index, _ in named)
         for expected, index in enumerate(numbers, start=1):
             if index != expected:
-                bad.append(BadLine(1, f"column {system}/{expected} is missing"))
+                bad.append(BadLine(1, refusal("missing_column_of_system", system=system, number=expected)))
                 break
     if sources_only and columns:
-        bad.append(BadLine(1, f"columns of texts ({', '.join(columns)}): read a file with texts by import_study"))
+        bad.append(BadLine(1, refusal("columns_of_texts", systems=", ".join(columns))))
     if len(columns) < 2 and not sources_only:
-        bad.append(BadLine(1, f"columns of {len(columns)} system(s); two or more are needed (SYSTEM/1, SYSTEM/2, …)"))
+        bad.append(BadLine(1, refusal("columns_of_few_systems", number=len(columns))))
     return (iter(()), bad) if bad else (_wide_records(records, columns), [])
 
 

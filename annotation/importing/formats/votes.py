@@ -9,6 +9,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import Record, text_problem
 from annotation.core.names import trim
+from annotation.core.refusals import refusal
 from annotation.importing.formats.study_file import InstanceRow
 
 _VOTE_FIELDS = ("id", "prompt", "left", "right", "worker", "winner")
@@ -44,7 +45,7 @@ def parse_votes(
     lines.refuse(
         name,
         (
-            BadLine(vote.number, f"{texts_name} has no texts for id {vote.pair_id!r}")
+            BadLine(vote.number, refusal("no_texts_of_id", name=texts_name, value=repr(vote.pair_id)))
             for vote in islice(without, MOST_BAD_LINES)
         ),
     )
@@ -69,22 +70,24 @@ def _votes(records: Iterator[Record], bad: list[BadLine], name: str) -> list[Vot
         if len(bad) >= MOST_BAD_LINES:
             break
         cells = {field: _word(record.get(field)) for field in _VOTE_FIELDS}
-        problems = [f"{field} is missing" for field, value in cells.items() if not value]
+        problems = [refusal("missing", field=field) for field, value in cells.items() if not value]
         problems += [
-            f"{field} {problem}"
+            problem
             for field, value in cells.items()
-            if value and (problem := text_problem(value, longest=_LONGEST[field]))
+            if value and (problem := text_problem(value, field, longest=_LONGEST[field]))
         ]
         if cells["winner"] and cells["winner"] not in _WINNERS:
-            problems.append(f"winner is {cells['winner']!r}; it must be left, right or tie")
+            problems.append(
+                refusal("not_one_of", field="winner", words="left, right or tie", value=repr(cells["winner"]))
+            )
         if cells["left"] and cells["left"] == cells["right"]:
-            problems.append(f"left and right are both {cells['left']!r}")
+            problems.append(refusal("same_sides", system=repr(cells["left"])))
         bad.extend(BadLine(number, problem) for problem in problems)
         if not problems:
             pair_id, prompt, left, right, worker, winner = (cells[field] for field in _VOTE_FIELDS)
             rows.append(VoteRow(number, pair_id, instance_of_prompt(prompt), left, right, worker, winner))
     if not rows and not bad:
-        bad.append(BadLine(1, "the file holds no votes"))
+        bad.append(BadLine(1, refusal("no_rows", what="votes")))
     lines.refuse(name, bad)
     return rows
 
@@ -99,18 +102,18 @@ def _texts(records: Iterator[Record], bad: list[BadLine], name: str) -> dict[str
         for field, names in _TEXT_FIELDS.items():
             key = next((key for key in names if key in record), None)
             if key is None:
-                bad.append(BadLine(number, f"{' or '.join(names)} is missing"))
+                bad.append(BadLine(number, refusal("missing", field=" or ".join(names))))
                 continue
             value = record[key]
             # Systems may give empty texts.
-            if problem := text_problem(value, may_be_blank=field != "source"):
-                bad.append(BadLine(number, f"{key} {problem}"))
+            if problem := text_problem(value, key, may_be_blank=field != "source"):
+                bad.append(BadLine(number, problem))
             else:
                 texts[field] = value
         if not pair_id:
-            bad.append(BadLine(number, "id is missing"))
+            bad.append(BadLine(number, refusal("missing", field="id")))
         elif pair_id in found:
-            bad.append(BadLine(number, f"id {pair_id!r} is there more than once"))
+            bad.append(BadLine(number, refusal("repeated", field="id", value=repr(pair_id))))
         else:
             found[pair_id] = texts
     lines.refuse(name, bad)
@@ -131,10 +134,12 @@ def _instances(votes: list[VoteRow], shown: dict[str, dict[str, str]], name: str
             vote.instance_id, InstanceRow(vote.number, vote.instance_id, dataset, texts["source"], {})
         )
         if row.source != texts["source"]:
-            bad.append(BadLine(vote.number, f"{vote.instance_id} has another source text on line {row.number}"))
+            bad.append(BadLine(vote.number, refusal("other_source", instance=vote.instance_id, line=row.number)))
         for side, system in (("left", vote.left), ("right", vote.right)):
             if row.generations.setdefault(system, [texts[side]]) != [texts[side]]:
-                bad.append(BadLine(vote.number, f"system {system!r} has another text on {vote.instance_id} before"))
+                bad.append(
+                    BadLine(vote.number, refusal("other_text_before", system=repr(system), instance=vote.instance_id))
+                )
         both = frozenset((vote.left, vote.right))
         direction = order.setdefault(both, (vote.left, vote.right))
         matchups.setdefault(vote.instance_id, {}).setdefault(both, direction)

@@ -10,6 +10,7 @@ from analysis.grouping import count_groups
 from analysis.intervals.bootstrap import mean_rows
 from analysis.intervals.jackknife import MIN_CLUSTERS
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.reasons import Reason
 from annotation.questions.questions import MUCH, SLIGHTLY
 from annotation.studies.rated_pairs import BAD, GOOD, RatedPairs
 from reporting.core.estimates import (
@@ -22,7 +23,7 @@ from reporting.core.estimates import (
     share_estimate,
 )
 from reporting.core.raters import Positions, Rater
-from reporting.core.reasons import ALL_TIES, NO_ORDER, UNKNOWN_ORDER, Reason
+from reporting.core.reasons import ALL_TIES, NO_ORDER, UNKNOWN_ORDER
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.reasons import ALL_INCOMPLETE, NO_INSTANCE_IN_BIN, NO_RATING_SETS, NO_SET_IN_BIN, NO_VERDICT
 

@@ -9,8 +9,8 @@ import numpy as np
 from analysis.planning.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
 from annotation.core.measured import Measure
+from annotation.core.reasons import Reason
 from reporting.core.estimates import numbers
-from reporting.core.reasons import Reason
 from reporting.findings.reasons import (
     ALL_UNDEFINED,
     CAME_LATER,

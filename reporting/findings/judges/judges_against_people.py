@@ -9,9 +9,9 @@ from analysis.agreement.coefficients import coincidences_of_counts, kappa_from_c
 from analysis.agreement.leave_one_out import VoteShares, vote_shares
 from analysis.intervals.bootstrap import cluster_sums, mean_rows
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number, share_estimate
 from reporting.core.estimates import statistic_estimate as statistic
-from reporting.core.reasons import Reason
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.pooled.study_votes import StudyVotes

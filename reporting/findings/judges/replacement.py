@@ -16,9 +16,10 @@ from analysis.judges.replacement import (
 )
 from analysis.refusal import Refusal
 from analysis.types import FloatArray
+from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
 from reporting.core.raters import Rater
-from reporting.core.reasons import NOTHING_TO_MEASURE, Reason
+from reporting.core.reasons import NOTHING_TO_MEASURE
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE, described_bins

@@ -7,8 +7,8 @@ import numpy as np
 
 from analysis.intervals.bootstrap import mean_rows
 from analysis.types import FloatArray
+from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, mean_estimate
-from reporting.core.reasons import Reason
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.study_votes import StudyVotes
 from reporting.findings.reasons import NO_COMMON_PAIR, NO_FAMILY, NO_PAIR_OF_FAMILY, NO_SYSTEM_FAMILY

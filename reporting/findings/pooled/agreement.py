@@ -8,8 +8,8 @@ import numpy as np
 from analysis.agreement.coefficients import agreement_sums_of_counts, alpha_from_coincidences, coincidences_of_counts
 from analysis.intervals.bootstrap import cluster_sums
 from analysis.types import FloatArray, IntArray
+from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, IntervalSettings, share_estimate, statistic_estimate
-from reporting.core.reasons import Reason
 from reporting.findings.measures.agreement import LEVELS, TIE_EQUALS_TIE, TIE_IN_ALPHA
 from reporting.findings.pooled.people_votes import PeopleVotes
 from reporting.findings.reasons import NO_COMMON_VOTES, NO_VARIATION

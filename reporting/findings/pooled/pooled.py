@@ -12,9 +12,9 @@ from analysis.agreement.consistency import distribution, possible_strengths
 from analysis.intervals.bootstrap import mean_rows, mean_sums, ratio
 from analysis.types import FloatArray, IntArray
 from annotation.core.database.aggregates import grouped
+from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, distribution_keys, mean_estimate, number
 from reporting.core.raters import Rater
-from reporting.core.reasons import Reason
 from reporting.findings.configurations.rater_findings import (
     TIE_IN_CONSISTENCY,
     TIE_IN_STRENGTH,

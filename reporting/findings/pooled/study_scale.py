@@ -8,7 +8,7 @@ import numpy as np
 from analysis.errors import AnalysisError
 from analysis.similarity.separability import normalise, separability
 from analysis.types import FloatArray
-from reporting.core.reasons import Reason
+from annotation.core.reasons import Reason
 from reporting.findings.data.inputs import StudyData
 from reporting.findings.reasons import NO_CONFIGURATION, NO_SCALE, NO_SHARED_MEASURE
 

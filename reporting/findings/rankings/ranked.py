@@ -8,8 +8,8 @@ import numpy as np
 
 from analysis.ranking import Differences, ranks
 from analysis.types import FloatArray, IntArray
+from annotation.core.reasons import Reason
 from reporting.core.estimates import Estimate, IntervalSettings
-from reporting.core.reasons import Reason
 from reporting.findings.rankings.comparisons import RaterComparisons
 from reporting.findings.reasons import (
     NOT_TESTED,

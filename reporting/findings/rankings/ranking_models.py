@@ -27,9 +27,10 @@ from analysis.ranking.bradley_terry import PRIOR
 from analysis.ranking.graph import UNMET
 from analysis.ranking.settling import CHANCE
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.reasons import Reason
 from annotation.studies.rated_pairs import rows_of
 from reporting.core.estimates import Estimate, IntervalSettings, number
-from reporting.core.reasons import BEING_COMPUTED, TOO_FEW, Reason
+from reporting.core.reasons import BEING_COMPUTED, TOO_FEW
 from reporting.findings.data.inputs import Filters
 from reporting.findings.rankings.comparisons import RaterComparisons
 from reporting.findings.rankings.ranked import RankBasis, ranking

@@ -8,7 +8,7 @@ import numpy as np
 from analysis.intervals.bootstrap import ratio
 from analysis.ranking import WinMatrix, fit_win_matrices, rating
 from analysis.types import BoolArray, FloatArray, IntArray
-from reporting.core.reasons import Reason
+from annotation.core.reasons import Reason
 from reporting.findings.pooled.people_votes import PeopleVotes
 from reporting.findings.reasons import NOBODY_ELSE, NOT_CONNECTED
 

@@ -220,7 +220,7 @@ def test_bad_lines_are_listed_with_number_and_reason_and_nothing_is_stored(study
     assert answer.status_code == 422
     told = answer.json()
     assert told["bad_lines"] == len(told["lines"]) == 3
-    assert told["lines"][0] == {"number": 2, "reason": "source is missing"}
+    assert told["lines"][0] == {"number": 2, "code": "missing", "reason": "source is missing"}
     assert [line["number"] for line in told["lines"]] == [2, 2, 3]
     assert study.instances.count() == 2
 

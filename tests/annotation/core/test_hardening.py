@@ -17,6 +17,7 @@ from annotation.core.errors import MOST_BAD_LINES, AnnotationError, AssignmentCl
 from annotation.core.files.file_bounds import Bound
 from annotation.core.files.lines import read_csv, read_json_lines
 from annotation.core.http import client_ip
+from annotation.core.reasons import Reason
 from annotation.importing.formats.study_file import MOST_SYSTEMS, parse_study_file
 from annotation.importing.rating_files import import_ratings
 from annotation.members.accounts import login_link
@@ -126,7 +127,7 @@ def test_a_file_of_another_kind_is_not_read_to_its_end() -> None:
 
 
 def test_a_long_reason_is_cut() -> None:
-    assert len(str(BadLine(1, "y" * 10_000))) < 600
+    assert len(str(BadLine(1, Reason("long", "y" * 10_000)))) < 600
 
 
 def test_one_line_lists_a_bounded_number_of_problems() -> None:
@@ -142,11 +143,11 @@ def test_many_columns_and_keys_are_checked_in_one_pass() -> None:
     # 50,000 names: comparing each with every other would take minutes.
     header = ",".join(f"c{number}" for number in range(50_000)) + ",c7\n"
     _, _, bad = read_csv(header.encode())
-    assert [line.reason for line in bad] == ["column 'c7' is there more than once"]
+    assert [line.text for line in bad] == ["column 'c7' is there more than once"]
     keys = ",".join(f'"k{number}":1' for number in range(50_000))
     records, bad = read_json_lines(f'{{{keys},"k7":2}}'.encode())
     assert list(records) == []
-    assert bad[0].reason == "not valid JSON: the key 'k7' is there more than once"
+    assert bad[0].text == "not valid JSON: the key 'k7' is there more than once"
 
 
 def test_too_many_systems_are_refused() -> None:

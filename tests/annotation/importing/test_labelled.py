@@ -34,7 +34,7 @@ def parse(*records: dict[str, Any], form: str = LABELLED, name: str = "Natural.j
 def reasons(data: bytes, form: str = LABELLED) -> list[tuple[int, str]]:
     with pytest.raises(BadFile) as caught:
         parse_labelled(data, "f.jsonl", form=form)
-    return [(line.number, line.reason) for line in caught.value.lines]
+    return [(line.number, line.text) for line in caught.value.lines]
 
 
 def test_a_labelled_record_becomes_an_instance_with_two_systems_and_gold() -> None:
@@ -256,7 +256,7 @@ def test_a_bad_record_of_an_array_is_named_by_the_line_on_which_it_starts() -> N
 def test_arrays_are_read_with_every_mistake_named(data: bytes, expected: list[tuple[int, str]]) -> None:
     records, bad = lines.read_json_array(data)
     deque(records, maxlen=0)
-    assert [(line.number, line.reason) for line in bad] == expected
+    assert [(line.number, line.text) for line in bad] == expected
 
 
 @pytest.mark.parametrize(

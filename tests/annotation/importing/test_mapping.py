@@ -28,7 +28,7 @@ MAPPING = ["instance_id=idx", "source=prompt.0.content", "generations.gpt-4.1=an
 def reasons(data: bytes, *mapping: str) -> list[tuple[int, str]]:
     with pytest.raises(BadFile) as caught:
         parse_study_file(data, "f.json", mapping=parse_mapping(mapping))
-    return [(line.number, line.reason) for line in caught.value.lines]
+    return [(line.number, line.text) for line in caught.value.lines]
 
 
 def test_fields_are_taken_from_columns_paths_and_quoted_texts() -> None:

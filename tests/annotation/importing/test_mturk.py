@@ -33,7 +33,7 @@ def reasons(*rows: dict[str, Any], **columns: str) -> list[tuple[int, str]]:
     header = list(dict.fromkeys(key for row in rows for key in row))
     with pytest.raises(BadFile) as caught:
         parse_mturk(csv_file(rows, header), "f.csv", columns=columns)
-    return [(line.number, line.reason) for line in caught.value.lines]
+    return [(line.number, line.text) for line in caught.value.lines]
 
 
 # The screen-order trap

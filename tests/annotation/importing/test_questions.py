@@ -35,7 +35,7 @@ def refused(*records: dict[str, Any]) -> str:
     with pytest.raises(BadFile) as caught:
         load(*records)
     (problem,) = caught.value.lines
-    return problem.reason
+    return problem.text
 
 
 def stored() -> dict[int, Answer]:

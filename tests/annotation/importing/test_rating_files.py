@@ -243,7 +243,7 @@ def test_a_csv_without_a_needed_column_says_which() -> None:
 
 @pytest.mark.any_engine
 def test_a_file_without_ratings_is_bad() -> None:
-    assert [problem.reason for problem in parse_ratings(b"\n", "f.jsonl")[1]] == ["the file holds no ratings"]
+    assert [problem.text for problem in parse_ratings(b"\n", "f.jsonl")[1]] == ["the file holds no ratings"]
 
 
 def test_a_study_must_be_there() -> None:

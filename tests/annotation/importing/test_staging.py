@@ -443,7 +443,7 @@ def test_a_refused_import_leaves_nothing(second: Callable[[], object], reason: s
     before = stored()
     with pytest.raises(BadFile) as error:
         second()
-    assert reason in error.value.lines[0].reason
+    assert reason in error.value.lines[0].text
     assert stored() == before
 
 

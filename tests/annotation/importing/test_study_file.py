@@ -22,7 +22,7 @@ def parse(*text_lines: str | bytes) -> list[InstanceRow]:
 def reasons(data: bytes, name: str = "study.jsonl") -> list[tuple[int, str]]:
     with pytest.raises(BadFile) as caught:
         parse_study_file(data, name)
-    return [(line.number, line.reason) for line in caught.value.lines]
+    return [(line.number, line.text) for line in caught.value.lines]
 
 
 def test_a_whole_line_is_read_field_by_field() -> None:

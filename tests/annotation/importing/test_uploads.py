@@ -18,7 +18,8 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.errors import AnnotationError
+from annotation.core.errors import AnnotationError, BadLine
+from annotation.core.refusals import refusal, restored
 from annotation.core.tasks import progress
 from annotation.importing import upload_jobs
 from annotation.importing.upload_jobs import (
@@ -138,7 +139,10 @@ def test_a_refused_file_is_gone_and_its_errors_stay(study: Study, large: None) -
     upload = send(study, f_jsonl=json_lines([{"instance_id": "a"}]))
     work()
     upload.refresh_from_db()
-    assert (upload.status, upload.bad_lines[0]) == ("failed", [1, "source is missing"])
+    assert (upload.status, restored(**upload.bad_lines[0])) == (
+        "failed",
+        BadLine(1, refusal("missing", field="source")),
+    )
     assert upload.message == "f.jsonl: 2 bad lines; nothing was stored"
     assert "line 1: source is missing" in str(upload_jobs.refusal_of(upload))
     assert left(study) == []
@@ -266,8 +270,9 @@ def test_bad_lines_of_several_files_have_the_numbers_of_their_own(study: Study) 
     bad = json.dumps([study_line("c"), {"instance_id": "d"}], indent=1).encode()
     upload = send(study, a_jsonl=LINES + b"{}\n", b_json=bad)
     line = 1 + next(number for number, text in enumerate(bad.split(b"\n")) if b'"d"' in text)
-    assert [3, "a.jsonl: instance_id is missing"] in upload.bad_lines
-    assert [line - 1, "b.json: source is missing"] in upload.bad_lines  # where its object begins
+    bad = [restored(**one) for one in upload.bad_lines]
+    assert BadLine(3, refusal("missing", field="instance_id"), "a.jsonl") in bad
+    assert BadLine(line - 1, refusal("missing", field="source"), "b.json") in bad  # where its object begins
     assert "CSV" in send(study, a_csv=b"x", b_csv=b"y").message
 
 

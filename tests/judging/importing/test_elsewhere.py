@@ -9,6 +9,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
+from annotation.core.errors import BadLine
+from annotation.core.refusals import refusal, restored
 from annotation.importing.upload_jobs import take_in
 from annotation.models import Generation, Pair, Rating, Study
 from annotation.models.members import Role
@@ -214,22 +216,23 @@ def test_outputs_of_several_systems_are_paired_with_the_reference(tmp_path: Path
 
 @pytest.mark.any_engine
 @pytest.mark.parametrize(
-    ("texts", "number", "reason"),
+    ("texts", "line"),
     [
-        ([outputs("one", "a")], 1, "there are outputs of 'one' only: add those of another system"),
-        ([outputs("one", "a"), outputs("two", "b", "c")], 8,
-         "b.json: the reference 'one' has no output for this instruction"),
-        ([outputs("one", "a"), outputs("one", "b")], 2, "b.json: 'one' has an output for this instruction already"),
-        ([outputs("one", "a"), outputs("two", "b", output=3)], 2, "b.json: output is a number, not text"),
-        (["[]", "[]"], 1, "a.json: the file holds no outputs"),
+        ([outputs("one", "a")], BadLine(1, refusal("only_reference", reference="'one'"))),
+        ([outputs("one", "a"), outputs("two", "b", "c")],
+         BadLine(8, refusal("no_reference", reference="'one'"), "b.json")),
+        ([outputs("one", "a"), outputs("one", "b")], BadLine(2, refusal("second_output", system="'one'"), "b.json")),
+        ([outputs("one", "a"), outputs("two", "b", output=3)],
+         BadLine(2, refusal("not_text", field="output", kind="a number"), "b.json")),
+        (["[]", "[]"], BadLine(1, refusal("no_rows", what="outputs"), "a.json")),
     ],
     ids=["alone", "reference", "twice", "no text", "empty"],
 )  # fmt: skip
-def test_what_is_wrong_with_outputs_is_said_by_file_and_line(texts: list[str], number: int, reason: str) -> None:
+def test_what_is_wrong_with_outputs_is_said_by_file_and_line(texts: list[str], line: BadLine) -> None:
     study = make_study("s", instances=0)
     files = [SimpleUploadedFile(name, text.encode()) for name, text in zip(("a.json", "b.json"), texts, strict=False)]
     upload = take_in(study=study, kind="outputs", files=files, options={"dataset": "", "system_1": "", "system_2": ""})
-    assert upload.bad_lines == [[number, reason]]
+    assert [restored(**one) for one in upload.bad_lines] == [line]
     assert study.instances.count() == 0
 
 

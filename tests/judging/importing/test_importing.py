@@ -44,7 +44,7 @@ def refused(*rows: str, header: str = HEADER, name: str = "f.csv") -> list[tuple
     with pytest.raises(BadFile) as caught:
         load(*rows, header=header, name=name)
     assert everything() == before
-    return [(line.number, line.reason) for line in caught.value.lines]
+    return [(line.number, line.text) for line in caught.value.lines]
 
 
 def everything() -> list[Any]:
@@ -337,7 +337,7 @@ def test_published_verdicts_on_other_pairs_are_refused() -> None:
             header=TABLE,
             slug="gold",
         )
-    assert [(line.number, line.reason) for line in caught.value.lines] == [
+    assert [(line.number, line.text) for line in caught.value.lines] == [
         (
             2,
             "number 0 of LLMBar/Natural has another label here (the first output) than in the file (the second output)",
@@ -353,7 +353,7 @@ def test_wrong_winners_of_published_verdicts_are_listed() -> None:
     gold_study()
     with pytest.raises(BadFile) as caught:
         load("Natural,GPT-4,CoT,0,3,x,1", "Natural,GPT-4,CoT,,1,1,1", header=TABLE, slug="gold")
-    assert [(line.number, line.reason) for line in caught.value.lines] == [
+    assert [(line.number, line.text) for line in caught.value.lines] == [
         (2, "label is '3'; it must be 1 or 2"),
         (2, "winner_noswap is 'x'; it must be 1, 2 or empty"),
         (3, "idx is missing"),

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.core.reasons import Reason
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Pair, Study
 from annotation.studies.instance_tags import tags_of
@@ -20,7 +21,6 @@ from judging.outcomes.gold import gold_pairs
 from reporting.accuracy.accuracies import MEASURE_NAMES, NO_ANSWER, NO_GOLD, judge_accuracy
 from reporting.accuracy.files import COLUMNS, csv_rows, latex
 from reporting.core.latex import latex_text
-from reporting.core.reasons import Reason
 from tests.factories import add_instances, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from analysis.bias.revision import Decisions
 from annotation.core.errors import UnknownName
+from annotation.core.reasons import Reason
 from annotation.models import Annotator, Assignment, ComparisonTable, Hit, Instance, Pair, Rating, Slot, Study
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from judging.models import Judge, JudgeRun, Judgment, TableMaking
 from reporting.core.charts import NO_DATA, to_svg
-from reporting.core.reasons import TOO_FEW, Reason
+from reporting.core.reasons import TOO_FEW
 from reporting.core.text import estimate_text
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, arm_sort_key
 from reporting.table_effect.charts import before_and_after

@@ -2052,7 +2052,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("message", models.TextField(blank=True, help_text="What was added, or why nothing was.")),
-                ("bad_lines", models.JSONField(default=list, help_text="Number and reason of each.")),
+                (
+                    "bad_lines",
+                    models.JSONField(
+                        default=list,
+                        help_text="Of each its number, the code and values of the reason, and its file of several.",
+                    ),
+                ),
                 ("executor", models.CharField(blank=True, help_text="The process that reads it.", max_length=80)),
                 ("asked_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("finished_at", models.DateTimeField(blank=True, null=True)),
