@@ -116,26 +116,31 @@ def elo_of_rows(
     _check_settings(k, initial)
     checked = [check_comparisons(a, b, score_a, n_systems, first) for first in weights]
     defined = checked[0].known
-    # The row after the last changes nothing, nor does a missing score.
-    first, second = np.zeros((2, len(defined) + 1), dtype=np.int64)
-    first[:-1][defined], second[:-1][defined] = checked[0].a, checked[0].b
-    half, gain = np.zeros((2, len(checked), len(defined) + 1))
-    half[:, :-1][:, defined] = [of.weight * (k / POINTS / 4) for of in checked]
-    gain[:, :-1][:, defined] = half[:, :-1][:, defined] * (2 * checked[0].score_a - 1)
-    columns = len(checked) * len(rows)
-    ratings = np.zeros(columns * n_systems)
-    start = np.arange(columns) * n_systems
-    step = max(1, STEP_CELLS // max(1, columns))
+    # A row has its systems and score as one code, then half of k for each weight: rounds look up rows at random, which takes
+    # most of the time, so that all of a row is in one place. The row after the last changes nothing, nor does a missing score.
+    table = np.zeros((len(defined) + 1, 1 + len(checked)))
+    table[:-1, 0][defined] = (checked[0].a * n_systems + checked[0].b) * 3 + 2 * checked[0].score_a
+    table[:-1, 1:][defined] = np.stack([of.weight * (k / POINTS / 4) for of in checked], axis=1)
+    either, score = np.divmod(np.arange(n_systems**2 * 3), 3)
+    systems, sign = np.stack(np.divmod(either, n_systems)), score - 1.0
+    ratings = np.zeros((len(rows) * n_systems, len(checked)))
+    start = np.arange(len(rows)) * n_systems
+    both, change = np.empty((2, len(rows), len(checked))), np.empty((len(rows), len(checked)))
+    ahead, behind = both
+    step = max(1, STEP_CELLS // max(1, change.size))
     for begin in range(0, rows.shape[1], step):
-        block = np.ascontiguousarray(rows[:, begin : begin + step].T)  # each step's in one place
-        systems = (np.tile(of[block], len(checked)) + start for of in (first, second))
-        factors = (np.concatenate([of[block] for of in kind], axis=1) for kind in (gain, half))
-        for mine, theirs, won, limit in zip(*systems, *factors, strict=True):  # as in `elo`, one step of every round
-            ahead, behind = ratings[mine], ratings[theirs]
-            change = won - limit * np.tanh(ahead - behind)
-            ratings[mine] = ahead + change
-            ratings[theirs] = behind - change
-    return initial + 2 * POINTS * ratings.reshape(len(checked), len(rows), n_systems)
+        block = table.take(rows[:, begin : begin + step].T, axis=0)
+        codes, limits = block[..., 0].astype(np.int64), np.ascontiguousarray(block[..., 1:])
+        places = systems[:, codes].swapaxes(0, 1) + start
+        gains = limits * sign[codes][..., np.newaxis]
+        for place, gain, limit in zip(places, gains, limits, strict=True):  # as in `elo`, one step of every round
+            ratings.take(place, axis=0, out=both, mode="clip")
+            np.tanh(np.subtract(ahead, behind, out=change), out=change)
+            np.subtract(gain, np.multiply(limit, change, out=change), out=change)
+            ahead += change
+            behind -= change
+            ratings[place] = both
+    return initial + 2 * POINTS * np.moveaxis(ratings.reshape(len(rows), n_systems, -1), -1, 0)
 
 
 def sampled_rows(
