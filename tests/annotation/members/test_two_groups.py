@@ -40,10 +40,6 @@ def theirs(groups: tuple[Whole, Whole]) -> Whole:
     return groups[1]
 
 
-def browser_of(user: User) -> Client:
-    return signed_in(user)
-
-
 @pytest.fixture
 def root() -> User:
     return User.objects.create_superuser("root", password="a long enough one")
@@ -75,7 +71,7 @@ def test_what_two_groups_asked_alike_doesnt_tell_of_the_other(mine: Whole, their
 
 def test_a_judge_is_known_to_the_groups_that_it_works_for(mine: Whole, theirs: Whole) -> None:
     Judge.objects.create(name="fresh", method="coin")
-    reader = browser_of(mine.people[Role.RESEARCHER])
+    reader = signed_in(mine.people[Role.RESEARCHER])
     page = reverse("judging:judges", args=[mine.study.slug])
 
     assert [judge.name for judge in reader.get(page).context["run_form"].fields["judge"].queryset] == [
@@ -96,7 +92,7 @@ def test_a_judge_is_known_to_the_groups_that_it_works_for(mine: Whole, theirs: W
 
 
 def test_the_api_makes_nothing_in_another_groups_study(mine: Whole, theirs: Whole) -> None:
-    admin = browser_of(mine.people[Role.STUDY_ADMIN])
+    admin = signed_in(mine.people[Role.STUDY_ADMIN])
     wanted = {
         "study": theirs.study.slug,
         "name": "b",
@@ -116,13 +112,13 @@ def test_the_api_makes_nothing_in_another_groups_study(mine: Whole, theirs: Whol
 
 def test_annotators_of_another_group_get_none_of_its_hits(mine: Whole, theirs: Whole) -> None:
     outside = member("outside", Role.ANNOTATOR, group=theirs.group)
-    outsider = browser_of(outside)
+    outsider = signed_in(outside)
     theirs.study.batches.update(status="closed")
 
     assert "Nothing is open for rating" in outsider.get(reverse("annotation:rate")).text
     assert outsider.get(reverse("annotation:consent", args=[mine.study.key])).status_code == 404
     assert not Assignment.objects.filter(annotator__user=outside).exists()
-    mine_too = browser_of(member("inside", Role.ANNOTATOR, group=mine.group))
+    mine_too = signed_in(member("inside", Role.ANNOTATOR, group=mine.group))
     assert mine_too.get(reverse("annotation:rate"))["Location"] == reverse("annotation:consent", args=[mine.study.key])
 
 
@@ -131,7 +127,7 @@ def test_members_of_a_study_come_with_those_of_its_group_and_without_raters_of_c
 ) -> None:
     member("local", Role.RESEARCHER, study=mine.study)
     ann = member("ann-local", Role.ANNOTATOR, study=mine.study)
-    browser, page = browser_of(mine.people[Role.STUDY_ADMIN]), reverse("annotation:members", args=[mine.study.slug])
+    browser, page = signed_in(mine.people[Role.STUDY_ADMIN]), reverse("annotation:members", args=[mine.study.slug])
     with django_assert_max_num_queries(25):
         shown = browser.get(page)
     assert [grant.user.username for grant in shown.context["readers"]] == ["local"]

@@ -21,7 +21,7 @@ from annotation.annotators.participants import join
 from annotation.core.errors import BadFields, ClaimRefused, Unacceptable, UnknownName
 from annotation.models import Annotator, Channel, Invitation, Study
 from annotation.recruitment.base import Adapter, Panel, adapters
-from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
+from annotation.recruitment.channels import change_channel, make_channel, options_form_of, set_open
 from annotation.recruitment.invitations import invite
 from tests.factories import NOON, claim, make_batch, make_study, make_user, rate, signed_in
 
@@ -151,15 +151,6 @@ def test_a_channels_page_takes_as_many_queries_for_many_raters_as_for_one(study:
     assert queries() == one
 
 
-def test_kinds_are_offered_in_the_order_of_their_use(study: Study, manager: Client) -> None:
-    page = manager.get(f"/studies/{study.slug}/channels/").content.decode()
-    offered = re.findall(r"/channels/new/(\w+)/", page)
-    assert offered == [kind.value for kind in kinds()]
-    order = ["accounts", "anonymous", "prolific", "mturk"]
-    assert offered == [kind for kind in order if kind in offered]
-    assert offered[:2] == ["accounts", "anonymous"]
-
-
 # Making and changing
 
 
@@ -174,21 +165,6 @@ def test_a_channel_is_made_shut_with_its_settings(study: Study, manager: Client)
     assert made["Location"] == page_of(channel)
     assert (channel.name, channel.kind, channel.batch, channel.is_open) == ("Poster", "anonymous", batch, False)
     assert channel.options == {"most_hits": 3, "per_address": 5, "most_raters": 500}
-
-
-@pytest.mark.parametrize("kind", ["accounts", "anonymous", "mturk", "prolific"])
-def test_a_new_channel_asks_at_most_eight_things_and_unfolds_what_is_wrong(
-    study: Study, manager: Client, kind: str
-) -> None:
-    address = f"/studies/{study.slug}/channels/new/{kind}/"
-    page = manager.get(address).text
-    shown, folded = page.split("Limits and what has a default")
-    assert 2 <= shown.count('class="field"') <= 8
-    assert "most_hits" in folded
-    assert "<details open>" not in page
-    refused = manager.post(address, {"name": "x", "per_address": "0"})
-    assert refused.status_code == 422
-    assert "<details open>" in refused.text
 
 
 BAD_SETTINGS = [

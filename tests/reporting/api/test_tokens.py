@@ -42,10 +42,6 @@ def header_of(user: User, *scopes: str, **settings: Any) -> dict[str, str]:
     return {"Authorization": f"Token {token_of(user, *scopes, **settings)}"}
 
 
-def browser_of(user: User) -> Client:
-    return signed_in(user)
-
-
 @pytest.fixture
 def whole() -> Whole:
     return build_whole_study("mine")
@@ -172,7 +168,7 @@ def test_a_token_that_cannot_be_is_refused(change: dict[str, Any], field: str) -
 
 def test_the_page_makes_a_token_that_it_shows_once_lists_and_ends() -> None:
     study = make_study("talks", instances=0)
-    browser = browser_of(make_user("boss", Role.STUDY_ADMIN))
+    browser = signed_in(make_user("boss", Role.STUDY_ADMIN))
     assert "You have no token" in browser.get(PAGE).text
     chosen = {"name": "nightly", "scopes": ["read", "configure"], "studies": [study.pk], "days": "30"}
 
@@ -190,7 +186,7 @@ def test_the_page_makes_a_token_that_it_shows_once_lists_and_ends() -> None:
     api = APIClient(headers={"Authorization": f"Token {key[1]}"})
     assert api.post("/api/v1/studies/talks/archive/").status_code == 200
     assert "Last used" in browser.get(PAGE).text
-    browser_of(make_user("rea", Role.RESEARCHER)).post(PAGE, {"end": token.pk})
+    signed_in(make_user("rea", Role.RESEARCHER)).post(PAGE, {"end": token.pk})
     assert ApiToken.objects.filter(pk=token.pk).exists()
     browser.post(PAGE, {"end": token.pk})
     assert not ApiToken.objects.exists()
@@ -202,7 +198,7 @@ def test_the_page_makes_a_token_that_it_shows_once_lists_and_ends() -> None:
 def test_annotators_get_no_token_and_forged_posts_are_refused() -> None:
     annotator = make_annotator(make_study("talks", instances=0))
     assert annotator.user is not None
-    assert browser_of(annotator.user).post(PAGE, {"name": "x", "scopes": ["read"]}).status_code == 403
+    assert signed_in(annotator.user).post(PAGE, {"name": "x", "scopes": ["read"]}).status_code == 403
     client = signed_in(make_user("boss", Role.STUDY_ADMIN), enforce_csrf_checks=True)
     assert client.post(PAGE, {"name": "x", "scopes": ["read"]}).status_code == 403
     assert not ApiToken.objects.exists()
