@@ -1,11 +1,11 @@
-"""Strict JSON: no repeated keys, no NaN or infinity, and no nesting deeper than databases store."""
+"""Strict JSON: no repeated keys, no infinity, and no nesting deeper than databases store."""
 
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -118,10 +118,15 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number of JSON")
+def _constant(name: str) -> None:
+    """Return None for NaN, which pandas writes where a value is missing.
+
+    Raises: ValueError for an infinity.
+    """
+    if name != "NaN":
+        raise ValueError(f"{name} is not a number of JSON")
 
 
 _STRICT = json.JSONDecoder(
-    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole
+    object_pairs_hook=_unique_keys, parse_constant=_constant, parse_float=_finite, parse_int=_whole
 )

@@ -40,6 +40,14 @@ def test_fields_are_taken_from_columns_paths_and_quoted_texts() -> None:
     assert row.metadata == {"url": "u", "prompt": [{"content": "Ask."}]}
 
 
+def test_nan_is_a_missing_value() -> None:
+    (row,) = parse_study_file(
+        json.dumps({**study_line(), "score": float("nan"), "gold": float("nan")}).encode(), "f.json"
+    )
+
+    assert (row.metadata, row.gold) == ({"score": None}, None)
+
+
 def test_a_csv_keeps_the_columns_that_are_not_mapped() -> None:
     data = b"id;source;one;two\n7;s;x;y\n"
     mapping = parse_mapping(["instance_id=id", "generations.a=one", "generations.b=two"])

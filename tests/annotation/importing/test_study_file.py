@@ -102,7 +102,6 @@ def test_matchups_that_name_no_two_systems_of_the_line_are_refused(matchups: obj
         pytest.param("7", "not a JSON object", id="number"),
         pytest.param('{"instance_id": "a", "instance_id": "b"}', "key 'instance_id' is there more than once", id="key"),
         pytest.param('{"metadata": {"x": 1, "x": 2}}', "key 'x' is there more than once", id="key inside"),
-        pytest.param('{"metadata": NaN}', "NaN is not a number of JSON", id="NaN"),
         pytest.param('{"metadata": -Infinity}', "-Infinity is not a number of JSON", id="infinity"),
         pytest.param('{"metadata": 1e999}', "the number 1e999 is too large", id="beyond a float"),
         pytest.param('{"metadata": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested more than 100 levels", id="abyss"),
