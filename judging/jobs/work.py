@@ -156,8 +156,12 @@ def _is_dead(task: QueuedTask) -> bool:
     return beat is None or lease_expired(beat)
 
 
+def _requeue(task: QueuedTask) -> None:
+    _row(*task.args_kwargs["args"]).filter(status=Status.RUNNING).update(status=Status.QUEUED)
+
+
 def _give_up(task: QueuedTask, reason: str) -> None:
     _row(*task.args_kwargs["args"]).update(status=Status.STOPPED, message=reason)
 
 
-DEATH_RULE = DeathRule(_is_dead, give_up=_give_up)
+DEATH_RULE = DeathRule(_is_dead, requeue=_requeue, give_up=_give_up)

@@ -31,8 +31,8 @@ def is_under_way(path: str, is_dead: Callable[[QueuedTask], bool], **arguments: 
     return last is not None and last.status in UNDER_WAY and not is_dead(last)
 
 
-def ignore_failure(task: QueuedTask, reason: str) -> None:
-    """Do nothing more than fail the task."""
+def ignore(task: QueuedTask, reason: str = "") -> None:
+    """Do nothing more than requeue or fail the task."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,14 @@ class DeathRule:
     """When the worker of a running task is dead.
 
     attempts : workers that may die of a task before it fails; `None`: any number
+    requeue  : is told which task goes back to the queue
     give_up  : is told which task fails, and why
     """
 
     is_dead: Callable[[QueuedTask], bool]
     attempts: int | None = ATTEMPTS
-    give_up: Callable[[QueuedTask, str], None] = ignore_failure
+    requeue: Callable[[QueuedTask], None] = ignore
+    give_up: Callable[[QueuedTask, str], None] = ignore
 
 
 def is_orphan(task: QueuedTask) -> bool:
@@ -75,6 +77,7 @@ def _requeue_if_dead(task: QueuedTask, rule: DeathRule) -> int:
         rule.give_up(task, reason)
         task.set_failed(RuntimeError(reason))
         return 0
+    rule.requeue(task)
     log.info("task %s %s goes back to the queue", task.task_path, task.args_kwargs["args"])
     same = DBTaskResult.objects.filter(pk=task.pk, status=TaskResultStatus.RUNNING, started_at=task.started_at)
     return same.update(status=TaskResultStatus.READY, started_at=None)

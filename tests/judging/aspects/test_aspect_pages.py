@@ -6,7 +6,6 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
@@ -22,8 +21,8 @@ from judging.jobs.stopping import StopFlag
 from judging.jobs.work import do_job
 from judging.models import AspectSet, Completion, Distillation, Endpoint
 from tests.factories import signed_in
-from tests.fakes import Body, ScriptedClient, StandIn
-from tests.judging.aspects.test_aspect_sets import FIVE, Answering, answer
+from tests.fakes import Body, ScriptedClient
+from tests.judging.aspects.test_aspect_sets import FIVE, Answering
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -99,18 +98,6 @@ def test_list_that_cant_be_kept_is_said_to_and_still_there(researcher: Client, s
     assert answered.status_code == 422
     assert sent["aspects"].partition("\n")[0].strip("\x00") in answered.content.decode()
     assert not AspectSet.objects.exists()
-
-
-def test_estimate_comes_first_and_stores_nothing(researcher: Client, endpoint: Endpoint) -> None:
-    plain = researcher.post(f"{PAGE}estimate/", ASKED)
-    card = researcher.post(f"{PAGE}estimate/", ASKED, headers=HTMX)
-    for answered in (plain, card):
-        shown = answered.content.decode()
-        assert "About <strong>9 calls</strong>; already there: 0 answers." in shown
-        assert f'formaction="{PAGE}distil/"' in shown
-    assert card.content.decode().lstrip().startswith('<article id="distil"')
-    assert not Completion.objects.exists()
-    assert not DBTaskResult.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -232,21 +219,3 @@ def test_page_takes_few_queries_however_many_versions(
         edit_aspects(study, aspects=[f"aspect {number}"], by="rea")
     with django_assert_max_num_queries(20):
         page(researcher)
-
-
-@pytest.mark.any_engine
-@pytest.mark.django_db(transaction=True)
-def test_worker_process_does_the_task_over_http(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-    # Signals and the caretaker belong to a process of its own.
-    monkeypatch.setattr("reporting.worker.TandemWorker.configure_signals", lambda worker: None)
-    monkeypatch.setattr("annotation.core.tasks.repeating.RepeatingThread.run", lambda thread: None)
-    study = make_study(instances=5)
-    with StandIn(answer=answer) as server:
-        queue_distilling(study, endpoint=make_endpoint(server.base_url), pairs=4, by="rea")
-        call_command("worker", batch=True)
-        assert server.calls == 9
-        queue_distilling(study, endpoint=Endpoint.objects.get(), pairs=4, by="rea")
-        call_command("worker", batch=True)
-        assert server.calls == 9
-    assert AspectSet.objects.get().aspects == FIVE

@@ -1,22 +1,16 @@
 """The page on which texts are sampled: who sees it, the estimate, the worker, and that nothing hostile gets out."""
 
 import json
-from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
-from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.tasks.task_queue import ATTEMPTS, requeue_tasks
 from annotation.models import Generation, Matchup, Study
-from annotation.models.jobs import LEASE
-from judging.core.errors import Interrupted
 from judging.endpoints.retrying import RetryingClient
 from judging.generation import engine
 from judging.generation.instances import InstanceSelection
@@ -26,12 +20,10 @@ from judging.jobs import work
 from judging.jobs.stopping import StopFlag
 from judging.jobs.work import do_job
 from judging.models import Completion, Endpoint, GenerationRun
-from reporting.worker import DEATH_RULES, TandemWorker
 from tests.factories import signed_in
 from tests.fakes import ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
 from tests.judging.generation.test_sampling_systems import Writer
-from tests.standin.process import StandInProcess
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PAGE = "/studies/tea/generate/"
@@ -209,25 +201,6 @@ def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, mo
     assert GenerationRun.objects.get().calls == 6
 
 
-def test_task_of_a_dead_worker_goes_back_to_the_queue(study: Study, endpoint: Endpoint) -> None:
-    sampling = Sampling(endpoint=endpoint, template=find_template("plain"))
-    queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
-    long_ago = timezone.now() - LEASE - timedelta(seconds=1)
-    assert requeue_tasks(DEATH_RULES) == 0
-    DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now(), worker_ids=["a"])
-    assert requeue_tasks(DEATH_RULES) == 0
-    DBTaskResult.objects.update(started_at=long_ago)
-    GenerationRun.objects.update(heartbeat_at=timezone.now())
-    assert requeue_tasks(DEATH_RULES) == 0
-    assert not queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
-    GenerationRun.objects.update(heartbeat_at=long_ago)
-    assert requeue_tasks(DEATH_RULES) == 1
-    DBTaskResult.objects.update(status="RUNNING", started_at=long_ago, worker_ids=["a"] * ATTEMPTS)
-    assert requeue_tasks(DEATH_RULES) == 0
-    run = GenerationRun.objects.get()
-    assert (run.status, run.message) == ("stopped", "5 workers in a row have died of this")
-
-
 def test_page_takes_few_queries_however_many_systems(
     researcher: Client, study: Study, endpoint: Endpoint, django_assert_max_num_queries: Any
 ) -> None:
@@ -236,49 +209,6 @@ def test_page_takes_few_queries_however_many_systems(
         start_generating(study, f"owl-{number}", sampling)
     with django_assert_max_num_queries(20):
         page(researcher)
-
-
-@pytest.mark.any_engine
-@pytest.mark.django_db(transaction=True)
-def test_worker_process_does_the_task_over_http(
-    standin: StandInProcess, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-    # Signals and the caretaker belong to a process of its own.
-    monkeypatch.setattr("reporting.worker.TandemWorker.configure_signals", lambda worker: None)
-    monkeypatch.setattr("annotation.core.tasks.repeating.RepeatingThread.run", lambda thread: None)
-    standin.behave(text="A text.")
-    sampling = Sampling(endpoint=make_endpoint(standin.base_url), template=find_template("plain"), samples=2)
-    study = make_study(instances=3)
-    queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=4, by="rea")
-    call_command("worker", batch=True)
-    assert standin.stats()["calls"] == 6
-    assert Generation.objects.filter(system__name="owl").count() == 6
-
-
-def test_worker_that_is_stopped_has_not_died_of_its_task(
-    study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "sample", Mock(side_effect=Interrupted))
-    monkeypatch.setattr(work, "WORKER_STOP", Mock(is_set=lambda: True))
-    sampling = Sampling(endpoint=endpoint, template=find_template("plain"))
-    queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
-    task = DBTaskResult.objects.get()
-    task.claim("one")
-    worker = TandemWorker(
-        queue_names=["*"],
-        interval=0,
-        batch=True,
-        backend_name="default",
-        startup_delay=False,
-        max_tasks=None,
-        worker_id="one",
-        excluded_queue_names=[],
-    )
-    worker.running = False
-    worker.run_task(task)
-    task.refresh_from_db()
-    assert (task.status, task.worker_ids) == ("READY", [])
 
 
 def test_templates_are_shown_as_they_are_sent(researcher: Client) -> None:
