@@ -5,18 +5,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 
-from annotation.models import (
-    Batch,
-    Generation,
-    Hit,
-    HitPair,
-    Instance,
-    Matchup,
-    Pair,
-    RoleGrant,
-    Study,
-    System,
-)
+from annotation.models import Batch, Generation, Hit, HitPair, Instance, Matchup, Pair, RoleGrant, Study, System
 from annotation.models.members import main_group
 from annotation.studies.configurations import configurations
 from annotation.studies.outcomes import Selection, select
@@ -73,13 +62,7 @@ def make_batch(study: Study, pairs: Sequence[Pair], name: str = "first") -> Batc
     """Publish some pairs of a study, one HIT per matchup."""
     heron, wren = study.systems.order_by("position")
     batch = Batch.objects.create(
-        study=study,
-        name=name,
-        dataset="talk",
-        system_a=heron,
-        system_b=wren,
-        pairs_per_hit=2,
-        raters_per_hit=1,
+        study=study, name=name, dataset="talk", system_a=heron, system_b=wren, pairs_per_hit=2, raters_per_hit=1
     )
     hits = Hit.objects.bulk_create(
         Hit(batch=batch, matchup_id=matchup_id, position=position)

@@ -111,14 +111,7 @@ def build_configuration(
 
 
 def build_batch(
-    study: Study,
-    dataset: str,
-    a: System,
-    b: System,
-    matchups: list[Matchup],
-    pairs: list[list[Pair]],
-    *,
-    name: str,
+    study: Study, dataset: str, a: System, b: System, matchups: list[Matchup], pairs: list[list[Pair]], *, name: str
 ) -> Built:
     """Publish all pairs of the matchups, one HIT each."""
     batch = Batch.objects.create(

@@ -108,13 +108,7 @@ COMMANDS = [
 ]
 PAGES = [
     *("findings/", "findings.json", "distinguishable/", "distinguishable.json", "accuracy/", "accuracy.json"),
-    *(
-        "table-effect/",
-        "table-effect.json",
-        "plan/",
-        "reports/",
-        "judges/compare/?first=direct&second=@people",
-    ),
+    *("table-effect/", "table-effect.json", "plan/", "reports/", "judges/compare/?first=direct&second=@people"),
     *("charts/pooled-consistency.svg", "charts/consistency-by-bin.svg?dataset=news&a=first-system&b=second-system"),
     *("charts/mean-consistency.svg?dataset=news&a=first-system&b=second-system", "payments.csv"),
 ]

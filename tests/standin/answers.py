@@ -206,11 +206,7 @@ def tool_call(body: Body, behaviour: Behaviour, *, seed: object) -> dict[str, An
     name = wanted["function"]["name"] if isinstance(wanted, dict) else tools[0]["function"]["name"]
     function = next(one["function"] for one in tools if one["function"]["name"] == name)
     arguments = filled(function.get("parameters") or {"type": "object"}, body, behaviour, seed=seed)
-    return {
-        "id": "call_1",
-        "type": "function",
-        "function": {"name": name, "arguments": json.dumps(arguments)},
-    }
+    return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
 
 
 def tokens_of(text: str) -> list[str]:

@@ -22,14 +22,7 @@ from annotation.models import Batch, Study
 from judging.models import JudgeRun
 from reporting.management.commands import demo
 from tests import migrated
-from tests.tools.helpers import (
-    ROOT,
-    descendants,
-    is_running,
-    kill_if_running,
-    try_links_of_the_demo,
-    wait_until,
-)
+from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, try_links_of_the_demo, wait_until
 
 pytestmark = pytest.mark.slow
 

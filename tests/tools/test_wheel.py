@@ -19,14 +19,7 @@ from packaging.requirements import Requirement
 
 from annotation.core.version import VERSION
 from tests import migrated
-from tests.tools.helpers import (
-    ROOT,
-    descendants,
-    is_running,
-    kill_if_running,
-    try_links_of_the_demo,
-    wait_until,
-)
+from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, try_links_of_the_demo, wait_until
 
 pytestmark = pytest.mark.slow
 

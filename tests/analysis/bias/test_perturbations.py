@@ -7,15 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analysis.bias.perturbations import (
-    AUTHORITY,
-    BOLD,
-    INSTRUCTIONS,
-    NAMES,
-    PADDING,
-    PERTURBATIONS,
-    sentence_spans,
-)
+from analysis.bias.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS, sentence_spans
 
 TEXT = "Dr. Low came first. She stayed 3 days! Why?\nNobody knows."
 ARABIC, CHINESE, EMOJI = "وصلت أولا. بقيت ثلاثة أيام؟ نعم.", "她先到。她住了三天！为什么？", "👩‍🔬 🎉. 🎈 ok."

@@ -406,9 +406,7 @@ def test_missing_seconds_are_left_out_and_never_0():
         pytest.param(lambda: joint_sums([[1, 1]], [0], [[[1, 1]]], [0]), ShapeError, id="joint"),
         pytest.param(lambda: median_interval([1.0], [1, 2], rng=np.random.default_rng()), ShapeError, id="median"),
         pytest.param(
-            lambda: median_interval([1.0], [1], rng=np.random.default_rng(), level=1),
-            AnalysisError,
-            id="level",
+            lambda: median_interval([1.0], [1], rng=np.random.default_rng(), level=1), AnalysisError, id="level"
         ),
         pytest.param(
             lambda: median_difference_interval([1.0], [1], [1.0], [1, 2], rng=np.random.default_rng()),

@@ -137,10 +137,7 @@ def test_published_tables_are_met(right, kinds, total):
 # both orders right, only the first, only the second, none. LLMBar's paper prints the mean accuracy and the agreement.
 @pytest.mark.parametrize(
     ("both", "ab", "ba", "none", "accuracy", "agreement"),
-    [
-        pytest.param(92, 0, 3, 5, 93.5, 97.0, id="natural"),
-        pytest.param(66, 5, 4, 17, 76.6, 90.2, id="gptinst"),
-    ],
+    [pytest.param(92, 0, 3, 5, 93.5, 97.0, id="natural"), pytest.param(66, 5, 4, 17, 76.6, 90.2, id="gptinst")],
 )
 def test_published_accuracy_and_agreement_are_met(both, ab, ba, none, accuracy, agreement):
     rows = [[-1, -1]] * both + [[-1, 1]] * ab + [[1, -1]] * ba + [[1, 1]] * none

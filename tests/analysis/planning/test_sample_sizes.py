@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 
 from analysis.errors import NotEnough, UnknownValue
 from analysis.intervals.bootstrap import cluster_interval, mean_sums, ratio
-from analysis.planning.sample_sizes import (
-    Aim,
-    Prices,
-    cheapest,
-    designs,
-    expected_width,
-    instances_needed,
-    upper_limit,
-)
+from analysis.planning.sample_sizes import Aim, Prices, cheapest, designs, expected_width, instances_needed, upper_limit
 from analysis.planning.variance import Components, crossed_components
 
 PARTS = Components(instance=0.02, pair=0.03, rater=0.06, residual=0.12)

@@ -155,11 +155,7 @@ def test_going_on_in_one_tab_while_voting_on_an_old_hit_in_another_ends_with_one
     release_expired(study=study, at=LATER)
 
     results = together(
-        [
-            lambda: save_vote(assignment=old, pair_key=key, choice="left", at=LATER),
-            lambda: claim(annotator, LATER),
-        ]
-        * 4
+        [lambda: save_vote(assignment=old, pair_key=key, choice="left", at=LATER), lambda: claim(annotator, LATER)] * 4
     )
 
     assert all(isinstance(result, Rating | Assignment | AssignmentClosed) for result in results)
@@ -235,10 +231,7 @@ def test_late_work_and_a_new_claim_never_both_have_the_slot() -> None:
     others = [make_annotator(study, f"r{n}") for n in range(THREADS - 1)]
 
     submitted, *claims = together(
-        [
-            lambda: submit_assignment(assignment=late, at=LATER),
-            *(lambda one=one: claim(one, LATER) for one in others),
-        ]
+        [lambda: submit_assignment(assignment=late, at=LATER), *(lambda one=one: claim(one, LATER) for one in others)]
     )
 
     winners = [result for result in claims if isinstance(result, Assignment)]
@@ -264,10 +257,7 @@ def test_who_withdraws_while_submitting_has_no_counted_work() -> None:
     assignment = rate(claim(annotator), submit=False)
 
     together(
-        [
-            lambda: withdraw(annotator=annotator, at=NOON),
-            lambda: submit_assignment(assignment=assignment, at=NOON),
-        ]
+        [lambda: withdraw(annotator=annotator, at=NOON), lambda: submit_assignment(assignment=assignment, at=NOON)]
     )
 
     assert not Assignment.objects.counted().exists()

@@ -158,12 +158,7 @@ def test_a_copy_stays_in_its_group_where_the_user_may_make_studies_in_it(study: 
 
 @pytest.mark.parametrize(
     "sent",
-    [
-        {"slug": "study"},
-        {"slug": ""},
-        {"slug": "copy", "group": "nope"},
-        {"slug": "copy", "with_instances": "on"},
-    ],
+    [{"slug": "study"}, {"slug": ""}, {"slug": "copy", "group": "nope"}, {"slug": "copy", "with_instances": "on"}],
     ids=str,
 )
 @pytest.mark.any_engine

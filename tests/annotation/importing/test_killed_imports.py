@@ -209,10 +209,7 @@ def test_an_import_lets_others_write_shows_nothing_and_leaves_nothing_when_it_is
 
 @pytest.mark.parametrize(
     "after",
-    [
-        pytest.param(LOOK_AFTER, id="by the worker"),
-        pytest.param("", id="by the next import", marks=pytest.mark.weekly),
-    ],
+    [pytest.param(LOOK_AFTER, id="by the worker"), pytest.param("", id="by the next import", marks=pytest.mark.weekly)],
 )
 def test_an_import_that_is_killed_while_its_rows_move_is_completed(installation: Installation, after: str) -> None:
     made = installation

@@ -260,11 +260,7 @@ def test_the_same_file_again_changes_nothing() -> None:
 
     assert load(*records) == StoredRatings(0, 4)
 
-    assert (Rating.objects.count(), Display.objects.count(), Assignment.objects.count()) == (
-        4,
-        3,
-        2,
-    )
+    assert (Rating.objects.count(), Display.objects.count(), Assignment.objects.count()) == (4, 3, 2)
     assert study.imports.count() == 1
 
 

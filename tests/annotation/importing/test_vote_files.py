@@ -79,10 +79,7 @@ def test_the_same_files_again_change_nothing() -> None:
 
 
 def test_systems_that_are_there_may_meet_in_a_later_file() -> None:
-    load(
-        [vote(1), vote(2, right="gamma")],
-        [text(1), text(2, result_y="by gamma")],
-    )
+    load([vote(1), vote(2, right="gamma")], [text(1), text(2, result_y="by gamma")])
 
     _, stored, ratings = load(
         [vote(3, left="gamma", right="beta", winner="right")], [text(3, result_x="by gamma", result_y="by beta")]

@@ -87,11 +87,7 @@ def test_the_answer_and_what_is_stored_tell_nothing_about_accounts(rita: User) -
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param({"is_active": False}, id="shut"),
-        pytest.param({"password": "!"}, id="without a password"),
-    ],
+    "change", [pytest.param({"is_active": False}, id="shut"), pytest.param({"password": "!"}, id="without a password")]
 )
 def test_accounts_without_a_password_or_shut_ones_get_no_link(rita: User, change: dict[str, Any]) -> None:
     User.objects.update(**change)

@@ -74,17 +74,7 @@ def test_nothing_that_an_annotator_receives_tells_what_is_compared() -> None:
     everything = "\n".join(received).lower()
     assert "a source." in everything
     # Parts of names, long enough never to turn up in a random token.
-    told = (
-        *SECRETS,
-        "gpt-7",
-        "llama-",
-        "secretive",
-        "unseen",
-        "covert",
-        "incognito",
-        "undercover",
-        "separab",
-    )
+    told = (*SECRETS, "gpt-7", "llama-", "secretive", "unseen", "covert", "incognito", "undercover", "separab")
     assert [word for word in told if word.lower() in everything] == []
 
 

@@ -216,11 +216,7 @@ def test_no_choice_is_lost_to_what_a_page_reports_beside_it(study: Study) -> Non
     key = next(iter(Forms(client.get(address).text).pairs))
     nonsense = {"version": "many", "chosen_at": "yesterday", "active_seconds": "nan", "wall_seconds": "-1"}
     impossible = {"version": "-1", "chosen_at": "9999-99-99T00:00:00Z", "active_seconds": "inf", "page": "a\x00b"}
-    reports = {
-        "left": {**nonsense, "page": "x" * 99, "source_opened": "perhaps"},
-        "right": impossible,
-        "none": {},
-    }
+    reports = {"left": {**nonsense, "page": "x" * 99, "source_opened": "perhaps"}, "right": impossible, "none": {}}
     for choice, report in reports.items():
         assert send(client, address, "vote", pair_key=key, choice=choice, **report).status_code == 200
         change = VoteChange.objects.latest("pk")

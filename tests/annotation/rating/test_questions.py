@@ -79,7 +79,7 @@ def test_each_question_is_a_form_with_its_text_description_and_choices() -> None
     assert "<script>x" not in further
     assert f'aria-describedby="about-{key}-1"' in further
     assert re.findall(r'value="([^"]+)"\s+id="choice', further) == [
-        *("left-much", "left-slightly", "none", "right-slightly", "right-much"),
+        *("left-much", "left-slightly", "none", "right-slightly", "right-much")
     ]
     assert "data-times" not in further
     assert len(set(re.findall(r'\sid="([^"]+)"', html))) == len(re.findall(r'\sid="([^"]+)"', html))

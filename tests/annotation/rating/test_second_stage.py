@@ -246,10 +246,7 @@ def test_keeping_needs_no_reason_and_revising_does() -> None:
             second(assignment, 0, "right", reason)
     assert not Rating.objects.filter(stage="revised").exists()
     kept = second(assignment, 0, "left")
-    assert (kept.verdict, kept.reason) == (
-        Rating.objects.get(display=kept.display, stage="first").verdict,
-        "",
-    )
+    assert (kept.verdict, kept.reason) == (Rating.objects.get(display=kept.display, stage="first").verdict, "")
     revised = second(assignment, 0, "right", f"  {REASON}\r\n")
 
     assert (revised.verdict, revised.reason) == (-kept.verdict, REASON)

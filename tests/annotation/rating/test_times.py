@@ -59,10 +59,7 @@ def test_time_after_a_vote_comes_with_the_submission_and_the_history_keeps_the_v
     submit_assignment(assignment=assignment, at=END, times=times)
 
     assert stored() == [(40, 75), (17, 25)]
-    assert list(VoteChange.objects.values_list("active_seconds", "wall_seconds")) == [
-        (8, 10),
-        (15, 20),
-    ]
+    assert list(VoteChange.objects.values_list("active_seconds", "wall_seconds")) == [(8, 10), (15, 20)]
 
 
 def test_a_page_that_knows_less_or_nothing_of_a_pair_takes_no_time_away() -> None:

@@ -8,12 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from annotation.annotators.consent import answer_consent
-from annotation.core.errors import (
-    AssignmentClosed,
-    ConsentNeeded,
-    Unacceptable,
-    VoteConflict,
-)
+from annotation.core.errors import AssignmentClosed, ConsentNeeded, Unacceptable, VoteConflict
 from annotation.core.version import VERSION
 from annotation.hits.displays import mark_shown
 from annotation.hits.slots import release_expired

@@ -36,11 +36,12 @@ def stored(study: Study, **filters: Any) -> dict[tuple[str, str, str], tuple[flo
         "run__system_a", "run__system_b", "matchup__instance"
     )
     return {
-        (
-            one.run.label,
-            f"{one.run.system_a.name} / {one.run.system_b.name}",
-            one.matchup.instance.instance_id,
-        ): (one.self_a, one.self_b, one.cross, one.separability)
+        (one.run.label, f"{one.run.system_a.name} / {one.run.system_b.name}", one.matchup.instance.instance_id): (
+            one.self_a,
+            one.self_b,
+            one.cross,
+            one.separability,
+        )
         for one in rows
     }
 

@@ -7,10 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from annotation.core.errors import ClaimRefused
-from annotation.models import (
-    Event,
-    Study,
-)
+from annotation.models import Event, Study
 from annotation.rating.votes import submit_assignment
 from annotation.studies.archive import archive_study, restore_study
 from reporting.exports.files import export_lines

@@ -107,9 +107,7 @@ def test_rejection_has_its_cause(status: int, error: Any, cause: str) -> None:
     assert (found.cause, found.request_only) == (cause, True)
 
 
-def test_answer_of_a_provider_behind_a_router_is_shown_and_its_secrets_are_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_answer_of_a_provider_behind_a_router_is_shown_and_its_secrets_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "sesame-0123")
     raw = json.dumps({"detail": "the prompt is too long for sesame-0123"})
     error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw, "provider_name": "P"}}

@@ -325,10 +325,7 @@ def test_refusals_are_told_from_texts_that_sound_alike(text: str, is_text: bool)
 
 @pytest.mark.parametrize(
     ("answer", "why"),
-    [
-        (" \n", "empty"),
-        ("I'm sorry, but I can't help with that.", "refused: I'm sorry"),
-    ],
+    [(" \n", "empty"), ("I'm sorry, but I can't help with that.", "refused: I'm sorry")],
     ids=["blank", "refused in words"],
 )
 def test_answer_that_is_no_text_says_why(answer: str, why: str) -> None:

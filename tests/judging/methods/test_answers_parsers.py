@@ -246,15 +246,7 @@ def test_function_call_is_read(reply: Reply, letter: str | None) -> None:
 @pytest.mark.parametrize("parser", sorted(PARSERS))
 @pytest.mark.parametrize(
     "completion",
-    [
-        "{" * 50_000,
-        "[" * 50_000,
-        '{"a":' * 12_000,
-        "[[" * 25_000,
-        "[[A" * 15_000,
-        "the " * 12_000,
-        "response " * 5_000,
-    ],
+    ["{" * 50_000, "[" * 50_000, '{"a":' * 12_000, "[[" * 25_000, "[[A" * 15_000, "the " * 12_000, "response " * 5_000],
     ids=lambda text: text[:8],
 )
 def test_hostile_answer_is_left_at_once(parser: str, completion: str) -> None:

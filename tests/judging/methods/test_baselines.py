@@ -88,10 +88,7 @@ def test_sides_are_turned_around_only_when_b_was_shown_first(verdict: Verdict) -
 def test_longer_prefers_the_same_system_in_both_orders() -> None:
     run = start_run(study=make_study(), judge=make_judge("longer", order="both"))
     assert execute(run.pk, stop=StopFlag()).status == "done"
-    assert set(Judgment.objects.values_list("order", "verdict")) == {
-        ("ab", Verdict.A),
-        ("ba", Verdict.A),
-    }
+    assert set(Judgment.objects.values_list("order", "verdict")) == {("ab", Verdict.A), ("ba", Verdict.A)}
 
 
 @pytest.mark.slow

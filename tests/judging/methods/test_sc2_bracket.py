@@ -10,15 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judging.core.errors import BadSettings
-from judging.methods.sc2.bracket import (
-    SCHEMES,
-    Bracket,
-    Decision,
-    Duel,
-    Scheme,
-    comparisons,
-    samples_within,
-)
+from judging.methods.sc2.bracket import SCHEMES, Bracket, Decision, Duel, Scheme, comparisons, samples_within
 
 ENTRANTS = st.integers(1, 17).map(lambda count: list(range(count)))
 SEEDS = st.integers(0, 2**31)

@@ -46,10 +46,7 @@ def test_every_presentation_is_asked_once_and_stored() -> None:
 @pytest.mark.any_engine
 def test_verdict_is_turned_into_study_order_when_b_was_shown_first() -> None:
     judge_with(ScriptedClient(then="Preferred: A"), make_study(instances=1, k=1), make_judge(order="both"))
-    assert dict(Judgment.objects.values_list("order", "verdict")) == {
-        "ab": Verdict.A,
-        "ba": Verdict.B,
-    }
+    assert dict(Judgment.objects.values_list("order", "verdict")) == {"ab": Verdict.A, "ba": Verdict.B}
 
 
 def test_second_run_makes_no_call() -> None:

@@ -140,11 +140,7 @@ def test_optional_answer_that_can_not_be_read_or_is_refused_is_left_out() -> Non
 def test_readable_answers_that_give_no_verdict_together_are_unparsed() -> None:
     client = Talker(lambda asked: "?")
     judge_with(client, make_study(instances=1, k=1), judge_named("polled"))
-    assert Judgment.objects.values_list("status", "failure", "calls").get() == (
-        "unparsed",
-        "nobody voted",
-        9,
-    )
+    assert Judgment.objects.values_list("status", "failure", "calls").get() == ("unparsed", "nobody voted", 9)
 
 
 def test_unreadable_critique_ends_the_cell_after_three_samples() -> None:
@@ -189,32 +185,19 @@ def test_verdict_stands_on_the_samples_that_were_answered_when_the_endpoint_reje
 def test_no_verdict_from_answers_without_those_that_are_missing_is_an_error() -> None:
     study, judge = make_study(instances=1, k=1), judge_named("polled")
     judge_with(ScriptedClient([REJECTED, *["?"] * 6]), study, judge, in_flight=1)
-    assert Judgment.objects.values_list("status", "failure", "calls").get() == (
-        "error",
-        "HTTP 400: temperature",
-        6,
-    )
+    assert Judgment.objects.values_list("status", "failure", "calls").get() == ("error", "HTTP 400: temperature", 6)
     client = Talker()
     judge_with(client, study, judge)
-    assert (len(client.bodies), Judgment.objects.get().status) == (
-        1,
-        "parsed",
-    )  # the missing one, and it is read
+    assert (len(client.bodies), Judgment.objects.get().status) == (1, "parsed")  # the missing one, and it is read
 
 
 def test_endpoint_that_is_gone_ends_a_cell_whose_other_samples_were_answered() -> None:
     study, judge = make_study(instances=1, k=1), judge_named("polled")
     judge_with(ScriptedClient(["A", GONE, GONE]), study, judge, in_flight=1)
-    assert Judgment.objects.values_list("status", "failure").get() == (
-        "error",
-        "HTTP 404: no such model",
-    )
+    assert Judgment.objects.values_list("status", "failure").get() == ("error", "HTTP 404: no such model")
     client = Talker()
     judge_with(client, study, judge)
-    assert (len(client.bodies), Judgment.objects.values_list("status", "calls").get()) == (
-        2,
-        ("parsed", 3),
-    )
+    assert (len(client.bodies), Judgment.objects.values_list("status", "calls").get()) == (2, ("parsed", 3))
 
 
 def test_answer_of_no_use_is_paid_for_and_asked_again() -> None:
@@ -244,13 +227,7 @@ def test_answers_that_come_after_a_cell_has_ended_are_counted_as_its_own() -> No
 
     study, judge = make_study(instances=1, k=1), judge_named("noted")
     judge_with(Talker(answer), study, judge)
-    assert Judgment.objects.values_list("status", "calls", *SPENT).get() == (
-        "error",
-        1,
-        11,
-        7,
-        CALL,
-    )
+    assert Judgment.objects.values_list("status", "calls", *SPENT).get() == ("error", 1, 11, 7, CALL)
 
 
 def test_better_parser_leaves_answers_of_no_use_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,11 +235,7 @@ def test_better_parser_leaves_answers_of_no_use_alone(monkeypatch: pytest.Monkey
     judge_with(ScriptedClient([NEW_CELL_VALUES, "A", "A", "A"]), study, judge, in_flight=1)
     monkeypatch.setattr(Polled, "parser_version", "polled.2")
     judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
-    assert Judgment.objects.values_list("status", "parser_version", "calls").get() == (
-        "parsed",
-        "polled.2",
-        4,
-    )
+    assert Judgment.objects.values_list("status", "parser_version", "calls").get() == ("parsed", "polled.2", 4)
 
 
 def test_answers_that_others_paid_for_stay_cached_ones_when_a_cell_is_asked_again_after_an_error() -> None:

@@ -60,9 +60,7 @@ def work(judge: Judge) -> ExecutionResult:
     """Start the judge's run, or start it again, without waiting between tries."""
     run = start_run(study=Study.objects.get(), judge=judge, in_flight=4)
     return execute(
-        run.pk,
-        stop=StopFlag(),
-        make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep),
+        run.pk, stop=StopFlag(), make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep)
     )
 
 

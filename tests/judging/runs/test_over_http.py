@@ -58,9 +58,7 @@ def run_on(stand_in: StandIn, *, in_flight: int = 4, instances: int = 3, **judge
     judge = make_judge(endpoint=make_endpoint(stand_in.base_url), **judge_settings)
     run = start_run(study=make_study(instances=instances), judge=judge, in_flight=in_flight)
     return execute(
-        run.pk,
-        stop=StopFlag(),
-        make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep),
+        run.pk, stop=StopFlag(), make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep)
     )
 
 
@@ -275,9 +273,7 @@ def test_researchers_are_not_told_where_an_endpoint_is(base_url: str, monkeypatc
     monkeypatch.setattr(services, "resolve", hosts.resolve)
     run = start_run(study=make_study(), judge=make_judge(endpoint=make_endpoint(base_url)))
     ended = execute(
-        run.pk,
-        stop=StopFlag(),
-        make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep),
+        run.pk, stop=StopFlag(), make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep)
     )
     told = ended.message + "".join(Judgment.objects.values_list("failure", flat=True))
     assert told
@@ -379,10 +375,7 @@ def test_key_that_is_echoed_in_json_is_taken_out(how: str, monkeypatch: pytest.M
     with StandIn([Reply(200, body)]) as stand_in:
         answer = ask(stand_in, key_env="TANDEM_TEST_KEY")
     assert answer.text == "A [key] B"
-    assert answer.response == {
-        "choices": [{"message": {"content": "A [key] B"}}],
-        "[key]": ["[key]", {"[key]": 1}],
-    }
+    assert answer.response == {"choices": [{"message": {"content": "A [key] B"}}], "[key]": ["[key]", {"[key]": 1}]}
 
 
 @pytest.mark.parametrize("how", ["escaped", "unicode", "twice"])

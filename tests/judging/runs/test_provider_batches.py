@@ -416,11 +416,7 @@ def test_cap_with_room_lets_the_next_round_be_handed_in(standin: StandInProcess)
 def test_limit_bounds_the_cells(standin: StandInProcess) -> None:
     run = batch_run(standin)
     ended = work(run, limit=4)
-    assert (ended.status, ended.as_asked, count_judgments(run.judgments.all()).parsed) == (
-        "paused",
-        True,
-        4,
-    )
+    assert (ended.status, ended.as_asked, count_judgments(run.judgments.all()).parsed) == ("paused", True, 4)
     assert standin.stats()["answered"] == 4
 
 

@@ -25,15 +25,7 @@ from judging.runs.reparse import reparse_run
 from judging.runs.services import run_again, start_run
 from judging.tables.figures import table_figures
 from tests.fakes import ScriptedClient
-from tests.judging.builders import (
-    COHERENCE,
-    judge_with,
-    make_endpoint,
-    make_judge,
-    make_study,
-    pairs_in,
-    selection_of,
-)
+from tests.judging.builders import COHERENCE, judge_with, make_endpoint, make_judge, make_study, pairs_in, selection_of
 from tests.judging.methods.procedures import asking
 from tests.standin.process import StandInProcess
 
@@ -243,10 +235,7 @@ def test_unparsed_cells_are_reopened_while_their_question_has_the_same_words(stu
     cut.update(status="unparsed", verdict=None)
     Study.objects.update(criteria=[COHERENCE, {**BREVITY, "text": "Which one has fewer words?"}])
     assert retry_run(run=JudgeRun.objects.get(), unparsed=True) == Reopened(unparsed=2)
-    assert sorted(run.judgments.filter(status="pending").values_list("question", flat=True)) == [
-        0,
-        1,
-    ]
+    assert sorted(run.judgments.filter(status="pending").values_list("question", flat=True)) == [0, 1]
 
 
 def test_questions_go_through_a_providers_batches(

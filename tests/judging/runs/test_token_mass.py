@@ -37,10 +37,7 @@ def run() -> JudgeRun:
 
 def test_mass_is_stored_with_a_verdict_and_without_one(run: JudgeRun) -> None:
     rows = run.judgments.order_by("pk").values_list("status", "p_b", "token_mass")
-    assert list(rows) == [
-        ("parsed", pytest.approx(0.2), pytest.approx(0.9)),
-        ("unparsed", None, pytest.approx(0.25)),
-    ]
+    assert list(rows) == [("parsed", pytest.approx(0.2), pytest.approx(0.9)), ("unparsed", None, pytest.approx(0.25))]
     assert [row["token_mass"] for row in judgment_rows(run.study)] == [pytest.approx(0.9), pytest.approx(0.25)]
 
 

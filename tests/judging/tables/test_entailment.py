@@ -70,10 +70,7 @@ def test_cells_and_sentences_are_asked_about_once(study: Study, endpoint: Endpoi
     # The second table says nothing: only its coverage is asked for.
     assert (done.made, done.kept, done.unread, done.usage.calls, len(first.bodies)) == (2, 0, 0, 3, 3)
     one, other = (found for found in TableCheck.objects.order_by("table").values_list("found", flat=True))
-    assert one["cells"] == [
-        {"only_a": 0.8, "both": 0.0, "only_b": None},
-        {"only_a": 0.8, "both": None, "only_b": 0.0},
-    ]
+    assert one["cells"] == [{"only_a": 0.8, "both": 0.0, "only_b": None}, {"only_a": 0.8, "both": None, "only_b": 0.0}]
     assert (one["n"], one["missing"], one["supported"], one["support"]) == (4, 2, 0.5, 0.4)
     assert one["coverage"] == (one["sentences"] - 1) / one["sentences"]
     assert (other["n"], other["missing"], other["supported"]) == (0, 3, None)

@@ -11,12 +11,7 @@ from annotation.models import Study
 from annotation.studies.outcomes import select
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
-from judging.outcomes.judgments import (
-    cells_of,
-    judges_of,
-    judgments,
-    verdicts_by_pair,
-)
+from judging.outcomes.judgments import cells_of, judges_of, judgments, verdicts_by_pair
 from tests.fakes import ScriptedClient
 from tests.judging.builders import (
     COHERENCE,

@@ -258,10 +258,7 @@ def test_sound_rationales_that_end_in_wrong_verdicts_are_counted(study: Study) -
 
 @pytest.mark.parametrize(
     ("gold", "why"),
-    [
-        pytest.param(None, NO_GOLD, id="no-gold"),
-        pytest.param({"better": "alpha"}, NO_ANSWER, id="no-judge"),
-    ],
+    [pytest.param(None, NO_GOLD, id="no-gold"), pytest.param({"better": "alpha"}, NO_ANSWER, id="no-judge")],
 )
 def test_a_study_with_nothing_to_measure_says_why(gold: Any, why: Reason, capsys: pytest.CaptureFixture[str]) -> None:
     study = add_instances(make_study("bare", instances=0), [row("n1", gold)])

@@ -219,13 +219,7 @@ def _check(built: Built) -> None:
 def _decided_again(built: Built) -> None:
     """Let a person vote twice on a pair of another batch too, and twice on a hidden check."""
     again = build_batch(
-        built.study,
-        built.dataset,
-        built.system_a,
-        built.system_b,
-        built.matchups[:2],
-        built.pairs[:2],
-        name="again",
+        built.study, built.dataset, built.system_a, built.system_b, built.matchups[:2], built.pairs[:2], name="again"
     )
     for place in range(2):
         rate(again, place, "bob", [1, -1, 0], active_seconds=7.5)

@@ -160,11 +160,7 @@ def test_the_page_offers_all_files(study: Study, client: Client) -> None:
 
 
 def test_parquet_and_arrow_of_elsewhere_are_read_as_json_lines(tmp_path: Path) -> None:
-    rows = {
-        "instance_id": ["a"],
-        "source": ["s"],
-        "generations": [{"x": ["1", "2"], "y": ["3", "4"]}],
-    }
+    rows = {"instance_id": ["a"], "source": ["s"], "generations": [{"x": ["1", "2"], "y": ["3", "4"]}]}
     table = pa.table(rows)
     pq.write_table(table, tmp_path / "study.parquet")
     with pa.ipc.new_stream(tmp_path / "data.arrow", table.schema) as stream:

@@ -17,15 +17,7 @@ from annotation.models import Assignment, Instance, Study
 from judging.models import Judge
 from reporting.core.scripted import SCRIPTED
 from tests.factories import make_study, make_user
-from tests.reporting.builders import (
-    Built,
-    build_configuration,
-    build_study,
-    build_user,
-    judge,
-    rate,
-    separate,
-)
+from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOSTILE = "<script>alert(1)</script>"
@@ -154,7 +146,7 @@ def test_sections_fold_and_hold_the_targets_of_links(shown: Any) -> None:
     # A browser opens the `details` around a link's target, so each target lies inside, not on it.
     folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
     assert folded == [
-        *("data", "rankings", "judges", "separability", "agreement", "position", "raters", "configurations"),
+        *("data", "rankings", "judges", "separability", "agreement", "position", "raters", "configurations")
     ]
     assert 'id="configuration-1"' in page
     linked = set(re.findall(r'<a href="#([a-z]+)">', page))

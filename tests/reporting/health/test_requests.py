@@ -85,10 +85,7 @@ def test_slow_statements_are_logged_without_values(settings: Any, caplog: pytest
     settings.SLOW_QUERY_SECONDS = 1e-9
     connection_created.send(sender=type(connection), connection=connection)
     connection_created.send(sender=type(connection), connection=connection)
-    with (
-        caplog.at_level(logging.WARNING, logger="annotation.core.database.prepared"),
-        connection.cursor() as cursor,
-    ):
+    with caplog.at_level(logging.WARNING, logger="annotation.core.database.prepared"), connection.cursor() as cursor:
         cursor.execute("SELECT\n %s", ["a secret"])
     assert [record.message.split(": ")[1] for record in caplog.records] == ["SELECT %s"]
     settings.SLOW_QUERY_SECONDS = 3600

@@ -19,19 +19,7 @@ from reporting.separability.arrays import MAX_RUNS, SeparabilityFilters
 from reporting.separability.study_separability import distinguishable
 from tests.factories import make_user, signed_in, token_of
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
-from tests.reporting.separability.pages import (
-    EVIL,
-    PAGE,
-    STEADY,
-    TORN,
-    A,
-    B,
-    body,
-    chart_path,
-    only,
-    people,
-    spread,
-)
+from tests.reporting.separability.pages import EVIL, PAGE, STEADY, TORN, A, B, body, chart_path, only, people, spread
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 DRAWN = "chrf, 2 generations, seed 1"
@@ -157,9 +145,7 @@ def test_several_configurations_are_pooled_on_one_scale(built: Built) -> None:
     other = build_configuration(built.study, instances=12, pairs=2, dataset="chat")
     # Raw alignments up to 1.9: on the study's scale, from 0.3 to 1.9, raw differences count 1 / 1.6.
     separate(
-        other,
-        [(1.9, 1.9, 1.9 - 0.05 * place) for place in range(1, 13)],
-        [0.05 * place for place in range(1, 13)],
+        other, [(1.9, 1.9, 1.9 - 0.05 * place) for place in range(1, 13)], [0.05 * place for place in range(1, 13)]
     )
     for place in range(12):
         rate(other, place, "cid", STEADY if place > 5 else TORN)

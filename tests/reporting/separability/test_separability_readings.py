@@ -224,9 +224,7 @@ def test_queries_do_not_grow_with_the_instances(reader: Client) -> None:
         spread(made, [0.02 * place for place in range(instances)])
         for place in range(instances):
             rate(made, place, "ann", STEADY)
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             body(reader, made.study, stability="1")
         counts.append(len(queries))
     assert abs(counts[0] - counts[1]) <= 2  # the count of a second page

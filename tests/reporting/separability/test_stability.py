@@ -20,12 +20,7 @@ from reporting.separability.reading import read_alignments, selected_configurati
 from reporting.separability.stability import stability_of
 from tests.annotation.separability.separability_studies import FakeModel
 from tests.reporting.builders import Built, build_configuration, build_study
-from tests.reporting.separability.pages import (
-    body,
-    chart_path,
-    only,
-    spread,
-)
+from tests.reporting.separability.pages import body, chart_path, only, spread
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

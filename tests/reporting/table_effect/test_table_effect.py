@@ -27,14 +27,7 @@ from reporting.core.reasons import TOO_FEW
 from reporting.core.text import estimate_text
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, arm_sort_key
 from reporting.table_effect.charts import before_and_after
-from reporting.table_effect.effects import (
-    NO_CHANGE,
-    NO_SECOND_VOTES,
-    NO_TABLE,
-    NO_VERDICT,
-    ONE_STAGE,
-    effect_of,
-)
+from reporting.table_effect.effects import NO_CHANGE, NO_SECOND_VOTES, NO_TABLE, NO_VERDICT, ONE_STAGE, effect_of
 from reporting.table_effect.reading import second_votes, table_effect
 from reporting.table_effect.text import as_text
 from reporting.templatetags.numbers import decimals

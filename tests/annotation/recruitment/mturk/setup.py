@@ -41,15 +41,8 @@ OPTIONS: dict[str, Any] = {
     "secret_key_env": "MTURK_SECRET_KEY",
 }
 # Failures before and after MTurk has done what was asked.
-BEFORE_EFFECT = [
-    pytest.param(THROTTLED, id="throttled"),
-    pytest.param(FAULT, id="fault"),
-    pytest.param(CUT, id="cut"),
-]
-AFTER_EFFECT = [
-    pytest.param(LOST, id="lost"),
-    pytest.param(Trouble(FAULT, takes_effect=True), id="fault"),
-]
+BEFORE_EFFECT = [pytest.param(THROTTLED, id="throttled"), pytest.param(FAULT, id="fault"), pytest.param(CUT, id="cut")]
+AFTER_EFFECT = [pytest.param(LOST, id="lost"), pytest.param(Trouble(FAULT, takes_effect=True), id="fault")]
 # Where all transports' failures are not tried: one after which nothing was done, and those after which it was.
 ONE_BEFORE_EFFECT = [BEFORE_EFFECT[0], *AFTER_EFFECT]
 

@@ -12,11 +12,7 @@ from annotation.recruitment.mturk import actions
 from annotation.recruitment.mturk.requests import RunSummary
 from annotation.recruitment.mturk.sync import sync
 from tests.annotation.recruitment.mturk.server import LOST, MturkServer
-from tests.annotation.recruitment.mturk.setup import (
-    AFTER_EFFECT,
-    BEFORE_EFFECT,
-    ONE_BEFORE_EFFECT,
-)
+from tests.annotation.recruitment.mturk.setup import AFTER_EFFECT, BEFORE_EFFECT, ONE_BEFORE_EFFECT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -15,13 +15,7 @@ from annotation.models import Annotator, Assignment, Channel, Participant, Submi
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.recruitment.mturk.work import hits_left, release_browser, result_code
 from tests.annotation.recruitment.mturk.server import FAULT, MturkServer
-from tests.annotation.recruitment.mturk.setup import (
-    SANDBOX,
-    address,
-    at_stand_in,
-    make_mturk,
-    open_frame,
-)
+from tests.annotation.recruitment.mturk.setup import SANDBOX, address, at_stand_in, make_mturk, open_frame
 from tests.factories import ask_more, criterion, make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

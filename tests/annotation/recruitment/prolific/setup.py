@@ -20,12 +20,7 @@ from tests.factories import NOON, claim, make_batch, make_study, rate
 PID, OTHER_PID = "5f1a2b3c4d5e6f7a8b9c0d1e", "5f1a2b3c4d5e6f7a8b9c0d1f"
 SESSION, OTHER_SESSION = "61015b057bd72ddc7244edb9", "61015b057bd72ddc7244edba"
 SECRET = "the-webhook-secret"
-CODES = {
-    "code_completed": "DONE1",
-    "code_screened_out": "OUT1",
-    "code_timed_out": "LATE1",
-    "code_no_consent": "NOCON1",
-}
+CODES = {"code_completed": "DONE1", "code_screened_out": "OUT1", "code_timed_out": "LATE1", "code_no_consent": "NOCON1"}
 WORDS = (
     "The hidden checks were answered as if the texts had not been read at all, in every single one of the HITs. Sorry."
 )

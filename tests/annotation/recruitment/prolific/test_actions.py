@@ -388,10 +388,7 @@ def test_bonus_is_paid_once(submission: Submission, prolific: ProlificServer) ->
 
     assert (first.before, second.before) == (False, True)
     assert prolific.paid(SESSION) == [75.0]
-    assert prolific.asked("bonus-payments/")[0] == {
-        "study_id": server.STUDY,
-        "csv_bonuses": f"{SESSION},0.75",
-    }
+    assert prolific.asked("bonus-payments/")[0] == {"study_id": server.STUDY, "csv_bonuses": f"{SESSION},0.75"}
 
 
 @pytest.mark.parametrize(("text", "line"), [("2", "2.00"), ("0.5", "0.50"), ("0.07", "0.07"), ("5.00", "5.00")])

@@ -456,10 +456,7 @@ def test_submission_that_prolific_tells_otherwise_of_is_refused(
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [
-        pytest.param("PROLIFIC_TOKEN", None, id="no token"),
-        pytest.param("PROLIFIC_TOKEN", "wrong", id="wrong token"),
-    ],
+    [pytest.param("PROLIFIC_TOKEN", None, id="no token"), pytest.param("PROLIFIC_TOKEN", "wrong", id="wrong token")],
 )
 def test_participant_is_asked_for_patience_when_prolific_cannot_be_asked(
     asking: Channel, settings: Any, key: str, value: str | None

@@ -331,10 +331,7 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20, matters: bool = True) 
         }
         for at, (plain, equal) in enumerate(zip(rates[::2], rates[1::2], strict=True))
     ]
-    return [
-        {"rater": "judge:direct", "configurations": []},
-        {"rater": "people", "configurations": configurations},
-    ]
+    return [{"rater": "judge:direct", "configurations": []}, {"rater": "people", "configurations": configurations}]
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,7 @@ from analysis.intervals.jackknife import Bounds
 from analysis.judges.non_inferiority import NonInferiority
 from analysis.judges.replacement import AlternativeAnnotatorTest, PersonTest
 from analysis.refusal import Refusal, too_few
-from reporting.findings.judges.verdicts import (
-    MAY_REPLACE,
-    Family,
-    JudgeTests,
-    shown,
-    verdict,
-)
+from reporting.findings.judges.verdicts import MAY_REPLACE, Family, JudgeTests, shown, verdict
 
 NAN = float("nan")
 EDGES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))

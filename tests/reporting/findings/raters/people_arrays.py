@@ -62,13 +62,7 @@ def configuration_of(
             Pairs(instance, index, half, half, np.full(len(instance), np.nan)),
         ),
         separability=Separability(None, np.full(n, np.nan), None, NOT_COMPUTED),
-        people=rater(
-            "people",
-            "person",
-            rated,
-            Positions(codes, by_position(verdict, first_is_a), outcomes.rater),
-            {},
-        ),
+        people=rater("people", "person", rated, Positions(codes, by_position(verdict, first_is_a), outcomes.rater), {}),
         judges=(),
         chosen=[],
     )

@@ -234,12 +234,7 @@ def three_ranked(**test: Any) -> dict[str, Any]:
         "cycles": [],
     }
     found = rankings_section(
-        {
-            "rankings": [ranking],
-            "system_tests": [tested | test],
-            "win_matrices": [matrix],
-            "length_adjusted": [],
-        }
+        {"rankings": [ranking], "system_tests": [tested | test], "win_matrices": [matrix], "length_adjusted": []}
     )
     (people,) = found["raters"]
     return people
