@@ -13,12 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import read, require_manager, user_of
+from annotation.api.bodies import body_of, read, read_form, require_manager, schema_of, texts_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS, find_study
 from annotation.models import Batch, Channel, Study
 from annotation.models.tokens import Scope
+from annotation.recruitment.accounts import Invite
 from annotation.recruitment.base import adapter_of
 from annotation.recruitment.channels import (
     change_channel,
@@ -28,7 +29,7 @@ from annotation.recruitment.channels import (
     options_form_of,
     set_open,
 )
-from annotation.recruitment.invitations import LONGEST_DAYS, MOST_LINKS, VALID_DAYS, Link, invite, open_links, reissue
+from annotation.recruitment.invitations import Link, invite, open_links, reissue
 
 
 class ChannelSerializer(serializers.ModelSerializer[Channel]):
@@ -74,17 +75,13 @@ class LinkSerializer(serializers.Serializer[Any]):
     valid_until = serializers.DateTimeField()
 
 
-class InviteSerializer(serializers.Serializer[Any]):
-    """How many new raters are invited, and for how long."""
-
-    count = serializers.IntegerField(min_value=1, max_value=MOST_LINKS)
-    days = serializers.IntegerField(required=False, default=VALID_DAYS, min_value=1, max_value=LONGEST_DAYS)
-
-
-class StudyInviteSerializer(InviteSerializer):
-    """How many are invited into a study, or into one batch of it."""
-
-    batch = serializers.CharField(required=False, max_length=200)
+InviteSerializer = schema_of(Invite)
+StudyInviteSerializer = schema_of(
+    Invite,
+    "StudyInvite",
+    "How many are invited into a study, or into one batch of it.",
+    batch=serializers.CharField(required=False, max_length=200),
+)
 
 
 class ReissueSerializer(serializers.Serializer[Any]):
@@ -163,8 +160,7 @@ class ChannelSetup(GenericViewSet[Any]):
     @links.mapping.post
     def invite(self, request: Request, key: str) -> Response:
         """Make nameless raters of an accounts channel, and a one-time link for each."""
-        channel, asked = self._managed(), read(InviteSerializer, request)
-        return _invited(channel, asked, request)
+        return _invited(self._managed(), body_of(request), request)
 
     @extend_schema(request=PlatformActionSerializer, responses={200: DoneSerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"], pagination_class=None)
@@ -199,15 +195,21 @@ class StudyInvitations(GenericViewSet[Any]):
         """Make nameless raters, and a one-time link for each, as `manage.py invite` does."""
         study: Study = self.get_object()
         require_manager(request.user, study)
-        asked = read(StudyInviteSerializer, request)
-        channel = invitation_channel(study=study, batch=_batch(study, asked.get("batch")))
-        return _invited(channel, asked, request)
+        body = body_of(request)
+        batch = _batch(study, texts_of(body, "batch")["batch"] or None)
+        return _invited(invitation_channel(study=study, batch=batch), body, request)
 
 
-def _invited(channel: Channel, asked: dict[str, Any], request: Request) -> Response:
-    """Make as many nameless raters of a channel as were asked for, and a one-time link for each."""
-    count, days = asked["count"], asked["days"]
-    made = invite(channel=channel, count=count, valid_days=days, base_url=_base(request), at=timezone.now())
+def _invited(channel: Channel, body: dict[str, Any], request: Request) -> Response:
+    """Make as many nameless raters of a channel as a request asks for, and a one-time link for each."""
+    asked = read_form(Invite, body).cleaned_data
+    made = invite(
+        channel=channel,
+        count=asked["count"],
+        valid_days=asked["days"],
+        base_url=_base(request),
+        at=timezone.now(),
+    )
     return _links(made, status.HTTP_201_CREATED)
 
 

@@ -22,7 +22,7 @@ from annotation.recruitment.arrival_limits import note_attempt, register_account
 from annotation.recruitment.arriving import participant_of_session, public_context, redirect_to_work, refused, sign_in
 from annotation.recruitment.base import Adapter, Panel, register
 from annotation.recruitment.channel_counts import invitation_counts, raters_of_channel, rows_of
-from annotation.recruitment.invitations import LONGEST_DAYS, VALID_DAYS
+from annotation.recruitment.invitations import LONGEST_DAYS, MOST_LINKS, VALID_DAYS
 from annotation.recruitment.options import ArrivalLimitsForm
 
 OFF, PASSWORD, NAME = "off", "password", "name"
@@ -84,11 +84,17 @@ class NameForm(forms.Form):
     )
 
 
-class InviteForm(forms.Form):
-    """Number of links and days until they expire."""
+class Invite(forms.Form):
+    """How many new raters are invited, and for how long."""
+
+    count = forms.IntegerField(label="How many", min_value=1, max_value=MOST_LINKS)
+    days = forms.IntegerField(label="Good for how many days", min_value=1, max_value=LONGEST_DAYS, initial=VALID_DAYS)
+
+
+class InviteForm(Invite):
+    """The page of invitations, which lists the links."""
 
     count = forms.IntegerField(label="How many", min_value=1, max_value=MOST_AT_ONCE, initial=10)
-    days = forms.IntegerField(label="Good for how many days", min_value=1, max_value=LONGEST_DAYS, initial=VALID_DAYS)
 
 
 class MailInviteForm(InviteForm):

@@ -50,12 +50,8 @@ def invite(
     """Make `count` nameless raters, and a link for each.
 
     addresses : e-mail addresses of the first raters, who are sent their links
-    Raises: Unacceptable for an invalid count or number of days, or a channel that isn't one of accounts; ClaimRefused
-    when the channel is shut or the study archived.
+    Raises: Unacceptable for a channel that isn't one of accounts; ClaimRefused when the channel is shut or the study archived.
     """
-    if not 1 <= count <= MOST_LINKS:
-        raise Unacceptable(f"{count} links at once? From 1 to {MOST_LINKS} can be made.")
-    _refuse_days(valid_days)
     _refuse_kind(channel)
     refuse_archived(channel.study)
     if not channel.is_open:
@@ -194,11 +190,6 @@ def _token(channel: Channel, code: str, at: datetime) -> str:
 
 def _address(channel: Channel, token: str, base_url: str) -> str:
     return base_url.rstrip("/") + reverse("annotation:invitation", args=[channel.key, token])
-
-
-def _refuse_days(valid_days: int) -> None:
-    if not 1 <= valid_days <= LONGEST_DAYS:
-        raise Unacceptable(f"{valid_days} days? A link is good for 1 to {LONGEST_DAYS}.")
 
 
 def _refuse_kind(channel: Channel) -> None:

@@ -12,6 +12,7 @@ from django.test import Client
 
 from annotation.core.errors import BadFields
 from annotation.models import Study
+from annotation.recruitment.channels import invitation_channel
 from tests.factories import make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -53,6 +54,13 @@ DOORS = {
         {"tie_share": "--assume-tie-share", "instance": "--assume-icc-instance", "orders": "--judge-orders"},
         is_read=True,
     ),
+    "invite": Doors(
+        "/studies/study/channels/{channel}/links/",
+        {"count": "2", "days": "30"},
+        "/api/v1/studies/study/invitations/",
+        {"count": 2},
+        ["invite", "study", "--count=2"],
+    ),
     "add endpoint": Doors(
         "/endpoints/new/",
         {**ENDPOINT, "currency": "USD", "batch_discount": "0.5", "timeout_seconds": "60"},
@@ -93,6 +101,10 @@ CASES = [
     ("plan", "instance", -0.1, "min_value"),
     ("plan", "pay_per_hit", -1, "min_value"),
     ("plan", "orders", 3, "invalid_choice"),
+    ("invite", "count", 0, "min_value"),
+    ("invite", "count", "few", "invalid"),
+    ("invite", "days", 366, "max_value"),
+    ("invite", "days", 0, "min_value"),
     ("add endpoint", "price_prompt", -1, "min_value"),
     ("add endpoint", "price_completion", "0.1234567", "max_decimal_places"),
     ("add endpoint", "currency", "dollars", "invalid"),
@@ -120,9 +132,10 @@ def test_the_three_doors_refuse_a_value_alike(
     study: Study, client: Client, action: str, name: str, value: Any, code: str
 ) -> None:
     client.force_login(User.objects.create_superuser("root"))
-    batch, doors = make_batch(study), DOORS[action]
+    doors = DOORS[action]
+    rows = {"batch": make_batch(study).pk, "channel": invitation_channel(study=study).key}
 
-    address, api = (text.format(batch=batch.pk) for text in (doors.address, doors.api))
+    address, api = (text.format(**rows) for text in (doors.address, doors.api))
     ask: Any = client.get if doors.is_read else partial(client.post, content_type="application/json")
     page: Any = (client.get if doors.is_read else client.post)(address, {**doors.page, name: value})
     answer = ask(api, {**doors.body, name: value})

@@ -9,11 +9,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.errors import UnknownName
-from annotation.management.commands._base import TandemCommand, argument, one_of
+from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by, one_of
 from annotation.management.commands._settings import add_base_url
 from annotation.models import Batch, Study
+from annotation.recruitment.accounts import Invite
 from annotation.recruitment.channels import channel_of_rater, invitation_channel
-from annotation.recruitment.invitations import LONGEST_DAYS, MOST_LINKS, VALID_DAYS, Link, invite, reissue
+from annotation.recruitment.invitations import Link, invite, reissue
 from annotation.studies.services import find_study
 
 
@@ -23,16 +24,12 @@ class Command(TandemCommand):
     arguments = (
         argument("study", metavar="STUDY"),
         one_of(
-            argument("--count", type=int, metavar="N", help=f"how many new raters, 1 to {MOST_LINKS:,}"),
+            *arguments_of(Invite, only=["count"], count={"metavar": "N", "required": False}),
             argument("--rater", metavar="CODE", help="a new link for this rater, who has lost access"),
             required=True,
         ),
         argument("--batch", metavar="NAME", help="they rate this batch only (default: every open batch)"),
-        argument(
-            "--days",
-            type=int,
-            help=f"how long a link can be used, 1 to {LONGEST_DAYS} (default {VALID_DAYS}); with --rater it is one",
-        ),
+        *arguments_of(Invite, only=["days"]),
         add_base_url,
         argument("--format", choices=("text", "csv", "json"), default="text"),
     )
@@ -50,9 +47,9 @@ class Command(TandemCommand):
             links = [reissue(channel=channel_of_rater(study=study, code=code), code=code, **common)]
         else:
             batch = _batch(study, options["batch"]) if options["batch"] is not None else None
-            days = VALID_DAYS if options["days"] is None else options["days"]
+            asked = filled_by(Invite, options).cleaned_data
             channel = invitation_channel(study=study, batch=batch)
-            links = invite(channel=channel, count=options["count"], valid_days=days, **common)
+            links = invite(channel=channel, count=asked["count"], valid_days=asked["days"], **common)
         self._print(study, links, options["format"])
 
     def _print(self, study: Study, links: list[Link], as_format: str) -> None:

@@ -91,10 +91,10 @@ def test_a_batch_has_a_channel_of_its_own(study: Study, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param(["--count", "0"], "From 1 to 10000", id="none"),
-        pytest.param(["--count", "10001"], "From 1 to 10000", id="too many"),
-        pytest.param(["--count", "1", "--days", "0"], "1 to 365", id="no day"),
-        pytest.param(["--count", "1", "--days", "366"], "1 to 365", id="too long"),
+        pytest.param(["--count", "0"], "greater than or equal to 1", id="none"),
+        pytest.param(["--count", "10001"], "less than or equal to 10000", id="too many"),
+        pytest.param(["--count", "1", "--days", "0"], "greater than or equal to 1", id="no day"),
+        pytest.param(["--count", "1", "--days", "366"], "less than or equal to 365", id="too long"),
         pytest.param(["--count", "1", "--batch", "other"], "no batch other", id="no such batch"),
         pytest.param(["--rater", "r-none"], "No rater r-none", id="no such rater"),
         pytest.param(["--rater", "r-none", "--batch", "batch"], "--batch is for new raters", id="rater and batch"),
