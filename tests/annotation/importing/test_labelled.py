@@ -10,6 +10,8 @@ from django.urls import reverse
 
 from annotation.core.errors import BadFile
 from annotation.core.files import lines
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.formats.labelled import LABELLED, PREFERENCES, detect_form, parse_labelled
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.study_files import import_labelled
@@ -31,10 +33,10 @@ def parse(*records: dict[str, Any], form: str = LABELLED, name: str = "Natural.j
     return parse_labelled(json.dumps(records, indent=1).encode(), name, form=form, **more)
 
 
-def reasons(data: bytes, form: str = LABELLED) -> list[tuple[int, str]]:
+def reasons(data: bytes, form: str = LABELLED) -> list[tuple[int, Reason]]:
     with pytest.raises(BadFile) as caught:
         parse_labelled(data, "f.jsonl", form=form)
-    return [(line.number, line.text) for line in caught.value.lines]
+    return [(line.number, line.reason) for line in caught.value.lines]
 
 
 def test_a_labelled_record_becomes_an_instance_with_two_systems_and_gold() -> None:
@@ -107,24 +109,24 @@ def test_every_bad_record_is_listed_with_its_line() -> None:
         ]
     )
     assert reasons(data + b"{nonsense\n") == [
-        (2, "label is 3; it must be 1 or 2, the better output"),
-        (3, "label is True; it must be 1 or 2, the better output"),
-        (4, "input is empty"),
-        (4, "output_2 is missing"),
-        (6, "instance 'twice' is on line 5 already"),
-        (7, "tags is not a list of short texts"),
-        (8, "the id is neither text nor a whole number"),
-        (9, "a text under 'note' holds a NUL character or half of a surrogate pair"),
-        (10, "not valid JSON: Expecting property name enclosed in double quotes at column 2"),
+        (2, refusal("not_one_of", field="label", words="1 or 2, the better output", value="3")),
+        (3, refusal("not_one_of", field="label", words="1 or 2, the better output", value="True")),
+        (4, refusal("empty", field="input")),
+        (4, refusal("missing", field="output_2")),
+        (6, refusal("repeated_on", field="instance", value="'twice'", line=5)),
+        (7, refusal("not_a", field="tags", kind="a list of short texts")),
+        (8, refusal("no_id")),
+        (9, refusal("unstorable", key="'note'")),
+        (10, refusal("not_json_at", error="Expecting property name enclosed in double quotes", column=2)),
     ]
 
 
 def test_preferences_without_a_rejected_text_are_listed() -> None:
     data = json_lines([preference(rejected=None), preference(chosen=["a", "b"]), preference(chosen=7)])
     assert reasons(data, PREFERENCES) == [
-        (1, "rejected is missing"),
-        (2, "chosen is a list, but not of messages with a role and a content"),
-        (3, "chosen is a number, not text"),
+        (1, refusal("missing", field="rejected")),
+        (2, refusal("not_messages", field="chosen")),
+        (3, refusal("not_text", field="chosen", kind="a number")),
     ]
 
 
@@ -210,52 +212,60 @@ def test_answers_without_a_common_beginning_need_a_prompt() -> None:
         ]
     )
     assert reasons(data, PREFERENCES) == [
-        (1, "prompt is missing, and chosen and rejected begin with no common conversation"),
-        (2, "prompt is missing, and chosen and rejected begin with no common message"),
-        (3, "chosen and rejected are a text and a list of messages; they must be of one kind"),
-        (4, "prompt is empty"),
-        (5, "rejected is missing"),
-        (6, "chosen is null, not text"),
-        (7, "the prompt is empty"),
+        (1, refusal("no_common_conversation")),
+        (2, refusal("no_common_message")),
+        (3, refusal("two_kinds")),
+        (4, refusal("empty", field="prompt")),
+        (5, refusal("missing", field="rejected")),
+        (6, refusal("not_text", field="chosen", kind="null")),
+        (7, refusal("empty", field="the prompt")),
     ]
 
 
 def test_a_bad_record_of_an_array_is_named_by_the_line_on_which_it_starts() -> None:
     data = json.dumps([labelled(), labelled(label=0)], indent=2).encode()
-    assert reasons(data) == [(8, "label is 0; it must be 1 or 2, the better output")]
+    assert reasons(data) == [(8, refusal("not_one_of", field="label", words="1 or 2, the better output", value="0"))]
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
         pytest.param(b"[]", [], id="empty"),
-        pytest.param(b'[{"a": 1}', [(1, "not valid JSON: Expecting ',' delimiter at column 10")], id="cut-off"),
-        pytest.param(b'[{"a": 1},\n]', [(2, "not valid JSON: Expecting value at column 1")], id="comma-at-the-end"),
-        pytest.param(b'[{"a": 1}]\nx', [(2, "not valid JSON: Extra data at column 1")], id="something-behind"),
+        pytest.param(
+            b'[{"a": 1}', [(1, refusal("not_json_at", error="Expecting ',' delimiter", column=10))], id="cut-off"
+        ),
+        pytest.param(
+            b'[{"a": 1},\n]', [(2, refusal("not_json_at", error="Expecting value", column=1))], id="comma-at-the-end"
+        ),
+        pytest.param(
+            b'[{"a": 1}]\nx', [(2, refusal("not_json_at", error="Extra data", column=1))], id="something-behind"
+        ),
         pytest.param(
             b'[{"a": 1, "a": 2},\n3]',
             [
-                (1, "not valid JSON: the key 'a' is there more than once"),
-                (2, "not a JSON object; the array holds one {…} for each instance"),
+                (1, refusal("not_json", error="the key 'a' is there more than once")),
+                (2, refusal("not_object_of_array")),
             ],
             id="reads-on-behind-a-bad-object",
         ),
         pytest.param(
             b'[{"a": 1}, 3, {"a": Infinity}]\n',
             [
-                (2, "not a JSON object; the array holds one {…} for each instance"),
-                (3, "not valid JSON: Infinity is not a number of JSON"),
+                (2, refusal("not_object_of_array")),
+                (3, refusal("not_json", error="Infinity is not a number of JSON")),
             ],
             id="by-object-where-all-stand-on-one-line",
         ),
-        pytest.param(b"[\n\xff]", [(2, "byte 1 is not valid UTF-8; save the file as UTF-8")], id="not-utf-8"),
-        pytest.param(b"[" * 99_999, [(1, "not valid JSON: nested more than 100 levels deep at column 2")], id="deep"),
+        pytest.param(b"[\n\xff]", [(2, refusal("not_utf8", byte=1))], id="not-utf-8"),
+        pytest.param(
+            b"[" * 99_999, [(1, refusal("not_json_at", error="nested more than 100 levels deep", column=2))], id="deep"
+        ),
     ],
 )
 def test_arrays_are_read_with_every_mistake_named(data: bytes, expected: list[tuple[int, str]]) -> None:
     records, bad = lines.read_json_array(data)
     deque(records, maxlen=0)
-    assert [(line.number, line.text) for line in bad] == expected
+    assert [(line.number, line.reason) for line in bad] == expected
 
 
 @pytest.mark.parametrize(
@@ -273,7 +283,7 @@ def test_the_form_is_told_by_the_fields(record: dict[str, Any], form: str | None
 
 def test_no_record_is_of_no_form_and_no_instances() -> None:
     assert detect_form(b"") is None
-    assert reasons(b"\n") == [(1, "the file holds no instance")]
+    assert reasons(b"\n") == [(1, refusal("no_rows", what="instance"))]
 
 
 @pytest.mark.django_db

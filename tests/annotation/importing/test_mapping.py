@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from annotation.core.errors import BadFile, Unacceptable
 from annotation.core.files.mapping import parse_mapping
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.formats.study_file import parse_study_file
 from annotation.importing.forms import UploadForm, sent_in
@@ -25,10 +27,10 @@ RECORD = {"idx": 3, "prompt": [{"content": "Ask."}], "answer_a": "x", "answer_b"
 MAPPING = ["instance_id=idx", "source=prompt.0.content", "generations.gpt-4.1=answer_a", "generations.b=answer_b"]
 
 
-def reasons(data: bytes, *mapping: str) -> list[tuple[int, str]]:
+def reasons(data: bytes, *mapping: str) -> list[tuple[int, Reason]]:
     with pytest.raises(BadFile) as caught:
         parse_study_file(data, "f.json", mapping=parse_mapping(mapping))
-    return [(line.number, line.text) for line in caught.value.lines]
+    return [(line.number, line.reason) for line in caught.value.lines]
 
 
 def test_fields_are_taken_from_columns_paths_and_quoted_texts() -> None:
@@ -69,9 +71,7 @@ def test_a_file_with_other_names_is_read_as_with_its_own(texts: list[str]) -> No
 def test_columns_that_no_record_has_are_named_with_those_that_there_are() -> None:
     found = reasons(json_lines([RECORD]), *MAPPING, "dataset=set", "gold=prompt.1")
 
-    assert found == [
-        (1, "no record has prompt.1, set, which the mapping names; they have idx, prompt, answer_a, answer_b, url")
-    ]
+    assert found == [(1, refusal("not_mapped", columns="prompt.1, set", fields="idx, prompt, answer_a, answer_b, url"))]
 
 
 @pytest.mark.parametrize("mapping", [["source"], ["=x"], ["source="], ["source=a", " source = b"]])

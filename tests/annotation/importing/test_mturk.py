@@ -9,6 +9,8 @@ import pytest
 
 from analysis.agreement.consistency import consistency, matchup_means, preference_strength, rating_sets
 from annotation.core.errors import BadFile, SettingFixed
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.content import StoredInstances
 from annotation.importing.formats.mturk import parse_mturk
 from annotation.importing.mturk_results import import_mturk
@@ -33,7 +35,7 @@ def reasons(*rows: dict[str, Any], **columns: str) -> list[tuple[int, str]]:
     header = list(dict.fromkeys(key for row in rows for key in row))
     with pytest.raises(BadFile) as caught:
         parse_mturk(csv_file(rows, header), "f.csv", columns=columns)
-    return [(line.number, line.text) for line in caught.value.lines]
+    return [(line.number, line.reason) for line in caught.value.lines]
 
 
 # The screen-order trap
@@ -109,35 +111,55 @@ def test_the_same_texts_shown_the_other_way_round_are_another_hit_without_an_id(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        pytest.param({"WorkerId": " "}, "WorkerId is empty", id="nobody"),
-        pytest.param({"Input.id1": "3"}, "Input.id1 is '3'; 1 or 2 says which", id="id"),
-        pytest.param({"Input.id2": ""}, "Input.id2 is ''; 1 or 2 says which", id="no id"),
-        pytest.param({"Answer.pref1": "2"}, "Answer.pref1 is '2'; it must be -1, 0, 1", id="answer"),
-        pytest.param({"Answer.pref2": "left"}, "Answer.pref2 is 'left'", id="word"),
-        pytest.param({"Answer.pref2": "0.5"}, "Answer.pref2 is '0.5'", id="fraction"),
-        pytest.param({"WorkTimeInSeconds": "-1"}, "WorkTimeInSeconds is '-1', not a number", id="negative time"),
-        pytest.param({"WorkTimeInSeconds": "nan"}, "WorkTimeInSeconds is 'nan', not a number", id="NaN"),
+        pytest.param({"WorkerId": " "}, refusal("empty", field="WorkerId"), id="nobody"),
+        pytest.param({"Input.id1": "3"}, refusal("no_order", field="Input.id1", value="'3'"), id="id"),
+        pytest.param({"Input.id2": ""}, refusal("no_order", field="Input.id2", value="''"), id="no id"),
+        pytest.param(
+            {"Answer.pref1": "2"},
+            refusal("not_an_answer", field="Answer.pref1", value="'2'", words="-1, 0, 1"),
+            id="answer",
+        ),
+        pytest.param(
+            {"Answer.pref2": "left"},
+            refusal("not_an_answer", field="Answer.pref2", value="'left'", words="-1, 0, 1"),
+            id="word",
+        ),
+        pytest.param(
+            {"Answer.pref2": "0.5"},
+            refusal("not_an_answer", field="Answer.pref2", value="'0.5'", words="-1, 0, 1"),
+            id="fraction",
+        ),
+        pytest.param(
+            {"WorkTimeInSeconds": "-1"},
+            refusal("not_kind", field="WorkTimeInSeconds", kind="a number of seconds", value="'-1'"),
+            id="negative time",
+        ),
+        pytest.param(
+            {"WorkTimeInSeconds": "nan"},
+            refusal("not_kind", field="WorkTimeInSeconds", kind="a number of seconds", value="'nan'"),
+            id="NaN",
+        ),
     ],
 )
-def test_a_bad_row_is_listed_with_its_line(change: dict[str, str], reason: str) -> None:
+def test_a_bad_row_is_listed_with_its_line(change: dict[str, str], reason: Reason) -> None:
     good = mturk_row("W0", WorkTimeInSeconds="12")
 
     found = reasons(good, {**mturk_row("W1", WorkTimeInSeconds="12"), **change})
 
     assert [number for number, _ in found] == [3]
-    assert reason in found[0][1]
+    assert found[0][1] == reason
 
 
 def test_one_worker_twice_on_one_hit_is_refused() -> None:
     assert reasons(mturk_row("W1"), mturk_row("W2"), mturk_row("W1", answers=[0, 0])) == [
-        (4, "worker W1 answered the same HIT on line 2 already")
+        (4, refusal("answered_before", worker="W1", line=2))
     ]
 
 
 def test_one_hit_id_with_two_sets_of_texts_is_refused() -> None:
     rows = [mturk_row("W1", item="x", HITId="H"), mturk_row("W2", item="y", HITId="H")]
 
-    assert reasons(*rows) == [(3, "HIT H has other texts than on line 2")]
+    assert reasons(*rows) == [(3, refusal("other_texts", hit="H", line=2))]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +168,7 @@ def test_one_hit_id_with_two_sets_of_texts_is_refused() -> None:
 def test_a_missing_column_is_named(gone: str) -> None:
     row = {key: value for key, value in mturk_row().items() if key != gone}
 
-    assert reasons(row) == [(1, f"column {gone} is missing")]
+    assert reasons(row) == [(1, refusal("missing_column", column=gone))]
 
 
 def test_columns_with_a_padded_number_are_not_taken_for_pairs() -> None:
@@ -170,7 +192,7 @@ def test_columns_may_go_by_other_names() -> None:
 
 def test_a_renamed_column_of_each_pair_needs_a_place_for_its_number() -> None:
     assert reasons(mturk_row(), first="Input.left") == [
-        (1, "first is to be read from column 'Input.left', which must hold {j}, the pair's number")
+        (1, refusal("no_pair_number", field="first", column="'Input.left'"))
     ]
 
 

@@ -6,6 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.errors import BadFile, UnknownStudy
+from annotation.core.reasons import Reason
+from annotation.core.refusals import refusal
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import ImportRecord, Study
 from annotation.studies.configurations import configurations
@@ -44,7 +46,7 @@ def refused(*rows: str, header: str = HEADER, name: str = "f.csv") -> list[tuple
     with pytest.raises(BadFile) as caught:
         load(*rows, header=header, name=name)
     assert everything() == before
-    return [(line.number, line.text) for line in caught.value.lines]
+    return [(line.number, line.reason) for line in caught.value.lines]
 
 
 def everything() -> list[Any]:
@@ -111,16 +113,23 @@ def test_verdicts_on_further_questions_are_named_by_key(study: Study) -> None:
 
 def test_an_unknown_question_is_refused_by_line_and_names_those_that_are_asked(study: Study) -> None:
     rows = ("i0,0,gpt,ab,a,overall", "i0,0,gpt,ab,a,length", "i1,0,gpt,ab,a,")
-    assert refused(*rows, header=f"{HEADER},question") == [(3, "the study asks no question 'length'; it asks: overall")]
+    assert refused(*rows, header=f"{HEADER},question") == [
+        (3, refusal("question_not_asked", question="'length'", questions="overall"))
+    ]
 
 
 def test_presentations_are_unique_and_must_agree_question_by_question(study: Study) -> None:
     ask_more(study, "coherence")
     header = f"{HEADER},question"
-    assert refused("i0,0,gpt,ab,a,", "i0,0,gpt,ab,a,overall", header=header)[0][1].endswith("is on line 2 already")
+    assert refused("i0,0,gpt,ab,a,", "i0,0,gpt,ab,a,overall", header=header)[0][1].code == "judged_before"
     load("i0,0,gpt,ab,a,", "i0,0,gpt,ab,b,coherence", header=header)
     assert refused("i0,0,gpt,ab,a,coherence", header=header) == [
-        (2, "judge gpt is stored with verdict b, not a, for instance 'i0', pair 0 in order ab")
+        (
+            2,
+            refusal(
+                "judged_otherwise", judge="gpt", what="verdict b, not a", place="instance 'i0', pair 0", order="ab"
+            ),
+        )
     ]
 
 
@@ -143,8 +152,22 @@ def test_a_longer_file_adds_what_is_new(study: Study) -> None:
 def test_another_verdict_on_the_same_presentation_is_refused_by_line(study: Study) -> None:
     load("i0,0,gpt,ab,a", "i0,1,gpt,ab,")
     assert refused("i2,0,gpt,ab,a", "i0,0,gpt,ab,tie", "i0,1,gpt,ab,b") == [
-        (3, "judge gpt is stored with verdict a, not tie, for instance 'i0', pair 0 in order ab"),
-        (4, "judge gpt is stored with verdict unparsed, not b, for instance 'i0', pair 1 in order ab"),
+        (
+            3,
+            refusal(
+                "judged_otherwise", judge="gpt", what="verdict a, not tie", place="instance 'i0', pair 0", order="ab"
+            ),
+        ),
+        (
+            4,
+            refusal(
+                "judged_otherwise",
+                judge="gpt",
+                what="verdict unparsed, not b",
+                place="instance 'i0', pair 1",
+                order="ab",
+            ),
+        ),
     ]
 
 
@@ -154,14 +177,18 @@ def test_bad_lines_of_every_kind_are_listed_at_once(study: Study) -> None:
     assert refused(
         "i1,0,gpt,ab", "i0,0,gpt,ab,b", "i1,0,gpt,ab,x", "i9,0,gpt,ab,a", "i1,0,tall,ab,a", "i1,0,gpt,ab,a"
     ) == [
-        (2, "4 cells under 5 columns"),
-        (3, "judge gpt is stored with verdict a, not b, for instance 'i0', pair 0 in order ab"),
-        (4, "verdict is 'x'; it must be a, tie, b or empty"),
-        (5, "the study has no pairs of instance 'i9'"),
+        (2, refusal("cells", cells=4, columns=5)),
+        (
+            3,
+            refusal(
+                "judged_otherwise", judge="gpt", what="verdict a, not b", place="instance 'i0', pair 0", order="ab"
+            ),
+        ),
+        (4, refusal("not_one_of", field="verdict", value="'x'", words="a, tie, b or empty")),
+        (5, refusal("no_pairs", instance="'i9'")),
         (
             6,
-            "judge tall is there already, of method longer: its verdicts are made here; "
-            "to import these beside them, give the judge another name in the file",
+            refusal("judge_made_here", judge="tall", method="longer"),
         ),
     ]
 
@@ -175,20 +202,20 @@ def test_every_bad_line_is_listed_and_nothing_is_stored(study: Study) -> None:
         "i0,0,gpt,ab,b",
         "i0,0,gpt",
     ) == [
-        (3, "the study has no pairs of instance 'nope'"),
-        (4, "instance 'i0' has no pair 2; it has 2, counted from 0"),
-        (5, "pair is empty, and instance 'i0' has 2 pairs; they count from 0"),
-        (6, "instance 'i0', pair 0 in order ab by judge gpt is on line 2 already"),
-        (7, "3 cells under 5 columns"),
+        (3, refusal("no_pairs", instance="'nope'")),
+        (4, refusal("no_pair_of_number", instance="'i0'", pair=2, number=2)),
+        (5, refusal("pair_not_named", instance="'i0'", number=2)),
+        (6, refusal("judged_before", place="instance 'i0', pair 0", order="ab", judge="gpt", line=2)),
+        (7, refusal("cells", cells=3, columns=5)),
     ]
     assert refused("i0,0,gpt,xy,A wins", "i0,-1,gpt,ab,a", ",0,,ab,a", f"i0,0,{'g' * 81},ab,a", "i0,0,猫,ab,a") == [
-        (2, "order is 'xy'; it must be ab or ba"),
-        (2, "verdict is 'a wins'; it must be a, tie, b or empty"),
-        (3, "pair is '-1', not a whole number from 0 to 1,000,000,000"),
-        (4, "instance is missing"),
-        (4, "judge is missing"),
-        (5, f"judge '{'g' * 81}' is too long a name; at most 80 characters are taken"),
-        (6, "judge '猫' can't be named: a name needs a letter from A to Z, or a digit"),
+        (2, refusal("not_one_of", field="order", value="'xy'", words="ab or ba")),
+        (2, refusal("not_one_of", field="verdict", value="'a wins'", words="a, tie, b or empty")),
+        (3, refusal("not_whole", field="pair", value="'-1'", most=1000000000)),
+        (4, refusal("missing", field="instance")),
+        (4, refusal("missing", field="judge")),
+        (5, refusal("judge_name_too_long", judge=repr("g" * 81), most=80)),
+        (6, refusal("judge_without_name", judge="'猫'")),
     ]
 
 
@@ -196,17 +223,19 @@ def test_every_bad_line_is_listed_and_nothing_is_stored(study: Study) -> None:
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
-        pytest.param("instance,pair,judge,order", "column verdict is missing", id="plain"),
-        pytest.param("subset,llm,strategy,idx,winner_noswap,winner_swap", "column label is missing", id="table"),
+        pytest.param("instance,pair,judge,order", refusal("missing_column", column="verdict"), id="plain"),
+        pytest.param(
+            "subset,llm,strategy,idx,winner_noswap,winner_swap", refusal("missing_column", column="label"), id="table"
+        ),
     ],
 )
-def test_a_missing_column_is_named(study: Study, header: str, reason: str) -> None:
+def test_a_missing_column_is_named(study: Study, header: str, reason: Reason) -> None:
     assert refused(",".join("x" for _ in header.split(",")), header=header) == [(1, reason)]
 
 
 @pytest.mark.any_engine
 def test_an_empty_file_is_refused(study: Study) -> None:
-    assert refused() == [(1, "the file holds no judgments")]
+    assert refused() == [(1, refusal("no_rows", what="judgments"))]
 
 
 @pytest.mark.any_engine
@@ -221,10 +250,10 @@ def test_names_that_are_none_here_are_turned_into_some(study: Study) -> None:
     assert (judge.name, judge.params) == ("GPT-4-CoT", {"label": "GPT-4 (CoT)"})
     assert done.judges == {"GPT-4-CoT": "GPT-4 (CoT)"}
     assert refused("i0,1,GPT-4 CoT,ab,a") == [
-        (2, "judge GPT-4-CoT is there already, for 'GPT-4 (CoT)' and not 'GPT-4 CoT'")
+        (2, refusal("judge_of_other_label", judge="GPT-4-CoT", stored="'GPT-4 (CoT)'", label="'GPT-4 CoT'"))
     ]
     assert refused("i0,1,new one,ab,a", "i0,1,new-one,ab,a") == [
-        (3, "judges 'new one' and 'new-one' would both be named new-one")
+        (3, refusal("judges_of_one_name", other="'new one'", judge="'new-one'", name="new-one"))
     ]
     assert judge_name("a/b_c-1 ") == "a-b_c-1"
 
@@ -234,8 +263,7 @@ def test_a_judge_that_is_run_here_takes_no_verdicts_from_outside(study: Study) -
     assert refused("i0,0,tall,ab,a", "i1,0,tall,ab,a") == [  # of a whole export every line would say the same
         (
             2,
-            "judge tall is there already, of method longer: its verdicts are made here; "
-            "to import these beside them, give the judge another name in the file",
+            refusal("judge_made_here", judge="tall", method="longer"),
         )
     ]
 
@@ -246,10 +274,10 @@ def test_the_family_of_a_judge_is_kept_and_not_changed(study: Study) -> None:
     assert Judge.objects.get().family == "openai"
     assert load("i0,1,gpt,ab,a").added == 1  # a file that says nothing of it contradicts nothing
     assert refused("i1,0,gpt,ab,a,other", header=header) == [
-        (2, "judge gpt is there already, with family openai and not other")
+        (2, refusal("judge_of_other_family", judge="gpt", stored="openai", family="other"))
     ]
     assert refused("i1,0,new,ab,a,x", "i1,1,new,ab,a,y", header=header) == [
-        (2, "judge 'new' has several families: x, y")
+        (2, refusal("several_families", judge="'new'", families="x, y"))
     ]
 
 
@@ -273,7 +301,12 @@ def test_what_the_verdicts_took_and_why_is_kept(study: Study) -> None:
     )
     assert judgment.parser_version == Imported.parser_version
     assert refused("i0,0,gpt,ab,a,too short", header=f"{HEADER},rationale") == [
-        (2, "judge gpt is stored with another rationale, for instance 'i0', pair 0 in order ab")
+        (
+            2,
+            refusal(
+                "judged_otherwise", judge="gpt", what="another rationale", place="instance 'i0', pair 0", order="ab"
+            ),
+        )
     ]
 
 
@@ -337,13 +370,20 @@ def test_published_verdicts_on_other_pairs_are_refused() -> None:
             header=TABLE,
             slug="gold",
         )
-    assert [(line.number, line.text) for line in caught.value.lines] == [
+    assert [(line.number, line.reason) for line in caught.value.lines] == [
         (
             2,
-            "number 0 of LLMBar/Natural has another label here (the first output) than in the file (the second output)",
+            refusal(
+                "other_label", place="number 0 of LLMBar/Natural", here="the first output", in_file="the second output"
+            ),
         ),
-        (3, "there is no number 1 of LLMBar/Natural: data set Natural has 1 instances, counted from 0"),
-        (4, "no data set of the study can be meant by subset LLMBar/Manual: Adversarial_GPTInst, Natural"),
+        (3, refusal("no_instance_of_number", place="number 1 of LLMBar/Natural", dataset="Natural", number=1)),
+        (
+            4,
+            refusal(
+                "unknown_subset", which="no data set", subset="LLMBar/Manual", datasets="Adversarial_GPTInst, Natural"
+            ),
+        ),
     ]
     assert not Judgment.objects.exists()
 
@@ -353,10 +393,10 @@ def test_wrong_winners_of_published_verdicts_are_listed() -> None:
     gold_study()
     with pytest.raises(BadFile) as caught:
         load("Natural,GPT-4,CoT,0,3,x,1", "Natural,GPT-4,CoT,,1,1,1", header=TABLE, slug="gold")
-    assert [(line.number, line.text) for line in caught.value.lines] == [
-        (2, "label is '3'; it must be 1 or 2"),
-        (2, "winner_noswap is 'x'; it must be 1, 2 or empty"),
-        (3, "idx is missing"),
+    assert [(line.number, line.reason) for line in caught.value.lines] == [
+        (2, refusal("not_one_of", field="label", value="'3'", words="1 or 2")),
+        (2, refusal("not_one_of", field="winner_noswap", value="'x'", words="1, 2 or empty")),
+        (3, refusal("missing", field="idx")),
     ]
 
 
@@ -380,8 +420,8 @@ def test_votes_with_a_winner_are_those_of_the_judge_that_is_named() -> None:
 def test_votes_with_a_winner_that_name_no_judge_are_refused(study: Study) -> None:
     header = "prompt,left,right,winner"
     assert refused("8,heron,wren,both", header=header) == [
-        (2, "judge is missing"),
-        (2, "winner is 'both'; it must be left, tie, right or empty"),
+        (2, refusal("missing", field="judge")),
+        (2, refusal("not_one_of", field="winner", value="'both'", words="left, tie, right or empty")),
     ]
     with pytest.raises(BadFile, match="only votes with a winner take one name for all"):
         load("i0,0,gpt,ab,a", judge="other")
@@ -398,7 +438,7 @@ def test_the_pair_is_optional_where_an_instance_has_one() -> None:
 
 def test_the_pair_is_needed_where_an_instance_has_several(study: Study) -> None:
     [(line, reason)] = refused("i0,gpt,ab,a", header="instance,judge,order,verdict")
-    assert (line, reason.partition(",")[0]) == (2, "pair is empty")
+    assert (line, reason) == (2, refusal("pair_not_named", instance="'i0'", number=2))
 
 
 def test_judges_that_differ_by_case_only_are_refused_in_one_list(study: Study) -> None:
@@ -407,8 +447,14 @@ def test_judges_that_differ_by_case_only_are_refused_in_one_list(study: Study) -
 
     listed = refused("i0,0,gpt-4,ab,a", "i0,0,claude,ab,a", "i0,1,Claude,ab,a", "i9,0,claude,ab,a")
 
-    assert [(line, reason.partition(" differs")[0]) for line, reason in listed] == [
-        (2, "judge gpt-4"),
-        (4, "judge Claude"),
-        (5, "the study has no pairs of instance 'i9'"),
+    assert listed == [
+        (
+            2,
+            refusal(
+                "judge_near_other",
+                problem="gpt-4 differs from the existing GPT-4 by case only; choose another short name",
+            ),
+        ),
+        (4, refusal("judge_lookalike", judge="Claude", other="claude")),
+        (5, refusal("no_pairs", instance="'i9'")),
     ]
