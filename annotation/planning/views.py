@@ -31,6 +31,7 @@ def _plan_context(found: dict[str, Any]) -> dict[str, Any]:
         design["is_cheapest"] = _same(design, found["cheapest"])
         design["is_cheapest_here"] = _same(design, found["cheapest_within_study"])
         rows.setdefault(design["pairs"], []).append(design)
+    currency = found["costs"]["currency"]
     first = found["variance"]["components"][0]
     parts = [
         (component_name(name), first[name], percent(first[name] / first["total"] if first["total"] else None, 0))
@@ -39,9 +40,11 @@ def _plan_context(found: dict[str, Any]) -> dict[str, Any]:
     return {
         "plan": found,
         "rows": rows,
-        "raters": [design["raters"] for design in next(iter(rows.values()))],
-        "parts": parts,
-        "total": first["total"],
+        "parts": [
+            *parts,
+            (f"one {'rating set' if found['measure'] == 'consistency' else 'verdict'}", first["total"], ""),
+        ],
+        "pay_heading": f"Pay ({currency})" if currency else "Pay",
     }
 
 

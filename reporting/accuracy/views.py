@@ -5,7 +5,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
 
+from annotation.core.counting import counted
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download
 from annotation.members.permissions import READERS, study_view
@@ -61,9 +63,16 @@ def download_wordings(request: HttpRequest, study: Study) -> HttpResponse:
 def _overview(numbers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each judge with its accuracy on every subset, `None` where it gave no answer."""
     rows = []
+    headings = [
+        format_html(
+            "{} <small>{}</small>", one["subset"] if one["kind"] != "all" else "All", counted(one["pairs"], "pairs")
+        )
+        for one in numbers["subsets"]
+    ]
     for judge in numbers["judges"]:
         of = {(row["kind"], row["subset"]): row["accuracy"] for row in judge["subsets"]}
-        rows.append({"judge": judge, "cells": [of.get((one["kind"], one["subset"])) for one in numbers["subsets"]]})
+        cells = [of.get((one["kind"], one["subset"])) for one in numbers["subsets"]]
+        rows.append({"judge": judge, "cells": list(zip(headings, cells, strict=True))})
     return rows
 
 

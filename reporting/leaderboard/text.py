@@ -14,18 +14,14 @@ Leaderboard = Mapping[str, Any]
 MOST_NAMED = 4
 
 
-def ranks_table(of_rater: Leaderboard) -> dict[str, Any]:
+def ranks_table(at: int, of_rater: Leaderboard) -> DataTable:
     """Return the table of a rater: each system's ranks by each measure with their ranges, and its rating."""
     named = [name for name in LISTED if of_rater["systems"] and name in of_rater["systems"][0]]
     main = of_rater["measure"]
-    headings = [MEASURES[main][0], *(f"Rank by {MEASURES[name][0]}" for name in named)]
-    return {
-        "caption": f"Leaderboard with {rater_name(of_rater['rater'])}; ranks with their range",
-        "headings": ["System", *headings],
-        "rows": [
-            (one["system"], list(zip(headings, _cells(one, main, named), strict=True))) for one in of_rater["systems"]
-        ],
-    }
+    columns = ["System", MEASURES[main][0], *(f"Rank by {MEASURES[name][0]}" for name in named)]
+    rows: list[Row] = [((one["system"],), _cells(one, main, named)) for one in of_rater["systems"]]
+    caption = f"Leaderboard with {rater_name(of_rater['rater'])}; ranks with their range"
+    return DataTable(f"ranks-{at}", caption, columns, rows, most=len(rows), css="wide stack lines")
 
 
 def _cells(one: Leaderboard, main: str, named: Sequence[str]) -> list[Any]:

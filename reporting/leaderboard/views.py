@@ -42,7 +42,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "raters": [
             {
                 **sections[one["rater"]],
-                "ranks": ranks_table(one),
+                "ranks": ranks_table(at, one),
                 "next": next_text(one),
                 "by_dataset": by_dataset_table(at, one, found["datasets"]),
             }

@@ -7,13 +7,15 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.html import format_html
 
+from annotation.core.counting import counted
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.studies.configurations import configurations
 from reporting.core.pictures import FILES, chart_response, picture, theme_of
 from reporting.table_effect.arrays import TableEffectFilters
-from reporting.table_effect.charts import before_and_after
+from reporting.table_effect.charts import NO_ARM, before_and_after
 from reporting.table_effect.effects import effect_of
 from reporting.table_effect.reading import second_votes, table_effect
 from reporting.table_effect.reasons import reasons_at, reasons_in
@@ -52,8 +54,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "study": study,
         "found": numbers,
         "query": query_of(filters),
-        "changes": _by_kind(numbers, "changes", CHANGES),
-        "moves": _by_kind(numbers, "moves", MOVES),
+        "changes": _changes(numbers["arms"]),
+        "moves": _moves(numbers["arms"]),
         "has_gold": any(one["with_gold"] for one in numbers["arms"]),
         "picture": _picture(study, filters),
         "left_out": {name.replace("_", " "): count for name, count in numbers["excluded"].items() if count},
@@ -106,9 +108,27 @@ def _picture(study: Study, filters: TableEffectFilters) -> dict[str, Any]:
     return {**picture(PICTURE_ALT, address), "links": {label: address(form) for label, form in FILES.items()}}
 
 
-def _by_kind(numbers: dict[str, Any], group: str, names: dict[str, Any]) -> list[tuple[Any, list[tuple[str, Any]]]]:
-    """Return each kind of change with its count and share in every arm."""
-    return [(name, [(arm["arm"], arm[group][kind]) for arm in numbers["arms"]]) for kind, name in names.items()]
+def _changes(arms: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, Any]]]]:
+    """Return each kind of change with its count and share in every arm; none without gold labels."""
+    if not any(arm["with_gold"] for arm in arms):
+        return []
+    notes = [f"{counted(arm['with_gold'], 'decisions with gold')}; {arm['without_gold']} left out" for arm in arms]
+    return [(name, _by_arm(arms, notes, [arm["changes"][kind] for arm in arms])) for kind, name in CHANGES.items()]
+
+
+def _moves(arms: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, Any]]]]:
+    """Return each kind of change whatever is right, and all together, with its count and share in every arm."""
+    notes = [counted(arm["decisions"], "decisions") for arm in arms]
+    moves = [(name, _by_arm(arms, notes, [arm["moves"][kind] for arm in arms])) for kind, name in MOVES.items()]
+    return [*moves, ("changed at all", _by_arm(arms, notes, [arm["revised"] for arm in arms]))]
+
+
+def _by_arm(arms: list[dict[str, Any]], notes: list[str], shares: list[Any]) -> list[tuple[str, Any]]:
+    headings = [
+        format_html("{} <small>n = {}</small>", arm["arm"] or NO_ARM, note)
+        for arm, note in zip(arms, notes, strict=True)
+    ]
+    return list(zip(headings, shares, strict=True))
 
 
 def _reason_arms(numbers: dict[str, Any], filters: TableEffectFilters, chosen: str) -> list[dict[str, Any]]:
