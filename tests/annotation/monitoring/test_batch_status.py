@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from statistics import median
 from typing import Any
@@ -30,7 +29,6 @@ from tests.annotation.quality.test_hidden_checks import answer, known_annotator,
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
-AtMost = Callable[[int], AbstractContextManager[Any]]
 
 
 @pytest.fixture
@@ -83,14 +81,6 @@ def test_slots_of_another_batch_are_not_counted(study: Study) -> None:
 
     assert numbers(first)[1] + numbers(second)[1] == 2
     assert numbers(first)[0] == numbers(second)[0] == 2
-
-
-def test_progress_is_one_query(study: Study, django_assert_num_queries: AtMost) -> None:
-    batch = make_batch(study)
-    rate(claim(make_annotator(study)))
-
-    with django_assert_num_queries(1):
-        slots_of(batch, NOON)
 
 
 # Everything about a batch

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.allocation.claims import return_hit
 from annotation.annotators.consent import withdraw
-from annotation.models import Annotator, Assignment, Consent, Display, QualificationResult, Rating, RoleGrant, Study
+from annotation.models import Annotator, Assignment, Consent, Display, Rating, RoleGrant, Study
 from annotation.quality.scoring import expected_verdict, screen_side
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.studies.services import save_settings
@@ -270,17 +270,6 @@ def test_an_annotator_who_passed_continues() -> None:
     assert "That went well" in page
     assert 'href="/rate/"' in page
     assert Assignment.objects.get(key=client.get("/rate/").headers["Location"].split("/")[-2]).purpose == "rating"
-
-
-@pytest.mark.parametrize(("share", "pairs", "needed"), [(0.1, 30, 3), (0.8, 8, 7), (1, 4, 4), (0, 4, 0), (0.7, 10, 7)])
-def test_as_many_are_needed_as_the_rule_takes(share: float, pairs: int, needed: int) -> None:
-    study = make_qualified_study()
-    annotator = make_annotator(study)
-    QualificationResult.objects.create(
-        annotator=annotator, attempt=1, pairs=pairs, right=0, needed_share=share, passed=False
-    )
-    page = signed_in(annotator).get(f"/rate/qualification/{study.key}/").text
-    assert f"0 of {pairs} as expected, {needed} needed." in page
 
 
 def test_feedback_shows_each_pair_on_this_raters_sides_with_why() -> None:

@@ -69,17 +69,6 @@ def test_studies_without_open_work_are_passed_over(study: Study) -> None:
     assert list(user.annotators.values_list("study__slug", flat=True)) == ["study"]
 
 
-def test_an_excluded_annotator_is_told_so(study: Study) -> None:
-    annotator = make_annotator(study)
-    annotator.excluded = True
-    annotator.save()
-
-    response = signed_in(annotator).get("/rate/")
-
-    assert response.status_code == 200
-    assert "Your work in this study has ended" in response.text
-
-
 def test_who_has_no_role_is_told(study: Study) -> None:
     client = signed_in(make_user("nobody"))
 
