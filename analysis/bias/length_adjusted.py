@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import ShapeError, UnknownValue
+from analysis.grouping import groups_of_rows
 from analysis.intervals.jackknife import student_quantile, student_tail
 from analysis.intervals.logistic import expit
 from analysis.refusal import Refusal, too_few
@@ -238,15 +239,19 @@ def _estimates(compared: Sequence[_Columns]) -> list[_Estimates]:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Verdicts of several comparisons, and their cells: the instances of each comparison, ascending.
+    """Verdicts of several comparisons, summed over those of a cell with one length difference: several raters on a pair.
+
+    Cells are the instances of each comparison, ascending.
 
     columns  : (parameters, n) ones, tanh of the length differences, and difficulty where there is one
-    compared, cell : (n,) the comparison and the cell of each verdict
+    wins, verdicts : (n,) of B, and the number of verdicts
+    compared, cell : (n,) the comparison and the cell of each row
     cell_compared, cell_instance : (n_cells,) the comparison of each cell, and its instance among all
     """
 
     columns: FloatArray
     wins: FloatArray
+    verdicts: FloatArray
     compared: IntArray
     cell: IntArray
     cell_compared: IntArray
@@ -259,13 +264,17 @@ class _Rows:
         codes, instance = np.unique(
             np.concatenate([comparison.instance for comparison in compared]), return_inverse=True
         )
-        cells, cell = np.unique(number * len(codes) + instance, return_inverse=True)
         tanh, wins = (
             np.concatenate(parts)
             for parts in zip(*((comparison.tanh, comparison.wins) for comparison in compared), strict=True)
         )
-        columns = np.stack([np.ones(len(wins)), tanh])
-        return cls(columns, wins, number, cell, *np.divmod(cells, len(codes)), len(codes))
+        lengths, length = np.unique(tanh, return_inverse=True)
+        (number, instance, length), row = groups_of_rows(number, instance, length)
+        n = len(number)
+        cells, cell = np.unique(number * len(codes) + instance, return_inverse=True)
+        columns = np.stack([np.ones(n), lengths[length]])
+        sums = _sums(row, wins, n), np.bincount(row, minlength=n).astype(np.float64)
+        return cls(columns, *sums, number, cell, *np.divmod(cells, len(codes)), len(codes))
 
     def with_difficulty(self, of_cell: FloatArray) -> "_Rows":
         """Add a column, known by the cell."""
@@ -279,7 +288,8 @@ class _Rows:
     def derivatives(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Score (n_cells, parameters) and curvature (n_cells, parameters, parameters) of the likelihood in each cell."""
         share = expit(self.odds(beta))
-        gap, weight, n = self.wins - share, share * (1 - share), len(self.cell_compared)
+        won = self.verdicts * share
+        gap, weight, n = self.wins - won, won * (1 - share), len(self.cell_compared)
         score = np.stack([_sums(self.cell, gap * column, n) for column in self.columns], axis=-1)
         curvature = np.empty((n, len(self.columns), len(self.columns)))
         for i, column in enumerate(self.columns):
@@ -294,8 +304,8 @@ class _Rows:
         return total
 
     def losses(self, odds: FloatArray) -> FloatArray:
-        """(n,) minus the log-likelihood of each verdict."""
-        losses: FloatArray = np.logaddexp(0, odds) - self.wins * odds
+        """(n,) minus the log-likelihood of the verdicts of each row."""
+        losses: FloatArray = self.verdicts * np.logaddexp(0, odds) - self.wins * odds
         return losses
 
 
@@ -412,21 +422,23 @@ def _estimate(own: _Fit, final: _Fit, common: float, common_moved: FloatArray, n
     """Estimates of a comparison with the jackknife's standard errors, over all instances that its rate depends on."""
     rows, beta = final.rows, final.beta[number]
     cells = slice(*np.searchsorted(rows.cell_compared, [number, number + 1]))
-    verdicts = slice(*np.searchsorted(rows.compared, [number, number + 1]))
-    instance, wins = rows.cell_instance[cells], rows.wins[verdicts]
-    cell, n = rows.cell[verdicts] - cells.start, len(instance)
-    equal = rows.columns[:, verdicts].copy()
+    own_rows = slice(*np.searchsorted(rows.compared, [number, number + 1]))
+    instance, wins, verdicts = rows.cell_instance[cells], rows.wins[own_rows], rows.verdicts[own_rows]
+    cell, n = rows.cell[own_rows] - cells.start, len(instance)
+    equal = rows.columns[:, own_rows].copy()
     equal[LENGTH] = 0
-    shares = expit(beta @ equal)
-    rate = float(shares.mean())
+    share = expit(beta @ equal)
+    won = verdicts * share
+    rate = float(won.sum() / verdicts.sum())
     steps = np.outer(common_moved, np.linalg.inv(final.curvature[number])[LENGTH] * final.ridge)
     steps[instance] += final.steps[cells]
-    odds, plain = np.full(len(steps), _log_odds(rate)), np.full(len(steps), wins.mean())
-    odds[instance], plain[instance] = _log_odds(_mean_without(shares, cell, n)), _mean_without(wins, cell, n)
-    odds += steps @ (equal @ (shares * (1 - shares)) / len(shares) / (rate * (1 - rate)))
+    odds, plain = np.full(len(steps), _log_odds(rate)), np.full(len(steps), wins.sum() / verdicts.sum())
+    odds[instance] = _log_odds(_mean_without(won, verdicts, cell, n))
+    plain[instance] = _mean_without(wins, verdicts, cell, n)
+    odds += steps @ (equal @ (won * (1 - share)) / verdicts.sum() / (rate * (1 - rate)))
     moved = (odds, own.steps[cells, LENGTH], expit(odds) - plain)
     rate_error, effect_error, change_error = map(_jackknife_error, moved)
-    if not rows.columns[LENGTH, verdicts].any():
+    if not rows.columns[LENGTH, own_rows].any():
         effect_error = change_error = np.nan
     return _Estimates(
         win_rate=rate,
@@ -442,10 +454,10 @@ def _sums(codes: IntArray, values: FloatArray, n: int) -> FloatArray:
     return np.bincount(codes, values, n).astype(np.float64, copy=False)
 
 
-def _mean_without(values: FloatArray, cell: IntArray, n: int) -> FloatArray:
-    """(n,) mean of the values outside each cell. NaN where a cell has them all."""
-    degrees = len(values) - np.bincount(cell, minlength=n)
-    mean: FloatArray = (values.sum() - _sums(cell, values, n)) / np.where(degrees, degrees, np.nan)
+def _mean_without(sums: FloatArray, verdicts: FloatArray, cell: IntArray, n: int) -> FloatArray:
+    """(n,) mean of what is summed over the verdicts outside each cell. NaN where a cell has them all."""
+    degrees = verdicts.sum() - _sums(cell, verdicts, n)
+    mean: FloatArray = (sums.sum() - _sums(cell, sums, n)) / np.where(degrees, degrees, np.nan)
     return mean
 
 
