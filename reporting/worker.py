@@ -17,7 +17,6 @@ from annotation.importing import upload_jobs
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.recruitment.mails import send_mails
 from annotation.separability import queue as separability_queue
-from annotation.separability.tasks import compute_separability_of
 from judging.jobs.stopping import WORKER_STOP
 from judging.jobs.work import DEATH_RULE, do_job
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
@@ -33,7 +32,7 @@ MODEL_TASKS = {  # tasks that call models; the rule tells when their worker is d
 }
 DEATH_RULES = {
     upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,
-    compute_separability_of.module_path: separability_queue.DEATH_RULE,
+    separability_queue.compute_separability_of.module_path: separability_queue.DEATH_RULE,
     **MODEL_TASKS,
 }
 STOPPABLE_TASKS = {*MODEL_TASKS, ask_for_file.module_path}  # they watch `WORKER_STOP`, and end by themselves

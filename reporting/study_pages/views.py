@@ -37,9 +37,8 @@ from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Stu
 from annotation.monitoring.reports import kind_counts, returned_submissions
 from annotation.quality.qualification import too_few_hits
 from annotation.separability.forms import SeparabilityForm
-from annotation.separability.queue import start_separability
+from annotation.separability.queue import separability_state, start_separability
 from annotation.separability.services import latest_runs
-from annotation.separability.tasks import separability_jobs, separability_notice, separability_state
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.configurations import configurations, matchup_counts
 from annotation.studies.data_sets import data_sets
@@ -93,8 +92,8 @@ def example(request: HttpRequest) -> HttpResponse:
 @study_view(*READERS)
 def study_page(request: HttpRequest, study: Study) -> HttpResponse:
     """Show a study's steps and contents; for htmx the state of a computation, then the whole page again."""
-    busy, failure = separability_state(study)
-    if request.headers.get("HX-Target") == "separability" and not busy:
+    state = separability_state(study)
+    if request.headers.get("HX-Target") == "separability" and not state["busy"]:
         return HttpResponseClientRefresh()
     counts, runs = matchup_counts(study), latest_runs(study)
     rows = [
@@ -104,10 +103,7 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
     context: dict[str, Any] = {
         "study": study,
         "rows": rows,
-        "busy": busy,
-        "failure": failure,
-        "jobs": separability_jobs(study) if busy else [],
-        "notice": "" if busy else separability_notice(study),
+        **state,
         "separability_form": SeparabilityForm(auto_id="separability_%s"),
         "may_manage": may_manage(request.user, study),
     }

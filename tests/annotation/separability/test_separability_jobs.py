@@ -17,9 +17,8 @@ from annotation.separability import jobs
 from annotation.separability import measure as separability_measure
 from annotation.separability import texts as separability_texts
 from annotation.separability.jobs import SeparabilityRequest, run_job
-from annotation.separability.queue import DEATH_RULE, start_separability
+from annotation.separability.queue import DEATH_RULE, compute_separability_of, separability_state, start_separability
 from annotation.separability.services import compute_separability
-from annotation.separability.tasks import compute_separability_of, separability_state
 from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
 from tests.factories import make_user
 from tests.fakes import dead_process
@@ -96,7 +95,7 @@ def test_the_worker_does_all_that_was_asked_for_and_says_how_far_it_is(
     def watched(measure: Any, groups: Any) -> Any:
         job = SeparabilityJob.objects.get()
         seen.append((job.status, job.done, job.total))
-        assert separability_state(study) == (True, "")
+        assert separability_state(study)["busy"]
         return plain(measure, groups)
 
     monkeypatch.setattr(separability_measure.AlignmentMeasure, "matrices", watched)
@@ -185,7 +184,7 @@ def test_a_job_of_which_workers_die_is_given_up(study: Study) -> None:
     job.refresh_from_db()
     assert job.status == "failed"
     assert f"{ATTEMPTS} workers in a row" in job.message
-    assert separability_state(study) == (False, job.message)
+    assert separability_state(study)["failure"] == job.message
 
 
 def test_processes_are_known_by_whether_they_run() -> None:

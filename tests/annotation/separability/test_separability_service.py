@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
-from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError, InvalidSelection
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Alignment, Generation, SeparabilityRun, Study
+from annotation.separability.jobs import SeparabilityRequest
+from annotation.separability.queue import compute_separability_of, separability_state, start_separability
 from annotation.separability.services import (
     compute_separability,
     count_ignored_texts,
@@ -17,7 +18,6 @@ from annotation.separability.services import (
     latest_runs,
     require_run,
 )
-from annotation.separability.tasks import compute_separability_of, separability_state
 from annotation.studies.configurations import configuration, configurations, matchup_counts
 from annotation.studies.outcomes import select, separabilities
 from tests.factories import add_instances, make_study
@@ -238,29 +238,27 @@ def test_texts_that_rouge_cannot_see_are_told_also_where_nothing_comes_of_them(
 
 def test_the_worker_does_the_same_and_its_state_is_known() -> None:
     study = study_of(APART, MIXED)
-    assert separability_state(study) == (False, "")
+    idle = {"busy": False, "jobs": [], "failure": "", "notice": ""}
+    assert separability_state(study) == idle
 
-    compute_separability_of.enqueue(study.pk, "rouge1", "configuration")
+    job, _ = start_separability(study, SeparabilityRequest("rouge1"))
 
-    assert separability_state(study) == (True, "")
-    assert separability_state(make_study("other")) == (False, "")
-    assert compute_separability_of.func(study.pk, "rouge1", "configuration") == 1
+    assert separability_state(study) == {**idle, "busy": True, "jobs": [job]}
+    assert separability_state(make_study("other")) == idle
+    assert compute_separability_of.func(job.pk) == 1
     assert values(study) == pytest.approx([1.0, 0.75])
 
 
 def test_a_failed_computation_tells_its_reason() -> None:
     study = study_of(SAME)
-    compute_separability_of.enqueue(study.pk, "rouge1", "configuration")
+    job, _ = start_separability(study, SeparabilityRequest("rouge1"))
 
-    result = DBTaskResult.objects.get()
-    result.claim("worker")
-    with pytest.raises(AnnotationError) as caught:
-        compute_separability_of.func(study.pk, "rouge1", "configuration")
-    result.set_failed(caught.value)
+    with pytest.raises(AnnotationError):
+        compute_separability_of.func(job.pk)
 
-    busy, failure = separability_state(study)
-    assert not busy
-    assert "every alignment of the normalisation group is 1.0" in failure
+    state = separability_state(study)
+    assert (state["busy"], state["notice"]) == (False, "")
+    assert "every alignment of the normalisation group is 1.0" in state["failure"]
 
 
 def test_many_matchups_take_a_fixed_number_of_queries(django_assert_max_num_queries: Any) -> None:
