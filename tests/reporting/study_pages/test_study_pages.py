@@ -16,7 +16,7 @@ from django_tasks_db.models import DBTaskResult
 from annotation.allocation.claims import claim_hit
 from annotation.importing import upload_jobs
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.models import Batch, ComparisonTable, ImportRecord, Pair, RoleGrant, Study, Upload
+from annotation.models import Batch, ComparisonTable, ImportRecord, Pair, RoleGrant, SeparabilityJob, Study, Upload
 from annotation.separability.services import compute_separability
 from tests.factories import (
     add_instances,
@@ -256,7 +256,7 @@ def test_separability_is_asked_for_once_and_shown_when_it_is_there(study: Study,
     assert DBTaskResult.objects.count() == 1
     busy = researcher.get("/studies/study/", headers={"HX-Request": "true", "HX-Target": "separability"})
     assert "<html" not in busy.text
-    DBTaskResult.objects.all().delete()
+    SeparabilityJob.objects.all().delete()
 
     add_instances(study, [InstanceRow(1, "x", "news", "s", {"alpha": ["a b", "a b"], "beta": ["c", "d"]})])
     compute_separability(study=study)
