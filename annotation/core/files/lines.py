@@ -5,7 +5,7 @@ import io
 import json
 import math
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -211,6 +211,11 @@ def with_json_cells(records: Iterator[Record], columns: Collection[str], bad: li
             bad.append(BadLine(number, refusal("cell_not_json", columns=", ".join(columns), error=str(error))))
 
 
+def listed(fields: Sequence[str]) -> str:
+    """List the first fields of a record; what no database stores is escaped."""
+    return ", ".join(repr(field)[1:-1] for field in fields[:MOST_NAMED]) + (", …" if len(fields) > MOST_NAMED else "")
+
+
 class AbsentFields:
     """The needed fields that no record of a file has, so that one sentence can say so instead of a line for each record."""
 
@@ -233,8 +238,7 @@ class AbsentFields:
         if self._count < 2 or not self._absent:
             return bad
         reasons = [refusal("missing", field=field) for field in self._absent]
-        fields = ", ".join(self._fields[:MOST_NAMED]) + (", …" if len(self._fields) > MOST_NAMED else "")
-        known = {"records": self._count, "fields": fields or "no field", "what": self._what}
+        known = {"records": self._count, "fields": listed(self._fields) or "no field", "what": self._what}
         summary = refusal("in_no_record", field=", ".join(self._absent), **known)
         return [BadLine(1, summary), *(line for line in bad if line.reason not in reasons)]
 

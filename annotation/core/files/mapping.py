@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.core.errors import BadLine, Unacceptable
 from annotation.core.files import lines
-from annotation.core.files.lines import MOST_NAMED, Record
+from annotation.core.files.lines import Record, listed
 from annotation.core.refusals import refusal
 
 HELP = (
@@ -61,8 +61,7 @@ def _mapped(records: Iterable[Record], mapping: Mapping[str, str], bad: list[Bad
                 _set(mapped, field, value)
         yield number, mapped
     if first and unseen:
-        fields = ", ".join(list(first)[:MOST_NAMED]) + (", …" if len(first) > MOST_NAMED else "")
-        bad.append(BadLine(1, refusal("not_mapped", columns=", ".join(sorted(unseen)), fields=fields)))
+        bad.append(BadLine(1, refusal("not_mapped", columns=", ".join(sorted(unseen)), fields=listed(list(first)))))
 
 
 def _is_text(column: str) -> bool:

@@ -326,3 +326,12 @@ def test_a_small_file_that_nobody_began_is_queued(study: Study) -> None:
     work()
     upload.refresh_from_db()
     assert upload.message == "f.jsonl: the file is no longer there, or on another machine's disk; please send it again"
+
+
+@pytest.mark.any_engine
+@pytest.mark.parametrize(("key", "escaped"), [("a\\u0000b", "a\\x00b"), ("a\\ud800b", "a\\ud800b")])
+def test_field_that_no_database_stores_is_named_escaped(study: Study, key: str, escaped: str) -> None:
+    files = [SimpleUploadedFile("a.jsonl", 2 * f'{{"{key}": 1}}\n'.encode())]
+    options = {"dataset": "", "system_1": "", "system_2": ""}
+    [line] = take_in(study=study, kind="study", files=files, options=options).bad_lines
+    assert (line["code"], line["values"]["fields"]) == ("in_no_record", escaped)
