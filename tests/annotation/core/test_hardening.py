@@ -169,19 +169,6 @@ def test_too_many_matchups_are_refused() -> None:
         parse_study_file(exceeds, "f.jsonl", bound=Bound(54))
 
 
-@pytest.mark.slow
-def test_a_role_that_was_taken_away_ends_the_work(client: Client) -> None:
-    assignment = claimed(make_study())
-    client.force_login(assignment.annotator.user)
-    address = reverse("annotation:hit", args=[assignment.key])
-    RoleGrant.objects.get_or_create(user=assignment.annotator.user, role="annotator", group=main_group())
-    assert client.get(address).status_code == 200
-
-    RoleGrant.objects.filter(user=assignment.annotator.user).delete()
-
-    assert client.get(address).status_code == 404
-
-
 def test_an_excluded_annotator_can_not_go_on() -> None:
     assignment = claimed(make_study())
     assignment.annotator.excluded = True

@@ -159,13 +159,6 @@ def test_a_database_of_another_version_is_refused(
     assert re.findall(r"tandem\.E\d+", str(refused.value)) == [code]
 
 
-@pytest.mark.parametrize("command", [("worker", "--batch"), ("serve",)], ids=lambda command: command[0])
-def test_server_and_worker_refuse(production: Any, unheard: None, command: tuple[str, ...]) -> None:
-    production.DEBUG = True
-    with pytest.raises(CommandError, match="DEBUG is on"):
-        call_command(*command)
-
-
 def test_serve_migrates_nothing_in_production(production: Any, unheard: None, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[Any] = []
     monkeypatch.setattr(serve, "call_command", lambda name, **options: called.append(name))

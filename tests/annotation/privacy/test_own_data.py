@@ -21,7 +21,6 @@ from tests.factories import NOON, claim, make_annotator, make_batch, make_study,
 from tests.whole_study import build_whole_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-BACKEND = "annotation.members.signed_in.AccountBackend"
 
 
 def store() -> tuple[int, int]:
