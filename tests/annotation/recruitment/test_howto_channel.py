@@ -83,9 +83,3 @@ def test_its_raters_are_paid_here(study: Study, admin: Client) -> None:
     admin.post(f"/studies/{study.slug}/channels/{channel.key}/", {"door": "open"})
     Client().get(f"/join/{channel.key}/?survey_code=1")
     assert Annotator.objects.get().kind in PAID_HERE
-
-
-def test_a_kind_without_an_adapter_is_not_offered(study: Study, admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(adapters(), "sona")
-    assert "/new/sona/" not in admin.get(f"/studies/{study.slug}/channels/").content.decode()
-    assert admin.get(f"/studies/{study.slug}/channels/new/sona/").status_code == 404

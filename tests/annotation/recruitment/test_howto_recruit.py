@@ -9,9 +9,6 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Annotator, Channel
-from annotation.recruitment.base import Adapter
-from annotation.recruitment.channels import make_channel
-from tests.factories import make_study
 from tests.howto import text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
@@ -50,16 +47,3 @@ def test_the_pages_links_lead_raters_to_a_hit(said: str, capsys: pytest.CaptureF
         consent = client.get(link, follow=True)
         page = client.post(consent.redirect_chain[-1][0], {"answer": "accept"}, follow=True)
         assert re.fullmatch(r"/rate/hit/[\w-]+/", page.redirect_chain[-1][0])
-
-
-def test_the_pages_limits_are_those_that_hold() -> None:
-    channel = make_channel(study=make_study(instances=0), kind="anonymous", name="Poster", options={}, is_open=True)
-    limits = re.findall(r"\((\d+)(?: unless you set another number.*?)?\)", PAGE[PAGE.index("**New raters an hour") :])
-    assert [str(channel.options[name]) for name in ("per_address", "most_raters")] == limits[:2]
-
-
-def test_the_page_names_every_part_of_an_adapter_and_orders_the_kinds() -> None:
-    parts = {name for name in vars(Adapter) if not name.startswith("_")} - {"kind"}
-    assert [name for name in sorted(parts) if f"`{name}`" not in PAGE] == []
-    order = [PAGE.index(word) for word in ("| [accounts]", "| [anonymous link]", "| [Prolific]", "| [Mechanical Turk]")]
-    assert order == sorted(order)

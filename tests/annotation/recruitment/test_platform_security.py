@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -21,7 +20,7 @@ from annotation.recruitment.mturk import work
 from annotation.recruitment.mturk.client import KeyMissing, MturkClient
 from annotation.recruitment.mturk.site import MturkSettings, stand_in_problem
 from annotation.recruitment.prolific import submissions
-from annotation.recruitment.prolific.client import ProlificClient, TokenMissing
+from annotation.recruitment.prolific.client import TokenMissing
 from annotation.recruitment.prolific.site import ProlificSettings
 from annotation.recruitment.prolific.submissions import apply_status, is_over
 from annotation.recruitment.prolific.sync import sync
@@ -405,15 +404,6 @@ def test_arrival_does_not_wait_for_a_platform_that_is_silent(asking: Channel, pr
 
     assert come(asking)[0].status_code == 503
     assert len(prolific.requests) == 1
-
-
-def test_hasty_client_tries_once() -> None:
-    channel = make_prolific(make_study("other", instances=0))
-    with socket.socket() as shut:
-        shut.bind(("127.0.0.1", 0))
-        client = ProlificClient(ProlificSettings.of(channel), hasty=True)
-
-    assert (client.tries, client.seconds) == (1, 2.0)
 
 
 def test_refused_submission_is_not_asked_about_again_at_once(asking: Channel, prolific: ProlificServer) -> None:

@@ -16,7 +16,7 @@ from annotation.rating.votes import save_vote, submit_assignment
 from annotation.recruitment.mturk.work import hits_left, release_browser, result_code
 from tests.annotation.recruitment.mturk.server import FAULT, MturkServer
 from tests.annotation.recruitment.mturk.setup import SANDBOX, address, at_stand_in, make_mturk, open_frame
-from tests.factories import ask_more, criterion, make_batch, make_study
+from tests.factories import make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -97,20 +97,6 @@ def test_a_preview_says_what_is_asked_and_paid_and_shows_no_text_of_the_study() 
     assert "Text 0 on" not in page
     assert "Source of" not in page
     assert "alpha" not in page
-
-
-def test_a_preview_shows_every_question_with_its_choices() -> None:
-    further = criterion("fluency", text="Which one is more fluent?", description="Read aloud.", tie_kinds=True)
-    study = ask_more(make_study("other", question="Which one is kinder?"), further, strength=True)
-    make_batch(study)
-
-    page = open_frame(make_mturk(study=study), assignment="ASSIGNMENT_ID_NOT_AVAILABLE").content.decode()
-
-    assert "you answer these questions:" in page
-    assert page.count("Which one is kinder?") == page.count("Which one is more fluent?") == 2
-    assert "Read aloud." in page
-    assert [page.count(f'name="example{place}"') for place in (1, 2)] == [5, 4]
-    assert "Both are good" in page
 
 
 # Who may frame what
