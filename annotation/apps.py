@@ -7,7 +7,6 @@ from django.db.backends.signals import connection_created
 
 from annotation.core.database.prepared import log_slow_queries
 from annotation.core.database.sqlite_statistics import count_when_grown
-from annotation.privacy.personal_data import FORGET_RESULTS
 
 
 class AnnotationConfig(AppConfig):
@@ -17,8 +16,7 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register system checks, what privacy forgets, and receivers for new connections."""
-        FORGET_RESULTS.append("annotation.importing.upload_jobs.forget_uploads")
+        """Register system checks, and receivers for new connections."""
         import_module("annotation.core.system_checks")
         connection_created.connect(log_slow_queries, dispatch_uid="log_slow_queries")
         connection_created.connect(count_when_grown, dispatch_uid="count_when_grown")

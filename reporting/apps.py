@@ -3,7 +3,6 @@
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate, pre_migrate
 
-from annotation.importing.further_kinds import WHOLE
 from annotation.privacy.personal_data import FORGET_RESULTS
 
 
@@ -14,7 +13,7 @@ class ReportingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register what names raters and goes with them (snapshots, files), kinds of files, and what counts changes of data."""
+        """Register what names raters and goes with them (snapshots, files), and what counts changes of data."""
         FORGET_RESULTS.extend(
             ("reporting.findings.snapshots.remove_snapshots", "reporting.downloads.jobs.remove_files")
         )
@@ -22,5 +21,3 @@ class ReportingConfig(AppConfig):
 
         pre_migrate.connect(drop_triggers, sender=self)
         post_migrate.connect(create_triggers, sender=self)
-        WHOLE["bundle"] = "reporting.bundle.importing.import_upload"
-        WHOLE["bundle-check"] = "reporting.bundle.importing.verify_upload"

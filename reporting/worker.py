@@ -13,7 +13,6 @@ from django_tasks_db.models import DBTaskResult
 from annotation.core.tasks.repeating import RepeatingThread
 from annotation.core.tasks.task_queue import ATTEMPTS, DeathRule, requeue_tasks
 from annotation.hits.slots import release_expired
-from annotation.importing import upload_jobs
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.recruitment.mails import send_mails
 from annotation.separability import queue as separability_queue
@@ -22,6 +21,7 @@ from judging.jobs.work import DEATH_RULE, do_job
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
 from reporting.downloads.jobs import ask_for_file
 from reporting.health.signs import note_worker
+from reporting.uploads import jobs as upload_jobs
 
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0

@@ -13,8 +13,6 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django_tasks_db.models import DBTaskResult
 
-from annotation.importing import upload_jobs
-from annotation.importing.upload_jobs import read_files
 from annotation.models import Annotator, Study, Upload
 from annotation.models.members import Role
 from judging.endpoints.client import OpenAIClient
@@ -24,6 +22,8 @@ from judging.models import Distillation, GenerationRun, JudgeRun
 from judging.runs.execution import execute
 from reporting.downloads.jobs import make_file
 from reporting.models import MadeFile
+from reporting.uploads import jobs as upload_jobs
+from reporting.uploads.jobs import read_files
 from tandem.client import ApiError, Tandem
 from tests.factories import make_study, make_user, token_of
 from tests.fakes import StandIn, prefer_first

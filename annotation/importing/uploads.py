@@ -1,9 +1,8 @@
-"""Importing an uploaded file of any kind."""
+"""Importing an uploaded file of texts, tables or people's ratings."""
 
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.utils.module_loading import import_string
 
 from annotation.core.counting import number_of
 from annotation.core.errors import AnnotationError
@@ -11,7 +10,6 @@ from annotation.core.files.file_bounds import bound_of_upload
 from annotation.core.files.mapping import parse_mapping
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
-from annotation.importing.further_kinds import FURTHER
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.notices import with_notices
 from annotation.importing.rating_files import import_ratings
@@ -65,9 +63,6 @@ def read_upload(
     if kind == "tables":
         study, added, _ = import_tables(**file)
         return study, _summary(name, number_of(added, "comparison table"), added)
-    if kind in FURTHER:
-        imported: tuple[Study, str] = import_string(FURTHER[kind])(**file, kind=kind, dataset=dataset, **settings)
-        return imported
     raise AnnotationError(f"{kind!r} is no kind of file")
 
 

@@ -131,7 +131,7 @@ class ComparisonTable(models.Model):
 
 
 class Upload(models.Model):
-    """Files that were sent to be read into a study, and what came of it; see `annotation.importing.upload_jobs`."""
+    """Files that were sent to be read into a study, and what came of it; see `reporting.uploads.jobs`."""
 
     class Status(models.TextChoices):
         QUEUED = "queued"

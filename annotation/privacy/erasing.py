@@ -38,6 +38,7 @@ from annotation.models import (
     PlatformAction,
     Study,
     Submission,
+    Upload,
     WebhookEvent,
 )
 from annotation.models.members import Role
@@ -189,6 +190,8 @@ def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> t
         annotator.code = f"r-{secrets.token_hex(4)}"
     annotator.erased_at = annotator.erased_at or at
     annotator.save()
+    # Refusals of files may quote raters' codes.
+    annotator.study.uploads.filter(status__in=(Upload.Status.DONE, Upload.Status.FAILED)).delete()
     for path in FORGET_RESULTS:
         import_string(path)(annotator.study)
     return annotator, True, votes

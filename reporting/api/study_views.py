@@ -13,7 +13,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.channels import StudyInvitations
-from annotation.api.imports import StudyImports
 from annotation.api.members import StudyMembers
 from annotation.api.plans import StudyPlans
 from annotation.api.raters import StudyPayments
@@ -23,6 +22,7 @@ from annotation.api.study_serializers import StudySerializer
 from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
 from reporting.api.files import StudyFiles
+from reporting.api.imports import StudyImports
 from reporting.api.judge_making import StudyJudges
 from reporting.api.material import StudyMaterial
 from reporting.api.numbers import StudyNumbers

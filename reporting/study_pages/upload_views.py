@@ -9,9 +9,9 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt, is_htmx
 from annotation.core.refusals import restored
 from annotation.importing.forms import UploadForm, sent_in
-from annotation.importing.upload_jobs import MOST_LISTED, UNDER_WAY, progress_of, take_in
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
 from annotation.models import Study, Upload
+from reporting.uploads.jobs import MOST_LISTED, UNDER_WAY, progress_of, take_in
 
 
 @study_view(*READERS, methods=FORM)

@@ -20,7 +20,6 @@ from annotation.core.http import attempt
 from annotation.importing.example import load_example
 from annotation.importing.forms import CopyStudyForm, NewStudyForm, sent_in
 from annotation.importing.new_studies import copy_study, create_study
-from annotation.importing.upload_jobs import take_in
 from annotation.members.permissions import (
     FORM,
     MANAGERS,
@@ -48,6 +47,7 @@ from annotation.studies.services import save_settings
 from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, StudySettingsForm
 from reporting.study_pages.checklist import checklist
 from reporting.study_pages.upload_views import after_upload
+from reporting.uploads.jobs import take_in
 
 COUNTED_TEXTS = 500  # of a data set, for one page
 EVENTS_A_PAGE = 50

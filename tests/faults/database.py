@@ -37,10 +37,10 @@ def begin(*, kind: str) -> bool:
     """Queue a report, a bundle, or the reading of a file, and wait until a worker is at it; False where it was done before that was seen."""
     from django.core.files.base import ContentFile
 
-    from annotation.importing.upload_jobs import take_in
     from annotation.models import Study, Upload
     from reporting.downloads.jobs import queue_file
     from reporting.models import MadeFile
+    from reporting.uploads.jobs import take_in
 
     if kind == "upload":
         number = Study.objects.filter(slug__startswith=SENT).count()
@@ -104,11 +104,11 @@ def examine(*, uploads: dict[str, bool | None], instances: int) -> dict[str, Any
     """
     from django.db import connection
 
-    from annotation.importing.upload_jobs import folder_of
     from annotation.models import SeparabilityJob, Study, Upload
     from judging.models import Completion, JudgeRun, Judgment
     from reporting.downloads.jobs import path_of
     from reporting.models import MadeFile
+    from reporting.uploads.jobs import folder_of
 
     found: list[str] = []
     sent = {study.slug: None for study in Study.objects.filter(slug__startswith=SENT)}

@@ -19,9 +19,9 @@ from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.formats.study_file import parse_study_file
 from annotation.importing.formats.votes import parse_votes
 from annotation.importing.tables import import_tables
-from annotation.importing.uploads import read_upload
 from annotation.models import Study
 from judging.importing.judgments import parse_judgments
+from reporting.uploads.jobs import import_file
 from tests.factories import csv_file, json_lines, make_study, mturk_row, study_line
 
 pytestmark = pytest.mark.slow
@@ -169,7 +169,7 @@ def test_an_upload_of_too_much_says_the_bound_and_the_command(
     make_study(instances=0)
     settings.UPLOAD_MAX_ROWS = 5
     with pytest.raises(BadFile) as caught:
-        read_upload(kind=kind, data=data, name=name, slug="study", dataset="d", system_1="p", system_2="q")
+        import_file(kind=kind, data=data, name=name, slug="study", dataset="d", system_1="p", system_2="q")
     assert f"more than 5 {what}: split it, or read it with manage.py {command}," in str(caught.value)
     assert not Study.objects.get().instances.exists()
 
@@ -194,7 +194,7 @@ def test_an_upload_holds_no_more_metadata_than_a_web_process_can_build(
     settings.UPLOAD_MAX_ROWS = 5
     told = f"more than 100 values of metadata: split it, or read it with manage.py {command},"
     with pytest.raises(BadFile, match=told):
-        read_upload(
+        import_file(
             kind=kind, data=json_lines([line]), name="f.jsonl", slug="study", dataset="d", system_1="p", system_2="q"
         )
     assert not Study.objects.exists()
@@ -218,7 +218,7 @@ def test_lines_within_a_cell_and_an_array_s_layout_are_no_rows(settings: Any) ->
     csv.writer(sheet).writerows(rows)
     for kind, name, data in (("study", "f.csv", sheet.getvalue().encode()), ("labelled", "f.json", labelled_array(3))):
         assert data.count(b"\n") > 12
-        read_upload(kind=kind, data=data, name=name, slug=kind, dataset="d", system_1="", system_2="")
+        import_file(kind=kind, data=data, name=name, slug=kind, dataset="d", system_1="", system_2="")
         assert Study.objects.get(slug=kind).instances.count() == 3
 
 

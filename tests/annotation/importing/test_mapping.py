@@ -18,9 +18,9 @@ from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.formats.study_file import parse_study_file
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.rating_files import import_ratings
-from annotation.importing.upload_jobs import take_in
 from annotation.models import Rating, Study
 from judging.importing.judgments import parse_judgments
+from reporting.uploads.jobs import take_in
 from tests.factories import json_lines, make_study, study_line
 
 RECORD = {"idx": 3, "prompt": [{"content": "Ask."}], "answer_a": "x", "answer_b": ["y", "z"], "url": "u"}

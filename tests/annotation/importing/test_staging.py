@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError, BadFile
-from annotation.importing import staging, upload_jobs
+from annotation.importing import staging
 from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.rating_files import RatingPlaces, import_ratings, import_votes
@@ -50,6 +50,7 @@ from judging.models import Judge, JudgeRun, Judgment
 from reporting.exports.rows import rating_rows
 from reporting.findings.snapshots import renew_snapshot
 from reporting.findings.study_findings import findings
+from reporting.uploads import jobs as upload_jobs
 from tests.factories import (
     NOON,
     ask_more,

@@ -11,10 +11,10 @@ from rest_framework.test import APIClient
 
 from annotation.core.errors import BadLine
 from annotation.core.refusals import refusal, restored
-from annotation.importing.upload_jobs import take_in
 from annotation.models import Generation, Pair, Rating, Study
 from annotation.models.members import Role
 from judging.models import Judgment
+from reporting.uploads.jobs import take_in
 from tests.factories import make_study, make_user, token_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]

@@ -11,11 +11,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
-from annotation.importing.upload_jobs import folder_of, read_files
 from annotation.models import Study, Upload
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.numbers import PAGES
 from reporting.findings.study_findings import findings
+from reporting.uploads.jobs import folder_of, read_files
 from tests.factories import api_of, make_study, make_user
 from tests.reporting.builders import build_configuration, build_study, rate
 

@@ -10,12 +10,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 
 from annotation.importing.formats.long_form import ANSWER_COLUMNS, PLACE, RATING_COLUMNS
-from annotation.importing.upload_jobs import take_in
 from annotation.models import Display, Generation, Study
 from annotation.separability.services import compute_separability
 from judging.models import Judge, JudgeRun
 from reporting.exports.files import KINDS, READ_BACK
 from reporting.findings.study_findings import findings
+from reporting.uploads.jobs import take_in
 from tests.factories import make_study
 from tests.reporting.builders import build_configuration, build_study, judge, rate
 

@@ -14,10 +14,10 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.allocation.claims import claim_hit
-from annotation.importing import upload_jobs
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Batch, ComparisonTable, ImportRecord, Pair, RoleGrant, SeparabilityJob, Study, Upload
 from annotation.separability.services import compute_separability
+from reporting.uploads import jobs as upload_jobs
 from tests.factories import (
     add_instances,
     claim,

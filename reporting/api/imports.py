@@ -19,9 +19,9 @@ from annotation.core.actions import checked
 from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.refusals import restored
 from annotation.importing.forms import MAPPED, UploadForm, sent_in
-from annotation.importing.upload_jobs import progress_of, refusal_of, take_in
 from annotation.members.permissions import is_site_admin
 from annotation.models import Study, Upload
+from reporting.uploads.jobs import progress_of, refusal_of, take_in
 
 KEY = r"[A-Za-z0-9_-]+"
 SHARED: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}

@@ -21,18 +21,18 @@ from django_tasks_db.models import DBTaskResult
 from annotation.core.errors import AnnotationError, BadLine
 from annotation.core.refusals import refusal, restored
 from annotation.core.tasks import progress
-from annotation.importing import upload_jobs
-from annotation.importing.upload_jobs import (
+from annotation.models import Study, Upload
+from annotation.privacy.erasing import erase_rater
+from reporting.uploads import jobs as upload_jobs
+from reporting.uploads.jobs import (
     PROGRESS,
     folder_of,
-    forget_uploads,
     look_after_uploads,
     read_files,
     take_in,
 )
-from annotation.models import Study, Upload
 from reporting.worker import DEATH_RULES
-from tests.factories import json_lines, make_study, make_user, study_line
+from tests.factories import json_lines, make_annotator, make_study, make_user, study_line
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/study/upload/"
@@ -146,7 +146,7 @@ def test_a_refused_file_is_gone_and_its_errors_stay(study: Study, large: None) -
     assert upload.message == "f.jsonl: 2 bad lines; nothing was stored"
     assert "line 1: source is missing" in str(upload_jobs.refusal_of(upload))
     assert left(study) == []
-    forget_uploads(study)  # refusals may quote raters' codes
+    erase_rater(annotator=make_annotator(study), by=None, at=timezone.now())  # refusals may quote raters' codes
     assert not Upload.objects.exists()
 
 

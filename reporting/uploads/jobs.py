@@ -1,4 +1,4 @@
-"""Uploads: storing files, reading them into a study by a task with progress, and removing them."""
+"""Uploads: storing files, importing them into a study by a task with progress, and removing them."""
 
 import logging
 import shutil
@@ -15,21 +15,24 @@ from django.core.files import File
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django_tasks import task
 
 from annotation.core.errors import AnnotationError, BadFile
 from annotation.core.files.file_bounds import bound_of_upload
+from annotation.core.files.mapping import parse_mapping
 from annotation.core.files.sent_files import DATA_FILES, Joined, is_packed, is_zip, join, read_sent, unpack
 from annotation.core.refusals import restored, stored
 from annotation.core.tasks import progress
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.task_queue import UNDER_WAY as TASK_UNDER_WAY
 from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_orphan, last_task
-from annotation.importing.further_kinds import WHOLE
 from annotation.importing.staging import is_under_way, settle_abandoned
 from annotation.importing.uploads import read_upload
 from annotation.models import Study, Upload
+from judging.importing import elsewhere
+from judging.importing import services as judgments
+from reporting.bundle.importing import import_upload as import_bundle
+from reporting.bundle.importing import verify_upload as verify_bundle
 
 log = logging.getLogger(__name__)
 Status = Upload.Status
@@ -40,6 +43,13 @@ MOST_LISTED = 20  # uploads of a study that the page lists
 GRACE = timedelta(minutes=1)  # until a small file that no process has begun to read is queued
 ABANDONED_AFTER = timedelta(hours=1)  # a folder without a row: its process ended between the two
 PROGRESS = "progress.json"
+# By kind of file: functions that import a whole study. Only site admins may use them, since such files are large and bring
+# rows that all studies share.
+STUDY_IMPORTS: Mapping[str, Callable[..., str]] = {"bundle": import_bundle, "bundle-check": verify_bundle}
+JUDGED_IMPORTS: Mapping[str, Callable[..., tuple[Study, str]]] = {
+    "judgments": judgments.import_upload,
+    **dict.fromkeys(elsewhere.READERS, elsewhere.import_upload),
+}
 KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".zip")
 UNPACKED = 2  # times as large as what may be sent the rows of Parquet files and archives may be
 
@@ -56,11 +66,11 @@ def _uploads() -> Path:
 def take_in(
     *, study: Study, kind: str, files: Sequence[File[bytes]], options: Mapping[str, str], by: User | None = None
 ) -> Upload:
-    """Keep files, and queue the reading of them into a study; small texts are read before this returns.
+    """Store files, and queue their import into a study; small texts are imported before this returns.
 
     files   : of one data set, or one ZIP archive of a folder
-    options : of `read_upload`
-    Raises: AnnotationError if they are too large or can't be kept.
+    options : of `import_file`
+    Raises: AnnotationError if they are too large or can't be stored.
     """
     upload = Upload(
         study=study, kind=kind, names=[str(file.name) for file in files], options=dict(options), asked_by=by, size=0
@@ -68,11 +78,11 @@ def take_in(
     folder = folder_of(upload)
     try:
         folder.mkdir(mode=0o700, parents=True)
-        for place, file in enumerate(files):
-            upload.size += _keep(file, folder / _name(place, file), settings.UPLOAD_MAX_BYTES - upload.size)
+        for number, file in enumerate(files):
+            upload.size += _keep(file, folder / _name(number, file), settings.UPLOAD_MAX_BYTES - upload.size)
         with transaction.atomic():
             upload.save()
-            is_large = upload.size > SMALL or kind in WHOLE or any(map(is_packed, upload.names))
+            is_large = upload.size > SMALL or kind in STUDY_IMPORTS or any(map(is_packed, upload.names))
             if queued := is_large or is_under_way(study):
                 read_files.enqueue(upload.pk)
     except OSError as error:
@@ -87,18 +97,18 @@ def take_in(
     return upload
 
 
-def _name(place: int, file: File[bytes]) -> str:
-    """Name a file by its place; of the name that was sent only a known ending is used."""
+def _name(number: int, file: File[bytes]) -> str:
+    """Name a file by its number. Of the name that was sent only a known ending is used."""
     ending = PurePath(str(file.name)).suffix.lower()
-    return f"{place:05d}{ending if ending in KNOWN_ENDINGS else '.data'}"
+    return f"{number:05d}{ending if ending in KNOWN_ENDINGS else '.data'}"
 
 
-def _keep(file: File[bytes], path: Path, most: int) -> int:
+def _keep(file: File[bytes], path: Path, limit: int) -> int:
     size = 0
     with path.open("xb") as out:
         for chunk in file.chunks():
             size += len(chunk)
-            if size > most:
+            if size > limit:
                 raise AnnotationError(f"more than {settings.UPLOAD_MAX_BYTES // 2**20:,} MB were sent")
             out.write(chunk)
     return size
@@ -106,7 +116,7 @@ def _keep(file: File[bytes], path: Path, most: int) -> int:
 
 @task()
 def read_files(upload_id: int) -> bool:
-    """Read an upload into its study, whole or not at all; what a process that has ended had begun is read again."""
+    """Import an upload into its study, whole or not at all. An import whose process has ended starts again."""
     upload = Upload.objects.select_related("study").filter(pk=upload_id).first()
     if upload is None or upload.status not in UNDER_WAY:
         return False
@@ -134,15 +144,25 @@ def read_files(upload_id: int) -> bool:
 
 def _read(upload: Upload) -> str:
     files = _files(upload)
-    if upload.kind in WHOLE:
+    if upload.kind in STUDY_IMPORTS:
         if len(files) > 1 or not is_zip(upload.names[0]):
             raise AnnotationError(f"{upload.name}: this kind is sent as one ZIP archive")
-        read: Callable[..., str] = import_string(WHOLE[upload.kind])
-        return read(files[0], name=upload.names[0], study=upload.study)
+        return STUDY_IMPORTS[upload.kind](files[0], name=upload.names[0], study=upload.study)
     joined = _joined(upload, files)
     with joined.own_lines():
-        given: dict[str, Any] = {"data": joined.data, "name": joined.name, "slug": upload.study.slug, **upload.options}
-        return read_upload(kind=upload.kind, **given)[1]
+        file: dict[str, Any] = {"data": joined.data, "name": joined.name, "slug": upload.study.slug, **upload.options}
+        return import_file(kind=upload.kind, **file)[1]
+
+
+def import_file(*, kind: str, data: bytes, name: str, slug: str, dataset: str, **options: Any) -> tuple[Study, str]:
+    """Import a file of any kind but whole studies, as `read_upload` does."""
+    file: dict[str, Any] = {"kind": kind, "data": data, "name": name, "slug": slug, "dataset": dataset}
+    if kind not in JUDGED_IMPORTS:
+        return read_upload(**file, **options)
+    bound_of_upload(kind, settings.UPLOAD_MAX_ROWS).refuse_rows(data, name)
+    if mapping := options.get("mapping"):
+        file["mapping"] = parse_mapping(filter(str.strip, mapping.splitlines()))
+    return JUDGED_IMPORTS[kind](**file)
 
 
 def _files(upload: Upload) -> list[Path]:
@@ -155,17 +175,17 @@ def _files(upload: Upload) -> list[Path]:
 
 
 def _joined(upload: Upload, files: list[Path]) -> Joined:
-    """Return the bytes of an upload's files; those of several together, and of an archive."""
-    folder, most = folder_of(upload), UNPACKED * settings.UPLOAD_MAX_BYTES
+    """Return the bytes of an upload's files, joined if there are several or an archive."""
+    folder, limit = folder_of(upload), UNPACKED * settings.UPLOAD_MAX_BYTES
     bound = bound_of_upload(upload.kind, settings.UPLOAD_MAX_ROWS)
     if len(files) > 1:
-        return join(list(zip(files, upload.names, strict=True)), upload.name, most=most, bound=bound)
+        return join(list(zip(files, upload.names, strict=True)), upload.name, most=limit, bound=bound)
     if not is_zip(upload.names[0]):
-        return read_sent(files[0], upload.names[0], most=most, bound=bound)
+        return read_sent(files[0], upload.names[0], most=limit, bound=bound)
     unpacked = folder / "unpacked"
     shutil.rmtree(unpacked, ignore_errors=True)  # of a process that has ended
-    unpack(files[0], unpacked, upload.names[0], most=most)
-    return read_sent(unpacked, upload.names[0], most=most, bound=bound)
+    unpack(files[0], unpacked, upload.names[0], most=limit)
+    return read_sent(unpacked, upload.names[0], most=limit, bound=bound)
 
 
 def _finish(upload: Upload, status: str, message: str, bad_lines: Sequence[dict[str, Any]] = ()) -> None:
@@ -183,22 +203,17 @@ def _update(upload: Upload, **values: Any) -> None:
 
 
 def progress_of(upload: Upload) -> tuple[str, int, int] | None:
-    """Return the stage of an upload that is being read, how much of it is done, and of how much."""
+    """Return the stage of a running import, its amount of work done, and the total."""
     return progress.noted(folder_of(upload) / PROGRESS)
 
 
 def refusal_of(upload: Upload) -> AnnotationError | None:
-    """Return why a failed upload was refused, as its reader raised it."""
+    """Return the error of a failed upload, as its importer raised it."""
     if upload.status != Status.FAILED:
         return None
     if upload.bad_lines:
         return BadFile(upload.name, [restored(**line) for line in upload.bad_lines])
     return AnnotationError(upload.message)
-
-
-def forget_uploads(study: Study) -> None:
-    """Delete the records of a study's uploads: refusals may quote raters' codes."""
-    study.uploads.exclude(status__in=UNDER_WAY).delete()
 
 
 def look_after_uploads() -> None:
@@ -211,11 +226,11 @@ def look_after_uploads() -> None:
             read_files.enqueue(upload.pk)
         elif queued is not None and queued.status not in TASK_UNDER_WAY:
             _finish(upload, Status.FAILED, f"{upload.name} was not read: {queued.exception_class_path}")
-    known = set(Upload.objects.filter(status__in=UNDER_WAY).values_list("key", flat=True))
+    keys = set(Upload.objects.filter(status__in=UNDER_WAY).values_list("key", flat=True))
     old = time() - ABANDONED_AFTER.total_seconds()
     for folder in _uploads().glob("*"):
         with suppress(OSError):
-            if folder.name not in known and folder.stat().st_mtime < old:
+            if folder.name not in keys and folder.stat().st_mtime < old:
                 shutil.rmtree(folder)
     for part in Path(settings.FILE_UPLOAD_TEMP_DIR).glob("*.upload*"):  # of a request whose process was killed
         with suppress(OSError):

@@ -8,9 +8,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from annotation.core.tasks import progress
-from annotation.importing import upload_jobs
 from annotation.models import Study, Upload
 from annotation.models.members import Role
+from reporting.uploads import jobs as upload_jobs
 from tests.factories import make_study, make_user, token_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
