@@ -1,12 +1,10 @@
 """Studies in the API, with all that is computed of them."""
 
-import hashlib
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 from django.db.models import QuerySet
-from django.http import HttpResponseBase
-from django.utils.cache import get_conditional_response
-from django.utils.http import http_date, quote_etag
+from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -30,7 +28,7 @@ from reporting.api.rows import COMPUTED, Rows
 from reporting.findings.data.asked import filters_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.snapshots import Snapshot, snapshot_of
-from reporting.findings.views import BEING_COMPUTED, RETRY
+from reporting.findings.views import BEING_COMPUTED, RETRY, send_changed, send_stored
 from reporting.leaderboard.leaderboard import leaderboard
 from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.stability import stabilities
@@ -105,21 +103,20 @@ class StudyViewSet(
 
     @extend_schema(parameters=FINDINGS_PARAMETERS, responses={**COMPUTED, 304: UNCHANGED}, filters=False)
     @action(detail=True, pagination_class=None, parameters=FINDINGS_PARAMETERS)
-    def findings(self, request: Request, slug: str) -> HttpResponseBase:
+    def findings(self, request: Request, slug: str) -> HttpResponse:
         """Return the findings of the study, as `manage.py findings --format json` prints them.
 
         Of a large study they are those that were computed last, at the time in `Last-Modified`; 503 before the first time.
         """
         _study, _filters, snapshot = self._snapshot(request)
-        return _conditional(request, snapshot, snapshot.numbers)
+        return _send(request, snapshot, partial(send_stored, snapshot))
 
     @extend_schema(parameters=FINDINGS_PARAMETERS, responses={**COMPUTED, 304: UNCHANGED}, filters=False)
     @action(detail=True, pagination_class=None, parameters=FINDINGS_PARAMETERS)
-    def leaderboard(self, request: Request, slug: str) -> HttpResponseBase:
+    def leaderboard(self, request: Request, slug: str) -> HttpResponse:
         """Return the ranks of the study's systems by rater and data set, and what would settle the next place; 503 as `findings`."""
         study, filters, snapshot = self._snapshot(request)
-        found = leaderboard(study, filters, snapshot.numbers) if snapshot.numbers is not None else None
-        return _conditional(request, snapshot, found)
+        return _send(request, snapshot, lambda: Response(leaderboard(study, filters, snapshot.numbers or {})))
 
     def _snapshot(self, request: Request) -> tuple[Study, Filters, Snapshot]:
         study: Study = self.get_object()
@@ -148,11 +145,5 @@ class StudyViewSet(
         return Response(stabilities(study, separability_filters(study, request.query_params)))
 
 
-def _conditional(request: Request, snapshot: Snapshot, numbers: dict[str, Any] | None) -> HttpResponseBase:
-    """Return what was computed with its `ETag`: 304 where the client has it, 503 where there is nothing yet."""
-    if numbers is None or snapshot.read_at is None:
-        return Response({"detail": BEING_COMPUTED}, status=503, headers=RETRY)
-    asked = f"{snapshot.version} {request.get_full_path()}"
-    etag, read_at = quote_etag(hashlib.sha256(asked.encode()).hexdigest()[:32]), int(snapshot.read_at.timestamp())
-    response = Response(numbers, headers={"ETag": etag, "Last-Modified": http_date(read_at)})
-    return get_conditional_response(request, etag=etag, response=response) or response
+def _send(request: Request, snapshot: Snapshot, make: Callable[[], HttpResponse]) -> HttpResponse:
+    return send_changed(request, snapshot, make) or Response({"detail": BEING_COMPUTED}, status=503, headers=RETRY)

@@ -127,7 +127,7 @@ def _estimate(study: Study, query: str, filters: Filters) -> None:
 def _keep(
     study: Study, query: str, found: dict[str, Any], *, departed: str, read_at: datetime, version: str = ""
 ) -> FindingsSnapshot:
-    numbers = zlib.compress(json.dumps(found, ensure_ascii=False, allow_nan=False).encode())
+    numbers = zlib.compress(json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode())
     # One after another, and not while the study is deleted.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     kept = _kept(study, query).first() or FindingsSnapshot(study=study, query=query, key=_key(query), read_at=read_at)

@@ -1,11 +1,16 @@
 """The findings page, its charts, and the same numbers as JSON."""
 
+import hashlib
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
-from django.utils.http import http_date
+from django.utils.cache import get_conditional_response
+from django.utils.http import http_date, quote_etag
+from rest_framework.request import Request
 
 from annotation.core.http import is_htmx
 from annotation.core.measured import names_of
@@ -79,10 +84,25 @@ def snapshot_news(request: HttpRequest, about: dict[str, Any]) -> HttpResponse:
 def as_json(request: HttpRequest, study: Study) -> HttpResponse:
     """Return the numbers that the page shows."""
     snapshot = snapshot_of(study, filters_of(study, request.GET))
-    if snapshot.kept is None:
-        return later()
-    headers = {"Last-Modified": http_date(snapshot.kept.read_at.timestamp())}
-    return HttpResponse(snapshot.as_json, content_type="application/json", headers=headers)
+    return send_changed(request, snapshot, partial(send_stored, snapshot)) or later()
+
+
+def send_stored(snapshot: Snapshot) -> HttpResponse:
+    """Return the numbers as they are stored."""
+    return HttpResponse(snapshot.as_json, content_type="application/json")
+
+
+def send_changed(
+    request: HttpRequest | Request, snapshot: Snapshot, make: Callable[[], HttpResponse]
+) -> HttpResponse | None:
+    """Return what `make` makes of kept findings, with an `ETag`: 304 where the client has it; None before the first findings."""
+    if snapshot.read_at is None:
+        return None
+    asked = f"{snapshot.version} {request.get_full_path()}"
+    etag = quote_etag(hashlib.sha256(asked.encode()).hexdigest()[:32])
+    response = get_conditional_response(request, etag=etag) or make()
+    response["ETag"], response["Last-Modified"] = etag, http_date(int(snapshot.read_at.timestamp()))
+    return response
 
 
 def later() -> HttpResponse:

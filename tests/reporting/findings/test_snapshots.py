@@ -110,6 +110,10 @@ def test_a_small_study_is_computed_once_for_page_pictures_files_and_api(
     assert "As of <time" in page
     assert "hx-trigger" not in page
     assert json.loads(body(reader.get("/studies/kept/findings.json"))) == findings_under(built.study, FILTERS)
+    kept = reader.get("/studies/kept/findings.json")
+    again = reader.get("/studies/kept/findings.json", headers={"if-none-match": kept["ETag"]})
+    assert (again.status_code, again.content, again["ETag"]) == (304, b"", kept["ETag"])
+    assert reader.get("/api/v1/studies/kept/findings/").content == kept.content
     monkeypatch.setattr(data_version, "VERSION", "a later one")
     assert "As of <time" in body(reader.get(PAGE))
     assert len(computed) == 2
