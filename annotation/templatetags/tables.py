@@ -63,7 +63,7 @@ class ColumnNode(Node):
 
     def render(self, context: Context) -> str:
         """Add the heading and the cell to the row."""
-        attributes = {key: value.resolve(context) for key, value in self.attributes.items()}
+        attributes = {key.replace("_", "-"): value.resolve(context) for key, value in self.attributes.items()}
         column = Column(conditional_escape(self.label.resolve(context)), "num" in attributes.get("class", "").split())
         context[CELLS].append((column, Cell(SafeString(self.nodelist.render(context).strip()), attributes)))
         return ""
@@ -86,7 +86,7 @@ def do_table(parser: Parser, token: Token) -> TableNode:
 
 @register.tag("column")
 def do_column(parser: Parser, token: Token) -> ColumnNode:
-    """Parse `{% column "Label" class="…" %}` up to its end; with `scope="row"` its cells head their rows."""
+    """Parse `{% column "Label" class="…" %}` up to its end; `scope="row"` heads rows, `data_x` is `data-x`."""
     bits = token.split_contents()[1:]
     nodelist = parser.parse(("endcolumn",))
     parser.delete_first_token()

@@ -258,6 +258,12 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
         "study": study,
         "run": found,
         "counts": counts,
+        "counts_caption": (
+            "Outcomes by question: A + tie + B + unparsed + refused + errors = asked"
+            if len(by_question) > 1
+            else f"A {counts.a} + tie {counts.tie} + B {counts.b} + unparsed {counts.unparsed} + "
+            f"refused {counts.refused} + errors {counts.errors} = {counts.asked} asked"
+        ),
         "by_question": [
             (asked.get(number), one, f"&question={asked[number].key}" if asked else "")
             for number, one in (by_question or {MAIN: counts}).items()

@@ -43,7 +43,7 @@ def page(reader: Client, name: str, *args: object, **query: str) -> str:
 
 def numbers(text: str, name: str) -> list[int]:
     """Return the counts of an outcome on a run's page, row by row."""
-    return [int(number) for number in re.findall(rf'data-count="{name}"><a [^>]*>(\d+)<', text)]
+    return [int(number) for number in re.findall(rf'data-count="{name}"[^>]*><a [^>]*>(\d+)<', text)]
 
 
 def test_form_offers_the_questions_and_starts_a_run_with_them(
