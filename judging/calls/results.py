@@ -6,7 +6,7 @@ from typing import Any
 
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Call, Outcome, Reply
-from judging.methods.answers import is_refusal
+from judging.methods.parsing.answers import is_refusal
 from judging.models import Judgment
 
 MAX_SAMPLES = 3

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from annotation.core.files.lines import text_problem
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
-from judging.methods.response_parts import split_response
+from judging.methods.parsing.response_parts import split_response
 
 SHOWN = 200  # characters of an answer that a reason quotes
 # Narrower than a judge's refusals, since "I can't stand it" may be a system's text: it must decline a typical request.

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any, ClassVar
 
 from judging.core.errors import BadSettings, UnparsedVerdict
-from judging.methods.answers import answer_lines
 from judging.methods.base import Call, Outcome, Presentation, Procedure, Reply, Setting, register
 from judging.methods.options import FIXED, MOST_ASPECTS, MOST_SHOTS, is_asked_for
+from judging.methods.parsing.answers import answer_lines
 from judging.methods.prompted import Preparation, PromptedMethod, outcome_of, plain_call
 from judging.methods.prompts import load_prompt
 from judging.methods.sc2.record import format_table

@@ -13,8 +13,8 @@ from typing import Any
 
 from judging.core.errors import BadSettings
 from judging.methods.base import Call, Presentation, Setting
+from judging.methods.parsing.scores import read_text
 from judging.methods.prompts import PAIR, Prompt, make_prompt
-from judging.methods.scores import read_text
 from judging.methods.task_files import words_for
 
 SCORE = "score"  # the parser of a wording about one text

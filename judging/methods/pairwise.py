@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from analysis.types import Verdict
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import Outcome, Presentation, Reply, Setting, register, with_ties
-from judging.methods.logprobs import shares_at, tokens_in
-from judging.methods.parsers import FIRST, SECOND
+from judging.methods.parsing.logprobs import shares_at, tokens_in
+from judging.methods.parsing.parsers import FIRST, SECOND
+from judging.methods.parsing.scores import read_text
 from judging.methods.prompted import WITH_LOGPROBS, Preparation, PromptedMethod, plain_call
-from judging.methods.scores import read_text
 
 
 @register

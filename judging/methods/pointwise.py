@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from analysis.types import Verdict
 from judging.core.errors import BadSettings
-from judging.methods.answers import whole
 from judging.methods.base import (
     AskingMethod,
     Call,
@@ -19,10 +18,11 @@ from judging.methods.base import (
 )
 from judging.methods.options import check_options
 from judging.methods.own_wording import SCORE, ask_steps_of_one, own_wording
-from judging.methods.parsers import VERSION
+from judging.methods.parsing.answers import whole
+from judging.methods.parsing.parsers import VERSION
+from judging.methods.parsing.scores import Score, read_score, weighted_score
 from judging.methods.prompted import WITH_LOGPROBS, check_takes_question, check_wording, takes_negation
 from judging.methods.prompts import load_prompt
-from judging.methods.scores import Score, read_score, weighted_score
 from judging.methods.task_files import CRITERION, find_task, words_for
 
 

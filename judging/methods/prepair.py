@@ -6,8 +6,8 @@ Also its ablation PrePair*, which assesses both at once, and variants with crite
 from collections.abc import Mapping
 
 from judging.methods.base import Call, Presentation, Setting, register
+from judging.methods.parsing.scores import read_critique
 from judging.methods.prompted import Preparation, PromptedMethod, plain_call
-from judging.methods.scores import read_critique
 
 
 def critique_call(shown: Presentation, setting: Setting, text: str, *, criteria: str = "") -> Call:

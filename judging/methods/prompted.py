@@ -17,10 +17,10 @@ from judging.methods.base import (
     Setting,
     with_ties,
 )
-from judging.methods.logprobs import shares_of
 from judging.methods.options import check_options
 from judging.methods.own_wording import SCORE, OwnWording, ask_steps, own_wording, said_before
-from judging.methods.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, find_parser
+from judging.methods.parsing.logprobs import shares_of
+from judging.methods.parsing.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, find_parser
 from judging.methods.prompts import Prompt, load_prompt
 from judging.methods.task_files import CRITERION, find_task, words_for
 from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT

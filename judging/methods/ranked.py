@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from judging.methods.base import Setting, register
-from judging.methods.parsers import FUNCTION, NAMES
+from judging.methods.parsing.parsers import FUNCTION, NAMES
 from judging.methods.prompted import PromptedMethod
 
 RANKING = {

@@ -5,11 +5,11 @@ from functools import cache
 from typing import Any
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import has_words, no_verdict, visible_answer, whole
 from judging.methods.base import Asked, Presentation, Reply
-from judging.methods.parsers import NOUNS, TIE, ParsedAnswer
+from judging.methods.parsing.answers import has_words, no_verdict, visible_answer, whole
+from judging.methods.parsing.parsers import NOUNS, TIE, ParsedAnswer
+from judging.methods.parsing.verdict_forms import VerdictForm
 from judging.methods.task_files import find_task
-from judging.methods.verdict_forms import VerdictForm
 from judging.methods.verdict_schema import REASONS, object_of, parse_once, reasons_in
 
 Answers = Mapping[int, ParsedAnswer]  # by place; without the questions whose verdict can't be read

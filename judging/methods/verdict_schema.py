@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from judging.methods.answers import no_verdict, visible_answer
 from judging.methods.base import SCHEMA_PARAM, Call, Reply
-from judging.methods.parsers import Offer, ParsedAnswer, Parser, json_object
+from judging.methods.parsing.answers import no_verdict, visible_answer
+from judging.methods.parsing.parsers import Offer, ParsedAnswer, Parser, json_object
 from judging.methods.prompts import load_prompt
 
 PROMPT = "verdict-schema.v1.txt"

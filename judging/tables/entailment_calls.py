@@ -16,7 +16,7 @@ from judging.calls.adhoc import AdhocRequests, estimate_procedure
 from judging.calls.dry_run import CallsEstimate
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Call, Reply
-from judging.methods.answers import answer_lines
+from judging.methods.parsing.answers import answer_lines
 from judging.methods.prompts import load_prompt
 from judging.models import Endpoint, TableCheck
 from judging.tables.checked_tables import rows_of, with_texts

@@ -7,7 +7,7 @@ from string import Template
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Presentation, PromptedMethod, Setting, find_method, method_names
 from judging.methods.own_wording import OF_ONE_TEXT, OWN_PLACEHOLDERS, SCORE, split_calls
-from judging.methods.parsers import FIRST, NAMES, NEUTRAL, PARSERS, SECOND
+from judging.methods.parsing.parsers import FIRST, NAMES, NEUTRAL, PARSERS, SECOND
 from judging.methods.pointwise import Pointwise
 from judging.methods.prompted import check_wording
 from judging.methods.prompts import PAIR

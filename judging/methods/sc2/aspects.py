@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from judging.methods.base import Call, Presentation, Reply, Setting
 from judging.methods.direct import read_aspects
+from judging.methods.parsing.scores import read_text
 from judging.methods.prompted import plain_call
-from judging.methods.scores import read_text
 
 PROMPT = "sc2-aspects.v1.txt"
 MOST = 8  # aspects of a generated list

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import readable, whole
 from judging.methods.base import Call, Presentation, Reply, Setting
+from judging.methods.parsing.answers import readable, whole
+from judging.methods.parsing.verdict_forms import VerdictForm
 from judging.methods.prompts import load_prompt
 from judging.methods.sc2.bracket import Decision
 from judging.methods.sc2.record import TableRow, format_table
 from judging.methods.task_files import Example, words_for
-from judging.methods.verdict_forms import VerdictForm
 
 PROMPT, FEW_SHOT = "sc2-comparator.v1.txt", "sc2-comparator-few-shot.v1.txt"
 EXAMPLE = "example-comparator.v1.txt"

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import visible_answer
 from judging.methods.base import Call, Reply
 from judging.methods.direct import LONGEST_ASPECT, read_aspects
 from judging.methods.options import MOST_ASPECTS
+from judging.methods.parsing.answers import visible_answer
 from judging.methods.prompts import load_prompt
 from judging.methods.task_files import bulleted, find_task
 

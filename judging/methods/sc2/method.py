@@ -6,10 +6,10 @@ from hashlib import sha256
 from typing import Any, ClassVar
 
 from judging.core.errors import BadSettings, UnparsedVerdict
-from judging.methods.answers import is_refusal
 from judging.methods.base import Call, Presentation, Procedure, Reply, Setting, register
 from judging.methods.direct import EXAMPLE_WITH_TABLE, WithExamples, majority_of
 from judging.methods.options import OFFLINE, is_asked_for
+from judging.methods.parsing.answers import is_refusal
 from judging.methods.prompts import load_prompt
 from judging.methods.sc2 import aspects as aspect_lists
 from judging.methods.sc2 import tables

@@ -9,10 +9,10 @@ from typing import Any
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import SCHEMA_PARAM, Call, Presentation, Reply, Setting
 from judging.methods.options import LONGEST_CELL
+from judging.methods.parsing.scores import read_text
 from judging.methods.prompted import plain_call
 from judging.methods.sc2.aspects import SAMPLED
 from judging.methods.sc2.record import TableRow
-from judging.methods.scores import read_text
 from judging.methods.task_files import CRITERION
 from judging.methods.verdict_schema import object_of, response_format
 

@@ -8,10 +8,10 @@ from typing import Any
 from judging.methods import Reply
 from judging.methods.base import Asked, Presentation
 from judging.methods.direct import read_aspects
-from judging.methods.parsers import PARSERS, find_parser
+from judging.methods.parsing.parsers import PARSERS, find_parser
+from judging.methods.parsing.scores import read_critique, read_score, read_text
 from judging.methods.prompted import offer_for
 from judging.methods.sc2 import aspects, comparator, distilling, tables
-from judging.methods.scores import read_critique, read_score, read_text
 from judging.methods.together import reader_together
 from judging.methods.verdict_schema import schema_reader
 from judging.tables.entailment_calls import read_lines

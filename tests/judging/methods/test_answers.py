@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
-from judging.methods.answers import is_refusal
-from judging.methods.parsers import ParsedAnswer, find_parser
+from judging.methods.parsing.answers import is_refusal
+from judging.methods.parsing.parsers import ParsedAnswer, find_parser
 from judging.methods.prompted import offer_for
 
 pytestmark = pytest.mark.slow

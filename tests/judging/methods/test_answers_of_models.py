@@ -13,8 +13,8 @@ from judging.calls.results import LONGEST_ANSWER, read_reply
 from judging.core.errors import UnparsedVerdict
 from judging.generation import sampled_text
 from judging.methods import Call, Reply
-from judging.methods.answers import is_refusal
-from judging.methods.parsers import find_parser
+from judging.methods.parsing.answers import is_refusal
+from judging.methods.parsing.parsers import find_parser
 from judging.methods.prompted import offer_for
 from tests.judging.methods.readers import READERS
 

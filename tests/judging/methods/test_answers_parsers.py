@@ -7,7 +7,7 @@ import pytest
 
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods import Reply
-from judging.methods.parsers import PARSERS, ParsedAnswer, find_parser
+from judging.methods.parsing.parsers import PARSERS, ParsedAnswer, find_parser
 from judging.methods.prompted import offer_for
 
 FIRST_ONE = '[{"name": "text_1", "rank": 1}, {"name": "text_2", "rank": 2}]'

@@ -9,8 +9,9 @@ import pytest
 from django.core.management import call_command
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods import Reply, base, find_method, method_names, parsers, prompts
-from judging.methods.parsers import PARSERS
+from judging.methods import Reply, base, find_method, method_names, prompts
+from judging.methods.parsing import parsers
+from judging.methods.parsing.parsers import PARSERS
 from judging.methods.prompted import offer_for
 from judging.methods.task_files import TASKS
 from judging.models import Completion, Judge, Judgment

@@ -8,9 +8,9 @@ from judging.core.errors import JudgingError
 from judging.endpoints.chat_answers import read_answer
 from judging.generation import sampled_text
 from judging.methods import Reply
-from judging.methods.answers import is_refusal
-from judging.methods.parsers import find_parser
-from judging.methods.scores import read_score
+from judging.methods.parsing.answers import is_refusal
+from judging.methods.parsing.parsers import find_parser
+from judging.methods.parsing.scores import read_score
 from tests.judging.methods.readers import OFFER, READERS
 from tests.linear_time import seconds, slow_texts
 

@@ -10,8 +10,8 @@ from judging.calls.cases import Case, Cell, StoredAnswer
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply, Setting, find_method
 from judging.methods.base import Presentation
-from judging.methods.logprobs import bare, shares_at
-from judging.methods.scores import read_score, weighted_score
+from judging.methods.parsing.logprobs import bare, shares_at
+from judging.methods.parsing.scores import read_score, weighted_score
 from tests.judging.methods.procedures import play
 
 SHOWN = Presentation("summarization", "", "A talk.", "Short.", "Longer than that.", "i1")

@@ -8,8 +8,8 @@ import pytest
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
 from judging.methods.direct import read_aspects
-from judging.methods.logprobs import shares_of
-from judging.methods.scores import read_critique, read_score, read_text, weighted_score
+from judging.methods.parsing.logprobs import shares_of
+from judging.methods.parsing.scores import read_critique, read_score, read_text, weighted_score
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from annotation.models.studies import TaskKind
 from judging.core.errors import BadSettings
-from judging.methods.parsers import NOUNS
+from judging.methods.parsing.parsers import NOUNS
 from judging.methods.prompted import offer_for
 from judging.methods.prompts import FOLDER
 from judging.methods.task_files import CRITERION, FILES, TASKS, find_task, task_of

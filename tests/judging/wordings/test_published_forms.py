@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from judging.core.errors import BadPrompt, BadSettings, UnparsedVerdict
 from judging.methods import Presentation, Reply
-from judging.methods.parsers import Offer, find_parser
+from judging.methods.parsing.parsers import Offer, find_parser
 from judging.models import Judge, Judgment, PromptFile
 from judging.runs.judges import add_judge
 from judging.wordings.checks import preview

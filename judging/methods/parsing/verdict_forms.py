@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from judging.methods.answers import (
+from judging.methods.parsing.answers import (
     CITED,
     CODE,
     MARK,
@@ -27,8 +27,8 @@ from judging.methods.answers import (
     no_verdict,
     readable,
 )
-from judging.methods.response_parts import QUOTES
-from judging.methods.reversals import TAKEN_BACK, Reversals
+from judging.methods.parsing.response_parts import QUOTES
+from judging.methods.parsing.reversals import TAKEN_BACK, Reversals
 
 REASON_MARK = re.compile(r"[,;:—–]|\.(?!\w)")
 MARK_INSIDE = re.compile(r"[.!?][*_)]*+\s++[*_$]*+(?P<rest>(?:\[\[|\\boxed|\[RESULT\]).*)$", re.IGNORECASE)

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import Reply
-from judging.methods.plain_lines import has_open_element, normalized, plain_lines, without_struck
-from judging.methods.response_parts import QUOTES, ResponseParts, split_response
+from judging.methods.parsing.plain_lines import has_open_element, normalized, plain_lines, without_struck
+from judging.methods.parsing.response_parts import QUOTES, ResponseParts, split_response
 
 MARKUP = "*_#~|$()[]{}<>\\"
 REASON_WORDS = r"(?:because|since|as)\b"

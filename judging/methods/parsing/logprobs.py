@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judging.methods.answers import MARKUP
-from judging.methods.response_parts import QUOTES
+from judging.methods.parsing.answers import MARKUP
+from judging.methods.parsing.response_parts import QUOTES
 
 LEAST_MASS = 0.5  # of a token's probability on the answers: below it, their shares are noise
 ROUNDING = 1e-6  # of endpoints' probabilities; an answer that isn't listed may have as much

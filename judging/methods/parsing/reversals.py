@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from judging.methods.answers import CITES, any_of
+from judging.methods.parsing.answers import CITES, any_of
 
 # Words that take back the verdict before them.
 TAKEN_BACK = re.compile(

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from judging.methods.answers import (
+from judging.methods.parsing.answers import (
     CITING,
     MARKUP,
     REASON_WORDS,
@@ -16,7 +16,7 @@ from judging.methods.answers import (
     has_words,
     is_quotation,
 )
-from judging.methods.verdict_forms import VerdictForm
+from judging.methods.parsing.verdict_forms import VerdictForm
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_]*+\s++")
 _EDGE = rf"[\s{re.escape(MARKUP)}]*+"

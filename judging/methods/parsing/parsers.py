@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from judging.core.errors import BadSettings, UnparsedVerdict
-from judging.methods.answers import (
+from judging.methods.base import Reply
+from judging.methods.parsing.answers import (
     CODE,
     MARKUP,
     FoundVerdict,
@@ -28,10 +29,9 @@ from judging.methods.answers import (
     visible_answer,
     whole,
 )
-from judging.methods.base import Reply
-from judging.methods.conclusions import Conclusion
-from judging.methods.response_parts import QUOTES
-from judging.methods.verdict_forms import VerdictForm
+from judging.methods.parsing.conclusions import Conclusion
+from judging.methods.parsing.response_parts import QUOTES
+from judging.methods.parsing.verdict_forms import VerdictForm
 
 VERSION = "answers.10"  # of all of them: another one has stored answers read again, which costs no call
 # Nouns before a letter: those of the tasks, and general ones that models use.

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import FoundVerdict, is_refusal
 from judging.methods.base import Reply
-from judging.methods.logprobs import Shares, bare, shares_at, tokens_in
-from judging.methods.response_parts import split_response
-from judging.methods.verdict_forms import VerdictForm
+from judging.methods.parsing.answers import FoundVerdict, is_refusal
+from judging.methods.parsing.logprobs import Shares, bare, shares_at, tokens_in
+from judging.methods.parsing.response_parts import split_response
+from judging.methods.parsing.verdict_forms import VerdictForm
 
 SCORES = ("1", "2", "3", "4", "5")
 FORM = VerdictForm(
