@@ -16,9 +16,9 @@ from judging.jobs.progress import OnProgress, Progress, RunWork, ignore_progress
 from judging.jobs.stopping import StopFlag
 from judging.methods import AskingMethod, Baseline, Outcome, find_method
 from judging.models import JudgeRun, Judgment
-from judging.runs.batch_provider import cancel_batches
 from judging.runs.claims import claim, free_cells, load
-from judging.runs.provider_batches import BatchPending, BatchWork
+from judging.runs.provider_batches.execution import BatchPending, BatchWork
+from judging.runs.provider_batches.provider import cancel_batches
 from judging.runs.reparse import reparse_run
 from judging.runs.worker_loop import RunWorkerSession
 

@@ -28,10 +28,10 @@ from judging.core.fields import (
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, Baseline, find_method, method_names
 from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
-from judging.runs.batch_files import MOST_REQUESTS
 from judging.runs.judges import check_fit
 from judging.runs.method_groups import RECOMMENDED, method_choices
 from judging.runs.pair_filters import PairFilter
+from judging.runs.provider_batches.files import MOST_REQUESTS
 from judging.wordings.prompt_text import LONGEST
 
 

@@ -22,9 +22,9 @@ from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.methods import find_method
 from judging.models import Judge, JudgeRun, Judgment, ProviderBatch
-from judging.runs.batch_files import MOST_REQUESTS
 from judging.runs.juries import seat_jury
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter, filter_of
+from judging.runs.provider_batches.files import MOST_REQUESTS
 from judging.runs.tasks import enqueue_run
 
 # Defaults of a new cell, since bulk SQL doesn't apply the model's.

@@ -26,10 +26,10 @@ from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
 from judging.endpoints.services import find_endpoint
 from judging.models import Judge, JudgeRun
-from judging.runs.batch_files import MOST_REQUESTS
 from judging.runs.estimates import estimate
 from judging.runs.judges import MOST_REPEATS, add_judge
 from judging.runs.pair_filters import PairFilter
+from judging.runs.provider_batches.files import MOST_REQUESTS
 from judging.runs.reopening import queue_retry
 from judging.runs.services import cancel_run, find_batch, pause_run, queue_run, resume_run, run_again
 from judging.runs.status import report_on

@@ -20,9 +20,9 @@ from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stop
 from judging.management.commands._runs import PAIRS, QUESTIONS, max_cost, pairs_of, questions_of
 from judging.management.meter import Meter
 from judging.models import JudgeRun
-from judging.runs.batch_files import MOST_REQUESTS
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.judges import find_judge
+from judging.runs.provider_batches.files import MOST_REQUESTS
 from judging.runs.services import start_run
 from judging.runs.status import Counts, counts_of_run, pairs_without_source, together
 from judging.runs.usage import failures_by_cause

@@ -16,9 +16,12 @@ from judging.core.errors import AccessDenied, BadSettings, CallFailed, RejectedC
 from judging.endpoints.client import OpenAIClient
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, JudgeRun, Judgment, ProviderBatch, RunWorker
-from judging.runs import batch_files, batch_provider, provider_batches, tasks, worker_loop
-from judging.runs.batch_files import read_lines
+from judging.runs import tasks, worker_loop
 from judging.runs.execution import ExecutionResult, execute
+from judging.runs.provider_batches import execution as provider_batches
+from judging.runs.provider_batches import files as batch_files
+from judging.runs.provider_batches import provider as batch_provider
+from judging.runs.provider_batches.files import read_lines
 from judging.runs.services import cancel_run, start_run
 from judging.runs.status import count_judgments
 from judging.runs.tasks import BATCH_CHECK_SECONDS, execute_run

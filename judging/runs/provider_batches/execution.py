@@ -28,9 +28,9 @@ from judging.jobs import leases
 from judging.jobs.progress import RunWork
 from judging.methods import AskingMethod
 from judging.models import Completion, Endpoint, Judgment, ProviderBatch
-from judging.runs.batch_files import Lines, RequestFile
-from judging.runs.batch_provider import BatchProvider, end
 from judging.runs.claims import free_cells, load, next_free
+from judging.runs.provider_batches.files import Lines, RequestFile
+from judging.runs.provider_batches.provider import BatchProvider, end
 from judging.runs.worker_loop import RunWorkerSession
 
 CELLS = 500  # started at a time

@@ -18,7 +18,14 @@ from judging.endpoints.client_factory import checked
 from judging.endpoints.retrying import RetryPolicy, wanted_pause
 from judging.jobs import leases
 from judging.models import Endpoint, JudgeRun, ProviderBatch
-from judging.runs.batch_files import Lines, RequestFile, batch_errors, is_over_queue_limit, outcome_line, read_lines
+from judging.runs.provider_batches.files import (
+    Lines,
+    RequestFile,
+    batch_errors,
+    is_over_queue_limit,
+    outcome_line,
+    read_lines,
+)
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
