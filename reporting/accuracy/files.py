@@ -5,8 +5,8 @@ from typing import Any
 
 from reporting.accuracy.accuracies import MEASURE_NAMES
 from reporting.core.latex import latex_table, latex_text
+from reporting.core.text import counted as count
 from reporting.core.text import printable
-from reporting.core.units import counted as count
 
 COUNTS = ("asked", "a", "tie", "b", "unparsed", "refused", "errors")
 PARTS = ("low", "high", "n")

@@ -7,8 +7,8 @@ from analysis.bias.stress import TURNS
 from annotation.core.tables import UNDEFINED
 from judging.core.pricing import money
 from reporting.audits.stress import PARTS
+from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, printable
-from reporting.core.units import counted as count
 
 TITLES = {"all": "all pairs", "people_agree": "where people agree", "people_disagree": "where people disagree"}
 HEADINGS = {"turned": "turned", "towards": "towards", "away": "away", "to_tie": "to none"}

@@ -2,8 +2,21 @@
 
 from typing import Any
 
+from annotation.core.counting import unit_of
 from annotation.core.tables import UNDEFINED, fixed
-from reporting.core.units import counted
+
+SCRIPTED = "includes ratings by scripted raters: programs, not people"
+JUDGE = "judge:"  # prefix of judges' names in findings
+
+
+def rater_name(name: str) -> str:
+    """Return a rater's name in findings without the prefix of judges."""
+    return name.removeprefix(JUDGE)
+
+
+def counted(number: int, of: str) -> str:
+    """Write a number with its unit, as the JSON names it."""
+    return f"{number} {unit_of(number, of)}"
 
 
 def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str:

@@ -8,7 +8,7 @@ from annotation.core.version import VERSION
 from reporting.core.estimates import IntervalSettings
 from reporting.core.instance_selection import selection_note
 from reporting.core.raters import Rater
-from reporting.core.scripted import SCRIPTED
+from reporting.core.text import SCRIPTED
 from reporting.core.votes import Units, units
 from reporting.findings.answer.answer import answer, being_computed
 from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings

@@ -9,7 +9,7 @@ from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec, size_of, why_empty
 from reporting.core.pictures import FILES, picture
 from reporting.core.raters import PEOPLE
-from reporting.core.units import counted
+from reporting.core.text import counted
 from reporting.findings.charts import agreement, confusion, judges, rankings, separability, stacks
 from reporting.findings.charts.common import EVERYONE, for_page, interval_note, nothing
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair

@@ -6,8 +6,8 @@ from typing import Any
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.tables import fixed
+from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, printable
-from reporting.core.units import counted as count
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures

@@ -6,7 +6,7 @@ from typing import Any
 from django.template.defaultfilters import pluralize
 
 from annotation.core.tables import DataTable, Row
-from reporting.core.words import rater_name
+from reporting.core.text import rater_name
 from reporting.findings.sections.rankings import MEASURES, rank_text
 from reporting.leaderboard.leaderboard import MEASURES as LISTED
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, printable, share_text
-from reporting.core.units import counted as count
 from reporting.logic.audit import SIZES
 from reporting.logic.audits import OVER_WORDINGS
 

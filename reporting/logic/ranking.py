@@ -31,9 +31,9 @@ from reporting.core.charts import (
     with_ends,
 )
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate
+from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, printable
 from reporting.core.themes import THEMES
-from reporting.core.units import counted as count
 from reporting.logic.presentations import Presentations, Target
 from reporting.logic.text_sets import TextSet
 

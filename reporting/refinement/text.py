@@ -3,8 +3,8 @@
 from typing import Any
 
 from annotation.core.tables import UNDEFINED
+from reporting.core.text import counted as count
 from reporting.core.text import printable, share_text
-from reporting.core.units import counted as count
 
 
 def as_text(found: dict[str, Any]) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 from annotation.core.counting import number_of
 from annotation.studies.sources import SourceCounts
 from reporting.core.instance_selection import selection_note
-from reporting.core.units import counted
-from reporting.core.words import rater_name
+from reporting.core.text import counted, rater_name
 from reporting.findings.sections.configurations import EXCLUSIONS, repeated_sources_text
 from reporting.findings.sections.data_table import configuration_name
 

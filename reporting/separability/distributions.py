@@ -11,7 +11,7 @@ from analysis.planning.bins import assign, stepped_edges
 from analysis.similarity.scenarios import Scenario
 from annotation.core.version import VERSION
 from reporting.core.estimates import Basis, Estimate, build_estimate, mean_estimate
-from reporting.core.scripted import SCRIPTED
+from reporting.core.text import SCRIPTED
 from reporting.findings.reasons import not_computed_with
 from reporting.separability.advice import configuration_advice, pooled_advice
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityData, SeparabilityFilters

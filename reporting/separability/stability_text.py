@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, printable
-from reporting.core.units import counted as count
 
 
 def as_text(found: dict[str, Any]) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 from annotation.core.tables import fixed
 from reporting.core.instance_selection import selection_note
+from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, printable
-from reporting.core.units import counted as count
 
 READINGS = {
     "nothing": "no rating set yet with a consistency and a separability",

@@ -22,7 +22,7 @@ from reporting.core.estimates import (
     share_estimate,
 )
 from reporting.core.instance_selection import selection_note
-from reporting.core.scripted import SCRIPTED
+from reporting.core.text import SCRIPTED
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters
 
 TIE_IN_SCORE = "a tie scores 0, or 1 where the gold is a tie"

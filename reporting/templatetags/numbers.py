@@ -7,9 +7,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from annotation.core.tables import UNDEFINED, fixed
-from reporting.core.text import level_text
-from reporting.core.units import counted
-from reporting.core.words import rater_name
+from reporting.core.text import counted, level_text, rater_name
 
 register = template.Library()
 register.filter("counted", counted)

@@ -10,8 +10,7 @@ from django.utils.safestring import SafeString
 
 from annotation.core.percentages import percent
 from annotation.core.tables import fixed
-from reporting.core.text import level_text, printable
-from reporting.core.units import counted
+from reporting.core.text import counted, level_text, printable
 from reporting.findings.judges.verdicts import verdict_text
 
 TEXTS = {

@@ -16,9 +16,8 @@ from reporting.core.charts import (
 )
 from reporting.core.instance_selection import selection_note
 from reporting.core.raters import PEOPLE
-from reporting.core.scripted import SCRIPTED
+from reporting.core.text import SCRIPTED, rater_name
 from reporting.core.themes import SHAPES, THEMES, Look
-from reporting.core.words import rater_name
 
 PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
 PANEL = (146, 120)  # two beside each other in a column

@@ -5,8 +5,8 @@ from typing import Any
 
 from reporting.core.charts import Findings, Spec, shorten
 from reporting.core.raters import PEOPLE
+from reporting.core.text import rater_name
 from reporting.core.themes import THEMES
-from reporting.core.words import rater_name
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
     column_spec,

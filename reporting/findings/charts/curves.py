@@ -15,8 +15,8 @@ from reporting.core.charts import (
     shares,
 )
 from reporting.core.raters import PEOPLE
+from reporting.core.text import rater_name
 from reporting.core.themes import THEMES, Look, Theme
-from reporting.core.words import rater_name
 from reporting.findings.charts.common import (
     COUNTED,
     column_spec,

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from reporting.core.charts import Findings, Spec, padded, quantity, series_encoding, shares
+from reporting.core.text import JUDGE
 from reporting.core.themes import THEMES, Theme
-from reporting.core.words import JUDGE
 from reporting.findings.charts.common import (
     column_spec,
     first_of,

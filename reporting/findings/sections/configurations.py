@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.core.tables import MOST_ROWS, DataTable, Row, fixed
 from annotation.studies.sources import SourceCounts
-from reporting.core.words import rater_name
+from reporting.core.text import rater_name
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from annotation.core.tables import DataTable, fixed
-from reporting.core.units import counted
-from reporting.core.words import rater_name
+from reporting.core.text import counted, rater_name
 
 LEAST_P = 0.001  # smaller ones are not written out
 

@@ -6,7 +6,7 @@ from typing import Any
 from annotation.core.percentages import percent
 from annotation.core.tables import DataTable, Row
 from reporting.core.raters import PEOPLE
-from reporting.core.words import rater_name
+from reporting.core.text import rater_name
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair, sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE

@@ -8,8 +8,7 @@ from django.template.defaultfilters import pluralize
 from annotation.core.database.aggregates import grouped
 from annotation.core.tables import DataTable, Row, fixed
 from reporting.core.raters import PEOPLE
-from reporting.core.units import counted
-from reporting.core.words import rater_name
+from reporting.core.text import counted, rater_name
 from reporting.findings.answer.lengths import side
 from reporting.findings.reasons import NO_OVERLAP, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text

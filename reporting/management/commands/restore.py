@@ -12,7 +12,7 @@ from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.erasing import erase_noted
 from reporting.backups.restoring import restore_backup
-from reporting.core.units import counted
+from reporting.core.text import counted
 
 
 class Command(TandemCommand):

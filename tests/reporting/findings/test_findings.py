@@ -9,7 +9,7 @@ from django.utils import timezone
 from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, Batch, HitPair, Study
 from annotation.studies.outcomes import batches_named
-from reporting.core.scripted import SCRIPTED
+from reporting.core.text import SCRIPTED
 from reporting.findings.data.asked import judges_named
 from reporting.findings.reasons import not_computed_with
 from reporting.findings.study_findings import findings

@@ -15,7 +15,7 @@ from django.utils.text import capfirst
 
 from annotation.models import Assignment, Instance, Study
 from judging.models import Judge
-from reporting.core.scripted import SCRIPTED
+from reporting.core.text import SCRIPTED
 from tests.factories import make_study, make_user
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
 

@@ -14,8 +14,8 @@ import pytest
 from analysis.refusal import Refusal
 from reporting.core import charts
 from reporting.core.reasons import ALL_TIES
+from reporting.core.text import rater_name
 from reporting.core.themes import VIRIDIS, between, ink_on, viridis
-from reporting.core.words import rater_name
 from reporting.findings.charts.common import for_page, short_names
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
