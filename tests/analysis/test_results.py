@@ -4,6 +4,8 @@ import importlib
 import pkgutil
 from dataclasses import fields, is_dataclass
 
+import pytest
+
 import analysis
 
 MODULES = [one.name for one in pkgutil.walk_packages(analysis.__path__, "analysis.")]
@@ -18,3 +20,14 @@ def test_results_are_frozen_and_those_with_arrays_are_equal_to_themselves_only()
             assert parameters.frozen, one
             if any("Array" in str(field.type) for field in fields(one)):
                 assert not parameters.eq, one  # `==` of arrays is an array
+
+
+def test_functions_and_classes_of_rooms_are_importable_from_analysis() -> None:
+    from analysis import cluster_interval, krippendorff_alpha, similarity
+    from analysis.agreement import coefficients
+
+    assert krippendorff_alpha is coefficients.krippendorff_alpha
+    assert similarity.__name__ == "analysis.similarity"
+    assert cluster_interval.__module__ == "analysis.intervals.bootstrap"
+    with pytest.raises(ImportError):
+        from analysis import no_such_measure  # noqa: F401
