@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.files.mapping import NOTHING
+from annotation.core.files.mapping import NOTHING, recorded
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -36,13 +36,14 @@ def import_ratings(
         rows = [
             row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}") for row in rows
         ]
-    mapped = {"mapping": dict(mapping)} if mapping else {}
     with open_import(slug, rows=len(rows)) as target:
         resolved, unknown = RatingPlaces(target.study).resolve(rows)
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
         stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=[*bad, *unknown])
         if stored.added:
-            target.record(kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted, **mapped)
+            target.record(
+                kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted, **recorded(mapping)
+            )
     return target.study, replace(stored, checks=len(given) - len(rows))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
-from annotation.core.files.mapping import NOTHING
+from annotation.core.files.mapping import NOTHING, recorded
 from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
@@ -37,8 +37,9 @@ def import_study(
     reading: dict[str, Any] = {"sources_only": sources_only, "bound": bound, "mapping": mapping}
     rows = parse_study_file(data, name, dataset=trim(dataset), **reading)
     kind = "sources" if sources_only else "study"
-    mapped = {"mapping": dict(mapping)} if mapping else {}
-    return _store(rows, kind=kind, data=data, name=name, slug=slug, settings=settings, dataset=dataset, **mapped)
+    return _store(
+        rows, kind=kind, data=data, name=name, slug=slug, settings=settings, dataset=dataset, **recorded(mapping)
+    )
 
 
 def import_labelled(

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.types import Verdict
 from annotation.core.files.lines import text_problem
-from annotation.core.files.record_fields import RecordFields
+from annotation.core.files.record_fields import RecordFields, number_as_text
 from annotation.core.names import trim
 from annotation.core.refusals import refusal
 
@@ -91,8 +91,7 @@ class JudgmentFields(RecordFields):
         value = self.record.get(field)
         if value is None:
             return ""
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
+        value = number_as_text(value)
         if problem := text_problem(value, field, longest=longest, may_be_blank=True):
             self.problems.append(problem)
             return ""

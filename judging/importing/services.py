@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
 from annotation.core.files.lines import refuse
-from annotation.core.files.mapping import NOTHING
+from annotation.core.files.mapping import NOTHING, recorded
 from annotation.core.names import lookalikes
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -63,9 +63,8 @@ def import_judgments(
     Raises: BadFile listing every line that can't be imported; UnknownStudy.
     """
     file = parse_judgments(data, name, judge, mapping)
-    mapped = {"mapping": dict(mapping)} if mapping else {}
     with open_import(slug, rows=len(file.rows)) as target:
-        stored = stage_judgments(target, file, data, name, **mapped)
+        stored = stage_judgments(target, file, data, name, **recorded(mapping))
     return target.study, stored
 
 

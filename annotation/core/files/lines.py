@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -181,7 +182,7 @@ def _csv_rows(data: bytes, bad: list[BadLine], errors: str = "strict") -> Iterat
 
 def delimiter_of(data: bytes) -> str:
     """Return the delimiter of a CSV file: the comma, semicolon or tab that its header has most of outside quotes."""
-    header = data[:MAX_LINE_BYTES].split(b"\n", 1)[0]
+    header = re.split(rb"[\r\n]", data[:MAX_LINE_BYTES], maxsplit=1)[0]
     unquoted = b"".join(header.split(b'"')[::2])
     return max(",;\t", key=lambda delimiter: unquoted.count(delimiter.encode()))
 

@@ -35,6 +35,11 @@ def parse_mapping(arguments: Iterable[str]) -> dict[str, str]:
     return mapping
 
 
+def recorded(mapping: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the record of an import holds of its mapping."""
+    return {"mapping": dict(mapping)} if mapping else {}
+
+
 def read_mapped(data: bytes, mapping: Mapping[str, str]) -> tuple[Iterator[Record], list[BadLine]]:
     """Return an iterator over the records of a JSON or CSV file with their fields renamed, and the bad lines, which it fills.
 

@@ -30,6 +30,13 @@ SIGNS_TO_LETTERS = {
 }
 
 
+def number_as_text(value: Any) -> Any:
+    """Return a number as a text, a whole one without decimals: pandas makes 1.0 of 1 where another row has none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
 class RecordFields:
     """The fields of one record: each method returns a field's value, and adds to `problems` where it is none."""
 
@@ -46,9 +53,7 @@ class RecordFields:
         value = self.record.get(field)
         if value is None or value == "":
             return ""
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            # pandas makes 1.0 of 1 where another row has none.
-            value = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+        value = number_as_text(value)
         if problem := text_problem(value, field, longest=longest):
             self.problems.append(problem)
             return ""

@@ -7,11 +7,13 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.forms import BooleanField
 
+from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.management.commands._base import argument, group
 from annotation.models.studies import TaskKind
 from annotation.studies.settings_form import BOOLEAN_WORDS, StudySettingsForm
 
 FORMAT = argument("--format", choices=["text", "json"], default="text", help="json: one document and nothing else")
+MAP = argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP)
 NEW_STUDY = group(  # an existing study keeps its own settings
     "for a new study",
     argument("--title", help="for researchers; raters never see it"),

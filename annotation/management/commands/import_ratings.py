@@ -6,14 +6,13 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
-from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.files.mapping import parse_mapping
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.notices import with_notices
 from annotation.importing.rating_files import import_ratings, import_votes
 from annotation.importing.ratings import StoredRatings
 from annotation.management.commands._base import TandemCommand, argument, read_file
-from annotation.management.commands._settings import NEW_STUDY, study_settings
+from annotation.management.commands._settings import MAP, NEW_STUDY, study_settings
 from annotation.models import Study
 
 
@@ -26,7 +25,7 @@ class Command(TandemCommand):
         argument("--scripted", action="store_true", help="the raters are programs; label them wherever shown"),
         argument("--texts", metavar="FILE", help="FILE holds votes with a winner; their texts are here"),
         argument("--dataset", default=DEFAULT_DATASET, help="data set of the votes (with --texts)"),
-        argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP),
+        MAP,
         NEW_STUDY,
     )
 

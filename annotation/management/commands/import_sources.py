@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.files.mapping import parse_mapping
 from annotation.importing import study_files
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.management.commands._base import TandemCommand, argument, read_file
-from annotation.management.commands._settings import NEW_STUDY, study_settings
+from annotation.management.commands._settings import MAP, NEW_STUDY, study_settings
 
 
 class Command(TandemCommand):
@@ -20,7 +19,7 @@ class Command(TandemCommand):
         argument("file"),
         argument("--study", required=True, metavar="SLUG"),
         argument("--dataset", default=DEFAULT_DATASET, help="data set of lines that name none"),
-        argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP),
+        MAP,
         NEW_STUDY,
     )
 

@@ -5,13 +5,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.files.lines import is_csv
-from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.files.mapping import parse_mapping
 from annotation.importing import study_files
 from annotation.importing.formats.labelled import FIELDS, detect_form
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.management.commands._base import TandemCommand, argument, read_file
-from annotation.management.commands._settings import NEW_STUDY, study_settings
+from annotation.management.commands._settings import MAP, NEW_STUDY, study_settings
 
 STUDY = "study"
 
@@ -33,7 +32,7 @@ class Command(TandemCommand):
         argument(
             "--side-seed", type=int, default=0, help="of the draw which output a preference pair's chosen text becomes"
         ),
-        argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP),
+        MAP,
         NEW_STUDY,
     )
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from annotation.core.counting import number_of
-from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.files.mapping import parse_mapping
 from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._settings import MAP
 from judging.importing.services import import_judgments
 
 
@@ -22,7 +22,7 @@ class Command(TandemCommand):
         argument(
             "--judge", default="", metavar="NAME", help="whose votes with a winner these are; otherwise column judge"
         ),
-        argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP),
+        MAP,
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

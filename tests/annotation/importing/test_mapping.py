@@ -93,6 +93,13 @@ def test_ratings_and_judgments_take_a_mapping() -> None:
     assert (file.bad, [(row.place.instance, row.judge, row.verdict) for row in file.rows]) == ([], [("1", "gpt", 1)])
 
 
+def test_judgments_take_numbers_as_pandas_writes_them() -> None:
+    row = {"instance": 7.0, "pair": 0.0, "judge": "gpt", "order": "ab", "verdict": -1.0}
+    file = parse_judgments(json_lines([row]), "f.jsonl")
+
+    assert (file.bad, [(row.place.instance, row.place.pair, row.verdict) for row in file.rows]) == ([], [("7", 0, -1)])
+
+
 @pytest.mark.django_db
 @pytest.mark.slow
 def test_the_mapping_is_recorded_with_the_import(tmp_path: Path) -> None:
