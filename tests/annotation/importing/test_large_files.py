@@ -27,7 +27,7 @@ from tests.factories import csv_file, json_lines, make_study, mturk_row, study_l
 pytestmark = pytest.mark.slow
 
 MB = 2**20
-SIZE = MB // 4
+SIZE = MB  # so large that a thousand refused lines, whose number is bounded, weigh little
 Read = Callable[[bytes, str], object]
 
 READERS: dict[str, Read] = {
