@@ -135,19 +135,6 @@ def test_the_same_browser_is_led_on_while_its_session_lasts_and_the_cookie_comes
     assert client.session.session_key != session
 
 
-def test_a_button_that_is_pressed_twice_makes_one_rater(study: Study) -> None:
-    channel = opened(study)
-    client = joined(channel)
-    del client.cookies["sessionid"]  # the second press was sent before the first was answered
-    client.post(address(channel))
-    assert Participant.objects.count() == 1
-
-
-def test_two_browsers_are_two_raters(study: Study) -> None:
-    channel = opened(study)
-    assert rater_of(joined(channel)) != rater_of(joined(channel))
-
-
 def test_a_forged_cookie_is_ignored(study: Study) -> None:
     channel, other = opened(study), opened(make_study("other", instances=0))
     victim = joined(channel)

@@ -1,7 +1,6 @@
 """Concurrent requests to a channel: each counts once, and no more raters get in than it allows."""
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError, ClaimRefused
@@ -13,7 +12,7 @@ from tests.annotation.recruitment.prolific.setup import ProlificServer, come, ma
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
 from tests.annotation.recruitment.prolific.test_webhook import now, tell
 from tests.annotation.recruitment.test_anonymous import opened
-from tests.annotation.recruitment.test_invitations import made, rater_of
+from tests.annotation.recruitment.test_invitations import made
 from tests.factories import NOON, make_study
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -36,18 +35,6 @@ def test_one_person_who_presses_many_times_at_once_is_one_rater() -> None:
     channel = opened(make_study("secret-name", instances=0), per_address="1")
     results = together([lambda: join_limited(channel=channel, external_id="a", address="x", at=NOON)[0].pk] * 8)
     assert len(set(results)) == 1
-
-
-def test_of_many_who_use_a_link_at_one_moment_one_gets_in() -> None:
-    study = make_study("secret-name", instances=1)
-    [link] = made(study)
-    clients = [Client() for _number in range(8)]
-
-    responses = together([lambda one=one: one.get(link.link) for one in clients])  # type: ignore[misc]
-
-    assert sorted(response.status_code for response in responses) == [302] + [403] * 7
-    assert sum(rater_of(client) is not None for client in clients) == 1
-    assert Participant.objects.count() == 1
 
 
 def test_an_invitation_that_many_accept_at_one_moment_is_spent_once() -> None:

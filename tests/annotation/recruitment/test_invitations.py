@@ -18,11 +18,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.annotators.consent import withdraw
-from annotation.core.errors import ClaimRefused, Unacceptable, UnknownName
+from annotation.core.errors import Unacceptable, UnknownName
 from annotation.members.accounts import grant_role
 from annotation.models import Annotator, Channel, Invitation, Participant, RoleGrant, Study
 from annotation.recruitment.channels import invitation_channel, set_open
-from annotation.recruitment.invitations import Link, accept_invitation, invite, reissue
+from annotation.recruitment.invitations import Link, invite, reissue
 from tests.factories import NOON, make_batch, make_study, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -77,15 +77,6 @@ def test_links_go_through_one_open_channel_however_often_they_are_made(study: St
     channel = Channel.objects.get()
     assert (channel.kind, channel.is_open, channel.batch) == ("accounts", True, None)
     assert channel.invitations.count() == 2
-
-
-def test_a_batch_has_a_channel_of_its_own(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
-    run(capsys, study.slug, "--count", "1")
-    run(capsys, study.slug, "--count", "1", "--batch", "batch")
-    assert list(Channel.objects.values_list("name", "batch__name")) == [
-        ("Invitations", None),
-        ("Invitations: batch", "batch"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -219,14 +210,9 @@ def test_a_program_that_looks_ahead_spends_no_link(study: Study, headers: dict[s
 
     assert response.status_code in (200, 204)
     assert rater_of(robot) is None
-    assert Invitation.objects.get().used_at is None
-    assert Client().get(link.link).status_code == 302
-
-
-def test_a_head_request_spends_no_link(study: Study) -> None:
-    [link] = made(study)
     assert Client().head(link.link).status_code == 204
     assert Invitation.objects.get().used_at is None
+    assert Client().get(link.link).status_code == 302
 
 
 def test_who_is_taken_for_a_robot_gets_in_with_the_button(study: Study) -> None:
@@ -377,11 +363,3 @@ def test_no_new_link_for_who_withdrew_came_otherwise_or_rates_elsewhere(study: S
     channel.kind = "anonymous"
     with pytest.raises(Unacceptable, match="has no invitations"):
         reissue(channel=channel, code=link.rater, base_url="", at=NOON)
-
-
-def test_a_link_can_not_be_used_in_the_second_after_it_was(study: Study) -> None:
-    made(study)
-    invitation = Invitation.objects.get()
-    accept_invitation(invitation=invitation, at=timezone.now())
-    with pytest.raises(ClaimRefused):
-        accept_invitation(invitation=invitation, at=timezone.now())

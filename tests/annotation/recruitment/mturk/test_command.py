@@ -16,24 +16,6 @@ from tests.factories import make_user, signed_in
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-def run(*arguments: str, capsys: Any) -> Any:
-    call_command("mturk", *arguments)
-    return json.loads(capsys.readouterr().out)
-
-
-def test_the_command_goes_all_the_way(mturk: MturkServer, channel: Channel, capsys: Any) -> None:
-    assert len(run("publish", "study", capsys=capsys)["done"]) == 3
-    assignment = do_work(mturk, channel, "3HIT00001", "AWORKER1")
-    assert run("sync", "study", "--channel", "MTurk", capsys=capsys)["assignments"] == 1
-    assert run("approve", "study", capsys=capsys)["done"] == [f"approve:{assignment}"]
-    paid = run("bonus", "study", "--assignment", assignment, "--amount", "1", "--reason", "Thanks", capsys=capsys)
-    assert paid["done"] == [f"bonus:{assignment}:1"]
-    given = run("qualify", "study", "--name", "Rated", "--description", "Has rated.", capsys=capsys)
-    assert len(given["done"]) == 1
-    assert len(run("expire", "study", capsys=capsys)["done"]) == 3
-    assert "AWORKER1" not in json.dumps([paid, given])
-
-
 def test_the_command_fails_when_something_waits_and_still_prints_json(
     mturk: MturkServer, channel: Channel, capsys: Any
 ) -> None:

@@ -278,6 +278,8 @@ def test_looking_ahead_at_a_link_does_not_use_it_up(channel: Channel) -> None:
 
     assert Client().get(work, headers={"Sec-Purpose": "prefetch"}).status_code == 204
     assert Client().head(work).status_code == 204
+    assert Client().get(work, headers={"User-Agent": "WhatsApp/2.23"}).status_code == 200
+    assert "opens" not in Submission.objects.get().details
     assert Client().get(work).status_code == 302
 
 

@@ -15,18 +15,15 @@ from jwt.algorithms import RSAAlgorithm
 from annotation.annotators.consent import answer_consent
 from annotation.models import Annotator, Channel, Participant, Study, Submission
 from annotation.recruitment.channels import set_open
-from annotation.recruitment.prolific.client import ProlificUnreachable
 from annotation.recruitment.prolific.site import ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser
-from annotation.recruitment.prolific.tokens import claims_of
-from tests.annotation.recruitment.prolific.server import FAULT, STUDY, ProlificServer, public_key, signed_token
+from tests.annotation.recruitment.prolific.server import STUDY, ProlificServer, public_key, signed_token
 from tests.annotation.recruitment.prolific.setup import (
     NOON,
     OTHER_PID,
     OTHER_SESSION,
     PID,
     SESSION,
-    client_of,
     come,
     link,
     make_prolific,
@@ -105,11 +102,6 @@ def test_garbled_link_is_refused_and_makes_no_rater(channel: Channel, ids: dict[
     assert "PROLIFIC_PID" in answer.content.decode()
 
 
-def test_link_without_any_ids_is_refused(channel: Channel) -> None:
-    assert Client().get(f"/join/{channel.key}/").status_code == 400
-    assert no_rater_came()
-
-
 def test_link_for_another_study_is_refused(channel: Channel) -> None:
     answer, _browser = come(channel, study="60f6acb180a7b59ac0621f9f")
 
@@ -146,12 +138,7 @@ def test_looking_ahead_makes_no_rater(channel: Channel, headers: dict[str, str])
     answer = Client().get(link(channel), headers=headers)
 
     assert answer.status_code in (200, 204)
-    assert no_rater_came()
-
-
-def test_head_makes_no_rater(channel: Channel) -> None:
-    Client().head(link(channel))
-
+    assert Client().head(link(channel)).status_code == 204
     assert no_rater_came()
 
 
@@ -350,13 +337,6 @@ def test_token_that_prolific_did_not_sign_for_this_is_refused(signed: Channel, t
     assert no_rater_came()
 
 
-def test_changed_claims_are_refused(signed: Channel) -> None:
-    head, _claims, signature = token_for().split(".")
-    forged = signed_token({**IDS, "PROLIFIC_PID": OTHER_PID}, aud="http://testserver", seed=2).split(".")[1]
-
-    assert open_signed(signed, f"{head}.{forged}.{signature}") == 403
-
-
 def test_address_that_says_otherwise_than_its_token_is_refused(signed: Channel) -> None:
     answer = Client().get(link(signed, OTHER_PID, prolific_token=token_for()))
 
@@ -381,14 +361,6 @@ def test_new_key_is_found(signed: Channel, prolific: ProlificServer) -> None:
     prolific.keys = [public_key("key-2", seed=2)]
 
     assert open_signed(signed, token_for(kid="key-2", seed=2)) == 302
-
-
-def test_keys_out_of_reach_ask_for_patience(signed: Channel, prolific: ProlificServer) -> None:
-    prolific.fail(*[FAULT] * 10)
-    channel_client = client_of(signed)
-
-    with pytest.raises(ProlificUnreachable):
-        claims_of(token_for(), client=channel_client, host="testserver", path="/")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from copy import deepcopy
 from datetime import timedelta
 from decimal import Decimal
 from http.cookies import SimpleCookie
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -37,7 +36,6 @@ from tests.factories import claim, make_user, rate, signed_in
 from tests.rows import undone_at_the_end
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-THIRD_SESSION = "61015b057bd72ddc7244edbb"
 
 
 def arrive(channel: Channel, pid: str = PID, session: str = SESSION, browser: Client | None = None) -> Client:
@@ -356,15 +354,6 @@ def test_page_says_why_a_late_hit_does_not_count(channel: Channel, working: Work
     send_in(browser, assignment)
 
     assert rows_of(channel)[SESSION] == ["1", "0 1 × came late: another rater has its place"]
-
-
-def test_page_costs_the_same_however_many_hits_were_done(
-    channel: Channel, working: Working, manager: Client, django_assert_max_num_queries: Any
-) -> None:
-    twice(channel, working)
-
-    with django_assert_max_num_queries(30):
-        manager.get(f"/studies/{channel.study.slug}/channels/{channel.key}/")
 
 
 # Returned after the work
