@@ -169,11 +169,10 @@ class Case:
         self.usage.add(stored.usage)
         self.fetched += 1
 
-    def skip_call(self, state: CallState, reason: str, cause: str) -> None:
+    def skip_call(self, state: CallState, reading: Reading) -> None:
         """Continue without the answer to an optional call, if others of its kind get one."""
         if not self.ended:
-            state.done, state.lost = True, reason
-            self._last_failure = Reading(Judgment.Status.ERROR, failure=reason, cause=cause)
+            state.done, state.lost, self._last_failure = True, reading.failure, reading
             self._advance()
 
     def refuse(self, state: CallState, declined: str, *, cause: str) -> None:

@@ -4,8 +4,10 @@ from collections import Counter, deque
 from dataclasses import dataclass
 
 from judging.calls.cases import StoredAnswer
+from judging.calls.results import Reading
 from judging.core.constants import LAST_CALLS, MOST_FAILURES, NO_ANSWER
 from judging.core.errors import RunStopped
+from judging.models import Judgment
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,11 @@ class FailedCall:
     again: bool = False
     cause: str = NO_ANSWER
     kind: str = "no answer"
+
+    @property
+    def reading(self) -> Reading:
+        """The result of a cell that ends with this call."""
+        return Reading(Judgment.Status.ERROR, failure=self.reason, cause=self.cause, code=self.kind)
 
 
 class FailureRate:

@@ -96,9 +96,9 @@ class ProcedurePool:
             elif failed.rejected and state.call.plain is not None:
                 state.fall_back()
             elif failed.rejected and state.call.optional:
-                case.skip_call(state, failed.reason, failed.cause)
+                case.skip_call(state, failed.reading)
             elif not case.ended:
-                case.end(Reading(Judgment.Status.ERROR, failure=failed.reason, cause=failed.cause))
+                case.end(failed.reading)
         return [case for case, _ in waiting]
 
     def advance(self, cases: Iterable[Case]) -> list[Request]:

@@ -21,7 +21,7 @@ class Reading:
 
     made       : the record of a table that was made, in screen order, whatever the outcome
     token_mass : see `Outcome`; of an unparsed cell, the mass that is too small
-    cause      : of a failed call that this is the result of
+    cause, code : of a failed call that this is the result of; `code`: its kind
     """
 
     status: str
@@ -30,6 +30,7 @@ class Reading:
     made: Mapping[str, Any] | None = None
     token_mass: float | None = None
     cause: str = ""
+    code: str = ""
 
 
 def parsed(outcome: Any) -> Reading:

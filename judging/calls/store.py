@@ -35,7 +35,7 @@ READING = ("status", "verdict", "p_b", "score_a", "score_b", "token_mass", "rati
 RESULT = (
     *(*READING, "calls", "cached"),
     *USAGE_FIELDS,
-    *("cause", "prompt_version", "parser_version", "judged_at", "worker"),
+    *("cause", "failure_code", "prompt_version", "parser_version", "judged_at", "worker"),
 )
 
 
@@ -182,7 +182,7 @@ def result_row(result: Result, stamp: Stamp, now: datetime) -> list[Any]:
     """Return the values of a result, in the order of `RESULT`."""
     return [
         *(*result_values(result), result.calls, result.cached, *usage_row(result.usage)),
-        *(result.reading.cause, result.prompt_version, stamp.parser_version, now, None),
+        *(result.reading.cause, result.reading.code, result.prompt_version, stamp.parser_version, now, None),
     ]
 
 

@@ -37,7 +37,7 @@ OTHER = {
     "judging.Completion": "cache_key base_url request sample kind text finish_reason response prompt_tokens "
     "completion_tokens cost latency_ms created_at list_price expected_prompt_tokens served_model fingerprint provider",
     "judging.Judgment_completions": "judgment completion",
-    "judging.Judgment": "run pair order repeat negated question status verdict p_b score_a score_b token_mass rationale failure cause calls "
+    "judging.Judgment": "run pair order repeat negated question status verdict p_b score_a score_b token_mass rationale failure failure_code cause calls "
     "cached prompt_tokens completion_tokens cost worker prompt_version parser_version judged_at",
     "judging.RationaleMark": "judgment sound",
     "judging.TableMaking": "judgment table record",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.core.counting import number_of
@@ -226,10 +226,11 @@ def finish(run: JudgeRun, worker: RunWorker) -> bool:
 
 def most_frequent_error(cells: QuerySet[Judgment]) -> str:
     """Say why cells that are all errors got no answer; empty without cells."""
-    row = cells.values_list("failure").annotate(count=Count("pk")).order_by("-count", "failure").first()
+    kinds = cells.values_list("failure_code").annotate(count=Count("pk"), example=Min("failure"))
+    row = kinds.order_by("-count", "failure_code").first()
     if row is None:
         return ""
-    failure, count = row
+    _kind, count, failure = row
     number = cells.count()
-    share = "" if count == number else f", {count} of them for this reason"
+    share = "" if count == number else f", {count} of them of this kind"
     return f"no question got an answer ({number_of(number, 'error')}{share}): {failure}"

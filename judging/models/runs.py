@@ -337,6 +337,9 @@ class Judgment(models.Model):
     )
     rationale = models.TextField(blank=True)
     failure = models.TextField(blank=True, help_text="Why there is no verdict.")
+    failure_code = models.CharField(
+        max_length=40, blank=True, default="", db_default="", help_text="Of an error: its kind, as “HTTP 500”."
+    )
     cause = models.CharField(
         max_length=10,
         choices=Cause.choices,

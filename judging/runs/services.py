@@ -32,6 +32,7 @@ NEW_CELL_VALUES = {
     "status": Judgment.Status.PENDING.value,
     "rationale": "",
     "failure": "",
+    "failure_code": "",
     "cause": "",
     "calls": 0,
     "cached": 0,
@@ -214,7 +215,10 @@ def open_failed(run: JudgeRun, *, final: bool = False) -> int:
     cells = run.judgments.all()
     failed = cells.filter(status=Judgment.Status.ERROR)
     failed = failed if final else failed.exclude(cause__in=FINAL_CAUSES)
-    opened = {"status": Judgment.Status.PENDING, "failure": "", "cause": NO_ANSWER, "judged_at": None}
+    opened = {
+        **{"status": Judgment.Status.PENDING, "failure": "", "failure_code": "", "cause": NO_ANSWER},
+        "judged_at": None,
+    }
     count = failed.update(**opened, calls=F("calls") - F("cached"), cached=0)
     if final:
         count += cells.filter(status=Judgment.Status.REFUSED, cause__in=FINAL_CAUSES).update(**opened)

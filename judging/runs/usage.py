@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Case, Count, F, Min, Q, QuerySet, Sum, Value, When
-from django.db.models.functions import Left, StrIndex
+from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
 from annotation.models import Study
 from judging.core.constants import FINAL_CAUSES, NO_ANSWER
@@ -14,7 +13,6 @@ from judging.models import Completion, JudgeRun, Judgment
 
 RATE_SECONDS = 60
 MOST_KINDS = 12
-LONGEST_KIND = 80
 
 
 @dataclass(frozen=True)
@@ -169,9 +167,7 @@ def reported_costs(run: JudgeRun) -> ReportedCosts:
 
 
 def failures_by_kind(run: JudgeRun) -> list[tuple[str, int]]:
-    """Count a run's errors by their message up to the first colon, most frequent first."""
-    colon = StrIndex("failure", Value(":"))
-    kind = Case(When(colon__gt=0, then=Left("failure", F("colon") - 1)), default=Left("failure", LONGEST_KIND))
+    """Count a run's errors by kind, most frequent first."""
     errors = run.judgments.filter(status=Judgment.Status.ERROR).order_by()
-    rows = errors.annotate(colon=colon).annotate(kind=kind).values_list("kind").annotate(found=Count("pk"))
-    return [(kind[:LONGEST_KIND], count) for kind, count in rows.order_by("-found", "kind")[:MOST_KINDS]]
+    rows = errors.values_list("failure_code").annotate(count=Count("pk"))
+    return list(rows.order_by("-count", "failure_code")[:MOST_KINDS])

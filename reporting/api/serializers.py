@@ -348,8 +348,17 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
         model = Judgment
         fields = [
             *("id", "study", "run", "judge", "pair", "order", "repeat", "negated", "status", "verdict", "p_b"),
-            *("score_a", "score_b", "token_mass", "rationale", "failure", "cause", "calls", "cached", "prompt_tokens"),
-            *("completion_tokens", "cost", "completions", "prompt_version", "parser_version", "judged_at", "question"),
+            *("score_a", "score_b", "token_mass", "rationale", "failure", "failure_code", "cause", "calls", "cached"),
+            *(
+                "prompt_tokens",
+                "completion_tokens",
+                "cost",
+                "completions",
+                "prompt_version",
+                "parser_version",
+                "judged_at",
+                "question",
+            ),
         ]
 
     def to_representation(self, judgment: Judgment) -> dict[str, Any]:

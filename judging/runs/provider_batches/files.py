@@ -69,8 +69,8 @@ def read_record(record: Mapping[str, Any]) -> ChatAnswer | CallFailed:
     try:
         if status == 200:
             return read_answer(json.dumps(body), scrub=None)
-        reason = f"HTTP {status}: {one_line(json.dumps(body, ensure_ascii=False), 300)}"
         status = status if isinstance(status, int) else 500
+        reason = f"HTTP {status}: {one_line(json.dumps(body, ensure_ascii=False), 300)}"
         raise failure_of(status, reason, kind=f"HTTP {status}", error=error_of(body))
     except CallFailed as failure:
         return failure

@@ -169,8 +169,9 @@ def test_rejections_of_requests_alone_never_stop_a_run(answers: int, status: str
     [
         pytest.param([RejectedCall("HTTP 404: no x", request_only=False)] * 4, "(4 errors): HTTP 404: no x", id="one"),
         pytest.param(
-            [RejectedCall("HTTP 404: no x", request_only=False)] * 3 + [RejectedCall("HTTP 400: seed")],
-            "(4 errors, 3 of them for this reason): HTTP 404: no x",
+            [RejectedCall("HTTP 404: no x", request_only=False)] * 3
+            + [RejectedCall("HTTP 400: seed", kind="HTTP 400")],
+            "(4 errors, 3 of them of this kind): HTTP 404: no x",
             id="two",
         ),
     ],

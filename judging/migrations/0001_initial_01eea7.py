@@ -712,6 +712,16 @@ class Migration(migrations.Migration):
                 ("rationale", models.TextField(blank=True)),
                 ("failure", models.TextField(blank=True, help_text="Why there is no verdict.")),
                 (
+                    "failure_code",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Of an error: its kind, as “HTTP 500”.",
+                        max_length=40,
+                    ),
+                ),
+                (
                     "cause",
                     models.CharField(
                         blank=True,
