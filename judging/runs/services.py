@@ -216,7 +216,10 @@ def open_failed(run: JudgeRun, *, final: bool = False) -> int:
     failed = cells.filter(status=Judgment.Status.ERROR)
     failed = failed if final else failed.exclude(cause__in=FINAL_CAUSES)
     opened = {
-        **{"status": Judgment.Status.PENDING, "failure": "", "failure_code": "", "cause": NO_ANSWER},
+        "status": Judgment.Status.PENDING,
+        "failure": "",
+        "failure_code": "",
+        "cause": NO_ANSWER,
         "judged_at": None,
     }
     count = failed.update(**opened, calls=F("calls") - F("cached"), cached=0)
