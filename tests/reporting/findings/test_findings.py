@@ -89,13 +89,6 @@ def test_bins_by_hand(built: Built) -> None:
     assert bins[3]["mean_consistency"]["low"] is None
 
 
-def test_empty_bin_stays_in_sight() -> None:
-    built = build_configuration(build_study(), instances=2, pairs=1)
-    separate(built, [(0.5, 0.5, 0.5)] * 2, [0.0, 1.0])
-    rate(built, 0, "ann", [1])
-    assert [bin_["instances"] for bin_ in only(built.study)["raters"][0]["bins"]] == [1, 0, 0, 1]
-
-
 def test_equal_separability_of_all_instances_fills_one_bin() -> None:
     built = build_configuration(build_study(), instances=2, pairs=1)
     separate(built, [(0.5, 0.5, 0.5)] * 2, [0.3, 0.3])
@@ -389,37 +382,3 @@ def test_pooling_a_constant_group_says_so(built: Built) -> None:
     pooled = findings(built.study, rounds=1)["pooled"]
     assert pooled["mean_consistency_by_bin"] is None
     assert pooled["why_code"] == "no_scale"
-
-
-def test_number_of_queries_does_not_grow_with_ratings(built: Built, django_assert_max_num_queries: Any) -> None:
-    judge(built, "direct", [(0, 0, "ab", -1)])
-    rate(built, 0, "ann", [-1, 1])
-    with django_assert_max_num_queries(100) as few:
-        findings(built.study, rounds=1)
-    for place in range(4):
-        for code in ("bob", "cem", "dia"):
-            rate(built, place, code, [1, 0])
-    with django_assert_max_num_queries(len(few)):
-        findings(built.study, rounds=1)
-
-
-def test_findings_are_the_same_whether_a_study_has_most_or_few_of_the_databases_answers(built: Built) -> None:
-    for code, verdicts in {"ann": [-1, 1], "bob": [0, None], "cem": [-1, -1]}.items():
-        rate(built, 0, code, verdicts)
-    rate(built, 1, "ann", [1, 1], state="expired", fills_slot=False)
-    batch = built.study.batches.get()
-
-    def of_batch() -> Any:
-        return findings(built.study, rounds=1, batches=[batch])["configurations"]
-
-    alone = of_batch()
-    shared = (built.study, "news", built.system_a, built.system_b)
-    again = build_batch(*shared, built.matchups, built.pairs, name="again")
-    for place in range(4):
-        rate(again, place, "dia", [1, 0])
-        assert of_batch() == alone
-    other = build_configuration(build_study("other"), instances=9, pairs=2)
-    for place in range(9):
-        rate(other, place, f"rater-{place}", [1, 0])
-    assert of_batch() == alone
-    assert only(other.study)["raters"][0]["ratings"] == 18

@@ -47,15 +47,6 @@ def test_epsilon_is_a_number_from_0_to_1(slug: str, capsys: pytest.CaptureFixtur
             call_command("findings", slug, f"--epsilon={wrong}")
 
 
-def test_text_holds_numbers_and_no_control_characters(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("findings", slug)
-    said = capsys.readouterr().out
-    assert "judge:direct" in said
-    assert "mean consistency          0.000, n = 1 rating set, 1 instance (" in said
-    assert "people: 1 rater, 1 rating set in use (0 incomplete), " in said
-    assert "\x1b" not in said
-
-
 @pytest.fixture(scope="module")
 def of_three() -> str:
     """Three systems that beat each other in a circle on six instances each; two judges, one of a system's family."""

@@ -1,14 +1,12 @@
 """Pages, pictures and downloads: what they show and to whom."""
 
 import csv
-import json
 import re
 from typing import Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils.text import capfirst
@@ -169,12 +167,6 @@ def test_page_runs_nothing_inline(shown: Any) -> None:
     assert "<style" not in page
 
 
-def test_undefined_numbers_are_dashes_with_the_reason(shown: Any) -> None:
-    page = body(shown)
-    assert "—" in page
-    assert "no pair has ratings of two people" in page
-
-
 def test_empty_study_says_what_to_do_next() -> None:
     study = build_study("bare")
     client = signed_in(study=study)
@@ -185,14 +177,6 @@ def test_empty_study_says_what_to_do_next() -> None:
     for step in ("Compute separability", "Collect ratings", "Let a judge rate"):
         assert step in page
     assert "manage.py" not in page
-
-
-def test_separability_is_not_advised_where_systems_have_one_text_for_an_instance() -> None:
-    study = build_study("bare")
-    rate(build_configuration(study, instances=2, pairs=1), 0, "ann", [1])
-    page = body(signed_in(study=study).get("/studies/bare/findings/"))
-    assert "each system has one text for an instance" in page
-    assert "Compute separability" not in page
 
 
 def test_scripted_raters_are_labelled_on_the_page(built: Built, shown: Any) -> None:
@@ -211,23 +195,6 @@ def test_filters_reach_numbers_and_pictures(built: Built) -> None:
     assert found["filters"]["batches"] == ["news-batch"]
     assert found["configurations"][0]["separability"] is None
     assert client.get("/studies/shown/findings/", {"batch": "nope"}).status_code == 404
-
-
-def test_judges_are_chosen_on_the_page(built: Built) -> None:
-    judge(built, "other", [(0, 0, "ab", 1)])
-    client = signed_in(study=built.study)
-    page = body(client.get("/studies/shown/findings/", {"judge": "other"}))
-    assert '<option value="other" selected>' in page
-    assert "<bdi>other</bdi>" in page
-    assert "<bdi>direct</bdi>" not in page
-    assert "judge=other" in page
-    assert client.get("/studies/shown/findings/", {"judge": "nobody"}).status_code == 404
-
-
-def test_json_is_that_of_the_command(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("findings", "shown", "--format", "json")
-    printed = json.loads(capsys.readouterr().out)
-    assert signed_in(study=built.study).get("/studies/shown/findings.json").json() == printed
 
 
 @pytest.mark.usefixtures("shown")
@@ -283,15 +250,6 @@ def test_what_does_not_exist_is_not_found(built: Built, path: str) -> None:
     assert signed_in(study=built.study).get(path).status_code == 404
 
 
-def test_download_streams_every_row(built: Built) -> None:
-    response = signed_in(study=built.study).get("/studies/shown/export/ratings.csv")
-    assert response.streaming
-    assert response["Content-Disposition"] == 'attachment; filename="shown-ratings.csv"'
-    lines = body(response).splitlines()
-    assert len(lines) == 1 + 4
-    assert "'=cmd()" in lines[1]
-
-
 def test_queries_of_the_page_do_not_grow_with_ratings(built: Built, django_assert_max_num_queries: Any) -> None:
     client = signed_in(study=built.study)
     rate(built, 0, "abe", [1, 0])  # so that no findings are kept
@@ -302,12 +260,6 @@ def test_queries_of_the_page_do_not_grow_with_ratings(built: Built, django_asser
         rate(built, 1, code, [1, 0])
     with django_assert_max_num_queries(len(few)):
         client.get("/studies/shown/findings/")
-
-
-def test_token_page_refuses_forged_posts(built: Built) -> None:
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(build_user("reader", "researcher"), backend="annotation.members.signed_in.AccountBackend")
-    assert client.post("/api/v1/token/").status_code == 403
 
 
 def test_a_study_of_many_configurations_is_shown_page_by_page(client: Client) -> None:

@@ -341,12 +341,6 @@ def test_findings_with_a_rater_who_left_are_not_shown(built: Built, end: Callabl
     assert "bob" not in json.dumps(snapshot_of(built.study, FILTERS).numbers)
 
 
-def test_erasing_deletes_what_is_kept_at_once(built: Built) -> None:
-    snapshot_of(built.study, FILTERS)
-    erase_rater(annotator=Annotator.objects.get(code="bob"), by=None, at=timezone.now())
-    assert not FindingsSnapshot.objects.exists()
-
-
 def test_a_task_whose_study_or_batch_is_gone_does_nothing(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not renew_snapshot.func(built.study.pk, "batch=gone")
     assert not renew_snapshot.func(0, "")

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.rating_files import import_ratings
@@ -165,10 +164,3 @@ def test_the_similarity_asked_for_last_is_the_default_also_when_it_was_there() -
     for name in ("rouge1", "rouge1-length", "rouge1"):
         compute_separability(study=study, similarity=name)
     assert findings(study, rounds=20)["configurations"][0]["separability"]["similarity"] == "rouge1"
-
-
-@pytest.mark.any_engine
-def test_an_unknown_similarity_is_refused_with_those_that_exist() -> None:
-    make_study(instances=1)
-    with pytest.raises(CommandError, match=r"no similarity bogus; known: .*rouge1"):
-        call_command("findings", "study", similarity="bogus")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reporting.findings.answer.answer import answer
-from reporting.findings.answer.answer_text import TEXTS, on_page
+from reporting.findings.answer.answer_text import on_page
 from reporting.findings.answer.degrees import degree
 
 HOSTILE = "<script>alert(1)</script>"
@@ -497,7 +497,3 @@ def test_hostile_names_are_escaped_and_cannot_format() -> None:
     assert "<bdi>{level} %(low)s" in shown
     assert "\x1b" not in told["text"]
     assert HOSTILE in told["text"]
-
-
-def test_sentence_without_values_is_shown() -> None:
-    assert on_page("no_judge", {}) == TEXTS["no_judge"]

@@ -494,11 +494,6 @@ def test_judges_have_the_names_of_the_tables(found: Found) -> None:
     assert "people" in {row["panel"] for row in rows_of(spec_of("win-matrix", found))}
 
 
-def test_an_empty_picture_says_why(found: Found) -> None:
-    without = {**found, "pooled": {**found["pooled"], "mean_consistency_by_bin": None, "why": "nothing to measure yet"}}
-    assert draw("pooled-consistency", without)["usermeta"]["why"] == "nothing to measure yet"
-
-
 def test_a_judge_called_people_stays_apart_from_them() -> None:
     found = study(configuration(("one", "two"), [[A, B, A]] * 6, {"people": [A] * 6}, [0.0, 0.1, 0.4, 0.45, 0.9, 1.0]))
     assert {row["panel"] for row in rows_of(draw("win-matrix", found))} == {"1: people", "2: people"}
