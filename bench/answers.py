@@ -39,7 +39,7 @@ from reporting.findings.data.separability_bins import Bins, Separability
 from reporting.findings.judges.lengths import length_adjusted
 from reporting.findings.judges.replacement import replacement
 from reporting.findings.judges.verdicts import MAY_REPLACE
-from reporting.findings.pooled.study_votes import study_votes
+from reporting.findings.pooled.vote_table import vote_table
 
 STUDIES = 1_000
 PAIRS, PEOPLE_EACH = 5, 3  # of an instance, on a pair
@@ -184,7 +184,7 @@ def _replaces(rng: np.random.Generator, n: int, *, binned: bool = False, **share
     separability = rng.random(n)
     edges = equal_width_edges(separability, BINS)
     bins = Bins(edges, assign(separability, edges)) if binned else None
-    votes = study_votes([data], bins)
+    votes = vote_table([data], bins)
     kappas = {name: {"value": None, "low": None} for name in votes.judges}  # only the words depend on them
     found = replacement([data], votes, bins, FILTERS, kappas)
     return any(judge["verdict"]["rule"] in MAY_REPLACE for judge in found)

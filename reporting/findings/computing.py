@@ -22,11 +22,10 @@ from reporting.findings.judges.juries import jury_findings
 from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.measures.confusions import confusion_findings, consistency_of_instances
 from reporting.findings.pooled.agreement import people_agreement
-from reporting.findings.pooled.people_votes import people_votes
 from reporting.findings.pooled.pooled import pooled_bins, pooled_findings
 from reporting.findings.pooled.positions import pooled_positions
 from reporting.findings.pooled.study_scale import StudyScale, study_scale
-from reporting.findings.pooled.study_votes import study_votes
+from reporting.findings.pooled.vote_table import VoteTable, vote_table
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
@@ -52,22 +51,22 @@ LATER: dict[str, Any] = {
 
 def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     """Compute all findings from what was read under the same filters."""
-    scale, votes = study_scale(data), people_votes(data.configurations)
+    scale = study_scale(data)
     bins = pooled_bins(scale)
-    judged = study_votes(data.configurations, bins)
-    found = _described(data, scale, filters)
+    votes = vote_table(data.configurations, bins)
+    found = _described(data, votes, scale, filters)
     found["pooled"] |= {
-        "agreement_by_bin": agreement_by_bin(judged, bins, filters),
+        "agreement_by_bin": agreement_by_bin(votes, bins, filters),
         "people_agreement": people_agreement(votes, filters.intervals),
     }
     found |= {
         "raters": raters_table(data, votes, filters),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
-        **judge_findings(data.configurations, judged, bins, filters),
+        **judge_findings(data.configurations, votes, bins, filters),
         "judge_agreement": judge_agreement(
-            data.configurations, {jury.name for jury in data.juries}, data.baselines, filters.intervals
+            votes, {jury.name for jury in data.juries}, data.baselines, filters.intervals
         ),
-        "juries": jury_findings(data.juries, judged, filters),
+        "juries": jury_findings(data.juries, votes, filters),
         "tuned_judges": [
             {"judge": name, "instances_left_out": left_out, "note": TUNED_NOTE} for name, left_out in data.tuned.items()
         ],
@@ -81,24 +80,24 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
 
     Keys are those of `compute_findings`, with `being_computed`, which names what a second pass adds.
     """
-    found = _described(data, study_scale(data), replace(filters, estimates_only=True))
+    found = _described(data, vote_table(data.configurations), study_scale(data), replace(filters, estimates_only=True))
     found["pooled"] |= {"agreement_by_bin": None, "people_agreement": None}
     return {**found, **LATER, "being_computed": BEING_COMPUTED, "answer": being_computed()}
 
 
 def compute_rankings(data: StudyData, filters: Filters) -> dict[str, list[dict[str, Any]]]:
     """Compute `rankings`, `win_matrices` and `system_tests` alone, as `compute_findings` does."""
-    return ranking_findings(data.configurations, study_scale(data), filters)
+    return ranking_findings(data.configurations, vote_table(data.configurations), study_scale(data), filters)
 
 
-def _described(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, Any]:
+def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filters) -> dict[str, Any]:
     return {
         "study": data.slug,
         "version": VERSION,
         "filters": filters.as_json(),
         "configurations": [_configuration(one, filters, data.scripted) for one in data.configurations],
         "pooled": _pooled(data, scale, filters),
-        **ranking_findings(data.configurations, scale, filters),
+        **ranking_findings(data.configurations, votes, scale, filters),
         "baselines": sorted(data.baselines),
         "amendments": data.amendments,
     }

@@ -1,6 +1,6 @@
 """How often judges give the same verdict on a pair, together and by two."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import combinations
 from typing import Any
 
@@ -8,15 +8,14 @@ import numpy as np
 
 from analysis.intervals.bootstrap import mean_rows
 from reporting.core.estimates import Basis, IntervalSettings, share_estimate
-from reporting.findings.data.inputs import ConfigurationData
 from reporting.findings.measures.agreement import TIE_EQUALS_TIE
 from reporting.findings.pooled.agreement import agreement_of_counts
-from reporting.findings.pooled.study_votes import judge_verdicts
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import NO_TWO_JUDGES, NOT_BOTH_JUDGES
 
 
 def judge_agreement(
-    everything: Sequence[ConfigurationData],
+    votes: VoteTable,
     juries: Collection[str],
     baselines: Collection[str],
     settings: IntervalSettings,
@@ -26,8 +25,7 @@ def judge_agreement(
     Juries, whose verdicts are made of other judges', are left out; baselines too of those together, where there are models.
     `pairs` have verdicts of two or more of these, and on `different` of them they differ.
     """
-    instance, verdicts = judge_verdicts(everything)
-    named = {name.removeprefix("judge:"): own for name, own in verdicts.items()}
+    instance, named = votes.instance, {name.removeprefix("judge:"): own for name, own in votes.judges.items()}
     names = [name for name in named if name not in juries]
     table = np.array([named[name] for name in names]).reshape(len(names), len(instance)).T
     models = [name for name in names if name not in baselines]

@@ -10,11 +10,11 @@ from reporting.findings.judges.judges_against_people import judges_against_peopl
 from reporting.findings.judges.lengths import length_adjusted
 from reporting.findings.judges.replacement import replacement
 from reporting.findings.judges.self_preference import self_preference
-from reporting.findings.pooled.study_votes import StudyVotes
+from reporting.findings.pooled.vote_table import VoteTable
 
 
 def judge_findings(
-    everything: Sequence[ConfigurationData], votes: StudyVotes, bins: Bins | None, filters: Filters
+    everything: Sequence[ConfigurationData], votes: VoteTable, bins: Bins | None, filters: Filters
 ) -> dict[str, Any]:
     """Return the findings about judges, by their keys in the JSON."""
     against = judges_against_people(votes, bins, filters)

@@ -11,11 +11,11 @@ from analysis.intervals.multiple_testing import holm
 from reporting.core.estimates import Basis, mean_estimate, number
 from reporting.findings.data.inputs import Filters
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE
-from reporting.findings.pooled.study_votes import StudyVotes
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import NO_VOTES_BESIDE_BOTH
 
 
-def judge_tests(votes: StudyVotes, filters: Filters) -> list[dict[str, Any]]:
+def judge_tests(votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
     """Return one test for every two judges of the difference between their agreement with people's votes.
 
     Intervals are not adjusted; `adjusted` p-values are, by Holm's method over the `of` pairs of judges tested.

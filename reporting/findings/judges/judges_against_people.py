@@ -14,13 +14,13 @@ from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_est
 from reporting.core.estimates import statistic_estimate as statistic
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.separability_bins import Bins
-from reporting.findings.pooled.study_votes import StudyVotes
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import NO_COMMON_VOTES, NO_MAJORITY, NO_SHARED_VOTES
 
 TIE_EQUALS_TIE = "a tie agrees with a tie only"
 
 
-def judges_against_people(votes: StudyVotes, bins: Bins | None, filters: Filters) -> list[dict[str, Any]]:
+def judges_against_people(votes: VoteTable, bins: Bins | None, filters: Filters) -> list[dict[str, Any]]:
     """Return per judge its agreement with people, and theirs with one another, over all pairs and in each bin."""
     found = []
     for name in votes.judges:
@@ -39,7 +39,7 @@ def judges_against_people(votes: StudyVotes, bins: Bins | None, filters: Filters
     return found
 
 
-def agreement_by_bin(votes: StudyVotes, bins: Bins | None, filters: Filters) -> list[dict[str, Any]] | None:
+def agreement_by_bin(votes: VoteTable, bins: Bins | None, filters: Filters) -> list[dict[str, Any]] | None:
     """Return agreement and kappa with people in each bin, of people with one another and of each judge with them."""
     if bins is None:
         return None
@@ -109,12 +109,10 @@ class _Beside:
     why: Reason
 
     @classmethod
-    def of(cls, votes: StudyVotes, judge: str | None) -> "_Beside":
-        given = votes.votes
-        verdict = np.zeros(given.n_units) if judge is None else votes.judges[judge]
-        codes = 3 * given.unit + (given.verdict + 1).astype(np.int64)
-        counts = np.bincount(codes, minlength=3 * given.n_units).reshape(-1, 3).astype(np.float64)
-        shares = vote_shares(verdict, given)
+    def of(cls, votes: VoteTable, judge: str | None) -> "_Beside":
+        verdict = np.where(votes.is_rated, 0.0 if judge is None else votes.judges[judge], np.nan)
+        counts = votes.class_counts.astype(np.float64)
+        shares = vote_shares(verdict, votes.votes)
         return cls(
             instance=votes.instance,
             verdict=verdict,

@@ -12,17 +12,16 @@ from analysis.judges.juries import (
     error_sums,
     jury_verdicts,
     mean_error_correlation,
-    vote_counts,
 )
 from analysis.types import FloatArray
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number, statistic_estimate
 from reporting.findings.data.inputs import Filters, JuryMembers
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE
-from reporting.findings.pooled.study_votes import StudyVotes
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import FEW_MEMBERS, NO_ERRORS_TOGETHER, NO_NUMBER_OF_VOTES, NO_VOTES_OF_BOTH_JURIES
 
 
-def jury_findings(juries: Sequence[JuryMembers], votes: StudyVotes, filters: Filters) -> list[dict[str, Any]]:
+def jury_findings(juries: Sequence[JuryMembers], votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
     """Return per jury its independent votes, and its agreement with people less that of the jury without each member.
 
     Computed on pairs with people's votes, of the members that have verdicts under these filters; `absent` are the others.
@@ -30,9 +29,9 @@ def jury_findings(juries: Sequence[JuryMembers], votes: StudyVotes, filters: Fil
     return [_jury(one, votes, filters) for one in juries]
 
 
-def _jury(jury: JuryMembers, votes: StudyVotes, filters: Filters) -> dict[str, Any]:
+def _jury(jury: JuryMembers, votes: VoteTable, filters: Filters) -> dict[str, Any]:
     given = {name: verdicts for name in jury.members if (verdicts := votes.judges.get(f"judge:{name}")) is not None}
-    members = [name for name, verdicts in given.items() if not np.isnan(verdicts).all()]
+    members = [name for name, verdicts in given.items() if not np.isnan(verdicts[votes.is_rated]).all()]
     about = {
         "judge": jury.name,
         "rater": f"judge:{jury.name}",
@@ -42,12 +41,12 @@ def _jury(jury: JuryMembers, votes: StudyVotes, filters: Filters) -> dict[str, A
     }
     if len(members) < 2:
         return {**about, **FEW_MEMBERS.as_json(), "voting": {}, "without": []}
-    cast = votes.votes
+    rated = votes.is_rated
     units = JuryUnits(
-        np.stack([given[name] for name in members], axis=1),
-        vote_counts(np.arange(cast.n_units), cast.unit, cast.verdict),
-        votes.instance,
-        votes.configuration,
+        np.stack([given[name][rated] for name in members], axis=1),
+        votes.class_counts[rated].astype(np.float64),
+        votes.instance[rated],
+        votes.configuration[rated],
     )
     voting, pairs = np.unique((~np.isnan(units.votes)).sum(axis=1), return_counts=True)
     correlation = _correlation(units, filters)

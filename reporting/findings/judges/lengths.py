@@ -22,7 +22,7 @@ from annotation.core.database.aggregates import grouped
 from reporting.core.estimates import Basis, IntervalSettings, estimate_with_bounds, mean_estimate, number, numbers
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
-from reporting.findings.pooled.pooled import instance_codes, raters_by_name
+from reporting.findings.pooled.vote_table import instance_codes, raters_by_name
 from reporting.findings.reasons import NO_OVERLAP, NO_VERDICT, ONE_DIFFERENCE
 
 TIE_IS_HALF = "a tie is half a win"

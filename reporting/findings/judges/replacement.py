@@ -24,7 +24,7 @@ from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE, described_bins
 from reporting.findings.judges.verdicts import Family, JudgeTests, shown, verdict
-from reporting.findings.pooled.study_votes import StudyVotes
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import CHANCES_UNKNOWN, NO_RATED, NO_SHARED_VOTES, of_refusal
 
 TIE_IS_HALF = "a tie is half a win"
@@ -33,7 +33,7 @@ CHOSEN = ("top", "ids")  # kinds of selections that are no random draw
 
 def replacement(
     everything: Sequence[ConfigurationData],
-    votes: StudyVotes,
+    votes: VoteTable,
     bins: Bins | None,
     filters: Filters,
     kappas: Mapping[str, Estimate],
@@ -47,7 +47,7 @@ def replacement(
     return [_judge(name, everything, votes, bins, filters, kappas[name], tests[name], family) for name in votes.judges]
 
 
-def _tests(judge: FloatArray, votes: StudyVotes, bins: Bins | None, filters: Filters) -> JudgeTests:
+def _tests(judge: FloatArray, votes: VoteTable, bins: Bins | None, filters: Filters) -> JudgeTests:
     """Test a judge against people, over all instances and in each bin."""
     given, settings = (judge, votes.votes, votes.instance), filters.intervals
     intervals = {"level": settings.level, "two_way": settings.two_way}
@@ -60,7 +60,7 @@ def _tests(judge: FloatArray, votes: StudyVotes, bins: Bins | None, filters: Fil
 def _judge(
     name: str,
     everything: Sequence[ConfigurationData],
-    votes: StudyVotes,
+    votes: VoteTable,
     bins: Bins | None,
     filters: Filters,
     kappa: Estimate,

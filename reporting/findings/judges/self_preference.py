@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from analysis.intervals.bootstrap import mean_rows
+from analysis.intervals.bootstrap import mean_rows, ratio
 from analysis.types import FloatArray
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, mean_estimate
 from reporting.findings.data.inputs import ConfigurationData, Filters
-from reporting.findings.pooled.study_votes import StudyVotes
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import NO_COMMON_PAIR, NO_FAMILY, NO_PAIR_OF_FAMILY, NO_SYSTEM_FAMILY
 
 TIE_IS_HALF = "a tie is half a win"
 
 
 def self_preference(
-    everything: Sequence[ConfigurationData], votes: StudyVotes, filters: Filters
+    everything: Sequence[ConfigurationData], votes: VoteTable, filters: Filters
 ) -> list[dict[str, Any]]:
     """Return per judge the win share of its family's systems with it, with people on the same pairs, and the difference."""
     families = {one.rater.name: one.family for data in everything for one in data.judges}
@@ -32,14 +32,14 @@ def self_preference(
 
 
 def _judge(
-    family: str, name: str, everything: Sequence[ConfigurationData], votes: StudyVotes, filters: Filters
+    family: str, name: str, everything: Sequence[ConfigurationData], votes: VoteTable, filters: Filters
 ) -> dict[str, Any]:
     side = np.array([_side(data, family) for data in everything], dtype=np.float64)
-    own = side[votes.configuration] if len(side) else np.empty(0)
+    own = np.where(votes.is_rated, side[votes.configuration], 0.0) if len(side) else np.empty(0)
     judge = _share(own * votes.judges[name])
     given = votes.votes
     wins = np.bincount(given.unit, _share(own[given.unit] * given.verdict), given.n_units)
-    people = wins / np.bincount(given.unit, minlength=given.n_units)
+    people = ratio(np.stack([wins, votes.class_counts.sum(axis=1)], axis=1))
     chosen = (own != 0) & ~np.isnan(judge)
     n = int(chosen.sum())
     basis = Basis(n, "pairs", TIE_IS_HALF, int((own != 0).sum()) - n, _why(family, everything, side))

@@ -11,13 +11,13 @@ from analysis.types import FloatArray, IntArray
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, IntervalSettings, share_estimate, statistic_estimate
 from reporting.findings.measures.agreement import LEVELS, TIE_EQUALS_TIE, TIE_IN_ALPHA
-from reporting.findings.pooled.people_votes import PeopleVotes
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import NO_COMMON_VOTES, NO_VARIATION
 
 
-def people_agreement(votes: PeopleVotes, settings: IntervalSettings) -> dict[str, Any]:
+def people_agreement(votes: VoteTable, settings: IntervalSettings) -> dict[str, Any]:
     """Return raw agreement and Krippendorff's alpha over the pairs of all configurations, A and B as each has them."""
-    return agreement_of_counts(votes.class_counts.astype(np.float64), votes.unit_instance, settings)
+    return agreement_of_counts(votes.class_counts.astype(np.float64), votes.instance, settings)
 
 
 def agreement_of_counts(

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,6 @@ import numpy as np
 from analysis.agreement.consistency import distribution, possible_strengths
 from analysis.intervals.bootstrap import mean_rows, mean_sums, ratio
 from analysis.types import FloatArray, IntArray
-from annotation.core.database.aggregates import grouped
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, distribution_keys, mean_estimate, number
 from reporting.core.raters import Rater
@@ -24,6 +21,7 @@ from reporting.findings.configurations.rater_findings import (
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, bins_of
 from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.pooled.vote_table import instance_codes, raters_by_name
 from reporting.findings.reasons import IN_NO_BIN, NO_RATING_SETS, NONE_DEFINED, ONE_IN_NO_BIN
 
 POOLED_BINS = 5
@@ -94,32 +92,6 @@ def pooled_bins(scale: StudyScale) -> Bins | None:
     """Return five equal-width bins of all configurations' instances, one after another; None without a separability."""
     together = np.concatenate([np.empty(0), *scale.values])
     return None if np.isnan(together).all() else bins_of(together, POOLED_BINS)
-
-
-def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:
-    """Return codes of the study's instances, for each configuration in the order of its selection.
-
-    They ascend by (data set, instance's id), so that draws don't depend on the order in which a database has them.
-    """
-    return list(_codes(tuple((data.dataset, data.selection.instance_ids) for data in everything)))
-
-
-@lru_cache(maxsize=1)  # the findings of a study ask five times
-def _codes(named: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[IntArray, ...]:
-    every: dict[str, set[str]] = {}
-    for dataset, names in named:
-        every.setdefault(dataset, set()).update(names)
-    number = count()
-    codes = {dataset: dict(zip(sorted(every[dataset]), number, strict=False)) for dataset in sorted(every)}
-    found = tuple(np.array([codes[dataset][name] for name in names], dtype=np.int64) for dataset, names in named)
-    for one in found:
-        one.flags.writeable = False
-    return found
-
-
-def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:
-    """Return (index of the configuration, the rater there) by the rater's name, people first."""
-    return grouped((rater.name, (place, rater)) for place, data in enumerate(everything) for rater in data.raters)
 
 
 def _sets(everything: Sequence[ConfigurationData], bins: Bins | None) -> list[PooledSets]:

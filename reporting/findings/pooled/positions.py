@@ -9,7 +9,7 @@ from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import PEOPLE, Positions, Rater
 from reporting.findings.configurations.rater_findings import is_without_order, preferred_first
 from reporting.findings.data.inputs import ConfigurationData
-from reporting.findings.pooled.pooled import instance_codes, raters_by_name
+from reporting.findings.pooled.vote_table import instance_codes, raters_by_name
 
 
 def pooled_positions(everything: Sequence[ConfigurationData], settings: IntervalSettings) -> list[dict[str, Any]]:

@@ -1,19 +1,16 @@
 """One rater's verdicts over all configurations as comparisons of systems, for rankings and tests between systems."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from analysis.grouping import first_rows, groups, groups_of_rows, joint_codes
+from analysis.grouping import first_rows, groups_of_rows, joint_codes
 from analysis.ranking import WinMatrix, components, win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes
-from annotation.studies.rated_pairs import rows_of
-from reporting.core.raters import Rater
-from reporting.findings.data.inputs import ConfigurationData
-from reporting.findings.pooled.pooled import instance_codes, raters_by_name
+from reporting.core.raters import PEOPLE
 from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.pooled.vote_table import VoteTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,74 +84,23 @@ class RaterComparisons:
         return found
 
 
-def comparisons_of_raters(
-    everything: Sequence[ConfigurationData], scale: StudyScale, *, in_order: bool = True
-) -> list[RaterComparisons]:
+def comparisons_of_raters(votes: VoteTable, scale: StudyScale, *, in_order: bool = True) -> list[RaterComparisons]:
     """Return the comparisons of every rater, people first; those that nothing is drawn from need no order."""
-    names = tuple(sorted({name for data in everything for name in data.systems}))
-    codes = instance_codes(everything)
-    deltas = scale.values or tuple(np.full(len(one), np.nan) for one in codes)
-    return [
-        _comparisons(
-            names,
-            [rater for _, rater in found],
-            [everything[place].systems for place, _ in found],
-            [codes[place] for place, _ in found],
-            [deltas[place] for place, _ in found],
-            in_order=in_order,
-        )
-        for found in raters_by_name(everything).values()
-    ]
-
-
-def _comparisons(
-    names: tuple[str, ...],
-    raters: Sequence[Rater],
-    systems: Sequence[tuple[str, str]],
-    codes: Sequence[IntArray],
-    deltas: Sequence[FloatArray],
-    *,
-    in_order: bool,
-) -> RaterComparisons:
-    """Join what one rater said on several configurations."""
-    asked = [rater.rated.outcomes for rater in raters]
-    parts = [rows_of(part, np.flatnonzero(~np.isnan(part.verdict))) for part in asked]
-    persons = sorted({person for rater in raters for person in rater.rated.raters})
-    of_person = [np.searchsorted(persons, rater.rated.raters).astype(np.int64) for rater in raters]
-    of_matchup = _matchup_codes(parts, [sorted(map(names.index, pair)) for pair in systems], codes)
-    instance, matchup, delta = (
-        np.concatenate([own[part.instance] for own, part in zip(column, parts, strict=True)])
-        for column in (codes, of_matchup, deltas)
-    )
-    sizes = [len(part) for part in parts]
-    a, b = (np.repeat([names.index(pair[side]) for pair in systems], sizes) for side in (0, 1))
-    rater = np.concatenate([own[part.rater] for own, part in zip(of_person, parts, strict=True)])
-    pair, verdict = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pair", "verdict"))
-    outcomes = Outcomes(instance, pair, a, b, verdict, rater)
-    if in_order:
-        rows = np.argsort(joint_codes(matchup, rater, pair), kind="stable")
-        outcomes, matchup, delta = rows_of(outcomes, rows), matchup[rows], delta[rows]
-    return RaterComparisons(
-        rater=raters[0].name,
-        kind=raters[0].kind,
-        names=names,
-        outcomes=outcomes,
-        matchup=matchup,
-        delta=delta,
-        excluded=sum(map(len, asked)) - len(outcomes),
-    )
-
-
-def _matchup_codes(
-    parts: Sequence[Outcomes], systems: Sequence[Sequence[int]], codes: Sequence[IntArray]
-) -> list[IntArray]:
-    """Return the code of each matchup that has a comparison, by configuration; they ascend by instance, then systems."""
-    compared = [groups(part.instance)[0] for part in parts]
-    sizes = [len(own) for own in compared]
-    instance = np.concatenate([own[there] for own, there in zip(codes, compared, strict=True)])
-    lower, upper = (np.repeat([pair[side] for pair in systems], sizes) for side in (0, 1))
-    _, found = groups_of_rows(instance, lower, upper)
-    of_matchup = [np.full(len(own), -1) for own in codes]
-    for own, there, part in zip(of_matchup, compared, np.split(found, np.cumsum(sizes)[:-1]), strict=True):
-        own[there] = part
-    return of_matchup
+    a, b = votes.system_a[votes.configuration], votes.system_b[votes.configuration]
+    delta = np.concatenate(scale.values)[votes.matchup] if scale.values else np.full(len(a), np.nan)
+    every = {PEOPLE: (votes.unit, votes.verdict, votes.person)}
+    for name, verdict in votes.judges.items():
+        units = np.flatnonzero(~np.isnan(verdict))
+        every[name] = units, verdict[units], np.zeros(len(units), dtype=np.int64)
+    found = []
+    for name, missing in votes.missing.items():
+        unit, verdict, rater = every[name]
+        of_units = [column[unit] for column in (votes.instance, np.minimum(a, b), np.maximum(a, b))]
+        matchup = groups_of_rows(*of_units)[1]
+        if in_order:
+            rows = np.argsort(joint_codes(matchup, rater, unit), kind="stable")
+            unit, verdict, rater, matchup = unit[rows], verdict[rows], rater[rows], matchup[rows]
+        outcomes = Outcomes(votes.instance[unit], unit, a[unit], b[unit], verdict, rater)
+        kind = "person" if name == PEOPLE else "judge"
+        found.append(RaterComparisons(name, kind, votes.systems, outcomes, matchup, delta[unit], missing))
+    return found

@@ -24,6 +24,7 @@ from reporting.core.estimates import Basis, mean_estimate, value_estimate
 from reporting.core.instance_selection import selection_note
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.rankings.comparisons import RaterComparisons, comparisons_of_raters
 from reporting.findings.rankings.ranked import RankBasis, ranking
 from reporting.findings.rankings.ranking_models import (
@@ -54,12 +55,12 @@ MEASURES: tuple[Measure, ...] = (
 
 
 def ranking_findings(
-    everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters
+    everything: Sequence[ConfigurationData], votes: VoteTable, scale: StudyScale, filters: Filters
 ) -> dict[str, list[dict[str, Any]]]:
     """Return `rankings`, one per rater and measure, `win_matrices` and `system_tests`."""
     note = selection_note([row for data in everything for row in data.chosen])
     found: dict[str, list[dict[str, Any]]] = {"rankings": [], "win_matrices": [], "system_tests": []}
-    comparisons = comparisons_of_raters(everything, scale, in_order=not filters.estimates_only)
+    comparisons = comparisons_of_raters(votes, scale, in_order=not filters.estimates_only)
     for about in comparisons:
         rankings = rate_rankings(about, filters)
         if len(about.names) > 2:

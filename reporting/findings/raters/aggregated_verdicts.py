@@ -10,7 +10,7 @@ from analysis.agreement.dawid_skene import DawidSkene, dawid_skene
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import number
 from reporting.findings.data.inputs import ConfigurationData
-from reporting.findings.pooled.people_votes import PeopleVotes
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import FEW_PEOPLE
 
 CLASSES = ("a", "tie", "b")
@@ -19,18 +19,18 @@ TOLERANCE = 1e-6  # of probabilities
 MOST_VOTES_IN_ALL_ROUNDS = 20_000_000  # rounds end at it, converged or not: some seconds
 
 
-def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: PeopleVotes) -> dict[str, Any]:
+def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: VoteTable) -> dict[str, Any]:
     """Return Dawid and Skene's verdicts of all people together; each configuration has a prevalence of its own.
 
     A person's confusion matrix holds in all configurations: rows are true classes, columns what the person gave.
     """
     counts = votes.class_counts
     sizes = counts.sum(axis=1)
-    about = {"pairs": len(counts), "pairs_with_three_votes": int((sizes >= MIN_PEOPLE).sum())}
+    about = {"pairs": int(votes.is_rated.sum()), "pairs_with_three_votes": int((sizes >= MIN_PEOPLE).sum())}
     if not about["pairs_with_three_votes"]:
         return {**about, "configurations": None, "people": None, **FEW_PEOPLE.as_json()}
     rounds = max(20, min(1000, MOST_VOTES_IN_ALL_ROUNDS // len(votes.person)))
-    found = dawid_skene(votes.by_unit, group=votes.unit_configuration, max_iterations=rounds, tolerance=TOLERANCE)
+    found = dawid_skene(votes.votes, group=votes.configuration, max_iterations=rounds, tolerance=TOLERANCE)
     majority = _majority(counts)
     prevalence = np.full((len(everything), 3), np.nan)  # the last configurations may have no votes
     prevalence[: len(found.prevalence)] = found.prevalence
@@ -39,7 +39,7 @@ def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: PeopleVo
         "iterations": found.iterations,
         "converged": found.converged,
         "configurations": [
-            _configuration(data, found, majority, votes.unit_configuration == place, prevalence[place])
+            _configuration(data, found, majority, votes.is_rated & (votes.configuration == place), prevalence[place])
             for place, data in enumerate(everything)
         ],
         "people": _people(found, votes),
@@ -76,7 +76,7 @@ def _counted(verdicts: FloatArray) -> dict[str, int]:
     return {**counted, "shared": int(np.isnan(verdicts).sum())}
 
 
-def _people(found: DawidSkene, votes: PeopleVotes) -> list[dict[str, Any]]:
+def _people(found: DawidSkene, votes: VoteTable) -> list[dict[str, Any]]:
     """Return each person's matrix; a row with next to no pair of its class behind it is `null`."""
     n = len(votes.people)
     rated = np.stack(

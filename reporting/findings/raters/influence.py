@@ -9,14 +9,14 @@ from analysis.intervals.bootstrap import ratio
 from analysis.ranking import WinMatrix, fit_win_matrices, rating
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
-from reporting.findings.pooled.people_votes import PeopleVotes
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import NOBODY_ELSE, NOT_CONNECTED
 
 BLOCK_CELLS = 2**20  # of win matrices that are fitted together
 EQUAL = 1e-9  # values that differ by less share a rank
 
 
-def influences(votes: PeopleVotes) -> list[dict[str, Any]]:
+def influences(votes: VoteTable) -> list[dict[str, Any]]:
     """Return, for each person, the largest change of a system's win rate, Bradley-Terry rating and rank without them.
 
     A change is the value without the person less that with them. Ratings are on Elo's scale, where more than two
@@ -45,7 +45,7 @@ def influences(votes: PeopleVotes) -> list[dict[str, Any]]:
     return found
 
 
-def _by_person(votes: PeopleVotes) -> Iterator[WinMatrix]:
+def _by_person(votes: VoteTable) -> Iterator[WinMatrix]:
     """Yield the win matrices of blocks of persons, in the order of their codes."""
     size = max(1, BLOCK_CELLS // len(votes.systems) ** 2) if votes.systems else 1
     order = np.argsort(votes.person, kind="stable")
@@ -56,10 +56,11 @@ def _by_person(votes: PeopleVotes) -> Iterator[WinMatrix]:
         yield _matrices(votes, votes.person - start, min(size, len(votes.people) - start), rows)
 
 
-def _matrices(votes: PeopleVotes, round_: IntArray, rounds: int, rows: IntArray | slice = slice(None)) -> WinMatrix:
+def _matrices(votes: VoteTable, round_: IntArray, rounds: int, rows: IntArray | slice = slice(None)) -> WinMatrix:
     """Sum votes by round: (rounds, n, n)."""
     n = len(votes.systems)
-    a, b, verdict, of_round = votes.a[rows], votes.b[rows], votes.verdict[rows], round_[rows]
+    configuration, verdict, of_round = votes.configuration[votes.unit[rows]], votes.verdict[rows], round_[rows]
+    a, b = votes.system_a[configuration], votes.system_b[configuration]
 
     def summed(first: IntArray, second: IntArray, chosen: BoolArray) -> FloatArray:
         cells = (of_round * n + first) * n + second

@@ -10,8 +10,7 @@ from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number, share_estimate
 from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
 from reporting.findings.data.inputs import Checks, Filters, StudyData
-from reporting.findings.pooled.people_votes import PeopleVotes, rows_by_code
-from reporting.findings.pooled.pooled import instance_codes
+from reporting.findings.pooled.vote_table import VoteTable, instance_codes, rows_by_code
 from reporting.findings.raters.influence import influences
 from reporting.findings.raters.rater_flags import CHARACTERS_PER_WORD, OnePerson, flags_of
 from reporting.findings.reasons import NO_CHECKS, NO_PREFERENCE, NO_RATING_SETS, NO_SECONDS, NOBODY_BESIDE
@@ -19,21 +18,21 @@ from reporting.findings.reasons import NO_CHECKS, NO_PREFERENCE, NO_RATING_SETS,
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
 
 
-def raters_table(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[dict[str, Any]]:
+def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
     """Return one row per person who voted, in the order of their codes."""
     others = _others(votes)
     agreeing = others[np.arange(len(votes.person)), votes.place]  # NaN without another person
     people = float(np.nanmean(agreeing)) if not np.isnan(agreeing).all() else np.nan
     sets = _consistencies(data, votes, filters)
-    moved = influences(votes)
+    moved, instance = influences(votes), votes.instance[votes.unit]
     found = []
     for person, rows in enumerate(votes.rows_by_person()):
         if not len(rows):
             continue
         code = votes.people[person]
         n_sets, incomplete, consistency = sets[person]
-        agreement = _agreement(agreeing[rows], votes.instance[rows], filters)
-        speed = _speed(votes.seconds[rows], votes.characters[rows])
+        agreement = _agreement(agreeing[rows], instance[rows], filters)
+        speed = _speed(votes.seconds[rows], votes.characters[votes.unit[rows]])
         sided = rows[~np.isnan(votes.on_left[rows])]  # the others' sides are not known
         on_left = votes.on_left[sided]
         judged = OnePerson(
@@ -57,7 +56,7 @@ def raters_table(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[
                 "consistency": consistency,
                 "agreement": {**agreement, "by_chance": number(judged.chance)},
                 "sides": {name: int((on_left == side).sum()) for name, side in SIDES.items()},
-                "left_share": _left_share(on_left, votes.instance[sided], filters),
+                "left_share": _left_share(on_left, instance[sided], filters),
                 **speed,
                 "gold": _checks(data.checks.get(code)),
                 "influence": moved[person],
@@ -70,7 +69,7 @@ def raters_table(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[
 SIDES = {"left": -1, "tie": 0, "right": 1}
 
 
-def _others(votes: PeopleVotes) -> FloatArray:
+def _others(votes: VoteTable) -> FloatArray:
     """(n, 3) share of the other people who gave each verdict on the vote's pair; NaN without another."""
     counts = votes.class_counts[votes.unit].astype(np.float64)
     counts[np.arange(len(counts)), votes.place] -= 1
@@ -128,7 +127,7 @@ def _checks(checks: Checks | None) -> dict[str, Any]:
     }
 
 
-def _consistencies(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[tuple[int, int, Estimate]]:
+def _consistencies(data: StudyData, votes: VoteTable, filters: Filters) -> list[tuple[int, int, Estimate]]:
     """Return each person's number of rating sets in use, of incomplete ones, and the mean consistency of those in use."""
     number_of = {code: place for place, code in enumerate(votes.people)}
     people, instances = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]

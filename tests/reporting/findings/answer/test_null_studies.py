@@ -5,7 +5,7 @@ import pytest
 
 from bench.answers import EPSILON, FILTERS, Population, judged, populations, right_at_epsilon
 from reporting.findings.judges.judge_findings import judge_findings
-from reporting.findings.pooled.study_votes import study_votes
+from reporting.findings.pooled.vote_table import vote_table
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 def test_a_judge_at_epsilon_agrees_less_by_epsilon(people: float, whole: bool) -> None:
     right = right_at_epsilon(people)
     data = judged(np.random.default_rng(3), 4_000, right=right, people=people, whole=whole)
-    [found] = judge_findings([data], study_votes([data], None), None, FILTERS)["replacement"]
+    [found] = judge_findings([data], vote_table([data], None), None, FILTERS)["replacement"]
     difference = found["non_inferiority"]["overall"]["difference"]
     # Twenty thousand pairs: a standard error of 0.004 at most, as pairs of an instance are alike.
     assert difference["value"] == pytest.approx(-EPSILON, abs=0.016)

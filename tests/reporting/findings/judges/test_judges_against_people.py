@@ -22,8 +22,7 @@ from reporting.findings.judges.judges_against_people import agreement_by_bin, ju
 from reporting.findings.judges.lengths import length_adjusted
 from reporting.findings.judges.self_preference import self_preference
 from reporting.findings.pooled.agreement import people_agreement
-from reporting.findings.pooled.people_votes import people_votes
-from reporting.findings.pooled.study_votes import study_votes
+from reporting.findings.pooled.vote_table import vote_table
 from tests.reporting.findings.arrays import Row, configuration_data
 
 FILTERS = Filters()
@@ -45,7 +44,7 @@ def one_judge(table: np.ndarray, judge: np.ndarray) -> ConfigurationData:
 
 
 def beside(table: np.ndarray, judge: np.ndarray) -> dict[str, Any]:
-    (found,) = judges_against_people(study_votes([one_judge(table, judge)], None), None, FILTERS)
+    (found,) = judges_against_people(vote_table([one_judge(table, judge)], None), None, FILTERS)
     json.dumps(found, allow_nan=False)
     overall: dict[str, Any] = found["overall"]
     return overall
@@ -63,9 +62,9 @@ def test_agreement_of_people_is_raw_agreement_where_pairs_have_equally_many_vote
     if two_voters:  # on some pairs: these count for less among the pairs of votes
         table[:15, 2:] = np.nan
     data = one_judge(table, np.full(30, A))
-    (found,) = judges_against_people(study_votes([data], None), None, FILTERS)
+    (found,) = judges_against_people(vote_table([data], None), None, FILTERS)
     of_votes = found["overall"]["people_agreement"]
-    of_pairs = people_agreement(people_votes([data]), FILTERS.intervals)["raw_agreement"]
+    of_pairs = people_agreement(vote_table([data]), FILTERS.intervals)["raw_agreement"]
     same = [of_votes[key] == pytest.approx(of_pairs[key], rel=1e-12) for key in ("value", "low", "high")]
     assert same == [not two_voters] * 3
 
@@ -130,7 +129,7 @@ def test_swapping_the_systems_changes_nothing() -> None:
 def test_bins_part_the_pairs_and_empty_ones_say_why() -> None:
     table, judge = random_study(7)
     data, bins = one_judge(table, judge), bins_by([0.0] * 10 + [1.0] * 20)
-    votes = study_votes([data], bins)
+    votes = vote_table([data], bins)
     (found,) = judges_against_people(votes, bins, FILTERS)
     assert [one["instances"] for one in found["bins"]] == [10, 0, 0, 0, 20]
     assert sum(one["agreement"]["n"] for one in found["bins"]) == found["overall"]["agreement"]["n"]
@@ -162,7 +161,7 @@ def test_judges_are_compared_on_the_votes_that_both_judged() -> None:
         name: [(u, 0, v) for u, v in enumerate(one.tolist()) if v == v] for name, one in (("x", first), ("y", second))
     }
     data = configuration_data(rows_of(table), judged, instances=60)
-    (found,) = judge_tests(study_votes([data], None), FILTERS)
+    (found,) = judge_tests(vote_table([data], None), FILTERS)
     rows = [
         (u, float(v == first[u]) - float(v == second[u]))
         for u in range(60)
@@ -185,7 +184,7 @@ def test_several_tests_are_adjusted_and_untested_ones_do_not_count() -> None:
         "few": [(u, 0, A) for u in range(3)],
     }
     data = configuration_data(rows_of(table), judged, instances=60)
-    found = judge_tests(study_votes([data], None), FILTERS)
+    found = judge_tests(vote_table([data], None), FILTERS)
     assert len(found) == 6
     tested = [one for one in found if one["p_value"] is not None]
     assert {one["of"] for one in found} == {3} == {len(tested)}
@@ -193,7 +192,7 @@ def test_several_tests_are_adjusted_and_untested_ones_do_not_count() -> None:
     assert max(one["adjusted"] / one["p_value"] for one in tested) == pytest.approx(3)
     untested = next(one for one in found if "few" in (one["judge_a"], one["judge_b"]))
     assert untested["difference"]["low"] is None
-    assert judge_tests(study_votes([one_judge(table, judge)], None), FILTERS) == []
+    assert judge_tests(vote_table([one_judge(table, judge)], None), FILTERS) == []
 
 
 def prefers(own: float, people: float, n: int = 20) -> ConfigurationData:
@@ -205,7 +204,7 @@ def prefers(own: float, people: float, n: int = 20) -> ConfigurationData:
 
 
 def family_of(*everything: ConfigurationData) -> dict[str, Any]:
-    (found,) = self_preference(everything, study_votes(everything, None), FILTERS)
+    (found,) = self_preference(everything, vote_table(everything, None), FILTERS)
     json.dumps(found, allow_nan=False)
     return found
 

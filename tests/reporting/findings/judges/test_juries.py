@@ -9,7 +9,7 @@ from analysis.judges.juries import JuryUnits, error_sums, mean_error_correlation
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import Filters, JuryMembers
 from reporting.findings.judges.juries import jury_findings
-from reporting.findings.pooled.study_votes import study_votes
+from reporting.findings.pooled.vote_table import vote_table
 from tests.reporting.findings.arrays import configuration_data
 
 PANEL = JuryMembers("panel", ("good", "fair", "copy"), "majority")
@@ -20,7 +20,7 @@ def found(verdicts, jury=PANEL, instances=24):
     people = [(place, 0, code, -1.0) for place in range(instances) for code in ("ann", "bob", "cem")]
     judges = {name: [(n, 0, one) for n, one in enumerate(column)] for name, column in verdicts.items()}
     data = configuration_data(people, judges, instances=instances)
-    [one] = jury_findings([jury], study_votes([data], None), Filters())
+    [one] = jury_findings([jury], vote_table([data], None), Filters())
     return one
 
 

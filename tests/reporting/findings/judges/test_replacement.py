@@ -13,7 +13,7 @@ from analysis.refusal import Refusal
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import bins_of
 from reporting.findings.judges.judge_findings import judge_findings
-from reporting.findings.pooled.study_votes import study_votes
+from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.reasons import CHANCES_UNKNOWN, of_refusal
 from tests.reporting.findings.arrays import Row, configuration_data
 
@@ -24,9 +24,7 @@ def compute(
     *everything: ConfigurationData, separability: Any = None, filters: Filters = FILTERS
 ) -> list[dict[str, Any]]:
     bins = None if separability is None else bins_of(np.asarray(separability, dtype=np.float64), 5)
-    found: list[dict[str, Any]] = judge_findings(everything, study_votes(everything, bins), bins, filters)[
-        "replacement"
-    ]
+    found: list[dict[str, Any]] = judge_findings(everything, vote_table(everything, bins), bins, filters)["replacement"]
     json.dumps(found, allow_nan=False)
     return found
 

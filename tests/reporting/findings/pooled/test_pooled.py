@@ -7,10 +7,10 @@ import pytest
 
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.agreement import people_agreement
-from reporting.findings.pooled.people_votes import people_votes
 from reporting.findings.pooled.pooled import MEAN_OF_JUDGES, pooled_findings
 from reporting.findings.pooled.positions import pooled_positions
 from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.reasons import NOT_COMPUTED
 from tests.reporting.findings.arrays import configuration_data
 
@@ -101,11 +101,11 @@ def test_share_for_the_text_shown_first_counts_an_instance_once() -> None:
 def test_people_agree_over_all_configurations() -> None:
     # Per configuration and instance one pair of two equal votes for A, and one of A and B: 6 of 12 pairs of votes agree.
     # Coincidences of the 12 units: AA 12, AB 6, BA 6; margins 18 and 6 of 24. Alpha is 1 - 23 * 12 / (2 * 18 * 6) = -5/18.
-    found = people_agreement(people_votes([study(), study()]), Filters().intervals)
+    found = people_agreement(vote_table([study(), study()]), Filters().intervals)
     assert (found["raw_agreement"]["value"], found["raw_agreement"]["n"]) == (0.5, 12)
     for level in ("nominal", "ordinal", "interval"):
         alpha = found["krippendorff_alpha"][level]
         assert alpha["value"] == pytest.approx(-5 / 18)
         assert (alpha["n"], alpha["low"], alpha["n_instances"]) == (12, None, 3)
-    alone = people_agreement(people_votes([]), Filters().intervals)
+    alone = people_agreement(vote_table([]), Filters().intervals)
     assert alone["raw_agreement"]["value"] is alone["krippendorff_alpha"]["nominal"]["value"] is None

@@ -19,6 +19,7 @@ from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
 from reporting.findings.data.separability_bins import Separability
 from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.reasons import NOT_COMPUTED, SHARED_FIRST, UNEQUAL
 from reporting.findings.study_findings import findings
@@ -82,7 +83,7 @@ def case(name: str) -> list[ConfigurationData]:
 
 
 def found(data: Sequence[ConfigurationData], filters: Filters = QUICK, scale: StudyScale = NO_SCALE) -> dict[str, Any]:
-    return ranking_findings(data, scale, filters)
+    return ranking_findings(data, vote_table(data), scale, filters)
 
 
 def by_measure(all_found: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from analysis.agreement.leave_one_out import leave_one_out_agreement
 from analysis.ranking import bradley_terry, rating
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Checks, Filters, StudyData
-from reporting.findings.pooled.people_votes import people_votes
+from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.influence import influences
 from reporting.findings.raters.raters_table import raters_table
@@ -33,7 +33,7 @@ def rng() -> np.random.Generator:
 
 
 def table(data: StudyData) -> list:
-    rows = raters_table(data, people_votes(data.configurations), Filters())
+    rows = raters_table(data, vote_table(data.configurations), Filters())
     json.dumps(rows, allow_nan=False)
     return rows
 
@@ -117,7 +117,7 @@ def test_no_vote_and_one_person_have_reasons() -> None:
         study_of(configuration_of([(0, 0, "ann", NAN, True, 1)])),
     ):
         assert table(empty) == []
-        assert aggregated_verdicts(empty.configurations, people_votes(empty.configurations))["people"] is None
+        assert aggregated_verdicts(empty.configurations, vote_table(empty.configurations))["people"] is None
     alone = table(study_of(configuration_of(votes_of("ann", [-1, 1, 0], seconds=NAN))))[0]
     assert (alone["agreement"]["value"], alone["agreement"]["why_code"]) == (None, "nobody_beside")
     assert alone["influence"]["win_rate"] == {"change": None, "system": None, **NOBODY_ELSE.as_json()}
@@ -193,12 +193,14 @@ def three_systems(rng: np.random.Generator, people: str = "abcd") -> StudyData:
 
 def test_influence_is_what_leaving_someone_out_changes(rng: np.random.Generator) -> None:
     data = three_systems(rng)
-    votes = people_votes(data.configurations)
+    votes = vote_table(data.configurations)
     scores = (1 - votes.verdict) / 2
-    whole = rating(bradley_terry(votes.a, votes.b, scores, n_systems=3).strengths)
+    of_vote = votes.configuration[votes.unit]
+    a, b = votes.system_a[of_vote], votes.system_b[of_vote]
+    whole = rating(bradley_terry(a, b, scores, n_systems=3).strengths)
     for person, found in enumerate(influences(votes)):
         kept = votes.person != person
-        without = rating(bradley_terry(votes.a[kept], votes.b[kept], scores[kept], n_systems=3).strengths)
+        without = rating(bradley_terry(a[kept], b[kept], scores[kept], n_systems=3).strengths)
         moved = without - whole
         assert abs(found["bradley_terry"]["change"]) == pytest.approx(np.abs(moved).max(), abs=1e-6)
         place = votes.systems.index(found["bradley_terry"]["system"])
@@ -212,7 +214,7 @@ def test_one_who_alone_connects_a_system_has_no_influence_but_a_reason() -> None
         configuration_of(votes_of("ann", [1, -1, 0]) + votes_of("bob", [1, 1, -1]), systems=("one", "two")),
         configuration_of(votes_of("ann", [1, -1, 0]), systems=("two", "zoo")),
     )
-    ann, bob = influences(people_votes(data.configurations))
+    ann, bob = influences(vote_table(data.configurations))
     assert ann["bradley_terry"]["why_code"] == "not_connected"
     assert ann["win_rate"]["why_code"] == "nobody_else"
     assert bob["bradley_terry"]["change"] is not None
@@ -221,8 +223,8 @@ def test_one_who_alone_connects_a_system_has_no_influence_but_a_reason() -> None
 def test_swapping_the_systems_mirrors_influence(rng: np.random.Generator) -> None:
     rows = [(n, 0, code, float(rng.choice([-1, 0, 1])), True, 5.0) for n in range(9) for code in "abc"]
     swapped = [(n, p, code, -verdict, not left, seconds) for n, p, code, verdict, left, seconds in rows]
-    one = influences(people_votes([configuration_of(rows)]))
-    other = influences(people_votes([configuration_of(swapped, systems=("two", "one"))]))
+    one = influences(vote_table([configuration_of(rows)]))
+    other = influences(vote_table([configuration_of(swapped, systems=("two", "one"))]))
     for mine, theirs in zip(one, other, strict=True):
         assert mine["win_rate"]["change"] == pytest.approx(theirs["win_rate"]["change"])
         assert mine["rank"] == theirs["rank"]
@@ -236,7 +238,7 @@ def test_dawid_skene_stands_beside_the_majority(rng: np.random.Generator) -> Non
         for vote in votes_of(code, np.where(rng.random(80) < skill, truth, -truth).tolist())
     ]
     data = [configuration_of(votes)]
-    pooled = people_votes(data)
+    pooled = vote_table(data)
     found = aggregated_verdicts(data, pooled)
     json.dumps(found, allow_nan=False)
     dense = np.full((80, 5), np.nan)
@@ -259,14 +261,14 @@ def test_dawid_skene_stands_beside_the_majority(rng: np.random.Generator) -> Non
 def test_dawid_skene_knows_nothing_of_configurations_that_nobody_rated() -> None:
     rated = [vote for code in ("ann", "bob", "cat") for vote in votes_of(code, [1, -1, 0])]
     data = [configuration_of(rated), configuration_of([], systems=("two", "lone"))]
-    one, other = aggregated_verdicts(data, people_votes(data))["configurations"]
+    one, other = aggregated_verdicts(data, vote_table(data))["configurations"]
     assert (one["pairs"], sum(one["verdicts"].values())) == (3, 3)
     assert (other["pairs"], other["prevalence"]) == (0, {"a": None, "tie": None, "b": None})
 
 
 def test_dawid_skene_needs_three_people_on_a_pair() -> None:
     data = [configuration_of(votes_of("ann", [1, -1]) + votes_of("bob", [1, 1]))]
-    found = aggregated_verdicts(data, people_votes(data))
+    found = aggregated_verdicts(data, vote_table(data))
     assert (found["people"], found["why_code"], found["pairs_with_three_votes"]) == (None, "few_people", 0)
 
 

@@ -1,0 +1,167 @@
+"""All verdicts on a study's pairs in one table, with codes over the study."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+
+import numpy as np
+
+from analysis.agreement.leave_one_out import Votes
+from analysis.grouping import groups
+from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.database.aggregates import grouped
+from annotation.core.database.columns import places
+from reporting.core.raters import PEOPLE, Rater
+from reporting.core.votes import by_position
+from reporting.findings.data.inputs import ConfigurationData
+from reporting.findings.data.separability_bins import Bins
+
+
+@dataclass(frozen=True, eq=False)
+class VoteTable:
+    """The pairs on which anyone gave a verdict, and people's votes on them.
+
+    people, systems    : codes of the persons, and names of the systems, in alphabetical order
+    system_a, system_b : (n_configurations,) codes
+    configuration, instance, matchup : (n_units,) codes; a unit is a pair of a matchup. Units ascend by configuration and
+                         matchup; configurations may share instances, never matchups
+    bin                : (n_units,) pooled bin of separability, -1 without one
+    characters         : (n_units,) length of the two texts together; NaN where not known
+    judges             : (n_units,) verdicts of each judge by its name as a rater; NaN for none
+    person, unit       : (n,) codes of each vote; a person's votes are in the order in which they were shown the pairs
+    verdict            : (n,) -1, 0, +1
+    on_left            : (n,) -1 where the left text was preferred, +1 the right one, 0 neither; NaN where sides are not known
+    a_is_left          : (n,) 1 or 0; NaN where not known
+    seconds            : (n,) active seconds on the pair; NaN where not recorded
+    missing            : number of missing verdicts by the rater's name, people first
+    """
+
+    people: tuple[str, ...]
+    systems: tuple[str, ...]
+    system_a: IntArray
+    system_b: IntArray
+    configuration: IntArray
+    instance: IntArray
+    matchup: IntArray
+    bin: IntArray
+    characters: FloatArray
+    judges: dict[str, FloatArray]
+    person: IntArray
+    unit: IntArray
+    verdict: FloatArray
+    on_left: FloatArray
+    a_is_left: FloatArray
+    seconds: FloatArray
+    missing: dict[str, int]
+
+    @cached_property
+    def votes(self) -> Votes:
+        """People's votes by unit and person."""
+        return Votes(self.unit, self.person, self.verdict, len(self.instance), len(self.people))
+
+    @cached_property
+    def class_counts(self) -> IntArray:
+        """(n_units, 3) people's votes for A, for a tie and for B."""
+        counts: IntArray = np.bincount(3 * self.unit + self.place, minlength=3 * len(self.instance))
+        return counts.reshape(-1, 3)
+
+    @cached_property
+    def is_rated(self) -> BoolArray:
+        """(n_units,) whether people voted on the pair."""
+        is_rated: BoolArray = self.class_counts.sum(axis=1) > 0
+        return is_rated
+
+    @cached_property
+    def place(self) -> IntArray:
+        """(n,) verdicts as columns: 0 for A, 1 for a tie, 2 for B."""
+        return (self.verdict + 1).astype(np.int64)
+
+    def rows_by_person(self) -> list[IntArray]:
+        """Return the rows of each person, in the order of the votes."""
+        return rows_by_code(self.person, len(self.people))
+
+
+def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None) -> VoteTable:
+    """Join all configurations; `bins` are those of all their instances, see `pooled.pooled_bins`."""
+    raters = raters_by_name(everything)
+    starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
+    pairs = [data.selection.pairs for data in everything]
+    numbers = [rater.rated.outcomes.pair for parts in raters.values() for _, rater in parts]
+    width = 1 + max((int(own.max(initial=0)) for own in (*numbers, *(one.index for one in pairs))), default=0)
+    keys = {
+        name: _joined(
+            (starts[at] + rater.rated.outcomes.instance) * width + rater.rated.outcomes.pair for at, rater in parts
+        )
+        for name, parts in raters.items()
+    }
+    verdicts = {name: _joined(rater.rated.outcomes.verdict for _, rater in parts) for name, parts in raters.items()}
+    known = {name: np.flatnonzero(~np.isnan(verdict)) for name, verdict in verdicts.items()}
+    units = groups(_joined(keys[name][rows] for name, rows in known.items()))[0]
+    judges = {name: np.full(len(units), np.nan) for name in raters if name != PEOPLE}
+    for name, of_units in judges.items():
+        of_units[places(units, keys[name][known[name]])] = verdicts[name][known[name]]
+    characters = np.full(len(units) + 1, np.nan)  # the last one for pairs without a verdict, whose place is -1
+    texts = _joined((at + one.instance) * width + one.index for at, one in zip(starts, pairs, strict=False))
+    characters[places(units, texts)] = _joined(one.length_a + one.length_b for one in pairs)
+    matchup = units // width
+    rated = [data.people.rated for data in everything]
+    people, systems = (
+        tuple(sorted({name for of_configuration in names for name in of_configuration}))
+        for names in ((one.raters for one in rated), (data.systems for data in everything))
+    )
+    code = {name: number for number, name in enumerate(people)}
+    person = _joined(np.array([code[name] for name in one.raters], dtype=np.int64)[one.outcomes.rater] for one in rated)
+    rows = known.get(PEOPLE, np.empty(0, dtype=np.int64))
+    rows = rows[np.argsort(_joined(one.shown for one in rated)[rows], kind="stable")]
+    verdict, a_is_left = verdicts.get(PEOPLE, np.empty(0))[rows], _joined(one.first_is_a for one in rated)[rows]
+    return VoteTable(
+        people=people,
+        systems=systems,
+        system_a=np.array([systems.index(data.systems[0]) for data in everything], dtype=np.int64),
+        system_b=np.array([systems.index(data.systems[1]) for data in everything], dtype=np.int64),
+        configuration=np.searchsorted(starts, matchup, side="right") - 1,
+        instance=_joined(instance_codes(everything))[matchup],
+        matchup=matchup,
+        bin=np.full(len(units), -1) if bins is None else bins.of_instance[matchup],
+        characters=characters[:-1],
+        judges=judges,
+        person=person[rows],
+        unit=places(units, keys[PEOPLE][rows]) if len(rows) else rows,
+        verdict=verdict,
+        on_left=by_position(verdict, a_is_left),
+        a_is_left=a_is_left,
+        seconds=_joined(one.seconds for one in rated)[rows],
+        missing={name: len(verdicts[name]) - len(known[name]) for name in raters},
+    )
+
+
+def rows_by_code(codes: IntArray, n: int) -> list[IntArray]:
+    """Return the places of each code from 0 to n - 1, ascending."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(codes, minlength=n))[:-1]) if n else []
+
+
+def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:
+    """Return codes of the study's instances, for each configuration in the order of its selection.
+
+    They ascend by (data set, instance's id), so that draws don't depend on the order in which a database has them.
+    """
+    names: dict[str, set[str]] = {}
+    for data in everything:
+        names.setdefault(data.dataset, set()).update(data.selection.instance_ids)
+    number = count()
+    codes = {dataset: dict(zip(sorted(names[dataset]), number, strict=False)) for dataset in sorted(names)}
+    return [
+        np.array([codes[data.dataset][name] for name in data.selection.instance_ids], dtype=np.int64)
+        for data in everything
+    ]
+
+
+def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:
+    """Return (index of the configuration, the rater there) by the rater's name, people first."""
+    return grouped((rater.name, (place, rater)) for place, data in enumerate(everything) for rater in data.raters)
+
+
+def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
+    return np.concatenate([*parts] or [np.empty(0, dtype=np.int64)])
